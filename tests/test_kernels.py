@@ -356,13 +356,6 @@ def _information_of_counts(rng):
     return nb.Poisson().mutual_information(rng.dirichlet(np.ones(3), 9)[..., None], rate)
 
 
-def _long_documents(rng):
-    x = rng.poisson(2e6, (7, 3)).astype(float)
-    assert (x.sum(axis=1) > documents.LONG).all()
-    y = np.arange(7) % 2
-    return nb.fit(nb.Multinomial(), x[:4], y[:4]).log_joint(scipy.sparse.csr_array(x))
-
-
 def _rows_without_a_label(rng):
     x, membership = rng.normal(size=(600, 2)), rng.dirichlet(np.ones(3), 600)
     model = nb.fit(nb.Gaussian(), x, np.arange(600) % 3).model
@@ -381,7 +374,6 @@ IN_PIECES = {
     "bayesnb.checks.same_densities.PIECE_CELLS": _densities_of_draws,
     "bayesnb.checks.same_draws.SLAB_CELLS": _tests_of_marginals,
     "bayesnb.families.information.PIECE_CELLS": _information_of_counts,
-    "bayesnb.families.words.PIECE_CELLS": _long_documents,
     "bayesnb.model.problem.PIECE_CELLS": _rows_without_a_label,
     "bayesnb.checks.statistics.DRAW_BYTES": _number_of_replicates,
 }

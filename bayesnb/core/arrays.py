@@ -107,8 +107,7 @@ def log_rising(a: Any, x: Any) -> Any:
     r"""Log of the rising factorial, :math:`\log\Gamma(a + x) - \log\Gamma(a)`, for a > 0 and a + x > 0.
 
     For a >= 16 it is a difference of two Stirling series. No term of it is larger than the result if `a` is large, so
-    that the relative error is a few roundings. Do not subtract a number of nearly the same size from the result: the
-    digits cancel. The forms in `families.large_counts` avoid that.
+    that the relative error is a few roundings.
     """
     xp, _ = namespace(a, x)
     if xp is jnp:

@@ -15,7 +15,7 @@ from bayesnb.core.arrays import dense
 from bayesnb.families.base import Family, Parameters, filled_cells, log_density_of_rows
 from bayesnb.families.distributions import CellPredictive
 from bayesnb.families.formulas import compiled, component_marginal, independent_pit, mean_of
-from bayesnb.families.large_counts import ROWS_AN_ENTRY, CountTable, log_density_of_cells
+from bayesnb.families.look_up import ROWS_AN_ENTRY, CountTable, log_density_of_cells
 
 __all__ = ["ConjugateFamily", "given"]
 

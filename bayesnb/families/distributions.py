@@ -12,7 +12,7 @@ from numpyro.distributions import constraints, transforms
 from numpyro.distributions.util import promote_shapes, validate_sample
 
 from bayesnb.core.arrays import log_beta, namespace
-from bayesnb.families.large_counts import log_negative_binomial
+from bayesnb.families.counts import log_negative_binomial
 
 __all__ = [
     "Beta",

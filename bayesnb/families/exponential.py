@@ -137,7 +137,7 @@ class Product:
         x = np.asarray(x, dtype=np.float64)
         complete = not any_missing(x)
         with np.errstate(divide="ignore", over="ignore"):
-            frames = _frames(family, values, x, complete=complete, with_base=with_base)
+            frames = _frames(family, values, complete=complete, with_base=with_base)
         return cls(family, values, x, complete, frames)
 
     def of_all_rows(self) -> np.ndarray:
@@ -215,15 +215,11 @@ def natural_parameters(family: Any, parameters: Any, *origin: Any) -> tuple[tupl
     return given
 
 
-def _frames(
-    family: Any, parameters: dict[str, np.ndarray], x: np.ndarray, *, complete: bool, with_base: bool
-) -> list[_Frame] | None:
+def _frames(family: Any, parameters: dict[str, np.ndarray], *, complete: bool, with_base: bool) -> list[_Frame] | None:
     own = family.origin(parameters)
-    common = None if own is None else family.common_origin(x)
-    if own is None or common is not None:
-        origin = () if own is None else (common,)
-        natural, partition = natural_parameters(family, parameters, *origin)
-        return [_frame(origin, natural, partition, complete=complete, with_base=with_base)]
+    if own is None:
+        natural, partition = natural_parameters(family, parameters)
+        return [_frame((), natural, partition, complete=complete, with_base=with_base)]
     own = np.asarray(own)
     average = own.reshape(-1, *own.shape[-2:]).mean(axis=0)
     natural, partition = natural_parameters(family, parameters, average)
@@ -491,13 +487,6 @@ class ExponentialFamily(Family):
         """Where the terms are measured from, shape (..., classes, columns); None, the default, for zero.
 
         Products of terms and natural parameters take the average over draws.
-        """
-        return None
-
-    def common_origin(self, x: np.ndarray) -> Any:
-        """One origin for all classes and draws that keeps the digits of these cells; None if each class needs its own.
-
-        It is called only for families that define `origin`.
         """
         return None
 

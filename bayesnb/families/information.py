@@ -7,19 +7,16 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
-from scipy.special import gammaln, ndtr, xlogy
+from scipy.special import ndtr
 
 from bayesnb.core.running import in_order
 from bayesnb.families.formulas import ends, log_prob, quantile
-from bayesnb.families.large_counts import log_poisson
 
 __all__ = [
-    "PIECE_CELLS",
     "by_chance",
     "divergence",
     "from_likelihood",
     "of_gaussian_cells",
-    "of_poisson_counts",
     "tables_by_chance",
 ]
 
@@ -134,11 +131,8 @@ def _by_sum(a: np.ndarray, b: np.ndarray, total: np.ndarray) -> np.ndarray:
 # Mutual information of a class and a cell under given parameters: sums over values, and integrals
 # --------------------------------------------------------------------------------------------------
 
-PIECE_CELLS = 2**20
-"""Densities in memory at a time: eight mebibytes for each array of them."""
-
-CACHED_CELLS = 2**16
-"""Densities in memory at a time in an integral, which needs several arrays: half a mebibyte fits the cache."""
+PIECE_CELLS = 2**16
+"""Densities in memory at a time: half a mebibyte for each array of them fits the cache."""
 
 BREAKS = np.arange(-7.0, 7.5, 1.0)
 """Distances from each class's mean, in standard deviations, between which Gauss-Legendre rules integrate."""
@@ -353,16 +347,20 @@ def _over_counts(
     """As `from_likelihood`, for counts: a sum over all values, or, where they are many, sums and an integral."""
     whole = likelihood(**parameters)
     last = _last_count(whole)
-    if last < COUNTED:
-        return divergence(class_prob, _probabilities(whole, np.arange(int(last) + 1)))
-    num_draws, num_classes, num_columns = np.shape(whole.mean)
-    class_prob = np.broadcast_to(class_prob, (num_draws, num_classes, num_columns))
+    few = last < COUNTED
+    num_draws, num_classes, num_columns = whole.batch_shape
+    class_prob = np.broadcast_to(class_prob, whole.batch_shape)
     result = np.empty((num_draws, num_columns))
-    for draws, columns in _pieces(num_draws, num_columns, num_classes * (SUMMED + 512 * num_classes)):
+    cells = int(last) + 1 if few else SUMMED + 512 * num_classes
+    for draws, columns in _pieces(num_draws, num_columns, num_classes * cells):
         piece = draws, slice(None), columns
         with dist.distribution.validation_enabled(False):  # the integral takes numbers between counts
             some = likelihood(**{name: np.asarray(value)[piece] for name, value in parameters.items()})
-            result[draws, columns] = _over_many_counts(some, class_prob[piece], last)
+            if few:
+                found = divergence(class_prob[piece], _probabilities(some, np.arange(int(last) + 1)))
+            else:
+                found = _over_many_counts(some, class_prob[piece], last)
+        result[draws, columns] = found
     return result
 
 
@@ -442,8 +440,8 @@ def _over_many_counts(distribution: dist.Distribution, class_prob: np.ndarray, l
 
 def _pieces(num_draws: int, num_columns: int, cells: int) -> Iterator[tuple[slice, slice]]:
     """Slices of draws and columns whose densities fit in memory, with so many cells for each draw and column."""
-    columns = max(1, min(num_columns, CACHED_CELLS // cells))
-    draws = max(1, CACHED_CELLS // (cells * columns))
+    columns = max(1, min(num_columns, PIECE_CELLS // cells))
+    draws = max(1, PIECE_CELLS // (cells * columns))
     for start in range(0, num_draws, draws):
         for first in range(0, num_columns, columns):
             yield slice(start, start + draws), slice(first, first + columns)
@@ -467,46 +465,3 @@ def of_gaussian_cells(class_prob: np.ndarray, mean: np.ndarray, deviation: np.nd
         return np.exp(-0.5 * z**2) / (deviation * np.sqrt(2 * np.pi))
 
     return integrated(class_prob, mean, deviation, -np.inf, density)
-
-
-def of_poisson_counts(class_prob: np.ndarray, rate: np.ndarray) -> np.ndarray:
-    """Mutual information under Poisson likelihoods, shape (draws, columns).
-
-    Parameters
-    ----------
-    class_prob : array, shape (draws, classes, 1) or (draws, classes, columns)
-    rate : array, shape (draws, classes, columns)
-    """
-    class_prob = np.broadcast_to(class_prob, rate.shape)
-    highest = (rate + 9 * np.sqrt(rate) + 30).max(axis=(0, 1))
-    result = np.empty((len(rate), rate.shape[2]))
-    # Only columns of large counts need a long sum.
-    magnitude = np.ceil(np.log2(highest))
-    for power in np.unique(magnitude):
-        together = magnitude == power
-        at = class_prob[:, :, together], rate[:, :, together]
-        result[:, together] = _information_of_counts(*at, float(highest[together].max()))
-    return result
-
-
-def _information_of_counts(class_prob: np.ndarray, rate: np.ndarray, highest: float) -> np.ndarray:
-    """Mutual information of counts up to `highest`, shape (draws, columns)."""
-
-    def density(x: np.ndarray, rate: np.ndarray, _: np.ndarray | None = None) -> np.ndarray:
-        return np.exp(log_poisson(x, rate))
-
-    counts = np.arange(min(int(highest) + 1, COUNTED), dtype=np.float64)
-    log_factorial = gammaln(counts + 1)
-    total = np.empty((len(rate), rate.shape[2]))
-    step = max(1, PIECE_CELLS // (rate.shape[1] * rate.shape[2] * len(counts)))
-    for start in range(0, len(rate), step):
-        piece = slice(start, start + step)
-        cells = np.exp(xlogy(counts, rate[piece, ..., None]) - rate[piece, ..., None] - log_factorial)
-        total[piece] = divergence(class_prob[piece], cells)
-    if highest >= COUNTED:
-        edge = COUNTED - 0.5
-        total += integrated(class_prob, rate, np.sqrt(np.maximum(rate, 1.0)), edge, density)
-        # Euler-Maclaurin: a sum from a on is the integral from a - 1/2 on, and a 24th of the slope there.
-        ends = density(np.array([COUNTED - 1.0, COUNTED]), rate[..., None])
-        total += divergence(class_prob, ends, np.array([-1.0, 1.0]) / 24)
-    return total

@@ -1,6 +1,7 @@
 """Densities that are looked up, because cells have few distinct values."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -269,3 +270,141 @@ def look_up_on_device(log_prob: Any, x: Any) -> Any:
     table = jnp.pad(log_prob, ((0, 0), (0, 0), (0, 1))).reshape(num_classes, -1)
     codes = jnp.where(jnp.isnan(x), size, x).astype(jnp.int32) + (size + 1) * jnp.arange(num_columns, dtype=jnp.int32)
     return jnp.take(table, codes, axis=1).sum(axis=-1, dtype=jnp.float64).T
+
+
+# --------------------------------------------------------------------------------------------------
+# Sums of log densities over the counts of rows; counts that repeat are looked up in a table
+# --------------------------------------------------------------------------------------------------
+
+ROWS_AN_ENTRY = 4
+"""Cells of a column for each density of its table, so that the table is soon made."""
+
+type Density = Callable[[Any, Any, Any], Any]
+"""Log density given positions of classes and of columns, and counts, which broadcast."""
+
+
+@dataclass(frozen=True)
+class CountTable:
+    """The counts that the columns of some rows hold.
+
+    Attributes
+    ----------
+    columns, counts : array, shape (entries,)
+        Entries of the table: all counts from a column's smallest to its largest, column after column.
+    places : array of int, shape (rows, columns)
+        The entry of each cell; one after the last for a cell that is missing or not in the table.
+    rare_rows, rare_columns, rare_counts : array, shape (cells,)
+        Observed cells that are not in the table.
+    """
+
+    columns: np.ndarray
+    counts: np.ndarray
+    places: np.ndarray
+    rare_rows: np.ndarray
+    rare_columns: np.ndarray
+    rare_counts: np.ndarray
+
+    @classmethod
+    def of(cls, x: np.ndarray, longest: int) -> Self:
+        """The counts of rows.
+
+        Parameters
+        ----------
+        x : array, shape (rows, columns)
+            Counts; missing ones NaN.
+        longest : int
+            Entries that a column has at most: larger counts are not in the table.
+        """
+        smallest = np.fmin.reduce(x, axis=0, initial=np.inf)
+        smallest = np.where(np.isfinite(smallest), smallest, 0.0)
+        lengths = np.fmax.reduce(x, axis=0, initial=-1.0) - smallest + 1
+        size = np.minimum(lengths, longest).astype(np.intp)
+        ends = size.cumsum()
+        starts, total = ends - size, int(size.sum())
+        columns = np.repeat(np.arange(x.shape[1]), size)
+        counts = np.arange(total) - starts[columns] + smallest[columns]
+        places = np.empty(x.shape, dtype=np.int32)
+        for rows in row_pieces(*x.shape):
+            above = x[rows] - smallest
+            places[rows] = np.where(above < size, above + starts, total)
+        longer = np.flatnonzero(lengths > size)
+        rare_rows, of_longer = np.nonzero(x[:, longer] - smallest[longer] >= size[longer])
+        rare_columns = longer[of_longer]
+        return cls(columns, counts, places, rare_rows, rare_columns, x[rare_rows, rare_columns])
+
+    def sums(self, density: Density, num_classes: int) -> np.ndarray:
+        """Sum over the observed cells of each row, under each class, shape (rows, classes)."""
+        table = self._table(density, num_classes)
+        found = csr_of_ones(self.places, len(table)) @ table
+        if len(self.rare_rows):
+            classes = np.arange(num_classes)
+            np.add.at(found, self.rare_rows, density(classes, self.rare_columns[:, None], self.rare_counts[:, None]))
+        return found
+
+    def sums_of_own_class(self, density: Density, codes: np.ndarray, num_classes: int) -> np.ndarray:
+        """Sum over the observed cells of each row, under its own class, shape (rows,).
+
+        Parameters
+        ----------
+        codes : array of int, shape (rows,)
+            Position of each row's class.
+        """
+        table = self._table(density, num_classes)
+        found = np.empty(len(codes))
+        ones = np.ones(self.places.shape[1])
+        for rows in row_pieces(*self.places.shape):
+            at = self.places[rows].astype(np.intp) * num_classes + codes[rows, None]
+            found[rows] = table.take(at) @ ones
+        if len(self.rare_rows):
+            of_rare = density(codes[self.rare_rows], self.rare_columns, self.rare_counts)
+            np.add.at(found, self.rare_rows, of_rare)
+        return found
+
+    def _table(self, density: Density, num_classes: int) -> np.ndarray:
+        """Densities of the entries under each class, shape (entries + 1, classes); the last are zero."""
+        table = np.zeros((len(self.counts) + 1, num_classes))
+        table[:-1] = density(np.arange(num_classes), self.columns[:, None], self.counts[:, None])
+        return table
+
+
+# --------------------------------------------------------------------------------------------------
+# Log densities of single cells, where small counts are looked up in a table
+# --------------------------------------------------------------------------------------------------
+
+LARGEST_TABLE = 512
+"""Log densities of counts up to this are looked up, if the table has fewer densities than there are cells."""
+
+FEW = 0.25
+"""Share of larger counts up to which the others are looked up."""
+
+
+def log_density_of_cells(log_density: Callable[..., Any], cells: Any, parameters: Any, *, are_counts: bool) -> Any:
+    """Log density of every cell, shape (rows, columns).
+
+    Parameters
+    ----------
+    log_density : callable
+        Maps cells, and parameters that broadcast against them, to log densities.
+    cells : array, shape (rows, columns)
+        No missing cell. JAX arrays, and arrays of more axes, go to the formula as they are.
+    parameters : array or family
+        Of each column, shape (columns,); or a number.
+    are_counts : bool
+        Whether all cells are whole numbers from zero.
+    """
+    if isinstance(cells, jax.Array) or cells.ndim != 2:
+        return log_density(cells, parameters)
+    if are_counts:
+        highest = min(cells.max(initial=0.0), LARGEST_TABLE, len(cells) // 2)
+        rows, columns = np.nonzero(cells > highest)
+        if len(rows) <= FEW * cells.size:
+            counts = np.broadcast_to(np.arange(highest + 1)[:, None], (int(highest) + 1, cells.shape[1]))
+            table = np.ascontiguousarray(log_density(counts, parameters))
+            at = np.minimum(cells, highest) if len(rows) else cells
+            found = table.ravel().take(at.astype(np.intp) * cells.shape[1] + np.arange(cells.shape[1]))
+            if len(rows):
+                own = jax.tree.map(lambda leaf: leaf if np.ndim(leaf) == 0 else leaf[columns], parameters)
+                found[rows, columns] = log_density(cells[rows, columns], own)
+            return found
+    pieces = [np.asarray(log_density(cells[rows], parameters)) for rows in row_pieces(*cells.shape)]
+    return np.concatenate(pieces) if len(pieces) > 1 else pieces[0]

@@ -13,10 +13,10 @@ from numpyro.distributions import constraints
 from bayesnb.core.arrays import namespace
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.counts import log_beta_binomial, log_beta_negative_binomial, log_beta_ratio, log_choose
 from bayesnb.families.distributions import Beta, GammaPoisson, beta_mode, log_and_log_rest
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.families.large_counts import log_beta_binomial, log_beta_negative_binomial, log_beta_ratio, log_choose
 from bayesnb.families.statistics import Counts
 from bayesnb.families.two_parameters import LearnedNegativeBinomial
 
@@ -185,10 +185,9 @@ class Geometric(SuccessFamily):
     -----
     Cells count failures. Subtract one from a column of numbers of trials, which begins at 1.
 
-    Numerical domain: counts up to 2**53, above which float64 does not hold every whole number; larger ones are errors.
-    Measured against 60 digits, a log predictive density has an error of 2e-14 for counts up to 2**53 after up to 1e12
-    cells, and a relative error of 1e-13 for concentrations from 1e-100 to 1e15. Evidences have a relative error of
-    7e-15.
+    Numerical domain: counts up to 1e9. A log density has an error of about 2e-12 at counts of 1e3, 2e-9 at 1e6 and
+    2e-6 at 1e9. Larger counts give a warning, and counts above 2**53, of which float64 does not hold every one, an
+    error.
 
     Examples
     --------
@@ -266,12 +265,9 @@ class Binomial(TotalCountFamily):
 
     Notes
     -----
-    Numerical domain: `total_count` up to 2**53. Predictive densities are taken in the saddle-point form of Loader
-    (2000), *Fast and accurate computation of binomial probabilities*. Measured against 60 digits, up to 30 standard
-    deviations from the mean, their error is 6e-14 for 1e3 trials, 5e-12 for 1e6, 9e-11 for 1e9, 5e-9 for 1e12 and 4e-7
-    for 2**53. For concentrations from 1e-100 to 1e15 and 10 trials the relative error is 6e-14. A density under a given
-    probability has an error of 2e-16 times the number of trials, 2e-10 for 1e6, and an evidence one of 3e-16 times the
-    number of trials in all its cells.
+    Numerical domain: `total_count` up to 1e9. A log density has an error of about 2e-12 for 1e3 trials, 2e-9 for 1e6
+    and 2e-6 for 1e9, and an evidence one of 3e-16 times the number of trials in all its cells. More trials, up to
+    2**53, are allowed, and lose more digits.
 
     Examples
     --------
@@ -387,11 +383,9 @@ class NegativeBinomial(TotalCountFamily):
 
     Notes
     -----
-    Numerical domain: counts up to 2**53, above which float64 does not hold every whole number; larger ones are errors.
-    With q the smaller one of r and the mean of the cells, from 1e-6 to 1e12 for r and from 0.1 to 1e15 for the mean, a
-    log predictive density has an error, measured against 60 digits, of 2e-14 for q up to 10, 8e-14 at 1e3, 2e-12 at
-    1e6, 9e-11 at 1e9 and 5e-9 at 1e12. A density under a given probability has an error of 7e-12 for q = 1e3 and 5e-10
-    for 1e6; the evidence of 100 cells one of 2e-11 and 7e-8.
+    Numerical domain: counts up to 1e9. A log density has an error of about 2e-12 at counts of 1e3, 2e-9 at 1e6 and
+    2e-6 at 1e9. Larger counts give a warning, and counts above 2**53, of which float64 does not hold every one, an
+    error.
 
     NUTS reads how often each count occurs in a class, so that a step takes time in proportion to the number of
     different counts.

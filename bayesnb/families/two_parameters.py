@@ -11,10 +11,11 @@ from numpyro.distributions import constraints
 from bayesnb.core.arrays import dense, log_beta, namespace, stirling_rest
 from bayesnb.families import distributions as beta
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample
+from bayesnb.families.counts import log_negative_binomial
 from bayesnb.families.distributions import Direction, GammaPoisson, nearest_turn
 from bayesnb.families.exponential import Concentrated, default_rate, maximum
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.families.large_counts import ROWS_AN_ENTRY, CountTable, log_negative_binomial
+from bayesnb.families.look_up import ROWS_AN_ENTRY, CountTable
 from bayesnb.families.statistics import Counts, Occurrences, occurrences, safe_ratio
 
 __all__ = ["Beta", "Gamma", "LearnedNegativeBinomial", "VonMises"]

@@ -1,6 +1,6 @@
 """Documents as counts of words."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -14,11 +14,9 @@ from numpyro.distributions import constraints
 from scipy.special import gammaln
 
 from bayesnb.core.arrays import (
-    PIECE_CELLS,
     all_whole,
     csr_pieces,
     csr_rows,
-    dense,
     log_rising,
     row_pieces,
     shared_csr,
@@ -27,11 +25,11 @@ from bayesnb.core.arrays import (
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.categories import Bernoulli, dirichlet_log_evidence, dirichlet_mode, log_of_rest
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.counts import log_dirichlet_multinomial, log_factorial, log_multinomial_coefficient
 from bayesnb.families.distributions import log_of
 from bayesnb.families.draw import draw_words
 from bayesnb.families.exponential import Weights, times
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.families.large_counts import log_dirichlet_multinomial, log_multinomial
 from bayesnb.families.statistics import Counts, Statistics, class_sums, clear_rounding
 
 __all__ = ["Documents", "Multinomial", "log_coefficient"]
@@ -48,12 +46,6 @@ LOGARITHMS = 10
 
 PIECE_ENTRIES = 2**18
 """Entries of a sparse array that are changed for a product at a time; so many fit the processor's cache."""
-
-LONG = 2.0**22
-"""Documents of at least this length take a density summed by counts, in a form that does not cancel: sums of n log n
-would leave an error of 1e-8."""
-
-LOG_FACTORIALS = gammaln(np.arange(256) + 1.0)
 
 
 @dataclass(frozen=True)
@@ -87,7 +79,7 @@ class Documents:
 
     def log_coefficient(self) -> np.ndarray:
         """Log multinomial coefficient of each row, shape (rows,)."""
-        return gammaln(self.length + 1.0) - _with_data(self.others, _log_factorial(self.others.data)).sum(axis=1)
+        return gammaln(self.length + 1.0) - _with_data(self.others, log_factorial(self.others.data)).sum(axis=1)
 
     def log_rising_ratio(self, concentration: Any) -> np.ndarray:
         """Log density of each row given its length, without the multinomial coefficient, shape (rows, classes).
@@ -102,10 +94,6 @@ class Documents:
         result = self.sum_log_rising(concentration)
         result -= of_length[document]
         return result
-
-    def with_long(self, result: np.ndarray, concentration: Any) -> np.ndarray:
-        """Log densities given Dirichlet-multinomial concentrations, accurate for long documents too."""
-        return with_long_documents(result, self.counts, self.length, log_dirichlet_multinomial, concentration)
 
     def sum_log_rising(self, concentration: np.ndarray) -> np.ndarray:
         r"""Sum over columns of :math:`\log\Gamma(\alpha + x) - \log\Gamma(\alpha) = \sum_{k<x} \log(\alpha + k)`.
@@ -154,38 +142,6 @@ class Documents:
                 alpha = weights[beyond.indices[entries]]
                 rest[entries] = log_rising(alpha + level, beyond.data[entries] - level)
             sums[:, c] += _with_data(beyond, rest).sum(axis=1)
-
-
-def with_long_documents(
-    result: np.ndarray, x: Any, length: np.ndarray, density: Callable[[Any, Any], np.ndarray], parameters: Any
-) -> np.ndarray:
-    """Log densities of rows, with those of long documents in a form that does not cancel.
-
-    Parameters
-    ----------
-    result : array, shape (..., rows, classes)
-        Log densities, accurate for the other documents; overwritten.
-    x : array or CSR array, shape (rows, columns)
-    length : array, shape (rows,)
-    density : callable
-        Maps counts and parameters, whose last axis is the columns, to log densities.
-    parameters : array, shape (..., classes, columns)
-    """
-    parameters = np.asarray(parameters)
-    flat = parameters.reshape(-1, parameters.shape[-1])
-    for rows, counts in _long_documents(x, length, flat.size):
-        found = density(counts[:, None], flat).reshape(-1, *parameters.shape[:-1])
-        result[..., rows, :] = np.moveaxis(found, 0, -2)
-    return result
-
-
-def _long_documents(x: Any, length: np.ndarray, cells: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Positions and dense counts of the long documents, some at a time, with so many cells for each."""
-    long = np.flatnonzero(length > LONG)
-    step = max(1, PIECE_CELLS // cells)
-    for start in range(0, len(long), step):
-        rows = long[start : start + step]
-        yield rows, dense(x[rows])
 
 
 def _best_level(highest: np.ndarray, counts: np.ndarray) -> int:
@@ -266,21 +222,7 @@ def log_coefficient(x: Any) -> np.ndarray:
     """Log multinomial coefficient of each row, shape (rows,)."""
     if scipy.sparse.issparse(x):
         return Documents.of(x).log_coefficient()
-    return gammaln(x.sum(axis=1) + 1.0) - _log_factorial(np.asarray(x)).sum(axis=1)
-
-
-def log_coefficient_on_device(x: Any) -> Any:
-    """As `log_coefficient`, for JAX to compile."""
-    return jax.scipy.special.gammaln(x.sum(axis=1) + 1) - jax.scipy.special.gammaln(x + 1).sum(axis=1)
-
-
-def _log_factorial(counts: np.ndarray) -> np.ndarray:
-    """Log of x!, looked up in a table if all are small whole numbers, as counts of words are."""
-    if counts.size and counts.min() >= 0 and counts.max() < len(LOG_FACTORIALS):
-        whole = counts.astype(np.uint8)
-        if (whole == counts).all():
-            return LOG_FACTORIALS[whole]
-    return gammaln(counts + 1.0)
+    return gammaln(x.sum(axis=1) + 1.0) - log_factorial(np.asarray(x)).sum(axis=1)
 
 
 def count_documents_by_class(x: Any, codes: np.ndarray, num_classes: int) -> Counts:
@@ -289,8 +231,8 @@ def count_documents_by_class(x: Any, codes: np.ndarray, num_classes: int) -> Cou
     n = np.bincount(codes, minlength=num_classes).astype(np.float64)
     of_entry = np.repeat(codes.astype(x.indices.dtype), np.diff(x.indptr))
     others = np.flatnonzero(x.data != 1)
-    log_factorials = np.bincount(of_entry[others], _log_factorial(x.data[others]), minlength=num_classes)
-    log_base = np.bincount(codes, _log_factorial(x.sum(axis=1)), minlength=num_classes) - log_factorials
+    log_factorials = np.bincount(of_entry[others], log_factorial(x.data[others]), minlength=num_classes)
+    log_base = np.bincount(codes, log_factorial(x.sum(axis=1)), minlength=num_classes) - log_factorials
     # Set one by one, because SciPy's constructor would look for the largest index of each kind.
     entries = scipy.sparse.coo_array((num_classes, x.shape[1]))
     entries.coords = of_entry, x.indices
@@ -315,9 +257,6 @@ def left_out(concentration: np.ndarray, x: Any, codes: np.ndarray, statistics: C
     # The general way checks whether a class without other documents still has words.
     peopled = _rest(np.asarray(statistics.n)[codes, 0], 1.0) > 0
     result = result + documents.log_coefficient()
-    for rows, counts in _long_documents(documents.counts, length, total.shape[1]):
-        others = _rest(total[codes[rows]], counts)
-        result[rows] = log_dirichlet_multinomial(counts, concentration[codes[rows]] + others)
     return np.where(peopled, result, np.nan)
 
 
@@ -385,12 +324,9 @@ class Multinomial(ConjugateFamily):
 
     Notes
     -----
-    Numerical domain: counts up to 2**53, above which float64 does not hold every whole number; larger ones are errors.
-    Documents of more than 4 million tokens use a form that does not cancel. Measured against 60 digits, with documents
-    that have the proportions of their class, the predictive log density has an error of 5e-11 at 1e4 tokens, 2e-8 at
-    4e6, and above 3e-12 at 1e8 and 3e-10 at 1e12, also for concentrations of 1e14. That of given word probabilities has
-    2e-6 at 1e10 tokens and 1e-4 at 1e12, because the probabilities themselves are rounded. An evidence adds log
-    multinomial coefficients: 4e-7 at 1e8 tokens, 4e-4 at 1e12.
+    Numerical domain: counts up to 1e9. The log density of a document has an error of about 5e-11 at 1e4 tokens, 2e-8 at
+    4e6 and 1e-5 at 1e9, and an evidence the sum of these. Larger counts give a warning, and counts above 2**53, of
+    which float64 does not hold every one, an error.
 
     Examples
     --------
@@ -435,7 +371,7 @@ class Multinomial(ConjugateFamily):
 
     def device_statistics(self, x: Any, codes: Any, membership: Any) -> Counts:
         n = membership.sum(axis=0)[:, None]
-        return Counts(n, membership.T @ x, membership.T @ log_coefficient_on_device(x)[:, None])
+        return Counts(n, membership.T @ x, membership.T @ log_multinomial_coefficient(x)[:, None])
 
     def possible(self, statistics: Counts) -> Any:
         enough = (statistics.n > 0) | (statistics.total.sum(axis=-1, keepdims=True) == 0)
@@ -486,19 +422,19 @@ class Multinomial(ConjugateFamily):
 
     def row_log_predictive(self, x: Any) -> Any:
         documents = Documents.of(x)
-        result = documents.log_rising_ratio(self.concentration) + documents.log_coefficient()[:, None]
-        return documents.with_long(result, self.concentration)
+        return documents.log_rising_ratio(self.concentration) + documents.log_coefficient()[:, None]
 
     def row_log_predictive_ratio(self, x: Any) -> Any:
         documents = x if isinstance(x, Documents) else Documents.of(x)
-        result = documents.log_rising_ratio(self.concentration)
-        return documents.with_long(result, self.concentration)
+        return documents.log_rising_ratio(self.concentration)
 
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Counts) -> np.ndarray:
         return left_out(np.asarray(self.concentration), x, codes, statistics)
 
     def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return log_multinomial(x.astype(jnp.float64)[:, None, :], parameters["prob"])
+        counts = x.astype(jnp.float64)
+        in_sequence = times(counts[:, None, :], log_of(parameters, "prob")).sum(axis=-1)
+        return in_sequence + log_multinomial_coefficient(counts)[:, None]
 
     def device_log_predictive(self, x: Any) -> Any:
         return log_dirichlet_multinomial(x.astype(jnp.float64)[:, None, :], self.concentration)
@@ -524,4 +460,4 @@ def _log_density(weights: Weights, parameters: Parameters, x: Any, coefficient: 
     result = np.swapaxes(weights.of_rows(x).reshape(*shape, x.shape[0]), -1, -2)
     if coefficient is not None:
         result += coefficient[:, None]
-    return with_long_documents(result, x, x.sum(axis=1), log_multinomial, parameters["prob"])
+    return result

@@ -8,6 +8,7 @@ import scipy.sparse
 from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import all_whole
+from bayesnb.core.checking import warn
 from bayesnb.core.columns import Column, OutsideSupport
 from bayesnb.families.base import Family
 
@@ -15,6 +16,9 @@ __all__ = ["LARGEST_COUNT", "LARGEST_NUMBER", "check_cells", "not_negative_up_to
 
 LARGEST_COUNT = 2.0**53
 """The largest count: float64 holds every whole number up to here."""
+
+ACCURATE_COUNT = 1e9
+"""Counts up to this have log densities with an error of about 1e-6; larger ones lose more digits."""
 
 LARGEST_NUMBER = 1e150
 """The largest cell: float64 holds the sum of the squares of a hundred million such cells."""
@@ -59,7 +63,7 @@ def outside_as_missing(
 
 
 def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) -> None:
-    """Raise an error if a cell is outside the family's support.
+    """Raise an error if a cell is outside the family's support, and warn of counts whose densities lose digits.
 
     Raises
     ------
@@ -69,6 +73,9 @@ def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) ->
     cells = x.data if scipy.sparse.issparse(x) else x
     wrong = _outside(cells, family)
     if not wrong.any():
+        if family.support is constraints.nonnegative_integer and (cells > ACCURATE_COUNT).any():
+            large = x.max(axis=0).toarray() if scipy.sparse.issparse(x) else np.fmax.reduce(x, axis=0)
+            _warn_of_large_counts(names[int(np.argmax(large > ACCURATE_COUNT))])
         return
     if scipy.sparse.issparse(x):
         entry = int(np.flatnonzero(wrong)[0])
@@ -95,6 +102,14 @@ def check_cells(x: Any, family: Family, names: Sequence[Column], rows: slice) ->
             "squares; divide the column by a common factor, or mark the cell as missing (NaN)"
         )
     raise ValueError(f"{where}: {value:g} is not {family.holds}, as {name} needs; {family.hint}")
+
+
+def _warn_of_large_counts(name: Column) -> None:
+    warn(
+        f"column {name!r} has counts above {ACCURATE_COUNT:g}, up to which log densities have an error of about 1e-6; "
+        "it grows with the counts: divide the column by a common factor, or use nb.Gaussian()",
+        UserWarning,
+    )
 
 
 def _outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:

@@ -15,7 +15,7 @@ import scipy.stats
 from cases import membership, with_holes
 
 import bayesnb as nb
-from bayesnb.families.large_counts import log_negative_binomial
+from bayesnb.families.counts import log_negative_binomial
 from bayesnb.families.two_parameters import LearnedNegativeBinomial
 from bayesnb.inference.sources import read_table
 
