@@ -378,11 +378,15 @@ class BoundModel(Printed):
         x : array or CSR array, shape (rows, columns)
             Cells of the block.
         """
+        return self._of_feature(parameters, i, j, x if self.blocks[i].is_joint else x[:, j : j + 1])
+
+    def _of_feature(self, parameters: ModelParameters, i: int, j: int, x: Any) -> np.ndarray:
+        """As `feature_log_likelihood`, given the cells of the feature alone."""
         family, values = self.blocks[i].family, parameters.blocks[i]
         if family.joint:
             return np.asarray(family.row_log_likelihood(values, x))
         values = parameters_of_column(values, j, np.ndim(parameters.class_prob) - 1)
-        return np.asarray(of_column(family, j).row_log_likelihood(values, x[:, j : j + 1]))
+        return np.asarray(of_column(family, j).row_log_likelihood(values, x))
 
     @in_float64
     def log_ratio(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:

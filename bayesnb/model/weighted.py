@@ -8,7 +8,7 @@ from typing import Any, Self
 import jax
 import numpy as np
 
-from bayesnb.core.arrays import in_float64
+from bayesnb.core.arrays import dense, in_float64
 from bayesnb.families.exponential import times
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
@@ -33,7 +33,7 @@ class WeightedParameters(ModelParameters):
         Spread of the weights around their level; None if all features share one weight.
     other : ModelParameters or None
         Independent values of the parameters without weights, for densities that are as uncertain as those of dependent
-        features; see `WeightedModel.feature_log_likelihood`.
+        features; see `WeightedModel`.
     """
 
     weight: Any = None
@@ -78,7 +78,12 @@ class WeightedModel(BoundModel):
         total = self.log_class_prob(parameters)[..., None, :]
         for i, x in enumerate(chunk):
             for j, _ in enumerate(self.positions[i]):
-                total = total + self.feature_log_likelihood(parameters, i, j, x)
+                if self.blocks[i].is_joint:
+                    total = total + self._of_feature(parameters, i, j, x)
+                    continue
+                # Columns often have few different values, and the density of each is computed once.
+                values, places = np.unique(dense(x[:, j : j + 1]), return_inverse=True)
+                total = total + self._of_feature(parameters, i, j, values[:, None]).take(places.ravel(), axis=-2)
         return total
 
     def log_class_prob(self, parameters: ModelParameters) -> np.ndarray:
@@ -86,7 +91,7 @@ class WeightedModel(BoundModel):
         assert isinstance(parameters, WeightedParameters)
         return super().log_class_prob(parameters) + parameters.offset
 
-    def feature_log_likelihood(self, parameters: ModelParameters, i: int, j: int, x: Any) -> np.ndarray:
+    def _of_feature(self, parameters: ModelParameters, i: int, j: int, x: Any) -> np.ndarray:
         r"""The log density times its weight, with the variance of dependent features if there are other values.
 
         A weight of 1/m says that m features carry the same evidence. Then the errors of their log densities are equal
@@ -99,10 +104,10 @@ class WeightedModel(BoundModel):
         """
         assert isinstance(parameters, WeightedParameters)
         weight = np.asarray(parameters.weight)[..., self.positions[i][j], None, None]
-        own = super().feature_log_likelihood(parameters, i, j, x)
+        own = super()._of_feature(parameters, i, j, x)
         if parameters.other is None:
             return times(weight, own)
-        other = super().feature_log_likelihood(parameters.other, i, j, x)
+        other = super()._of_feature(parameters.other, i, j, x)
         possible = np.isfinite(own) & np.isfinite(other)
         difference = np.where(possible, own, 0.0) - np.where(possible, other, 0.0)
         below_one = np.minimum(weight, 1.0)
