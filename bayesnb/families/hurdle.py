@@ -51,28 +51,6 @@ class HurdleStatistics(Statistics):
         """Weighted sum of the part of the log density that no parameter enters."""
         return getattr(self.values, "log_base", 0.0)
 
-    def __add__(self, other: Self) -> Self:
-        return type(self)(self.nonzero + other.nonzero, self.values + other.values)
-
-    def __sub__(self, other: Self) -> Self:
-        return type(self)(self.nonzero - other.nonzero, self.values - other.values)
-
-    def __mul__(self, factor: float) -> Self:
-        return type(self)(self.nonzero * factor, self.values * factor)
-
-    def without_rounding(self, before: Self) -> Self:
-        return type(self)(self.nonzero.without_rounding(before.nonzero), self.values.without_rounding(before.values))
-
-    def same_rows(self, other: Statistics) -> bool:
-        return (
-            isinstance(other, HurdleStatistics)
-            and self.nonzero.same_rows(other.nonzero)
-            and self.values.same_rows(other.values)
-        )
-
-    def pooled(self) -> Self:
-        return type(self)(self.nonzero.pooled(), self.values.pooled())
-
 
 # --------------------------------------------------------------------------------------------------
 # Columns of numbers many of which are zero: a Beta prior on the share of the others, and a family for these

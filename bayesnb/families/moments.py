@@ -1,6 +1,6 @@
 """Sufficient statistics that are moments."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import jax
@@ -14,13 +14,68 @@ from bayesnb.families.statistics import ROUNDING, Statistics, clear_rounding, sa
 __all__ = ["Moments", "Scatter", "device_moments", "device_scatter", "moments", "moments_by_class", "scatter"]
 
 # --------------------------------------------------------------------------------------------------
+# Weights, means and spreads about the mean, which merge without loss of digits
+# --------------------------------------------------------------------------------------------------
+
+
+class CentredSums(Statistics):
+    """Weight, mean and spread about the mean: the sum of squares, or of products, of deviations.
+
+    They merge by the formulas of Chan, Golub and LeVeque (1983), *The American Statistician* 37(3), 242-247.
+    """
+
+    n: Any
+    mean: Any
+
+    @property
+    def spread(self) -> Any:
+        """The third field."""
+        return getattr(self, fields(self)[2].name)  # type: ignore[arg-type]
+
+    @staticmethod
+    def at_distance(weight: Any, deviation: Any) -> Any:
+        """The spread of rows of a weight that are all at one distance from the mean."""
+        return weight * deviation**2
+
+    def __add__(self, other: Self) -> Self:
+        n = self.n + other.n
+        share = safe_ratio(other.n, n)
+        delta = other.mean - self.mean
+        between = self.at_distance(self.n * share, delta)
+        return type(self)(n, self.mean + delta * share, self.spread + other.spread + between)  # type: ignore[call-arg]
+
+    def __sub__(self, other: Self) -> Self:
+        n = self.n - other.n
+        xp, _ = namespace(n)
+        # If the remaining weight is a rounding error, the mean has no meaning.
+        n = xp.where(abs(n) <= ROUNDING * abs(self.n), 0.0, n)
+        mean = xp.where(n == 0, 0.0, self.mean + (self.mean - other.mean) * safe_ratio(other.n, n))
+        left = self.spread - other.spread
+        # If no weight remains but a spread does, the removed rows were not among the data.
+        excess = abs(left) + abs(self.at_distance(other.n, self.mean - other.mean))
+        left = left - self.at_distance(n * safe_ratio(other.n, self.n), other.mean - mean)
+        nothing = xp.expand_dims(n == 0, tuple(range(n.ndim, left.ndim)))
+        return type(self)(n, mean, xp.where(nothing, -excess, left))  # type: ignore[call-arg]
+
+    def __mul__(self, factor: float) -> Self:
+        return type(self)(self.n * factor, self.mean, self.spread * factor)  # type: ignore[call-arg]
+
+    def pooled(self) -> Self:
+        n = self.n.sum(axis=0, keepdims=True)
+        mean = (safe_ratio(self.n, n) * self.mean).sum(axis=0, keepdims=True)
+        mean = mean + (safe_ratio(self.n, n) * (self.mean - mean)).sum(axis=0, keepdims=True)
+        spread = self.spread + self.at_distance(self.n, self.mean - mean)
+        return type(self)(n, mean, spread.sum(axis=0, keepdims=True))  # type: ignore[call-arg]
+
+
+# --------------------------------------------------------------------------------------------------
 # Weight, mean and sum of squared deviations of numbers, per class
 # --------------------------------------------------------------------------------------------------
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Moments(Statistics):
+class Moments(CentredSums):
     """Weight, mean and sum of squared deviations from the mean.
 
     Raw sums of squares lose the digits of the variance if the mean is large; sums of squared deviations do not. They
@@ -56,23 +111,6 @@ class Moments(Statistics):
         """Ssd / n, zero where nothing was observed."""
         return safe_ratio(self.ssd, self.n)
 
-    def __add__(self, other: Self) -> Self:
-        n = self.n + other.n
-        share = safe_ratio(other.n, n)
-        delta = other.mean - self.mean
-        return type(self)(n, self.mean + delta * share, self.ssd + other.ssd + delta**2 * self.n * share)
-
-    def __sub__(self, other: Self) -> Self:
-        n = self.n - other.n
-        xp, _ = namespace(n)
-        # If the remaining weight is a rounding error, the mean has no meaning.
-        n = xp.where(abs(n) <= ROUNDING * abs(self.n), 0.0, n)
-        mean = xp.where(n == 0, 0.0, self.mean + (self.mean - other.mean) * safe_ratio(other.n, n))
-        ssd = self.ssd - other.ssd - (other.mean - mean) ** 2 * n * safe_ratio(other.n, self.n)
-        # If no weight remains but a spread does, the removed rows were not among the data.
-        excess = abs(self.ssd - other.ssd) + other.n * (self.mean - other.mean) ** 2
-        return type(self)(n, mean, xp.where(n == 0, -excess, ssd))
-
     def without_rounding(self, before: Self) -> Self:
         n = clear_rounding(self.n, before.n)
         scale = before.ssd + before.n * (1e-3 * before.mean) ** 2
@@ -86,9 +124,6 @@ class Moments(Statistics):
         grid = np.ldexp(1.0, np.frexp(1e-13 * size)[1])
         return type(self)(n, np.where(ssd == 0, np.rint(self.mean / grid) * grid, self.mean), ssd)
 
-    def __mul__(self, factor: float) -> Self:
-        return type(self)(self.n * factor, self.mean, self.ssd * factor)
-
     def same_rows(self, other: Statistics) -> bool:
         if not isinstance(other, Moments) or np.shape(self.n) != np.shape(other.n) or not close(self.n, other.n):
             return False
@@ -99,13 +134,6 @@ class Moments(Statistics):
         far = off[0] > 1e-9 * np.sqrt(safe_ratio(ssd, n)) + rounding
         wide = off[1] > 1e-9 * ssd + 2 * rounding * np.sqrt(n * ssd) + n * rounding**2
         return not (far | wide).any()
-
-    def pooled(self) -> Self:
-        n = self.n.sum(axis=0, keepdims=True)
-        mean = (safe_ratio(self.n, n) * self.mean).sum(axis=0, keepdims=True)
-        mean = mean + (safe_ratio(self.n, n) * (self.mean - mean)).sum(axis=0, keepdims=True)
-        ssd = (self.ssd + self.n * (self.mean - mean) ** 2).sum(axis=0, keepdims=True)
-        return type(self)(n, mean, ssd)
 
 
 def moments(x: np.ndarray, membership: np.ndarray) -> Moments:
@@ -200,7 +228,7 @@ def _without_rounding_of_cells(n: Any, mean: Any, ssd: Any) -> Moments:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Scatter(Statistics):
+class Scatter(CentredSums):
     """Weight, mean and scatter matrix, the sum of the outer products of deviations from the mean.
 
     The matrices merge as sums of squared deviations do (`Moments`), so that they keep their digits where means are
@@ -242,28 +270,6 @@ class Scatter(Statistics):
         squares = xp.diagonal(self.scatter, axis1=-2, axis2=-1)
         return Moments(xp.broadcast_to(self.n, squares.shape), self.mean, squares)
 
-    def __add__(self, other: Self) -> Self:
-        n = self.n + other.n
-        share = safe_ratio(other.n, n)
-        delta = other.mean - self.mean
-        between = _outer(delta) * (self.n * share)[..., None]
-        return type(self)(n, self.mean + delta * share, self.scatter + other.scatter + between)
-
-    def __sub__(self, other: Self) -> Self:
-        n = self.n - other.n
-        xp, _ = namespace(n)
-        # If the remaining weight is a rounding error, the mean has no meaning.
-        n = xp.where(abs(n) <= ROUNDING * abs(self.n), 0.0, n)
-        mean = xp.where(n == 0, 0.0, self.mean + (self.mean - other.mean) * safe_ratio(other.n, n))
-        between = _outer(other.mean - mean) * (n * safe_ratio(other.n, self.n))[..., None]
-        # If no weight remains but a spread does, the removed rows were not among the data.
-        excess = abs(self.scatter - other.scatter) + _outer(self.mean - other.mean) * other.n[..., None]
-        left = xp.where(n[..., None] == 0, -abs(excess), self.scatter - other.scatter - between)
-        return type(self)(n, mean, left)
-
-    def __mul__(self, factor: float) -> Self:
-        return type(self)(self.n * factor, self.mean, self.scatter * factor)
-
     def without_rounding(self, before: Self) -> Self:
         columns = self.of_columns.without_rounding(before.of_columns)
         root = np.sqrt(np.abs(before.of_columns.ssd))
@@ -284,11 +290,9 @@ class Scatter(Statistics):
         wide = 1e-9 * root + np.sqrt(self.n) * rounding
         return bool((np.abs(self.scatter - other.scatter) <= 3 * wide[..., None] * (root + wide)[..., None, :]).all())
 
-    def pooled(self) -> Self:
-        columns = self.of_columns.pooled()
-        between = _outer(self.mean - columns.mean) * self.n[..., None]
-        n = self.n.sum(axis=0, keepdims=True)
-        return type(self)(n, columns.mean, (self.scatter + between).sum(axis=0, keepdims=True))
+    @staticmethod
+    def at_distance(weight: Any, deviation: Any) -> Any:
+        return weight[..., None] * _outer(deviation)
 
 
 def _outer(vector: Any) -> Any:

@@ -1,8 +1,8 @@
 """Sufficient statistics that are counts."""
 
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import jax
@@ -43,11 +43,12 @@ ROUNDING = 1e-11
 """Largest difference, relative to the minuend, that counts as a rounding error."""
 
 
-class Statistics(ABC):
+class Statistics:
     """A mergeable summary of a block of columns, per class.
 
-    A subclass is a frozen dataclass of arrays with the decorator ``jax.tree_util.register_dataclass``, so that JAX and
-    files know its arrays. These rules make `update`, `forget`, `save` and `load` work:
+    A subclass is a frozen dataclass of arrays, statistics and tuples of these, with the decorator
+    ``jax.tree_util.register_dataclass``, so that JAX and files know its arrays. Sums and differences are those of the
+    fields, unless the class defines its own. These rules make `update`, `forget`, `save` and `load` work:
 
     - The leading axis of every array is the class.
     - The shape of every array follows from the family, the classes and the columns, and is the same for any rows.
@@ -81,17 +82,17 @@ class Statistics(ABC):
            [1.]])
     """
 
-    @abstractmethod
     def __add__(self, other: Self) -> Self:
         """Statistics of both tables together."""
+        return _each(operator.add, self, other)
 
-    @abstractmethod
     def __sub__(self, other: Self) -> Self:
         """Statistics of the rows that remain when the rows behind `other` are removed."""
+        return _each(operator.sub, self, other)
 
-    @abstractmethod
     def __mul__(self, factor: float) -> Self:
         """Statistics of the same rows with every weight multiplied by `factor`."""
+        return _each(lambda part: part * factor, self)
 
     def without_rounding(self, before: Self) -> Self:
         """The result of a subtraction from `before`, with rounding errors set to zero.
@@ -101,26 +102,55 @@ class Statistics(ABC):
         ValueError
             If an array of `before` does not fit that of the result, because its shape follows the rows.
         """
-        for new, old in zip(jax.tree.leaves(self), jax.tree.leaves(before), strict=True):
+
+        def cleared(new: Any, old: Any) -> Any:
+            if isinstance(new, Statistics):
+                return new.without_rounding(old)
             if not _fits(np.shape(old), np.shape(new)):
                 raise ValueError(
                     f"an array of {type(self).__name__} has the shape {np.shape(old)} and, after a subtraction, "
                     f"{np.shape(new)}: give arrays whose shapes are the same for any rows, or define without_rounding"
                 )
-        return jax.tree.map(clear_rounding, self, before)
+            return clear_rounding(new, old)
+
+        return _each(cleared, self, before)
 
     def same_rows(self, other: "Statistics") -> bool:
         """Whether both may be statistics of the same rows, added in any order."""
-        return close(self, other)
+
+        def same(mine: Any, theirs: Any) -> bool:
+            return mine.same_rows(theirs) if isinstance(mine, Statistics) else close(mine, theirs)
+
+        return type(other) is type(self) and all(jax.tree.leaves(_each(same, self, other)))
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         """Statistics of all classes of several groups, the classes of the first group first."""
-        return jax.tree.map(lambda *leaves: np.concatenate(leaves), *parts)
 
-    @abstractmethod
+        def join(*groups: Any) -> Any:
+            return type(groups[0]).joined(groups) if isinstance(groups[0], Statistics) else np.concatenate(groups)
+
+        return _each(join, *parts)
+
     def pooled(self) -> Self:
         """Statistics of all classes together; the class axis stays, with length one."""
+
+        def whole(part: Any) -> Any:
+            return part.pooled() if isinstance(part, Statistics) else part.sum(axis=0, keepdims=True)
+
+        return _each(whole, self)
+
+
+def _each[S: Statistics](combine: Callable[..., Any], one: S, *others: Statistics) -> S:
+    """Statistics of fields that are combined one by one."""
+
+    def combined(*values: Any) -> Any:
+        if isinstance(values[0], tuple):
+            return tuple(combined(*parts) for parts in zip(*values, strict=True))
+        return combine(*values)
+
+    names = [field.name for field in fields(one)]  # type: ignore[arg-type]
+    return type(one)(*(combined(*(getattr(each, name) for each in (one, *others))) for name in names))
 
 
 def _fits(one: tuple[int, ...], other: tuple[int, ...]) -> bool:
@@ -160,18 +190,6 @@ class ClassCounts(Statistics):
 
     n: Any
 
-    def __add__(self, other: Self) -> Self:
-        return type(self)(self.n + other.n)
-
-    def __sub__(self, other: Self) -> Self:
-        return type(self)(self.n - other.n)
-
-    def __mul__(self, factor: float) -> Self:
-        return type(self)(self.n * factor)
-
-    def pooled(self) -> Self:
-        return type(self)(self.n.sum(keepdims=True))
-
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
@@ -210,15 +228,6 @@ class Counts(Statistics):
     total: Any
     log_base: Any
 
-    def __add__(self, other: Self) -> Self:
-        return type(self)(self.n + other.n, self.total + other.total, self.log_base + other.log_base)
-
-    def __sub__(self, other: Self) -> Self:
-        return type(self)(self.n - other.n, self.total - other.total, self.log_base - other.log_base)
-
-    def __mul__(self, factor: float) -> Self:
-        return type(self)(self.n * factor, self.total * factor, self.log_base * factor)
-
     def without_rounding(self, before: Self) -> Self:
         cleared = super().without_rounding(before)
         if cleared.total.shape != cleared.n.shape:
@@ -235,9 +244,6 @@ class Counts(Statistics):
         """
         all_ones = abs(self.total - self.n) <= ROUNDING * weight
         return replace(self, total=namespace(self.total)[0].where(all_ones, self.n, self.total))
-
-    def pooled(self) -> Self:
-        return jax.tree.map(lambda leaf: leaf.sum(axis=0, keepdims=True), self)
 
 
 def trues_by_class(x: np.ndarray, codes: np.ndarray, num_classes: int) -> np.ndarray:
@@ -321,7 +327,7 @@ so that no array is as long as the largest count."""
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Tally:
+class Tally(Statistics):
     """Weights by place and number: sorted, each pair once, without zero weights.
 
     Entries of weight zero fill the arrays up to a power of two, so that JAX does not compile again for tables of
@@ -429,32 +435,6 @@ class Levels(Statistics):
     levels: Tally
     beyond: Tally
 
-    def __add__(self, other: Self) -> Self:
-        return type(self)(
-            self.n + other.n,
-            self.total + other.total,
-            self.log_base + other.log_base,
-            self.levels + other.levels,
-            self.beyond + other.beyond,
-        )
-
-    def __sub__(self, other: Self) -> Self:
-        return self + other * -1.0
-
-    def __mul__(self, factor: float) -> Self:
-        return type(self)(
-            self.n * factor, self.total * factor, self.log_base * factor, self.levels * factor, self.beyond * factor
-        )
-
-    def without_rounding(self, before: Self) -> Self:
-        return type(self)(
-            clear_rounding(self.n, before.n),
-            clear_rounding(self.total, before.total),
-            clear_rounding(self.log_base, before.log_base),
-            self.levels.without_rounding(before.levels),
-            self.beyond.without_rounding(before.beyond),
-        )
-
     def pooled(self) -> Self:
         width = self.total.shape[1] + 1
         n, total, log_base = (leaf.sum(axis=0, keepdims=True) for leaf in (self.n, self.total, self.log_base))
@@ -539,18 +519,6 @@ class Occurrences(Statistics):
 
     n: Any
     values: Tally
-
-    def __add__(self, other: Self) -> Self:
-        return type(self)(self.n + other.n, self.values + other.values)
-
-    def __sub__(self, other: Self) -> Self:
-        return type(self)(self.n - other.n, self.values - other.values)
-
-    def __mul__(self, factor: float) -> Self:
-        return type(self)(self.n * factor, self.values * factor)
-
-    def without_rounding(self, before: Self) -> Self:
-        return type(self)(clear_rounding(self.n, before.n), self.values.without_rounding(before.values))
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
 from operator import itemgetter
-from typing import Any, Self
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -237,7 +237,7 @@ def join_blocks(blocks: list[Block]) -> Block:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class ModelStatistics:
+class ModelStatistics(Statistics):
     """Sufficient statistics of a table under a model: the classes' and each block's.
 
     Attributes
@@ -248,24 +248,6 @@ class ModelStatistics:
 
     classes: ClassCounts
     blocks: tuple[Statistics, ...]
-
-    def __add__(self, other: Self) -> Self:
-        blocks = tuple(mine + theirs for mine, theirs in zip(self.blocks, other.blocks, strict=True))
-        return type(self)(self.classes + other.classes, blocks)
-
-    def __sub__(self, other: Self) -> Self:
-        blocks = tuple(mine - theirs for mine, theirs in zip(self.blocks, other.blocks, strict=True))
-        return type(self)(self.classes - other.classes, blocks)
-
-    def __mul__(self, factor: float) -> Self:
-        return type(self)(self.classes * factor, tuple(block * factor for block in self.blocks))
-
-    @classmethod
-    def joined(cls, parts: Sequence[Self]) -> Self:
-        """Statistics of all classes of several groups, the classes of the first group first."""
-        blocks = zip(*(part.blocks for part in parts), strict=True)
-        classes = ClassCounts.joined([part.classes for part in parts])
-        return cls(classes, tuple(type(of_parts[0]).joined(of_parts) for of_parts in blocks))
 
 
 def updated(
