@@ -48,6 +48,8 @@ class Written:
         Whether the family states the maximum of the likelihood, and takes parameters near it.
     sampled : bool
         Whether NUTS fits the family.
+    learns : bool
+        Whether hyperparameters can be learned, and have a most likely value here.
     """
 
     name: str
@@ -63,6 +65,7 @@ class Written:
     closed: bool = True
     likeliest: bool = True
     sampled: bool = True
+    learns: bool = True
 
     @property
     def priors(self) -> list[Any]:
@@ -211,7 +214,14 @@ WRITTEN = [
     Written(
         "outside bernoulli", Coins(1.5, 0.5), _binary, lambda x, prob: scipy.stats.bernoulli.logpmf(x, prob), counts(2)
     ),
-    Written("categorical", nb.Categorical(), _several, lambda x, prob: np.log(prob[x.astype(int)]), counts(4)),
+    Written(
+        "categorical",
+        nb.Categorical(),
+        _several,
+        lambda x, prob: np.log(prob[x.astype(int)]),
+        counts(4),
+        fixed=nb.Categorical(1.5),
+    ),
     Written("outside categorical", Symbols(0.7), _several, lambda x, prob: np.log(prob[x.astype(int)]), counts(4)),
     Written(
         "multinomial",
@@ -270,6 +280,7 @@ WRITTEN = [
         lambda x, rate: scipy.stats.expon.logpdf(x, scale=1 / rate),
         POSITIVE,
         likeliest=False,
+        learns=False,
     ),
     Written(
         "poisson",
@@ -343,6 +354,7 @@ WRITTEN = [
         bad=(np.inf, "inf is not a finite number"),
         likeliest=False,
         sampled=False,
+        learns=False,
     ),
     Written(
         "multivariate gaussian",
@@ -365,6 +377,7 @@ WRITTEN = [
         joint=True,
         missing=False,
         likeliest=False,
+        learns=False,
     ),
     Written(
         "dirichlet multinomial",

@@ -5,16 +5,25 @@ predictions, predictions by an average over draws of the parameters, and leave-o
 """
 
 import re
+from dataclasses import replace
 
+import jax
+import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import pandas as pd
+import polars
+import pyarrow
 import pytest
+from numpyro.infer.util import log_density
 from scipy.special import logsumexp
 from written import WRITTEN, known
 
 import bayesnb as nb
 
 CLOSED = [case for case in WRITTEN if case.closed]
+ESTIMATED = [case for case in WRITTEN if case.closed or case.likeliest]
+"""Families that a closed form or a point estimate fits, from statistics that add up."""
 
 
 def of(cases):
@@ -23,6 +32,18 @@ def of(cases):
 
 every_family = of(WRITTEN)
 closed_form = of(CLOSED)
+from_statistics = of(ESTIMATED)
+
+
+def fit(case, model, X, y, **options):
+    """In closed form, or the mode."""
+    return nb.fit(model, X, y, None if case.closed else nb.MAP(), **options)
+
+
+def assert_same_fit(case, one, other, X, rtol=1e-9):
+    np.testing.assert_allclose(one.log_joint(X), other.log_joint(X), rtol=rtol)
+    if case.closed:
+        assert one.log_evidence == pytest.approx(other.log_evidence, rel=rtol)
 
 
 def nodes(case):
@@ -137,67 +158,87 @@ def test_the_evidence_is_the_product_of_predictions_one_row_after_the_other(case
 @closed_form
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 def test_left_out_rows_equal_refits(case, weighted):
-    X, y = case.table(14, holes=True)
-    weight = np.random.default_rng(2).uniform(0.5, 2.0, 14) if weighted else np.ones(14)
+    """Also where the default prior follows the other rows."""
+    X, y = case.table(10, holes=True)
+    weight = np.random.default_rng(2).uniform(0.5, 2.0, 10) if weighted else None
     for family in case.priors:
         posterior = nb.fit(case.model(family), X, y, sample_weight=weight)
-        found = nb.loo(posterior, X, y, sample_weight=weight).elpd_i.to_numpy()
-        for i in range(0, 14, 3):
-            others = np.arange(14) != i
-            rest = nb.fit(posterior.problem.model, X[others], y[others], sample_weight=weight[others])
-            log_proba = rest.predict_log_proba(X[i : i + 1])[0]
-            assert found[i] == pytest.approx(log_proba[list(rest.classes).index(y[i])], rel=1e-8)
+        joint = []
+        for i in range(10):
+            rest = X.drop(index=i), np.delete(y, i)
+            weights = None if weight is None else np.delete(weight, i)
+            joint.append(nb.fit(posterior.problem.model, *rest, sample_weight=weights).log_joint(X[i : i + 1])[0])
+        own = np.take_along_axis(np.array(joint), (y == "b")[:, None].astype(int), 1)[:, 0]
+        found = nb.loo(posterior, X, y, sample_weight=weight).elpd_i
+        np.testing.assert_allclose(found, own - logsumexp(joint, axis=1), rtol=1e-8)
+        total = nb.loo_scores(posterior, X, y, sample_weight=weight)["elpd_joint"]
+        assert total == pytest.approx(own.sum(), rel=1e-9)
 
 
-@closed_form
+@from_statistics
 def test_weights_are_copies(case):
     X, y = case.table(holes=True)
     times = np.random.default_rng(2).integers(1, 4, 24)
     for family in case.priors:
-        weighted = nb.fit(case.model(family), X, y, sample_weight=times)
-        copied = nb.fit(case.model(family), X.loc[X.index.repeat(times)], np.repeat(y, times))
-        np.testing.assert_allclose(weighted.log_joint(X), copied.log_joint(X), rtol=1e-10)
-        assert weighted.log_evidence == pytest.approx(copied.log_evidence, rel=1e-10)
+        weighted = fit(case, case.model(family), X, y, sample_weight=times)
+        copied = fit(case, case.model(family), X.loc[X.index.repeat(times)], np.repeat(y, times))
+        assert_same_fit(case, copied, weighted, X)
 
 
-@closed_form
+@from_statistics
 def test_order_and_container_do_not_matter(case):
     X, y = case.table(holes=True)
-    polars = pytest.importorskip("polars")
     order = np.random.default_rng(2).permutation(24)
     for family in case.priors:
-        posterior = nb.fit(case.model(family), X, y)
-        shuffled = nb.fit(case.model(family), X.iloc[order], y[order])
-        other = nb.fit(case.model(family), polars.DataFrame(X.to_dict("list")), list(y))
-        for posterior_too in (shuffled, other):
-            np.testing.assert_allclose(posterior_too.log_joint(X), posterior.log_joint(X), rtol=1e-10)
-            assert posterior_too.log_evidence == pytest.approx(posterior.log_evidence, rel=1e-10)
+        posterior = fit(case, case.model(family), X, y)
+        for rows, labels in (
+            (X.iloc[order], y[order]),
+            (polars.DataFrame(X.to_dict("list")), [*y]),
+            (pyarrow.Table.from_pandas(X), pd.Series(y)),
+        ):
+            assert_same_fit(case, fit(case, case.model(family), rows, labels), posterior, X)
         np.testing.assert_allclose(posterior.log_joint(X.iloc[order]), posterior.log_joint(X)[order], rtol=1e-12)
+        single = X.to_numpy(np.float32)
+        one, other = (
+            fit(case, nb.NaiveBayes({0: (case.default, [0, 1])}), table, y) for table in (single, jnp.asarray(single))
+        )
+        assert_same_fit(case, other, one, single)
 
 
-@closed_form
+@from_statistics
 def test_updates_batches_and_forgetting_equal_one_fit(case):
-    X, y, posteriors = fits(case)
-    for whole in posteriors:
-        model = whole.model
-        parts = nb.fit(model, X[:10], y[:10]).update(X[10:], y[10:])
-        batches = nb.fit_batches(model, [(X[:7], y[:7]), (X[7:], y[7:])])
-        more = nb.fit(model, pd.concat([X, X[:4]]), [*y, *y[:4]]).forget(X[:4], y[:4])
-        for other in (parts, batches, more):
-            np.testing.assert_allclose(other.log_joint(X), whole.log_joint(X), rtol=1e-9)
-            assert other.log_evidence == pytest.approx(whole.log_evidence, rel=1e-9)
+    X, y = case.table(holes=True)
+    for family in case.priors:
+        whole = fit(case, case.model(family), X, y)
+        first = fit(case, whole.model, X[:10], y[:10])
+        more = fit(case, whole.model, pd.concat([X, X[:4]]), [*y, *y[:4]])
+        assert_same_fit(case, first.update(X[10:], y[10:]), whole, X)
+        assert_same_fit(case, more.forget(X[:4], y[:4]), whole, X)
+        if case.closed:
+            assert_same_fit(case, nb.fit_batches(whole.model, [(X[:7], y[:7]), (X[7:], y[7:])]), whole, X)
+        with pytest.raises(ValueError, match="these rows were never among the data"):
+            first.forget(X[10:], y[10:])
 
 
-@closed_form
+@from_statistics
 def test_a_file_keeps_the_posterior(case, tmp_path):
-    X, y, posteriors = fits(case)
-    for posterior in posteriors:
+    X, y = case.table(holes=True)
+    for family in case.priors:
+        posterior = fit(case, case.model(family), X, y)
         posterior.save(tmp_path / "model.nc")
         loaded = nb.load(tmp_path / "model.nc")
-        np.testing.assert_array_equal(loaded.log_joint(X), posterior.log_joint(X))
-        assert loaded.log_evidence == posterior.log_evidence
         assert repr(loaded.model) == repr(posterior.model)
-        np.testing.assert_array_equal(loaded.update(X, y).log_joint(X), posterior.update(X, y).log_joint(X))
+        assert_same_fit(case, loaded, posterior, X, rtol=0)
+        assert_same_fit(case, loaded.update(X, y), posterior.update(X, y), X, rtol=0)
+
+
+@every_family
+def test_the_function_in_jax_gives_the_same(case, float64):
+    X, y = case.table(holes=True)
+    posteriors = [known(case)] + ([nb.fit(case.model(family), X, y) for family in case.priors] if case.closed else [])
+    for posterior in posteriors:
+        found = posterior.log_joint_function()(jnp.asarray(X.to_numpy(float)))
+        np.testing.assert_allclose(found, posterior.log_joint(X), rtol=1e-9)
 
 
 @of([case for case in CLOSED if case.missing])
@@ -285,6 +326,18 @@ def near_by(site, value, rng):
     return np.clip(moved, 0.0, 1.0) if site.endswith("prob") else moved
 
 
+@of([case for case in WRITTEN if case.likeliest])
+def test_the_mode_has_no_neighbour_of_higher_density(case, float64):
+    """Of the density that NUTS and other samplers see."""
+    X, y = case.table(40)
+    best = nb.fit(case.model(case.priors[-1]), X, y, nb.MAP())
+    height = jax.jit(lambda values: log_density(best.model.program, (X, y), {}, values)[0])
+    rng, mode = np.random.default_rng(1), best.mean()
+    top = height(mode)
+    for _ in range(20):
+        assert height({site: near_by(site, value, rng) for site, value in mode.items()}) <= top
+
+
 @closed_form
 def test_predictions_are_averages_over_draws(case):
     """Draws follow the posterior: the average of their densities is the predictive density, in standard errors."""
@@ -320,3 +373,34 @@ def test_nuts_agrees(case):
     exact = posteriors[-1]
     sampled = nb.fit(exact.model, X, y, nb.NUTS(num_warmup=400, num_samples=500, num_chains=4), key=0)
     assert nb.compare(exact, sampled).agree
+
+
+@pytest.mark.slow
+@of([case for case in CLOSED if case.learns])
+def test_learned_hyperparameters_maximise_the_evidence(case):
+    X, y = case.table(holes=True)
+    family = case.priors[-1]
+    name = family.positive[0]
+
+    def with_number(value):
+        return nb.fit(case.model(replace(family, **{name: value})), X, y).log_evidence
+
+    learned = nb.fit(case.model(replace(family, **{name: dist.Gamma(2.0, 1.0)})), X, y, nb.EmpiricalBayes())
+    (best,) = (float(value) for value in learned.hyperparameters().values())
+    assert with_number(best) >= max(with_number(0.97 * best), with_number(1.03 * best))
+
+
+@pytest.mark.slow
+@closed_form
+def test_checks_and_figures(case):
+    X, y, posteriors = fits(case, 60)
+    size = {} if case.default.cell != "count vector" else {"total_count": 6}
+    for posterior in posteriors:
+        assert nb.check(posterior, X, y, num_replicates=40).table["p_value"].between(0.0, 1.0).all()
+        calibrated = nb.sbc(posterior.model, num_simulations=60, num_rows=20, **size).table
+        assert calibrated["p_value"].min() > 1e-4
+        assert np.isfinite(nb.kfold(posterior, X, y, k=3).elpd)
+        assert np.isfinite(nb.calibration(posterior, X, y).table.to_numpy(float)).any()
+        assert {*posterior.to_datatree()["posterior"].data_vars} == {*posterior.mean()}
+        assert nb.plot_prior_posterior(posterior, max_panels=4).axes
+        assert case.default.cell == "count vector" or nb.plot_densities(posterior, X, y).axes
