@@ -353,17 +353,13 @@ TWINS = {
 
 @dataclass(frozen=True)
 class Case:
-    """A family with hyperparameters of full shape, how to draw cells in its support, and NumPyro's predictive.
-
-    A family from outside the package is `like` the one of the package that has its formulas.
-    """
+    """A family with hyperparameters of full shape, how to draw cells in its support, and NumPyro's predictive."""
 
     name: str
     family: nb.ConjugateFamily
     cells: Callable[[np.random.Generator, int], np.ndarray]
     predictive: Callable[[Any], dist.Distribution]
     missing: bool = True
-    like: str = ""
 
     @property
     def slow(self) -> bool:
@@ -425,14 +421,12 @@ def _cases() -> list[Case]:
             Exponential(_hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.exponential(2.0, (n, D)),
             lomax,
-            like="exponential",
         ),
         Case(
             "numpyro exponential",
             NumPyroExponential(_hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.exponential(2.0, (n, D)),
             lomax,
-            like="exponential",
         ),
         Case(
             "hurdle",
@@ -524,9 +518,6 @@ def _joint_cases() -> list[Case]:
 
 CASES = [*_cases(), *_more_cases(), *_joint_cases()]
 
-OWN = [case for case in CASES if type(case.family).__module__.startswith("bayesnb.")]
-"""Families of the package."""
-
 
 def _outside() -> list[Case]:
     by_name = {case.name: case for case in CASES}
@@ -537,19 +528,16 @@ def _outside() -> list[Case]:
             name="outside bernoulli",
             family=Coins(bernoulli.family.concentration1, bernoulli.family.concentration0),
             predictive=lambda family: dist.BetaBinomial(family.ones, family.zeros, total_count=1),
-            like="bernoulli",
         ),
         replace(
             categorical,
             name="outside categorical",
             family=Symbols(categorical.family.concentration),
-            like="categorical",
         ),
         replace(
             multinomial,
             name="outside multinomial",
             family=Tokens(multinomial.family.concentration),
-            like="multinomial",
         ),
     ]
 

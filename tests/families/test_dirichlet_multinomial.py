@@ -110,19 +110,6 @@ class TestDensity:
             np.testing.assert_allclose(np.exp(mine[0, c]), probability, rtol=1e-12)
         assert sum(found.values()) == pytest.approx(CLASSES)
 
-    @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
-    def test_it_is_scipys_and_numpyros(self, form, rng, float64):
-        x = documents(rng)
-        many = rng.uniform(0.05, 30.0, (3, 2, *SHAPE))
-        mine = nb.DirichletMultinomial().row_log_likelihood({"concentration": many}, form(x))
-        assert mine.shape == (3, 2, len(x), CLASSES)
-        totals = x.sum(axis=1).astype(int)
-        numpyros_density = jax.jit(lambda a: nb.DirichletMultinomial().likelihood(a, total_count=totals).log_prob(x))
-        for at in np.ndindex(3, 2, CLASSES):
-            scipys = [stats.dirichlet_multinomial.logpmf(row.astype(int), many[at], int(row.sum())) for row in x]
-            np.testing.assert_allclose(mine[at[0], at[1], :, at[2]], scipys, rtol=1e-9, atol=1e-9)
-            np.testing.assert_allclose(mine[at[0], at[1], :, at[2]], numpyros_density(many[at]), rtol=1e-9, atol=1e-9)
-
     def test_it_is_the_multinomial_averaged_over_the_dirichlet(self):
         x, alpha = np.array([7, 3]), np.array([0.6, 1.7])
 
@@ -598,37 +585,6 @@ class TestSampled:
 
 
 class TestLife:
-    @pytest.mark.parametrize("inference", [nb.MAP(), nb.MLE()], ids=["MAP", "MLE"])
-    @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
-    def test_update_and_forget_are_exact(self, inference, form, rng):
-        x, y = documents(rng, 60), rng.choice(["a", "b"], 60)
-        weight = rng.uniform(0.5, 2.0, 60)
-        y[:4] = "a", "b", "a", "b"
-        model = nb.NaiveBayes(nb.DirichletMultinomial()).bind(x, y)
-        whole = nb.fit(model, form(x), y, inference, sample_weight=weight)
-        part = nb.fit(model, form(x[:40]), y[:40], inference, sample_weight=weight[:40])
-        later = part.update(form(x[40:]), y[40:], sample_weight=weight[40:])
-        back = later.forget(form(x[40:]), y[40:], sample_weight=weight[40:])
-        for one, other in ((later, whole), (back, part)):
-            np.testing.assert_allclose(one.mean()["x_concentration"], other.mean()["x_concentration"], rtol=1e-7)
-        with pytest.raises(ValueError, match="never among the data"):
-            part.forget(form(x[40:]), y[40:], sample_weight=weight[40:])
-
-    def test_saved_and_loaded_it_predicts_the_same(self, two_words, rng, tmp_path):
-        x, y, sampled = two_words
-        sites = {"a_concentration", "x_concentration"}
-        for posterior in (sampled, nb.fit(nb.DirichletMultinomial(1.2, [0.2, 0.3]), x, y, nb.MAP())):
-            posterior.save(tmp_path / "posterior.nc")
-            again = nb.load(tmp_path / "posterior.nc")
-            np.testing.assert_array_equal(again.predict_proba(x), posterior.predict_proba(x))
-            same(again.problem.statistics.blocks[0], posterior.problem.statistics.blocks[0], rtol=0)
-            assert repr(again.model) == repr(posterior.model)
-            assert sites & set(again.mean())
-        more = again.update(x, y)
-        np.testing.assert_allclose(
-            more.mean()["x_concentration"], posterior.update(x, y).mean()["x_concentration"], rtol=1e-12
-        )
-
     def test_simulated_tables_have_the_moments_of_the_density(self, rng):
         truth = np.array([[0.5, 1.5, 3.0], [2.0, 0.2, 0.4]])
         fixed = nb.from_parameters(

@@ -2,7 +2,6 @@
 
 from itertools import pairwise
 
-import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
@@ -12,7 +11,6 @@ from scipy.special import gammaln
 
 import bayesnb as nb
 from bayesnb.families.bins import NUMBERS_OF_BINS, Bins, chosen_edges, log_evidence_of_bins, resolution
-from bayesnb.families.formulas import log_density
 
 EDGES = (-1.0, 0.0, 0.5, 2.0, 4.0)
 
@@ -59,14 +57,6 @@ def test_it_is_a_column_of_categories_with_a_density_within_each(rng):
     )
 
 
-def test_rows_of_weight_one_are_left_out_fast_and_right(rng):
-    X, y = table(rng, 12)
-    model = nb.NaiveBayes(nb.Histogram(EDGES))
-    found = nb.loo_scores(nb.fit(model, X, y), X, y)["elpd_joint"]
-    rest = [nb.fit(model, np.delete(X, i, 0), np.delete(y, i), classes=[0, 1]) for i in range(12)]
-    assert found == pytest.approx(sum(p.log_joint(X[[i]])[0, y[i]] for i, p in enumerate(rest)), rel=1e-11)
-
-
 def test_the_predictive_density_integrates_to_one_with_its_tails():
     fitted = nb.fit(nb.NaiveBayes(nb.Histogram(EDGES, 1.0), class_probs=[1.0]), [[0.2], [1.0], [5.0]], ["c"] * 3)
 
@@ -106,33 +96,12 @@ def test_the_evidence_by_its_formula(rng):
     assert log_evidence_of_bins(x, EDGES, 2.0) == pytest.approx(expected, rel=1e-12)
 
 
-def test_draws_follow_the_density(rng):
-    prob = np.array([0.2, 0.1, 0.2, 0.1, 0.1, 0.3])
-    posterior = nb.from_parameters(
-        nb.Histogram(EDGES), classes=["c"], class_probs=[1.0], parameters={"x": {"prob": prob[None]}}
-    )
-    x = posterior.simulate(5000, key=2)[0]["x"].to_numpy()
-    codes, _ = by_hand(x)
-    assert stats.chisquare(np.bincount(codes.astype(int), minlength=6), 5000 * prob).pvalue > 1e-4
-    assert stats.kstest(x[codes == 4], "uniform", (2.0, 2.0)).pvalue > 1e-4
-    assert stats.kstest(x[codes == 5] - 4.0, "lomax", (1, 0, 2.0)).pvalue > 1e-4
-    assert stats.kstest(-1.0 - x[codes == 0], "lomax", (1, 0, 1.0)).pvalue > 1e-4
-
-
 def test_a_part_without_cells_has_a_mode_for_a_concentration_of_one():
     X, y = [[0.5], [2.5], [0.7], [2.1]], ["a", "b", "a", "b"]
     with pytest.raises(ValueError, match=r"column 0 in class 'a'.*nb\.Histogram\(concentration=1\.0\) a mode exists"):
         nb.fit(nb.Histogram([0, 1, 2, 3], 0.5), X, y, nb.MAP())
     found = nb.fit(nb.Histogram([0, 1, 2, 3], 1.0), X, y, nb.MAP())
     np.testing.assert_allclose(found.mean()["0_prob"][0], [0, 1, 0, 0, 0], atol=1e-12)
-
-
-def test_mutual_information_is_that_of_the_parts():
-    prob = np.array([[0.5, 0.3, 0.2], [0.1, 0.1, 0.8]])
-    found = nb.Histogram((0.0, 1.0)).mutual_information(np.array([[[0.4], [0.6]]]), {"prob": prob[None, :, None]})
-    average = np.array([0.4, 0.6]) @ prob
-    expected = (np.array([[0.4], [0.6]]) * prob * np.log(prob / average)).sum()
-    assert found[0, 0] == pytest.approx(expected, rel=1e-12)
 
 
 class TestEdges:
@@ -353,17 +322,6 @@ def test_rows_in_pieces_need_edges(rng, tmp_path):
     assert found.log_evidence == pytest.approx(given.log_evidence, rel=1e-12)
 
 
-def test_a_table_on_a_device(rng):
-    X, y = table(rng)
-    fitted = nb.fit(nb.NaiveBayes(nb.Histogram()), X, y)
-    for posterior in (fitted, fitted.plugin()):
-        np.testing.assert_allclose(posterior.log_joint_function()(X), posterior.log_joint(X), rtol=1e-6)
-    on_device = nb.fit(nb.NaiveBayes(nb.Histogram()), jnp.asarray(X.astype(np.float32)), y)
-    np.testing.assert_allclose(
-        on_device.predict_proba(jnp.asarray(X.astype(np.float32))), fitted.predict_proba(X), rtol=1e-4
-    )
-
-
 def test_evidences_compare_with_those_of_other_densities(rng):
     """Two bumps are no Gaussian."""
     x = np.append(rng.normal(-4, 1, 200), rng.normal(4, 1, 200))[:, None]
@@ -373,15 +331,6 @@ def test_evidences_compare_with_those_of_other_densities(rng):
     assert "no common scale" not in " ".join(repr(found).split())
     fits = {name: nb.fit(model, x, y).log_evidence for name, model in models.items()}
     assert fits["histogram"] > fits["gaussian"] + 20
-
-
-@pytest.mark.slow
-def test_a_concentration_is_learned(rng):
-    X, y = table(rng)
-    fitted = nb.fit(nb.NaiveBayes(nb.Histogram(EDGES, dist.Gamma(2.0, 1.0))), X, y, nb.EmpiricalBayes())
-    (value,) = fitted.hyperparameters().values()
-    numbers = nb.fit(nb.NaiveBayes(nb.Histogram(EDGES, float(value))), X, y)
-    np.testing.assert_allclose(fitted.log_joint(X), numbers.log_joint(X), rtol=1e-9)
 
 
 @pytest.mark.slow
@@ -457,15 +406,6 @@ def test_labels_of_parts_differ():
     assert len({*close}) == 4
 
 
-@pytest.mark.slow
-def test_samples_agree_with_the_closed_form(rng):
-    X, y = table(rng)
-    model = nb.NaiveBayes(nb.Histogram(EDGES))
-    exact, sampled = nb.fit(model, X, y), nb.fit(model, X, y, nb.NUTS())
-    assert nb.compare(exact, sampled).agree
-    assert nb.sbc(model.bind(X, y), num_simulations=100).uniform
-
-
 @pytest.mark.parametrize("family", [nb.Histogram(), nb.Hurdle(nb.Histogram())], ids=["alone", "beside zeros"])
 def test_a_row_of_weight_two_counts_as_two_rows_for_the_edges(family):
     rng = np.random.default_rng(4)
@@ -488,15 +428,3 @@ def test_the_story_says_how_the_bins_are_chosen():
     assert nb.Histogram(EDGES).story()[0] == "Histogram(prob, 4 bins from -1 to 4)"
     of_columns = nb.Histogram().having_seen({"u": np.array([0.0, 1.0, 2.0]), "v": np.array([5.0, 9.0, 6.0])})
     assert of_columns.story()[0] == "Histogram(prob, bins of each column)"
-
-
-def test_the_density_of_its_likelihood_is_that_of_its_rows(rng, float64):
-    prob = rng.dirichlet(np.ones(6), (2, 1))
-    x = np.array([[-3.0], [-0.2], [0.1], [1.0], [3.0], [6.0]])
-    codes, within = by_hand(x)
-    expected = np.log(prob[:, 0, codes[:, 0].astype(int)]).T + within
-    family = nb.Histogram(EDGES)
-    density = log_density(family.likelihood(prob=prob), x[:, None, :])[..., 0]
-    np.testing.assert_allclose(density, expected, rtol=1e-12)
-    np.testing.assert_allclose(family.row_log_likelihood({"prob": prob}, x), expected, rtol=1e-12)
-    np.testing.assert_allclose(family.densities_of_rows({"prob": prob}, x)(slice(2, 5)), expected[2:5], rtol=1e-12)

@@ -1,7 +1,6 @@
 """The hurdle family beside its two parts: a Bernoulli column, and a column of the inner family without the zeros."""
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import jax
@@ -11,8 +10,7 @@ import pandas as pd
 import pytest
 from cases import Exponential, Symbols, Tokens, with_holes
 from numpyro.distributions import constraints
-from scipy import integrate, stats
-from scipy.special import logsumexp
+from scipy import stats
 from slow import names_fast
 
 import bayesnb as nb
@@ -120,16 +118,6 @@ def test_the_figure_of_densities_gives_the_probability_of_zero():
     assert vertices[:, 1].max() == pytest.approx(0.25 / width)
 
 
-def test_rows_of_weight_one_are_left_out_fast_and_right(rng):
-    X, y = table(rng)
-    one, two = (
-        nb.fit(model, cells, y)
-        for model, cells in zip(both(nb.Gaussian(0.0, 0.1, 1.0, 1.0)), (X, as_parts(X)), strict=True)
-    )
-    left_out = nb.loo(one, X, y), nb.loo(two, as_parts(X), y)
-    np.testing.assert_allclose(left_out[0].elpd_i, left_out[1].elpd_i, rtol=1e-10)
-
-
 def test_the_defaults_of_the_inner_family_follow_the_cells_other_than_zero(rng):
     X, y = table(rng)
     fitted = nb.fit(nb.NaiveBayes(nb.Hurdle()), X, y)
@@ -139,30 +127,6 @@ def test_the_defaults_of_the_inner_family_follow_the_cells_other_than_zero(rng):
     np.testing.assert_allclose(prior.rate[0], 0.1 * np.nanvar(values, axis=0), rtol=1e-12)
     scaled = nb.fit(nb.NaiveBayes(nb.Hurdle()), 1e6 * X, y)
     np.testing.assert_allclose(scaled.predict_proba(1e6 * X), fitted.predict_proba(X), rtol=1e-9)
-
-
-@pytest.mark.parametrize("name", names_fast(FAMILIES, {"gaussian", "exponential"}))
-def test_the_predictive_density_and_the_mass_at_zero_add_up_to_one(name, rng):
-    X, y = table(rng)
-    fitted = nb.fit(nb.NaiveBayes(nb.Hurdle(FAMILIES[name])), X[:, :1], y)
-
-    def density(x):
-        return np.exp(fitted.log_joint([[x]])).sum()
-
-    points = [-100, -10, 0, 1, 10, 100, 1e4] if name == "gaussian" else [0, 0.1, 1, 10, 100, 1e4]
-    pieces = [integrate.quad(density, a, b, limit=100)[0] for a, b in pairwise(points)]
-    assert density(0.0) + sum(pieces) == pytest.approx(1, abs=2e-3 if name == "exponential" else 1e-4)
-
-
-def test_the_evidence_is_the_product_of_predictions_one_row_after_the_other(rng):
-    X, y = table(rng, 12)
-    model = nb.NaiveBayes(nb.Hurdle(Logged()))
-    fitted, total = nb.fit(model, X[:1], y[:1], classes=[0, 1]), 0.0
-    for row, label in zip(X[1:], y[1:], strict=True):
-        total += fitted.log_joint([row])[0, label]
-        fitted = fitted.update([row], [label])
-    first = nb.fit(model, X[:1], y[:1], classes=[0, 1]).log_evidence
-    assert first + total == pytest.approx(nb.fit(model, X, y, classes=[0, 1]).log_evidence, rel=1e-11)
 
 
 def test_minus_zero_is_a_zero_and_a_column_may_be_all_zeros_or_have_none():
@@ -193,16 +157,6 @@ def test_the_maximum_of_the_likelihood_and_of_the_posterior(rng):
 
 
 @pytest.mark.usefixtures("float64")
-def test_the_density_of_statistics_is_the_sum_of_that_of_rows(rng):
-    X, _ = table(rng)
-    family = nb.Hurdle(Logged())
-    parameters = {"nonzero_prob": np.full((1, 3), 0.3), "mean": np.array([[0.0, 1.0, -1.0]])}
-    counted = family.statistics(X, np.ones((60, 1)))
-    found = np.asarray(family.log_likelihood(parameters, counted)) + counted.log_base
-    np.testing.assert_allclose(found.sum(), family.row_log_likelihood(parameters, X).sum(), rtol=1e-12)
-
-
-@pytest.mark.usefixtures("float64")
 def test_a_sampler_may_give_a_probability_by_its_logarithms():
     """Where the probability itself is below the smallest number, and one minus it is rounded."""
     family, known = nb.Hurdle(nb.Gaussian(0.0, 1.0, 1.0, 1.0)), {"mean": np.zeros((1, 1)), "variance": np.ones((1, 1))}
@@ -218,26 +172,6 @@ def test_a_sampler_may_give_a_probability_by_its_logarithms():
     np.testing.assert_allclose(log_likelihood(np.array([[-800.0]]), np.array([[-1e-20]])), [[expected]], rtol=1e-12)
 
 
-def test_mutual_information_is_that_of_an_integral(rng):
-    class_prob = np.array([[[0.3], [0.7]]])
-    mean, sd, share = np.array([1.0, -0.5]), np.array([1.0, 2.0]), np.array([0.2, 0.6])
-    parameters = {"nonzero_prob": share, "mean": mean, "variance": sd**2}
-    found = nb.Hurdle().mutual_information(class_prob, {k: v[None, :, None] for k, v in parameters.items()})
-    weights = class_prob[0, :, 0]
-
-    def terms(density):
-        average = weights @ density
-        return (weights * density * np.log(density / average)).sum()
-
-    at_zero = terms(1 - share)
-    rest = integrate.quad(lambda x: terms(share * stats.norm.pdf(x, mean, sd)), -18, 18, points=[0, 1], limit=200)[0]
-    assert found[0, 0] == pytest.approx(at_zero + rest, abs=1e-9)
-    none = {k: v[None, :, None] for k, v in (parameters | {"nonzero_prob": np.zeros(2)}).items()}
-    assert nb.Hurdle().mutual_information(class_prob, none)[0, 0] == 0
-    X, y = table(rng)
-    assert (nb.mutual_information(nb.fit(nb.NaiveBayes(nb.Hurdle()), X, y), num_draws=20)["mean"] >= 0).all()
-
-
 def test_information_by_chance_is_that_of_both_parts(rng):
     X, y = table(rng)
     counted = nb.fit(nb.NaiveBayes(nb.Hurdle()), X, y).problem.statistics.blocks[0]
@@ -248,28 +182,6 @@ def test_information_by_chance_is_that_of_both_parts(rng):
     np.testing.assert_array_equal(df, of_zeros[0] + of_values[0])
     np.testing.assert_allclose(expected, of_zeros[1] + share * of_values[1])
     assert (df == 3).all()
-
-
-@pytest.mark.slow
-def test_draws_have_the_zeros_and_the_values_that_the_parameters_say(rng):
-    model = nb.Hurdle(Logged())
-    posterior = nb.from_parameters(
-        model,
-        classes=["a", "b"],
-        class_probs=[0.5, 0.5],
-        parameters={"nonzero_prob": [[0.2], [0.7]], "mean": [[0.0], [2.0]]},
-    )
-    X, y = posterior.simulate(4000, key=1)
-    for label, share, mean in (("a", 0.2, 0.0), ("b", 0.7, 2.0)):
-        cells = X[y == label, 0]
-        assert stats.binomtest(int((cells != 0).sum()), len(cells), share).pvalue > 1e-4
-        assert stats.kstest(np.log(cells[cells != 0]) - mean, "norm").pvalue > 1e-4
-    expected = np.log([[0.5 * 0.8, 0.5 * 0.3]])
-    np.testing.assert_allclose(posterior.log_joint([[0.0]]), expected, rtol=1e-12)
-    distribution = model.likelihood(np.float64(0.4), mean=np.float64(0.0))
-    np.testing.assert_allclose(distribution.mean, 0.4 * np.exp(0.5), rtol=1e-6)
-    draws = np.asarray(distribution.sample(jax.random.key(0), (200_000,)))
-    np.testing.assert_allclose(distribution.variance, draws.var(), rtol=0.1)
 
 
 @pytest.mark.slow
@@ -304,25 +216,6 @@ def test_evidences_of_hurdles_and_of_densities_are_not_compared(rng):
     models = {"hurdle": nb.NaiveBayes(nb.Hurdle(fixed)), "plain": nb.NaiveBayes(fixed)}
     found = nb.compare_models(models, cells, y)
     assert "as zero or as a measurement, and as a measurement" in " ".join(repr(found).split())
-
-
-def test_averages_over_features_mix_whole_cells(rng):
-    """Not the zeros and the values each on their own."""
-    X, y = table(rng)
-    family = nb.Hurdle(Logged())
-    averaged = nb.fit(nb.NaiveBayes(family, feature_inclusion=0.4), X, y)
-    own, shared = nb.fit(nb.NaiveBayes(family), X, y), nb.fit(nb.NaiveBayes(family), X, np.zeros(len(y), int))
-    inclusion = averaged.inclusion
-    new = table(rng, 5)[0]
-    prior = own.log_joint(np.full_like(new, np.nan))
-    total = prior.copy()
-    for j, p in enumerate(np.asarray(inclusion).ravel()):
-        one = np.full_like(new, np.nan)
-        one[:, j] = new[:, j]
-        of_class = own.log_joint(one) - prior
-        of_all = shared.log_joint(one) - shared.log_joint(np.full_like(new, np.nan))
-        total += logsumexp([of_class + np.log(p), np.broadcast_to(of_all, of_class.shape) + np.log1p(-p)], axis=0)
-    np.testing.assert_allclose(averaged.log_joint(new), total, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -366,16 +259,6 @@ def test_bad_numbers_and_cells_are_named():
         nb.fit(nb.NaiveBayes({"rain": nb.Hurdle()}), pd.DataFrame({"rain": [0.0, np.inf]}), [0, 1])
     with pytest.raises(ValueError, match=r"concentration1=.*has shape \(4,\)"):
         nb.fit(nb.NaiveBayes(nb.Hurdle(nb.Gaussian(), np.ones(4))), np.ones((2, 2)), [0, 1])
-
-
-@pytest.mark.parametrize("inner", [Logged(), nb.Gaussian(0.0, 1.0, 2.0, 2.0)], ids=["logged", "gaussian"])
-@pytest.mark.slow
-def test_samples_agree_with_the_closed_form(inner, rng):
-    X, y = table(rng, 80)
-    model = nb.NaiveBayes(nb.Hurdle(inner))
-    exact, sampled = nb.fit(model, X, y), nb.fit(model, X, y, nb.NUTS())
-    assert nb.compare(exact, sampled).agree
-    assert nb.sbc(model.bind(X, y), num_simulations=100).uniform
 
 
 def test_numbers_too_far_from_zero_get_the_inner_familys_advice():

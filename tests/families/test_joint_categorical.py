@@ -13,8 +13,6 @@ from scipy import stats
 from scipy.special import gammaln
 
 import bayesnb as nb
-from bayesnb.data import read as device_array
-from bayesnb.data.read import DeviceTable
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_density as log_density_of_cells
 from bayesnb.families.joint_categorical import CombinationOfCategories, Combinations, count_combinations
@@ -452,18 +450,6 @@ class TestDraws:
         expected = np.exp(posterior.log_joint(EVERY_PAIR)).sum(axis=1)
         assert np.abs(shares.to_numpy() - expected).max() < 0.1
 
-    def test_replicates_look_like_the_data(self, rng):
-        X, y = table(rng, 300)
-        checked = nb.check(nb.fit(joint(), X, y), X, y, num_replicates=60)
-        separate = nb.check(nb.fit(nb.NaiveBayes(nb.Categorical()), X, y), X, y, num_replicates=60)
-        assert checked.table.loc["dependence", "p_value"] > 0.05 > separate.table.loc["dependence", "p_value"]
-
-    @pytest.mark.slow
-    def test_simulation_based_calibration(self):
-        listed = joint(categories={"a": ["x", "y"], "b": ["p", "q", "r"]})
-        bound = listed.bind(pd.DataFrame({"a": ["x", "y"], "b": ["p", "q"]}), [0, 1])
-        assert nb.sbc(bound, num_simulations=100).uniform
-
 
 @pytest.mark.slow
 def test_the_program_is_the_density_of_the_rows(rng):
@@ -490,24 +476,6 @@ def test_scores_of_columns_are_those_of_their_block(rng):
     assert list(information.index) == ["ab", 2]
     scores = nb.mutual_information_score(codes, y, model=model)
     np.testing.assert_allclose(scores, information.loc[["ab", "ab", 2]])
-
-
-def test_tables_on_a_device_are_counted_on_the_host_and_predicted_there(rng, monkeypatch):
-    X, y = table(rng)
-    codes = np.column_stack([X["a"].map("xyz".index), X["b"].map("pqrs".index)]).astype(float)
-    model = nb.NaiveBayes({"ab": (nb.JointCategorical(), [0, 1])})
-    host = nb.fit(model, codes, y)
-    gaps = codes.copy()
-    gaps[::3, 0] = gaps[::5, 1] = np.nan
-    monkeypatch.setattr(device_array, "on_accelerator", lambda array: True)
-    with jax.enable_x64(True):
-        placed = jnp.asarray(codes), jnp.asarray(gaps)
-    there = nb.fit(model, placed[0], y)
-    assert there.log_evidence == pytest.approx(host.log_evidence, rel=1e-12)
-    for name in ("stored", "values"):
-        monkeypatch.setattr(DeviceTable, name, lambda *args: pytest.fail("cells went to the host"))
-    np.testing.assert_allclose(there.log_joint(placed[1]), host.log_joint(gaps), rtol=1e-12)
-    np.testing.assert_allclose(there.plugin().log_joint(placed[1]), host.plugin().log_joint(gaps), rtol=1e-12)
 
 
 class TestCounts:

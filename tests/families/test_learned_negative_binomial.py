@@ -96,15 +96,6 @@ def slopes_of_dispersion(log_dispersion: Any, x: Any, mean: Any) -> Any:
 
 
 class TestDensity:
-    def test_rows_under_draws(self, rng: np.random.Generator) -> None:
-        x = with_holes(rng, cells())
-        x[5, 0] = 9000.0
-        parameters = {"mean": rng.uniform(1, 9, (5, 2, 2)), "dispersion": 10 ** rng.uniform(-3, 1, (5, 2, 2))}
-        spread = {name: value[:, None] for name, value in parameters.items()}
-        expected = np.where(np.isnan(x)[:, None], 0.0, log_density(x[:, None, :], **spread)).sum(axis=-1)
-        found = nb.NegativeBinomial().row_log_likelihood(parameters, x)
-        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
-
     def test_sums_of_rows(self, rng: np.random.Generator) -> None:
         """The density of statistics is that of weighted rows, and statistics of two tables add up to those of both."""
         x, weights = with_holes(rng, cells()), membership(rng, len(Y), weighted=True)
@@ -125,14 +116,6 @@ class TestDensity:
         )
         whole = weights.sum(axis=1) @ np.where(np.isnan(x), 0.0, log_density(x, 3.0, 1.0))
         np.testing.assert_allclose(pooled[0], whole, rtol=1e-10)
-
-    def test_in_jax(self) -> None:
-        """The density that a GPU compiles."""
-        posterior = known()
-        x = cells()[:3]
-        x[1, 0] = np.nan
-        with jax.enable_x64(True):
-            np.testing.assert_allclose(posterior.log_joint_function()(x), posterior.log_joint(x), rtol=1e-10)
 
     @pytest.mark.parametrize("x", [0.0, 3.0, 9.0])
     def test_no_dispersion_is_poissons(self, x: float) -> None:
@@ -214,20 +197,6 @@ class TestEstimates:
             nb.fit(nb.NegativeBinomial(), X, Y, nb.MLE())
         assert np.isfinite(nb.fit(nb.NegativeBinomial(), X, Y, nb.MAP()).mean()["x_dispersion"]).all()
 
-    def test_weights_are_repetitions(self) -> None:
-        X, times = cells(), np.arange(len(Y)) % 3
-        weighted = nb.fit(nb.NegativeBinomial(), X, Y, nb.MAP(), sample_weight=times)
-        repeated = nb.fit(nb.NegativeBinomial(), X.repeat(times, axis=0), Y.repeat(times), nb.MAP())
-        np.testing.assert_allclose(weighted.log_joint(X), repeated.log_joint(X), rtol=1e-9)
-
-    def test_update_and_forget(self) -> None:
-        X = with_holes(np.random.default_rng(1), cells())
-        whole, half = (nb.fit(nb.NegativeBinomial(**GIVEN), X[:n], Y[:n], nb.MAP()) for n in (60, 30))
-        np.testing.assert_allclose(half.update(X[30:], Y[30:]).log_joint(X), whole.log_joint(X), rtol=1e-9)
-        np.testing.assert_allclose(whole.forget(X[30:], Y[30:]).log_joint(X), half.log_joint(X), rtol=1e-9)
-        with pytest.raises(ValueError, match=r"never among the data.*column 0 in class 'a'"):
-            half.forget([[777.0, 1.0]], ["a"])
-
     def test_all_rows_can_be_forgotten(self) -> None:
         problem = read_table(nb.NaiveBayes(nb.NegativeBinomial(**GIVEN)), cells(), Y, None)
         (left,) = problem.take_away(problem.statistics).statistics.blocks
@@ -240,15 +209,6 @@ class TestEstimates:
         np.testing.assert_array_equal(faded.n, np.full((2, 2), 7.5))
         sums = [cells()[label == Y].sum(axis=0) / 4 for label in "ab"]
         np.testing.assert_allclose(faded.sums(faded.values.number), sums)
-
-    def test_saved(self, tmp_path: Any) -> None:
-        posterior = nb.fit(nb.NegativeBinomial(**GIVEN), cells(), Y, nb.MAP())
-        posterior.save(tmp_path / "posterior.nc")
-        loaded = nb.load(tmp_path / "posterior.nc")
-        assert repr(loaded.model) == repr(posterior.model)
-        np.testing.assert_array_equal(loaded.log_joint(cells()), posterior.log_joint(cells()))
-        again = [one.update([[3, 100]], ["a"]).log_joint(cells()) for one in (loaded, posterior)]
-        np.testing.assert_array_equal(*again)
 
 
 class TestDefaults:

@@ -126,14 +126,6 @@ class TestTheDefaultPrior:
         for i, j in ((0, 1), (0, 2), (1, 2)):
             assert stats.kstest(correlation[:, i, j], "uniform", args=(-1, 2)).pvalue > 1e-3
 
-    def test_a_change_of_units_changes_no_prediction(self, rng):
-        X, y = table(rng)
-        units = np.array([1e-7, 3.0, 1e9])
-        one, other = (nb.fit(block(nb.MultivariateGaussian()), cells, y) for cells in (X, X * units))
-        np.testing.assert_allclose(other.predict_proba(gaps(X) * units), one.predict_proba(gaps(X)), rtol=1e-9)
-        assert other.log_evidence == pytest.approx(one.log_evidence - len(X) * np.log(units).sum(), rel=1e-10)
-        assert nb.loo(other, X * units, y).elpd == pytest.approx(nb.loo(one, X, y).elpd, rel=1e-8)
-
     def test_means_far_from_zero(self, rng):
         X, y = table(rng)
         X = (X * 1024).round() / 1024
@@ -158,24 +150,6 @@ class TestEvidence:
         likelihood = stats.multivariate_normal(mean, covariance).logpdf(X).sum()
         by_hand = log_density(before) + likelihood - log_density(after)
         assert posterior.log_evidence == pytest.approx(by_hand, rel=1e-12)
-
-    @pytest.mark.slow
-    def test_an_average_over_draws_from_the_prior(self, rng):
-        X, _ = table(rng, 3)
-        prior = nb.MultivariateGaussian(loc=[1.0, 0.0, 3.0], kappa=1.0, df=8.0, scale=8 * np.eye(3))
-        posterior = nb.fit(block(prior, class_probs=[1.0]), X, ["c"] * 3, classes=["c"])
-        size = 200_000
-        covariance = stats.invwishart(8, 8 * np.eye(3)).rvs(size, random_state=0)
-        mean = [1.0, 0.0, 3.0] + (np.linalg.cholesky(covariance) @ rng.normal(size=(size, 3, 1)))[..., 0]
-        density = np.zeros(size)
-        for row in X.to_numpy():
-            away = row - mean
-            squared = (away * np.linalg.solve(covariance, away[..., None])[..., 0]).sum(-1)
-            density -= 0.5 * (squared + np.linalg.slogdet(2 * np.pi * covariance)[1])
-        found = np.exp(density)
-        error = found.std() / found.mean() / np.sqrt(size)
-        assert error < 0.02
-        assert abs(np.exp(posterior.log_evidence) / found.mean() - 1) < 4 * error
 
 
 class TestStatistics:
@@ -208,60 +182,8 @@ class TestStatistics:
         assert found[0].tolist() == [0.0, 0.0]
         assert found[1, 1] == pytest.approx(((X[:, 1] - 0.5) ** 2).sum())
 
-    def test_order_updates_and_forgetting(self, rng):
-        X, y = table(rng)
-        whole = nb.fit(block(), X, y)
-        order = rng.permutation(len(X))
-        in_parts = nb.fit(block(), X.iloc[order[:20]], y[order[:20]], classes=["a", "b"])
-        for start in (20, 35):
-            rows = order[start : start + 25 if start == 35 else 35]
-            in_parts = in_parts.update(X.iloc[rows], y[rows])
-        assert in_parts.log_evidence == pytest.approx(whole.log_evidence, rel=1e-12)
-        np.testing.assert_allclose(in_parts.log_joint(X), whole.log_joint(X), rtol=1e-11)
-        less = whole.forget(X[:40], y[:40])
-        rest = nb.fit(block(), X[40:], y[40:])
-        assert less.log_evidence == pytest.approx(rest.log_evidence, rel=1e-10)
-        nothing = rest.forget(X[40:], y[40:])
-        np.testing.assert_allclose(nothing.families[0].scale, np.broadcast_to(SCALE, (2, 3, 3)), atol=1e-12)
-
-    def test_rows_that_were_not_there_cannot_be_forgotten(self, rng):
-        X, y = table(rng, 20)
-        posterior = nb.fit(block(), X, y)
-        with pytest.raises(ValueError, match="block 'size' of the columns 'u', 'v', 'w' in class"):
-            posterior.forget(X[:3] + 50, y[:3])
-        # Each column's spread allows these rows, and their correlation does not.
-        line = np.linspace(-1, 1, 21)
-        model = block(nb.MultivariateGaussian(), [0, 1])
-        straight = nb.fit(model, np.c_[line, line], ["a"] * 21)
-        with pytest.raises(ValueError, match="block 'size' of the columns 0, 1 in class 'a'"):
-            straight.forget(np.c_[line[:4], -line[:4]], ["a"] * 4)
-
-    def test_weights_are_repeated_rows(self, rng):
-        X, y = table(rng)
-        repeats = rng.integers(0, 4, len(X))
-        weighted = nb.fit(block(nb.MultivariateGaussian()), X, y, sample_weight=repeats, classes=["a", "b"])
-        rows = np.repeat(np.arange(len(X)), repeats)
-        repeated = nb.fit(block(nb.MultivariateGaussian()), X.iloc[rows], y[rows])
-        np.testing.assert_allclose(weighted.log_joint(X), repeated.log_joint(X), rtol=1e-11)
-
 
 class TestLeaveOneOut:
-    @pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True])
-    @pytest.mark.parametrize("family", [GIVEN, nb.MultivariateGaussian()], ids=["given", "on the scale of the data"])
-    def test_each_row_is_predicted_by_a_fit_to_the_others(self, rng, family, weighted):
-        X, y = table(rng, 24)
-        weights = rng.integers(1, 4, len(X)) if weighted else np.ones(len(X))
-        posterior = nb.fit(block(family), X, y, sample_weight=weights)
-        found = leave_one_out(posterior, X, y, weights)
-        for i in range(len(X)):
-            rest = np.arange(len(X)) != i
-            refit = nb.fit(block(family), X[rest], y[rest], sample_weight=weights[rest], classes=["a", "b"])
-            np.testing.assert_allclose(
-                found.log_proba[i], refit.predict_log_proba(X.iloc[[i]])[0], rtol=1e-8, atol=1e-9
-            )
-            own = ["a", "b"].index(y[i])
-            assert found.joint[i] == pytest.approx(refit.log_joint(X.iloc[[i]])[0, own], rel=1e-8)
-
     def test_the_fast_ways_are_used_and_give_what_the_general_way_gives(self, rng, monkeypatch):
         X, y = table(rng, 24)
         fast, none = {}, lambda *_: None
@@ -661,21 +583,6 @@ class TestInAModel:
         np.testing.assert_allclose(both[0][exact], both[1][exact], rtol=1e-9)
         np.testing.assert_allclose(both[0]["mean"], both[1]["mean"], rtol=0.2)
 
-    @pytest.mark.slow
-    def test_learned_hyperparameters_maximise_the_evidence(self, rng):
-        X, y = table(rng)
-        prior = nb.MultivariateGaussian(loc=0.0, df=5.0, kappa=dist.Gamma(1.0, 1.0), scale=dist.Gamma(1.0, 1.0))
-        posterior = nb.fit(block(prior), X, y, nb.EmpiricalBayes())
-        kappa, scale = (float(value) for value in posterior.hyperparameters().values())
-
-        def evidence(kappa, scale):
-            return nb.fit(block(nb.MultivariateGaussian(0.0, kappa, 5.0, scale)), X, y).log_evidence
-
-        best = evidence(kappa, scale)
-        for factor in (0.98, 1.02):
-            assert evidence(kappa * factor, scale) < best
-            assert evidence(kappa, scale * factor) < best
-
     def test_power_scaling_is_the_density_to_a_power(self, rng):
         X, y = table(rng)
         prior = nb.fit(block(), X, y).model.families[0]
@@ -693,23 +600,6 @@ class TestInAModel:
             prior.power_scaled(nothing, 0.7)
 
     @pytest.mark.slow
-    def test_figures_and_checks(self, rng):
-        X, y = table(rng)
-        posterior = nb.fit(block(), X, y)
-        assert len(nb.plot_densities(posterior, X, y).axes) == 3
-        with pytest.raises(ValueError, match="no columns of 0 and 1 and no count vectors, only MultivariateGaussian"):
-            nb.plot_spikes(posterior)
-        found = nb.check(posterior, X, y, num_replicates=60, key=1)
-        assert {"mean[v, a]", "variance[w, b]"} <= set(found.table.index)
-
-    @pytest.mark.slow
-    def test_nuts_agrees_with_the_closed_form(self, rng):
-        X, y = table(rng)
-        posterior, drawn = nb.fit(block(), X, y), nb.fit(block(), X, y, nb.NUTS())
-        assert drawn.diagnostics.divergences == 0
-        assert nb.compare(posterior, drawn)
-
-    @pytest.mark.slow
     def test_nuts_of_columns_that_nearly_determine_each_other(self, rng):
         X, y = table(rng)
         X["w"] = X["u"] + X["v"] + 1e-4 * X["w"]
@@ -717,12 +607,6 @@ class TestInAModel:
         posterior, drawn = nb.fit(model, X, y), nb.fit(model, X, y, nb.NUTS())
         assert drawn.diagnostics.divergences == 0
         assert nb.compare(posterior, drawn)
-
-    @pytest.mark.slow
-    def test_calibration_by_simulation(self, rng):
-        X, y = table(rng)
-        prior = nb.MultivariateGaussian(loc=0.0, df=6.0, scale=1.0)
-        assert nb.sbc(block(prior).bind(X, y), num_simulations=200).uniform
 
 
 class TestFewRowsAndBadColumns:

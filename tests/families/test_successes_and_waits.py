@@ -1,7 +1,6 @@
 """Waiting times, log-normal columns and numbers of successes and failures, each number by a second route."""
 
 import itertools
-from dataclasses import replace
 from functools import partial
 
 import jax
@@ -25,8 +24,6 @@ from bayesnb.families.counts import (
 from bayesnb.families.draw import draw
 
 BY_NAME = {case.name: case for case in CASES}
-NAMES = ["exponential", "log normal", "geometric", "binomial", "negative binomial"]
-by_name = pytest.mark.parametrize("case", [BY_NAME[name] for name in NAMES], ids=NAMES)
 
 
 def table(case, rows=24):
@@ -126,62 +123,6 @@ def test_slopes_of_densities_of_large_counts(float64):
         jax.tree.map(partial(np.testing.assert_allclose, rtol=1e-10), found, derivatives(formula, at))
 
 
-@by_name
-def test_update_forget_and_batches_equal_one_fit(case):
-    X, y = table(case)
-    model = nb.NaiveBayes(case.family)
-    whole = nb.fit(model, X, y)
-    parts = nb.fit(model, X[:10], y[:10], classes=["a", "b"]).update(X[10:], y[10:])
-    batches = nb.fit_batches(model, [(X[:7], y[:7]), (X[7:], y[7:])])
-    more = nb.fit(model, pd.concat([X, X[:4]]), [*y, *y[:4]]).forget(X[:4], y[:4])
-    for other in (parts, batches, more):
-        np.testing.assert_allclose(other.log_joint(X), whole.log_joint(X), rtol=1e-10)
-        assert other.log_evidence == pytest.approx(whole.log_evidence, rel=1e-10)
-
-
-@by_name
-def test_files(case, tmp_path):
-    X, y = table(case)
-    for model in (nb.NaiveBayes(case.family), nb.NaiveBayes(case.default, feature_inclusion=0.4)):
-        posterior = nb.fit(model, X, y)
-        posterior.save(tmp_path / "model.nc")
-        loaded = nb.load(tmp_path / "model.nc")
-        assert loaded.predict_proba(X).tolist() == posterior.predict_proba(X).tolist()
-        assert repr(loaded.model) == repr(posterior.model)
-        assert type(loaded.problem.model.families[0]) is type(case.family)
-
-
-@by_name
-def test_left_out_rows_equal_refits(case):
-    """With the family's defaults, which follow the other rows."""
-    X, y = table(case, 12)
-    model = nb.NaiveBayes(case.default)
-    found = nb.loo(nb.fit(model, X, y), X, y).elpd_i
-    for i in range(0, 12, 3):
-        rest = nb.fit(model, X.drop(index=i), np.delete(y, i))
-        log_proba = rest.predict_log_proba(X[i : i + 1])[0, rest.classes.tolist().index(y[i])]
-        assert float(found[i]) == pytest.approx(log_proba, rel=1e-9)
-
-
-@by_name
-def test_evidence_of_a_feature_and_averages_equal_two_fits(case):
-    X, y = table(case)
-    posterior = nb.fit(nb.NaiveBayes(case.default, class_probs=[0.5, 0.5]), X, y)
-    (prior,) = posterior.model.families
-    evidence, averaged = nb.feature_evidence(posterior, 0.3), posterior.averaged(0.3)
-    total = np.log(0.5) * np.ones((len(X), 2))
-    for j, name in enumerate(X):
-        numbers = {field: float(value[0, j]) for field, value in prior.hyperparameters().items()}
-        family = type(prior)(**prior.settings(), **numbers)
-        own = nb.fit(nb.NaiveBayes({name: family}, class_probs=[0.5, 0.5]), X, y)
-        shared = nb.fit(nb.NaiveBayes({name: family}, class_probs=[1.0]), X, ["c"] * len(X), classes=["c"])
-        factor = own.log_evidence - len(X) * np.log(0.5) - shared.log_evidence
-        assert evidence.loc[name, "log_bayes_factor"] == pytest.approx(factor, rel=1e-9)
-        log_in, log_out = -np.logaddexp(0, -factor - np.log(0.3 / 0.7)), -np.logaddexp(0, factor + np.log(0.3 / 0.7))
-        total += np.logaddexp(log_in + own.log_joint(X) - np.log(0.5), log_out + shared.log_joint(X))
-    np.testing.assert_allclose(averaged.log_joint(X), total, rtol=1e-9)
-
-
 def test_waiting_times_of_zero():
     """NumPyro's distributions have no density there, so that the contract of all families has no zeros."""
     X, y = np.array([[0.0], [2.0], [0.0], [0.0], [5.0], [1.5]]), np.repeat(["a", "b"], 3)
@@ -198,59 +139,6 @@ def test_waiting_times_of_zero():
     density = jax.jit(lambda values: log_density(posterior.model.program, (X, y), {}, values)[0])(values)
     prior = stats.gamma.logpdf(rate, 1.5, scale=0.5).sum()
     assert float(density) == pytest.approx(prior + plugged[range(6), [0, 0, 0, 1, 1, 1]].sum(), rel=1e-5)
-
-
-POINTS = {
-    "exponential": (lambda x: {"rate": 1 / x.mean()}, lambda a, b, x: {"rate": (a + len(x) - 1) / (b + x.sum())}),
-    "geometric": (
-        lambda x: {"prob": 1 / (1 + x.mean())},
-        lambda a, b, x: {"prob": (a + len(x) - 1) / (a + b + len(x) + x.sum() - 2)},
-    ),
-    "binomial": (
-        lambda x: {"prob": x.mean() / 7},
-        lambda a, b, x: {"prob": (a + x.sum() - 1) / (a + b + 7 * len(x) - 2)},
-    ),
-    "negative binomial": (
-        lambda x: {"prob": 2.5 / (2.5 + x.mean())},
-        lambda a, b, x: {"prob": (a + 2.5 * len(x) - 1) / (a + b + 2.5 * len(x) + x.sum() - 2)},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", POINTS)
-def test_point_estimates(name):
-    likeliest, mode = POINTS[name]
-    X, y = table(BY_NAME[name])
-    first, second = BY_NAME[name].default.hyperparameters()
-    family = replace(BY_NAME[name].default, **{first: 2.0, second: 3.0})
-    for inference, expected in ((nb.MLE(), likeliest), (nb.MAP(), lambda x: mode(2.0, 3.0, x))):
-        found = nb.fit(nb.NaiveBayes(family), X, y, inference).mean()
-        for c, label in enumerate("ab"):
-            for j, column in enumerate(X):
-                for parameter, value in expected(X[column][y == label]).items():
-                    assert found[f"x_{parameter}"][c, j] == pytest.approx(value, rel=1e-12)
-
-
-def test_likeliest_log_normal_parameters_are_scipys():
-    X, y = table(BY_NAME["log normal"])
-    found = nb.fit(nb.LogNormal(), X, y, nb.MLE()).mean()
-    scale, _, median = stats.lognorm.fit(X["u"][y == "a"], floc=0)
-    assert found["x_variance"][0, 0] == pytest.approx(scale**2, rel=1e-8)
-    assert found["x_mean"][0, 0] == pytest.approx(np.log(median), rel=1e-8)
-
-
-@pytest.mark.parametrize("family", [nb.Exponential(), nb.LogNormal()], ids=lambda family: type(family).__name__)
-def test_the_unit_changes_no_prediction(family):
-    X, y = table(BY_NAME["log normal"])
-    X["constant"] = 3.0
-    X.loc[3, "v"] = np.nan
-    of = {unit: nb.fit(family, X * unit, y) for unit in (1.0, 1e-9, 1e6)}
-    for unit, posterior in of.items():
-        np.testing.assert_allclose(posterior.predict_proba(X * unit), of[1.0].predict_proba(X), rtol=1e-8)
-        jacobian = -np.log(unit) * X.notna().to_numpy().sum()
-        assert posterior.log_evidence - of[1.0].log_evidence == pytest.approx(jacobian, rel=1e-9, abs=1e-9)
-    if isinstance(family, nb.Exponential):
-        np.testing.assert_allclose(of[1e6].model.families[0].rate[0, :3], 1e6 * X.mean()[:3])
 
 
 def test_log_normal_cells_are_gaussian_logarithms():
@@ -270,25 +158,6 @@ def test_log_normal_cells_are_gaussian_logarithms():
     assert one["elpd_joint"] == pytest.approx(other["elpd_joint"] + jacobian.sum(), rel=1e-10)
     one, other = (nb.mutual_information(posterior, num_draws=10) for posterior in (ours, theirs))
     np.testing.assert_allclose(one["mean"], other["mean"], rtol=1e-9)
-
-
-INFORMATION = {
-    "geometric": (nb.Geometric(), lambda n, p: stats.geom.pmf(n + 1, p), [0.05, 0.02]),
-    "binomial": (nb.Binomial(40), lambda n, p: stats.binom.pmf(n, 40, p), [0.3, 0.4]),
-    "negative binomial": (nb.NegativeBinomial(0.6), lambda n, p: stats.nbinom.pmf(n, 0.6, p), [0.1, 0.02]),
-}
-
-
-@pytest.mark.parametrize("name", names_fast(INFORMATION, {"geometric"}))
-def test_mutual_information_is_a_sum_over_all_counts(name):
-    family, mass, prob = INFORMATION[name]
-    weight, prob = np.array([0.3, 0.7]), np.array(prob)
-    density = mass(np.arange(20_000), prob[:, None])
-    average = weight @ density
-    with np.errstate(divide="ignore", invalid="ignore"):
-        expected = np.nansum(weight[:, None] * density * np.log(density / average))
-    found = family.mutual_information(weight[None, :, None], {"prob": prob[None, :, None]})
-    np.testing.assert_allclose(found, [[expected]], rtol=1e-7)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -346,70 +215,6 @@ def test_mutual_information_of_waiting_times_is_an_integral(rates):
     expected = sum(integrate.quad(integrand, *pair)[0] for pair in itertools.pairwise(ends))
     found = nb.Exponential().mutual_information(weight[None, :, None], {"rate": rate[None, :, None]})
     np.testing.assert_allclose(found, [[expected]], rtol=1e-7)
-
-
-@pytest.fixture(scope="module")
-def mixed():
-    rng = np.random.default_rng(4)
-    y = np.array(["a", "b"])[rng.integers(0, 2, 60)]
-    b = y == "b"
-    X = pd.DataFrame(
-        {
-            "wait": rng.exponential(1 + 2 * b),
-            "price": rng.lognormal(1 + b, 0.5),
-            "tries": rng.geometric(0.3 + 0.3 * b) - 1.0,
-            "passed": rng.binomial(9, 0.3 + 0.3 * b),
-            "visits": rng.negative_binomial(1.5, 0.3 + 0.3 * b),
-        }
-    )
-    X.loc[4, :] = np.nan
-    families = {
-        "wait": nb.Exponential(),
-        "price": nb.LogNormal(),
-        "tries": nb.Geometric(),
-        "passed": nb.Binomial(9),
-        "visits": nb.NegativeBinomial(1.5),
-    }
-    return X, y, nb.fit(nb.NaiveBayes(families), X, y)
-
-
-@pytest.mark.slow
-def test_verbs_of_a_mixed_table(mixed):
-    X, y, posterior = mixed
-    check = nb.check(posterior, X, y, num_replicates=100)
-    for name in X:
-        assert check.table.index.str.contains(name).any()
-    assert check.table["p_value"].between(0.001, 1).all()
-    assert nb.mutual_information(posterior, num_draws=3)["mean"].notna().tolist() == [True] * 5
-    assert nb.sensitivity(posterior, X[:3]).table["prior"].notna().all()
-    assert np.isfinite(nb.kfold(posterior, X, y, k=3).elpd)
-    X_new, y_new = posterior.simulate(50, key=2)
-    assert np.isfinite(nb.fit(posterior.model, X_new, y_new).log_evidence)
-
-
-@pytest.mark.slow
-def test_plots_of_a_mixed_table(mixed):
-    X, y, posterior = mixed
-    assert len(nb.plot_densities(posterior, X, y).axes) >= 5
-    assert len(nb.plot_prior_posterior(posterior).axes) >= 6
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", names_fast(NAMES, {"exponential"}))
-def test_learned_hyperparameters_maximise_the_evidence(name):
-    case = BY_NAME[name]
-    X, y = table(case)
-    first = next(field for field in case.default.hyperparameters() if field.startswith("concentration"))
-    given = dict.fromkeys(case.default.hyperparameters(), 1.5)
-    learned = type(case.family)(**case.family.settings(), **{**given, first: dist.Gamma(2.0, 1.0)})
-    posterior = nb.fit(nb.NaiveBayes(learned), X, y, nb.EmpiricalBayes())
-    best = float(np.ravel(getattr(posterior.model.families[0], first))[0])
-
-    def evidence(value):
-        number = type(case.family)(**case.family.settings(), **{**given, first: value})
-        return nb.fit(nb.NaiveBayes(number), X, y).log_evidence
-
-    assert evidence(best) > max(evidence(0.98 * best), evidence(1.02 * best))
 
 
 def test_draws_of_cells_follow_their_distribution(rng):
@@ -526,14 +331,6 @@ def test_log_normal_columns_too_far_from_one():
         nb.fit(nb.LogNormal(rate=1e-30, loc=np.log(1000)), np.repeat(X, [40, 40, 1, 1], axis=0), ["a"] * 80 + ["b"] * 2)
 
 
-def test_rows_that_were_never_there_are_not_forgotten():
-    for family in (nb.Exponential(), nb.Geometric(), nb.Binomial(60), nb.NegativeBinomial(2.0)):
-        posterior = nb.fit(family, [[1.0], [2.0], [3.0]], ["a", "a", "b"])
-        for cell, label in ((50.0, "a"), (1.0, "b")):
-            with pytest.raises(ValueError, match="these rows were never among the data"):
-                posterior.forget([[cell]], [label])
-
-
 def test_points_without_a_likeliest_value():
     assert nb.fit(nb.Geometric(), [[0.0], [0.0]], ["a", "b"], nb.MLE()).mean()["x_prob"].tolist() == [[1.0], [1.0]]
     assert nb.fit(nb.Binomial(4), [[4.0], [0.0]], ["a", "b"], nb.MLE()).predict([[4.0], [0.0]]).tolist() == ["a", "b"]
@@ -541,14 +338,6 @@ def test_points_without_a_likeliest_value():
         nb.fit(nb.Exponential(), [[0.0], [1.0]], ["a", "b"], nb.MLE())
     with pytest.raises(ValueError, match="no observed cell"):
         nb.fit(nb.Geometric(), [[np.nan], [1.0]], ["a", "b"], nb.MLE())
-
-
-def test_a_negative_binomial_column_has_scipys_density():
-    family, x = nb.NegativeBinomial(2.5), np.array([[0.0], [1.0], [7.0]])
-    prob = np.array([[0.3], [0.8]])
-    expected = stats.nbinom.logpmf(x, 2.5, prob[:, 0])
-    np.testing.assert_allclose(family.row_log_likelihood({"prob": prob}, x), expected, rtol=1e-12)
-    np.testing.assert_allclose(family.likelihood(prob=prob).mean, stats.nbinom.mean(2.5, prob), rtol=1e-6)
 
 
 @pytest.mark.slow
