@@ -16,8 +16,7 @@ from scipy.special import gammaln, logsumexp
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import bayesnb as nb
-from bayesnb.checks import same_densities as densities
-from bayesnb.checks import same_draws as marginals
+from bayesnb.checks import same_draws
 from bayesnb.checks import statistics as replicates
 from bayesnb.core.arrays import csr_pieces, csr_rows
 from bayesnb.core.running import in_order, num_threads
@@ -344,11 +343,13 @@ def _convergence(rng):
 def _densities_of_draws(rng):
     X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
     exact = nb.fit(nb.Gaussian(), X, y)
-    return densities.log_densities(exact, exact.draw_parameters(rng, (2, 7)), densities.simulated_rows(exact, 0))
+    return same_draws.log_densities(exact, exact.draw_parameters(rng, (2, 7)), same_draws.simulated_rows(exact, 0))
 
 
 def _tests_of_marginals(rng):
-    return marginals._tests(rng.random((2, 40, 5)), 0.1)
+    tests = same_draws.Evidence()
+    tests.add_uniform("parameters", np.arange(5), rng.random((2, 40, 5)), 4, 0.1)
+    return tests.by_test("parameters", same_draws.Z_COLUMNS)
 
 
 def _information_of_counts(rng):
@@ -371,8 +372,7 @@ IN_PIECES = {
     "bayesnb.posterior.left_out_blocks.PIECE_CELLS": _leaving_out,
     "bayesnb.core.arrays.PIECE_CELLS": _averaged_and_under_draws,
     "bayesnb.posterior.diagnostics.SLAB_CELLS": _convergence,
-    "bayesnb.checks.same_densities.PIECE_CELLS": _densities_of_draws,
-    "bayesnb.checks.same_draws.SLAB_CELLS": _tests_of_marginals,
+    "bayesnb.checks.same_draws.IN_PIECES": lambda rng: (_densities_of_draws(rng), _tests_of_marginals(rng)),
     "bayesnb.families.information.PIECE_CELLS": _information_of_counts,
     "bayesnb.model.problem.PIECE_CELLS": _rows_without_a_label,
     "bayesnb.checks.statistics.DRAW_BYTES": _number_of_replicates,

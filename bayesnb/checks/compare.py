@@ -1,21 +1,25 @@
 """Whether two posteriors agree, and the picture of it."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+import jax
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 
-from bayesnb.checks.same_densities import run_battery
-from bayesnb.checks.same_draws import Z_COLUMNS, differences
+from bayesnb.checks.same_draws import Z_COLUMNS, run_battery
+from bayesnb.core.arrays import close
 from bayesnb.core.checking import a_type, proportion, warns_once
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
 from bayesnb.families.formulas import log_prob, mean_and_sd
 from bayesnb.figures.forest import how_many, number_of_panels
 from bayesnb.figures.panels import grid_of_panels, muted, require_result
+from bayesnb.model.blocks import CLASS_SITE
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
@@ -174,7 +178,7 @@ def _density(marginal: dist.Distribution, index: tuple[int, ...]) -> Callable[[n
 # --------------------------------------------------------------------------------------------------
 # Do samples agree with the closed form?
 #
-# Both posteriors condition one model on one table, so every difference must be Monte Carlo error. `battery` measures
+# Both posteriors condition one model on one table, so every difference must be Monte Carlo error. `same_draws` measures
 # the draws against the exact posterior; this module derives the verdict.
 # --------------------------------------------------------------------------------------------------
 
@@ -479,3 +483,50 @@ def _verdict(against: list[str], unclear: list[str], num_tests: int, error_rate:
         f"{error_rate:g}). A shift of one parameter by less than {smallest_shift:.2g} posterior standard "
         "deviations could have been missed."
     )
+
+
+# --------------------------------------------------------------------------------------------------
+# Do two posteriors record the same prior and the same data?
+# --------------------------------------------------------------------------------------------------
+
+
+def differences(mine: Problem, theirs: Problem) -> list[str]:
+    """Differences of prior and data, in words; empty if there are no differences."""
+    found = []
+    priors = _other_priors(mine, theirs)
+    if priors:
+        found.append(f"the priors of {', '.join(priors[:4])}{', ...' if len(priors) > 4 else ''} differ")
+    if not _same_data(mine, theirs):
+        found.append("the data differ")
+    return found
+
+
+def _other_priors(mine: Problem, theirs: Problem) -> list[str]:
+    # Defaults follow the data: other data give other numbers of the same prior.
+    written = _by_column(mine.model, mine.model.families), _by_column(theirs.model, theirs.model.families)
+    used = _by_column(mine.resolved, mine.resolved.families), _by_column(theirs.resolved, theirs.resolved.families)
+    other = [
+        name
+        for name in used[0]
+        if not close(used[0][name], used[1][name]) and not close(written[0][name], written[1][name])
+    ]
+    if not close(mine.resolved.class_prior, theirs.resolved.class_prior) and mine.model.class_probs != "empirical":
+        other.insert(0, CLASS_SITE)
+    return other
+
+
+def _same_data(mine: Problem, theirs: Problem) -> bool:
+    if theirs.unlabelled is not None or not mine.statistics.classes.same_rows(theirs.statistics.classes):
+        return False
+    one, other = (_by_column(problem.model, problem.statistics.blocks) for problem in (mine, theirs))
+    return one.keys() == other.keys() and all(one[name].same_rows(other[name]) for name in one)
+
+
+def _by_column(model: BoundModel, trees: Sequence[Any]) -> dict[str, Any]:
+    """Families or statistics of blocks, by column or block, because models may order them differently."""
+    found = {}
+    for block, tree in zip(model.blocks, trees, strict=True):
+        for j in block.members:
+            name = block.name if j is None else str(block.labels[j])
+            found[name] = tree if j is None else jax.tree.map(lambda leaf, j=j: np.asarray(leaf)[:, j], tree)
+    return found

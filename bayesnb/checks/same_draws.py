@@ -1,35 +1,28 @@
-"""Tests whether draws come from a distribution."""
+"""Tests of draws against a closed form."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
-from scipy.special import ndtr
+from scipy.special import eval_legendre, ndtr, ndtri
 
-from bayesnb.core.arrays import close
+from bayesnb.core.arrays import stacked
+from bayesnb.core.running import as_key, random_generator, split, steps
 from bayesnb.families.formulas import cdf, independent_pit, mean_and_sd, pit
-from bayesnb.model.blocks import CLASS_SITE, ModelParameters
-from bayesnb.model.bound import BoundModel
-from bayesnb.model.problem import Problem
+from bayesnb.model.blocks import ModelParameters
+from bayesnb.model.reading import log_normalised
+from bayesnb.posterior.base import mean_total_count
 from bayesnb.posterior.diagnostics import ess_of_mean
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.under_draws import flatten
 
-__all__ = [
-    "COLUMNS",
-    "DEGREES",
-    "Z_COLUMNS",
-    "dependence",
-    "differences",
-    "ess_and_z",
-    "legendre",
-    "marginal_frame",
-    "ranks_among",
-    "without_cdf",
-]
+__all__ = ["Z_COLUMNS", "ranks_among", "run_battery"]
 
 # --------------------------------------------------------------------------------------------------
 # Tests of numbers that are uniform if draws are right.
@@ -40,32 +33,18 @@ __all__ = [
 # smooth tests (1937, *Skandinavisk Aktuarietidskrift* 20, 149-199) for draws that depend on each other.
 # --------------------------------------------------------------------------------------------------
 
-DEGREES = (1, 2, 3, 4)
-"""Degrees of the polynomials, which test location, spread, skewness and tails."""
+TESTS = ("mean", "spread", "skewness", "tails")
+"""What the polynomials of degree one to four test."""
+
+PARTS = ("parameters", "densities", "dependence", "probabilities")
+
+IN_PIECES = 2**20
+"""Numbers in memory at a time: polynomials of draws, or values of parameters."""
 
 
 def legendre(u: np.ndarray, degree: int) -> np.ndarray:
-    """Legendre polynomial of 2 u - 1, of mean zero and variance one if `u` is uniform.
-
-    Parameters
-    ----------
-    u : array
-        Numbers between zero and one.
-    degree : {1, 2, 3, 4}
-
-    Returns
-    -------
-    array, shape of `u`
-    """
-    v = 2 * u - 1
-    if degree == 1:
-        return np.sqrt(3) * v
-    square = v * v
-    if degree == 2:
-        return np.sqrt(5) / 2 * (3 * square - 1)
-    if degree == 3:
-        return np.sqrt(7) / 2 * v * (5 * square - 3)
-    return 3 / 8 * (35 * square * square - 30 * square + 3)
+    """Legendre polynomial of 2 u - 1, of mean zero and variance one if `u` is uniform."""
+    return np.sqrt(2 * degree + 1) * eval_legendre(degree, 2 * u - 1)
 
 
 def ess_and_z(series: np.ndarray, *, variance: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
@@ -110,6 +89,83 @@ def ranks_among(reference: np.ndarray, values: np.ndarray, rng: np.random.Genera
     return result
 
 
+class Evidence:
+    """Tests as they are made, part by part."""
+
+    def __init__(self) -> None:
+        self.frames: list[pd.DataFrame] = []
+        self.number: Counter[str] = Counter()
+
+    def add(
+        self,
+        part: str,
+        names: Iterable[Any],
+        test: str,
+        series: np.ndarray,
+        *,
+        variance: float = 0.0,
+        number: int | None = None,
+    ) -> None:
+        """Tests of the means of series of mean zero and variance one, shape (chains, draws, quantities).
+
+        Parameters
+        ----------
+        part, test : str
+        names : iterable
+            Of the quantities.
+        series : array
+        variance : float, default 0.0
+            As for `ess_and_z`.
+        number : int, optional
+            Number of the tests, where some are left out because their z is smaller.
+        """
+        ess, z = ess_and_z(series, variance=variance)
+        self.frames.append(pd.DataFrame({"part": part, "quantity": list(names), "test": test, "z": z, "ess": ess}))
+        self.number[part] += len(z) if number is None else number
+
+    def add_uniform(self, part: str, names: np.ndarray, u: np.ndarray, num_tests: int, variance: float) -> None:
+        """The first tests of `TESTS` of numbers (chains, draws, quantities) that are uniform if the draws are right."""
+        step = max(1, IN_PIECES // (u.shape[0] * u.shape[1]))
+        for start in range(0, max(len(names), 1), step):
+            some = slice(start, start + step)
+            for degree, test in enumerate(TESTS[:num_tests], 1):
+                self.add(part, names[some], test, legendre(u[:, :, some], degree), variance=variance)
+
+    def add_ranks(
+        self, part: str, names: np.ndarray, values: np.ndarray, reference: np.ndarray, rng: np.random.Generator
+    ) -> np.ndarray:
+        """Tests of values by their ranks among independent draws, where these vary; returns where they do."""
+        with np.errstate(invalid="ignore"):
+            varied = ~(np.ptp(reference, axis=0) <= 1e-12 * np.abs(reference).max(axis=0))
+        u = ranks_among(reference[:, varied], values[:, :, varied], rng)
+        self.add_uniform(part, names[varied], u, 2, 1 / len(reference))
+        return varied
+
+    def by_test(self, part: str, columns: Sequence[str]) -> dict[str, np.ndarray]:
+        """The z of the quantities of a part by test, under the names of columns, and the ess as ``ess_of_...``."""
+        found = pd.concat([frame for frame in self.frames if (frame["part"] == part).all()])
+        of_tests = {column: found[found["test"] == test] for column, test in zip(columns, TESTS, strict=False)}
+        ess = {f"ess_of_{column}": frame["ess"].to_numpy() for column, frame in of_tests.items()}
+        return {column: frame["z"].to_numpy() for column, frame in of_tests.items()} | ess
+
+    def judged(self, error_rate: float) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """A row for each part and a row for each test, with their shares of the error rate."""
+        order = {name: place for place, name in enumerate((*PARTS, *TESTS, "correlation", "spread given"))}
+        found = pd.concat([frame for frame in self.frames if len(frame)])
+        found = found.sort_values(["part", "test"], key=lambda names: names.map(order), ignore_index=True)
+        num_tests = pd.Series(+self.number)
+        critical_z = -ndtri(error_rate / len(num_tests) / num_tests / 2)
+        found["p_value"] = 2 * ndtr(-found["z"].abs())
+        found["against"] = found["z"].abs() > found["part"].map(critical_z)
+        by_part = found.assign(size=found["z"].abs()).groupby("part", sort=False)
+        parts = by_part.agg(num_against=("against", "sum"), largest_z=("size", "max"), least_ess=("ess", "min"))
+        parts = parts.assign(num_tests=num_tests, critical_z=critical_z)[PART_COLUMNS]
+        return parts, found[["part", "quantity", "test", "z", "p_value", "ess", "against"]]
+
+
+PART_COLUMNS = ["num_tests", "critical_z", "num_against", "largest_z", "least_ess"]
+
+
 # --------------------------------------------------------------------------------------------------
 # Every scalar parameter on its own: draws against the exact marginal distribution
 # --------------------------------------------------------------------------------------------------
@@ -117,17 +173,11 @@ def ranks_among(reference: np.ndarray, values: np.ndarray, rng: np.random.Genera
 Z_COLUMNS = ("z_mean", "z_sd", "z_skew", "z_tails")
 """Columns for the polynomials of degree one to four."""
 
-ESS_COLUMNS = tuple(f"ess_of_{name}" for name in Z_COLUMNS)
-"""Effective number of draws behind each z."""
-
-COLUMNS = (
+COLUMNS = [
     *("exact_mean", "sampled_mean", "mcse_mean", "exact_sd", "sampled_sd"),
     *(*Z_COLUMNS, "p_value", "ess_bulk", "ess_tail", "r_hat"),
-)
+]
 """Columns of a comparison's table."""
-
-SLAB_CELLS = 2**20
-"""Draws whose polynomials are in memory at a time."""
 
 
 def without_cdf(marginals: Mapping[str, dist.Distribution]) -> list[str]:
@@ -141,7 +191,8 @@ def without_cdf(marginals: Mapping[str, dist.Distribution]) -> list[str]:
     return found
 
 
-def marginal_frame(
+def _test_parameters(
+    tests: Evidence,
     sampled: SampledPosterior,
     marginals: Mapping[str, dist.Distribution],
     reference: Mapping[str, np.ndarray],
@@ -151,83 +202,61 @@ def marginal_frame(
 
     Parameters
     ----------
+    tests : Evidence
     sampled : SampledPosterior
     marginals : mapping
-        Exact distribution of every scalar parameter, by site.
+        Exact distributions by site.
     reference : mapping
-        Independent draws of the sites whose distribution function is not known, shape (draws, ...).
+        Independent draws of the sites whose exact distribution has no known distribution function.
     rng : numpy.random.Generator
-        For draws that were rounded, and for ranks.
+        Splits the steps of distribution functions, and ties of ranks.
 
     Returns
     -------
     pandas.DataFrame
-        A row for each parameter that is not certain: the columns of `Comparison.table`, and ``ess_of_z_mean`` and so
-        on, the effective number of draws behind each z.
+        The attribute `table` of `Comparison`.
+
+    Raises
+    ------
+    ValueError
+        If every parameter is certain.
     """
-    labels = sampled.model.sites.scalar_labels()
-    names: list[str] = []
-    pieces = [{name: np.empty(0) for name in (*COLUMNS, *ESS_COLUMNS)}]
-    for site, draws, of_site in _sites(sampled):
+    labels, diagnostics = sampled.model.sites.scalar_labels(), sampled.diagnostics
+    pieces, position = [], 0
+    for site, values in sampled.model.sites.by_name(sampled.parameters).items():
+        draws = np.asarray(values, dtype=np.float64)
+        flat = draws.reshape(*draws.shape[:2], -1)
+        of_site = slice(position, position := position + flat.shape[2])
         if site not in marginals:  # class probabilities that are known
             continue
         mean, sd = (moment.ravel() for moment in mean_and_sd(marginals[site]))
         # A single class, or a column of a single category, is certain: there is nothing to compare.
         moving = np.flatnonzero(sd != 0)
-        if moving.size:
-            u = _uniform(marginals[site], draws, reference.get(site), rng)
-            flat, u = (values.reshape(*values.shape[:2], -1)[:, :, moving] for values in (draws, u))
-            exact = {"exact_mean": mean[moving], "exact_sd": sd[moving]}
-            names += [labels[site][k] for k in moving]
-            variance = 1 / len(reference[site]) if site in reference else 0.0
-            pieces.append(exact | _summary(flat) | _tests(u, variance) | _diagnostics(sampled, of_site, moving))
-    columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in pieces[0]}
-    return pd.DataFrame(columns, index=pd.Index(names, name="parameter"))
-
-
-def _sites(sampled: SampledPosterior) -> Iterator[tuple[str, np.ndarray, slice]]:
-    """Name, draws and position among all scalar parameters of each site."""
-    position = 0
-    for site, draws in sampled.model.sites.by_name(sampled.parameters).items():
-        size = int(np.prod(draws.shape[2:]))
-        yield site, np.asarray(draws, dtype=np.float64), slice(position, position + size)
-        position += size
-
-
-def _uniform(
-    marginal: dist.Distribution, draws: np.ndarray, reference: np.ndarray | None, rng: np.random.Generator
-) -> np.ndarray:
-    """Numbers that are uniform if the draws are right: distribution functions or ranks among independent draws."""
-    if reference is None:
-        return pit(marginal, draws, rng)
-    flat = draws.reshape(*draws.shape[:2], -1)
-    return ranks_among(reference.reshape(len(reference), -1), flat, rng).reshape(draws.shape)
-
-
-def _summary(draws: np.ndarray) -> dict[str, np.ndarray]:
-    sd = draws.std(axis=(0, 1), ddof=1)
-    return {
-        "sampled_mean": draws.mean(axis=(0, 1)),
-        "sampled_sd": sd,
-        "mcse_mean": sd / np.sqrt(ess_of_mean(draws)),
-    }
-
-
-def _tests(u: np.ndarray, variance: float) -> dict[str, np.ndarray]:
-    """The four tests of each parameter, from uniform numbers of shape (chain, draw, parameters); see `ess_and_z`."""
-    step = max(1, SLAB_CELLS // (u.shape[0] * u.shape[1]))
-    slabs = [u[:, :, start : start + step] for start in range(0, u.shape[2], step)]
-    found: dict[str, np.ndarray] = {}
-    for z_column, ess_column, degree in zip(Z_COLUMNS, ESS_COLUMNS, DEGREES, strict=True):
-        ess, z = np.concatenate([ess_and_z(legendre(slab, degree), variance=variance) for slab in slabs], axis=1)
-        found |= {z_column: z, ess_column: ess}
-    smallest = np.minimum.reduce([2 * ndtr(-np.abs(found[name])) for name in Z_COLUMNS])
-    return found | {"p_value": np.minimum(len(DEGREES) * smallest, 1.0)}
-
-
-def _diagnostics(sampled: SampledPosterior, of_site: slice, moving: np.ndarray) -> dict[str, np.ndarray]:
-    diagnostics = sampled.diagnostics
-    return {name: getattr(diagnostics, name)[of_site][moving] for name in ("ess_bulk", "ess_tail", "r_hat")}
+        if not moving.size:
+            continue
+        if site in reference:
+            known = reference[site].reshape(len(reference[site]), -1)
+            u, variance = ranks_among(known, flat, rng), 1 / len(known)
+        else:
+            u, variance = pit(marginals[site], draws, rng).reshape(flat.shape), 0.0
+        names, flat = np.array(labels[site], dtype=object)[moving], flat[:, :, moving]
+        tests.add_uniform("parameters", names, u[:, :, moving], 4, variance)
+        sampled_sd = flat.std(axis=(0, 1), ddof=1)
+        summary = {
+            "exact_mean": mean[moving],
+            "exact_sd": sd[moving],
+            "sampled_mean": flat.mean(axis=(0, 1)),
+            "sampled_sd": sampled_sd,
+            "mcse_mean": sampled_sd / np.sqrt(ess_of_mean(flat)),
+        }
+        convergence = {name: getattr(diagnostics, name)[of_site][moving] for name in ("ess_bulk", "ess_tail", "r_hat")}
+        pieces.append(pd.DataFrame(summary | convergence, index=names))
+    if not pieces:
+        raise ValueError("every parameter is certain (one class, columns of one category): there is nothing to compare")
+    table = pd.concat(pieces).rename_axis("parameter")
+    table = table.assign(**tests.by_test("parameters", Z_COLUMNS))
+    smallest = 2 * ndtr(-table[[*Z_COLUMNS]].abs().max(axis=1))
+    return table.assign(p_value=np.minimum(len(TESTS) * smallest, 1.0))[COLUMNS]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -249,77 +278,56 @@ GROUP = 2000
 time."""
 
 
-class Products(NamedTuple):
-    """Series that have mean zero and variance one if the parameters are independent.
+def _test_dependence(
+    tests: Evidence, exact: ExactPosterior, parameters: ModelParameters, rng: np.random.Generator
+) -> None:
+    """Products of parameters that are independent under the exact posterior: the largest of all pairs, and spreads.
 
-    Attributes
-    ----------
-    test : str
-    names : list of str
-    series : array, shape (chains, draws, products)
-    number : int
-        Number of products from which these were chosen.
-    """
-
-    test: str
-    names: list[str]
-    series: np.ndarray
-    number: int
-
-
-class _Scores(NamedTuple):
-    """Independent numbers of a site, with the name and class of each; values have shape (chains, draws, numbers)."""
-
-    names: np.ndarray
-    classes: np.ndarray
-    u: np.ndarray
-
-
-def dependence(exact: ExactPosterior, parameters: ModelParameters, rng: np.random.Generator) -> list[Products]:
-    """Products of pairs of parameters: the largest of all pairs, and those that test spreads.
-
-    Parameters
-    ----------
-    exact : ExactPosterior
-    parameters : ModelParameters
-        Draws in the order of the exact posterior's model, leading axes (chain, draw).
-    rng : numpy.random.Generator
-        For draws that were rounded.
+    The product of the first polynomials of two independent numbers has mean zero and variance one. So has the first of
+    a parameter times the second of one that is drawn given it, for every cell.
     """
     blocks = [
         family.independent_pit(values, rng) for family, values in zip(exact.families, parameters.blocks, strict=True)
     ]
-    orders = [list(block) for block in blocks]
-    u = exact.model.sites.by_name(ModelParameters(_class_pit(exact, parameters, rng), tuple(blocks)))
+    if exact.class_posterior.probs is None:
+        of_classes = independent_pit(dist.Dirichlet(exact.class_posterior.concentration), parameters.class_prob, rng)
+    else:
+        of_classes = np.full(parameters.class_prob.shape, np.nan)
+    u = exact.model.sites.by_name(ModelParameters(of_classes, tuple(blocks)))
     labels = exact.model.sites.scalar_labels()
-    pairs = _largest_pairs([_scores(values, labels[site]) for site, values in u.items()])
-    return [found for found in (pairs, _crossed(exact, orders, u, labels)) if found.names]
+    # The last probability of several is determined by the others, and NaN.
+    names, classes, series = [], [], []
+    for site, values in u.items():
+        flat = values.reshape(*values.shape[:2], -1)
+        known = np.flatnonzero(~np.isnan(flat[0, 0]))
+        names += [labels[site][k] for k in known]
+        classes.append(known // (flat.shape[2] // values.shape[2]))
+        series.append(legendre(flat[:, :, known], 1))
+    _test_largest_pairs(tests, np.array(names, dtype=object), np.concatenate(classes), np.concatenate(series, axis=2))
+    sites = {(site.block, site.column, site.parameter): site.name for site in exact.model.sites}
+    for (block, column, parameter), later in sites.items():
+        order = list(blocks[block])
+        for before in order[: order.index(parameter)]:
+            earlier = sites[block, column, before]
+            if u[earlier].shape == u[later].shape:
+                product = legendre(u[earlier], 1) * legendre(u[later], 2)
+                flat = product.reshape(*product.shape[:2], -1)
+                known = np.flatnonzero(~np.isnan(flat[0, 0]))
+                both = [f"{labels[later][k]} given {labels[earlier][k]}" for k in known]
+                tests.add("dependence", both, "spread given", flat[:, :, known])
 
 
-def _class_pit(exact: ExactPosterior, parameters: ModelParameters, rng: np.random.Generator) -> np.ndarray:
-    if exact.class_posterior.probs is not None:
-        return np.full(parameters.class_prob.shape, np.nan)
-    return independent_pit(dist.Dirichlet(exact.class_posterior.concentration), parameters.class_prob, rng)
-
-
-def _scores(u: np.ndarray, labels: list[str]) -> _Scores:
-    """The parameters of a site that the others do not determine."""
-    flat = u.reshape(*u.shape[:2], -1)
-    known = np.flatnonzero(~np.isnan(flat[0, 0]))
-    return _Scores(np.array(labels, dtype=object)[known], known // (flat.shape[2] // u.shape[2]), flat[:, :, known])
-
-
-def _largest_pairs(scores: list[_Scores]) -> Products:
-    names = np.concatenate([found.names for found in scores])
-    series = np.concatenate([legendre(found.u, 1) for found in scores], axis=2)
-    groups = list(_groups(np.concatenate([found.classes for found in scores])))
-    flat = series.reshape(series.shape[0] * series.shape[1], -1) if len(names) else np.empty((1, 0))
+def _test_largest_pairs(tests: Evidence, names: np.ndarray, classes: np.ndarray, series: np.ndarray) -> None:
+    groups = list(_groups(classes))
+    number = sum(len(group) * (len(group) - 1) // 2 for group in groups)
+    if not number:
+        return
+    flat = series.reshape(series.shape[0] * series.shape[1], -1)
     sizes, first, second = np.concatenate([_largest_of(flat[:, group], group) for group in groups], axis=1)
     largest = np.argsort(-sizes)[:LARGEST]
     first, second = first[largest].astype(int), second[largest].astype(int)
     both = [f"{one} and {other}" for one, other in zip(names[first], names[second], strict=True)]
-    number = sum(len(group) * (len(group) - 1) // 2 for group in groups)
-    return Products("correlation", both, series[:, :, first] * series[:, :, second], number)
+    tests.add("dependence", both, "correlation", series[:, :, first] * series[:, :, second], number=number)
 
 
 def _groups(classes: np.ndarray) -> Iterator[np.ndarray]:
@@ -341,66 +349,243 @@ def _largest_of(series: np.ndarray, group: np.ndarray) -> np.ndarray:
     return np.stack([sizes[largest], group[first[largest]], group[second[largest]]])
 
 
-def _crossed(exact: ExactPosterior, orders: list[list[str]], u: dict[str, np.ndarray], labels: dict) -> Products:
-    """First polynomial of a parameter times second of one drawn given it, for every cell."""
-    names: list[str] = []
-    series = []
-    sites = {(site.block, site.column, site.parameter): site.name for site in exact.model.sites}
-    for (block, column, parameter), later in sites.items():
-        for before in orders[block][: orders[block].index(parameter)]:
-            earlier = sites[block, column, before]
-            if u[earlier].shape != u[later].shape:
-                continue
-            product = legendre(u[earlier], 1) * legendre(u[later], 2)
-            flat = product.reshape(*product.shape[:2], -1)
-            known = np.flatnonzero(~np.isnan(flat[0, 0]))
-            names += [f"{labels[later][k]} given {labels[earlier][k]}" for k in known]
-            series.append(flat[:, :, known])
-    return Products("spread given", names, np.concatenate(series, axis=2) if series else np.empty(0), len(names))
+# --------------------------------------------------------------------------------------------------
+# Log densities of data under draws and under independent draws from the closed form
+# --------------------------------------------------------------------------------------------------
+
+NUM_ROWS = 6
+"""Rows whose log density is tested."""
+
+EXACT_DRAWS = 40_000
+"""Number of independent draws from the closed form; their error is small relative to that of the tested draws."""
+
+EXACT_CELLS = 2**26
+"""Largest number of values drawn. Models of thousands of parameters get fewer exact draws; the tests allow for that."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Encoded rows with a label each."""
+
+    chunk: tuple[Any, ...]
+    codes: np.ndarray
+    names: tuple[str, ...]
+
+
+def rows_of(exact: ExactPosterior, X: Any, probabilities: np.ndarray) -> Rows:
+    """Six rows of X, or all if there are fewer, each with its most probable class."""
+    chosen = np.unique(np.linspace(0, len(probabilities) - 1, NUM_ROWS).round().astype(int))
+    pieces = []
+    for rows, chunk in exact.model.read(X).encoded():
+        inside = chosen[(chosen >= rows.start) & (chosen < rows.stop)] - rows.start
+        pieces.append(tuple(x[inside] for x in chunk))
+    chunk = tuple(map(stacked, zip(*pieces, strict=True)))
+    return Rows(chunk, probabilities[chosen].argmax(axis=1), tuple(f"row {row}" for row in chosen))
+
+
+def simulated_rows(exact: ExactPosterior, key: Any) -> Rows:
+    """Six rows and labels from the exact posterior predictive distribution."""
+    X, y = exact.simulate(NUM_ROWS, key=key, total_count=mean_total_count(exact.problem) or 1)
+    chunk = exact.model.read(X).whole()
+    position = {label: code for code, label in enumerate(exact.classes.tolist())}
+    codes = np.array([position[label] for label in y.tolist()])
+    return Rows(chunk, codes, tuple(f"simulated row {row}" for row in range(NUM_ROWS)))
+
+
+def log_densities(exact: ExactPosterior, parameters: ModelParameters, rows: Rows) -> np.ndarray:
+    """Log likelihood of the data and log p(x_i, y_i | theta) of each row, shape (..., 1 + rows).
+
+    Parameters
+    ----------
+    exact : ExactPosterior
+        Gives the model and the data.
+    parameters : ModelParameters
+        Draws, any leading axes.
+    rows : Rows
+    """
+    flat = flatten(parameters)
+    size = sum(np.size(leaf) for leaf in jax.tree.leaves(flat)) // len(flat.class_prob)
+    step = max(1, IN_PIECES // size)
+    found = np.empty((len(flat.class_prob), 1 + len(rows.codes)))
+    for start in range(0, len(found), step):
+        piece = jax.tree.map(lambda value, start=start: value[start : start + step], flat)
+        found[start : start + step, 0] = exact.model.log_density(piece, exact.problem.statistics)
+        joint = exact.model.log_joint(piece, rows.chunk)
+        found[start : start + step, 1:] = joint[:, np.arange(len(rows.codes)), rows.codes]
+    return found.reshape(*parameters.class_prob.shape[:-1], -1)
+
+
+def exact_reference(
+    exact: ExactPosterior, rows: Rows, rng: np.random.Generator, *, at_least: int, sites: list[str]
+) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """Log densities, and values of sites, under independent draws from the closed form.
+
+    Parameters
+    ----------
+    exact : ExactPosterior
+    rows : Rows
+    rng : numpy.random.Generator
+    at_least : int
+        Least number of draws.
+    sites : list of str
+        Sites whose values are kept.
+
+    Returns
+    -------
+    densities : array, shape (draws, 1 + rows)
+        As `log_densities`.
+    values : dict
+        By site, leading axis the draws.
+    """
+    size = sum(np.size(leaf) for leaf in jax.tree.leaves(exact.mean_parameters()))
+    number = max(at_least, min(EXACT_DRAWS, EXACT_CELLS // size))
+    step = max(1, IN_PIECES // size)
+    densities, kept = [], []
+    for start in range(0, number, step):
+        parameters = exact.draw_parameters(rng, (min(step, number - start),))
+        densities.append(log_densities(exact, parameters, rows))
+        values = exact.model.sites.by_name(parameters)
+        kept.append({site: values[site] for site in sites})
+    return np.concatenate(densities), {site: np.concatenate([piece[site] for piece in kept]) for site in sites}
 
 
 # --------------------------------------------------------------------------------------------------
-# Do two posteriors record the same prior and the same data?
+# Predicted class probabilities: draws against the closed form
 # --------------------------------------------------------------------------------------------------
 
-
-def differences(mine: Problem, theirs: Problem) -> list[str]:
-    """Differences of prior and data, in words; empty if there are no differences."""
-    found = []
-    priors = _other_priors(mine, theirs)
-    if priors:
-        found.append(f"the priors of {', '.join(priors[:4])}{', ...' if len(priors) > 4 else ''} differ")
-    if not _same_data(mine, theirs):
-        found.append("the data differ")
-    return found
+DRAWS_OF_PROBABILITIES, CELLS_OF_PROBABILITIES = 16_000, 2**25
+"""Independent draws from the closed form, and the most numbers that they may take together."""
 
 
-def _other_priors(mine: Problem, theirs: Problem) -> list[str]:
-    # Defaults follow the data: other data give other numbers of the same prior.
-    written = _by_column(mine.model, mine.model.families), _by_column(theirs.model, theirs.model.families)
-    used = _by_column(mine.resolved, mine.resolved.families), _by_column(theirs.resolved, theirs.resolved.families)
-    other = [
-        name
-        for name in used[0]
-        if not close(used[0][name], used[1][name]) and not close(written[0][name], written[1][name])
-    ]
-    if not close(mine.resolved.class_prior, theirs.resolved.class_prior) and mine.model.class_probs != "empirical":
-        other.insert(0, CLASS_SITE)
-    return other
+def _test_probabilities(
+    tests: Evidence, exact: ExactPosterior, sampled: SampledPosterior, X: Any, key: Any, rng: np.random.Generator
+) -> pd.DataFrame:
+    """Class probabilities of rows by both posteriors, by row and class.
+
+    Two questions are asked of each row and class. ``z`` compares the predicted probabilities: a probability by draws is
+    a ratio of two means of densities. Where a few draws carry most of a density (small concentrations, rare cells),
+    that ratio is far from normal, and no sample shows how far. ``z`` is therefore not a test. The tests use the ranks
+    of p(y=c | x, theta) among those of independent exact draws, which are bounded and need no moments.
+
+    Raises
+    ------
+    ValueError
+        If X has no rows.
+    """
+    truth = exact.predict_proba(X)
+    if not truth.size:
+        raise ValueError("X has no rows: give at least one, or leave X out")
+    index = pd.MultiIndex.from_product([range(len(truth)), exact.classes.tolist()], names=["row", "class"])
+    names = np.array([f"class {label} of row {row}" for row, label in index], dtype=object)
+    log_joint = sampled.log_joint_draws(X)
+    excess = _excess(log_joint, truth)
+    mcse = excess.std(axis=(0, 1)) / np.sqrt(np.minimum(ess_of_mean(excess), excess.shape[0] * excess.shape[1]))
+    difference = excess.mean(axis=(0, 1))
+    moving = mcse > 1e-12
+    number = max(1000, min(DRAWS_OF_PROBABILITIES, CELLS_OF_PROBABILITIES // truth.size))
+    reference = exact.log_joint_draws(X, num_chains=1, num_draws=number, key=key)
+    varied = tests.add_ranks("probabilities", names, _log_proba(log_joint), _log_proba(reference)[0], rng)
+    z = np.where(moving, difference / np.where(moving, mcse, 1.0), 0.0)
+    columns = {"exact": truth.ravel(), "sampled": truth.ravel() + difference, "mcse": mcse, "z": z}
+    ranks = pd.DataFrame(tests.by_test("probabilities", ["z_rank", "z_rank_spread"]), index=index[varied])
+    return pd.DataFrame(columns, index=index).join(ranks)
 
 
-def _same_data(mine: Problem, theirs: Problem) -> bool:
-    if theirs.unlabelled is not None or not mine.statistics.classes.same_rows(theirs.statistics.classes):
-        return False
-    one, other = (_by_column(problem.model, problem.statistics.blocks) for problem in (mine, theirs))
-    return one.keys() == other.keys() and all(one[name].same_rows(other[name]) for name in one)
+def _excess(log_joint: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Each draw's part in the difference of a class probability from the exact one, shape (chain, draw, cells).
+
+    Its mean over the draws is the difference.
+    """
+    weight = np.exp(log_joint - log_joint.max(axis=(0, 1, 3), keepdims=True))
+    total = weight.sum(axis=3, keepdims=True)
+    excess = (weight - truth * total) / total.mean(axis=(0, 1))
+    return excess.reshape(*weight.shape[:2], -1)
 
 
-def _by_column(model: BoundModel, trees: Sequence[Any]) -> dict[str, Any]:
-    """Families or statistics of blocks, by column or block, because models may order them differently."""
-    found = {}
-    for block, tree in zip(model.blocks, trees, strict=True):
-        for j in block.members:
-            name = block.name if j is None else str(block.labels[j])
-            found[name] = tree if j is None else jax.tree.map(lambda leaf, j=j: np.asarray(leaf)[:, j], tree)
-    return found
+def _log_proba(log_joint: np.ndarray) -> np.ndarray:
+    """Log p(y=c | x, theta), shape (chain, draw, cells)."""
+    flat = log_normalised(log_joint.reshape(-1, log_joint.shape[-1]))
+    return flat.reshape(*log_joint.shape[:2], -1)
+
+
+# --------------------------------------------------------------------------------------------------
+# The tests of a comparison, for quantities of draws whose distribution is known if the draws are right.
+#
+# There are four parts: every parameter on its own; densities, which depend on many parameters at once; the
+# independence of parameters that the exact posterior makes independent; and the class probabilities of given rows.
+# Each part takes an equal share of the error rate, and inside a part the share is divided evenly among the tests
+# (Bonferroni).
+# --------------------------------------------------------------------------------------------------
+
+OWN_STREAM = 2**31 - 1
+"""Makes the random numbers differ from those of other functions with the same key, whose draws may be tested here."""
+
+
+class Battery(NamedTuple):
+    """Results of the tests.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        A row for each scalar parameter.
+    probabilities : pandas.DataFrame or None
+        A row for each given row and class.
+    parts : pandas.DataFrame
+        A row for each part.
+    tests : pandas.DataFrame
+        A row for each test.
+    """
+
+    table: pd.DataFrame
+    probabilities: pd.DataFrame | None
+    parts: pd.DataFrame
+    tests: pd.DataFrame
+
+
+def run_battery(
+    exact: ExactPosterior, sampled: SampledPosterior, X: Any, *, error_rate: float, key: Any, progress: bool | None
+) -> Battery:
+    """Test the draws.
+
+    Parameters
+    ----------
+    exact : ExactPosterior
+    sampled : SampledPosterior
+    X : table, shape (rows, columns), or None
+    error_rate : float
+    key : int or JAX key
+        For the draws from the closed form and for simulated rows.
+    progress : bool or None
+        Whether to show a progress bar; as for `progress_bar`.
+
+    Raises
+    ------
+    ValueError
+        If every parameter is certain.
+    """
+    key_of_rows, key_of_draws, key_of_joints = split(jax.random.fold_in(as_key(key), OWN_STREAM), 3)
+    rng = random_generator(key_of_draws)
+    parameters = exact.model.sites.parameters(
+        sampled.model.sites.by_name(sampled.parameters), exact.class_posterior.probs
+    )
+    tests, probabilities = Evidence(), None
+    with steps("compare", 4 if X is None else 5, progress) as begin:
+        if X is not None:
+            begin("class probabilities")
+            probabilities = _test_probabilities(tests, exact, sampled, X, key_of_joints, rng)
+        begin("independent draws")
+        if probabilities is None:
+            rows = simulated_rows(exact, key_of_rows)
+        else:
+            rows = rows_of(exact, X, probabilities["exact"].to_numpy().reshape(-1, len(exact.classes)))
+        marginals = exact.marginals()
+        at_least = sampled.num_chains * sampled.num_draws
+        reference, sites = exact_reference(exact, rows, rng, at_least=at_least, sites=without_cdf(marginals))
+        begin("parameters")
+        table = _test_parameters(tests, sampled, marginals, sites, rng)
+        begin("densities")
+        names = np.array(["log likelihood", *(f"log density of {name}" for name in rows.names)], dtype=object)
+        tests.add_ranks("densities", names, log_densities(exact, parameters, rows), reference, rng)
+        begin("dependence")
+        _test_dependence(tests, exact, parameters, rng)
+    return Battery(table, probabilities, *tests.judged(error_rate))

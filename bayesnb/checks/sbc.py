@@ -1,7 +1,6 @@
 """Simulation-based calibration, and its picture."""
 
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -28,13 +27,13 @@ from bayesnb.figures.panels import grid_of_panels, muted, require_result
 from bayesnb.inference.em import MAP, MLE
 from bayesnb.inference.exact import Exact, Inference
 from bayesnb.inference.nuts import NUTS, ConvergenceWarning
-from bayesnb.model.blocks import Block, ModelParameters, ModelStatistics, draw_parameters
+from bayesnb.model.blocks import ModelParameters, ModelStatistics, draw_parameters
 from bayesnb.model.bound import BoundModel, ways_to_posterior
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, of_table
 from bayesnb.model.problem import Problem
-from bayesnb.model.program import total_counts
+from bayesnb.model.program import draw_cells
 from bayesnb.model.sites import coordinate
-from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.base import Posterior, mean_total_count
 from bayesnb.posterior.datatree import as_tree
 from bayesnb.posterior.diagnostics import KINDS
 from bayesnb.posterior.exact import ExactPosterior, PointPosterior
@@ -485,15 +484,8 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
     X, y = split_labels(X, y, model.features)
     bound = of_table(model, X, y)
     statistics = bound.statistics(X, y)
-    total_count = _mean_total(bound, statistics) if total_count is None else total_count
+    total_count = mean_total_count(Problem(bound, statistics)) if total_count is None else total_count
     return bound.resolve(statistics).with_every_value(), total_count
-
-
-def _mean_total(model: BoundModel, statistics: ModelStatistics) -> int | None:
-    """Mean total of the first block of count vectors that has rows; None if there is none."""
-    blocks: Iterable[tuple[Block, Any]] = zip(model.blocks, statistics.blocks, strict=True)
-    counts = [counted for block, counted in blocks if block.has_totals and counted.n.sum() > 0]
-    return round(float(counts[0].total.sum() / counts[0].n.sum())) if counts else None
 
 
 def _ready_inference(inference: Any, model: BoundModel) -> Any:
@@ -563,11 +555,9 @@ def _draw_statistics(
     labels = draw(dist.CategoricalProbs(np.broadcast_to(truth.class_prob, (num_rows, len(truth.class_prob)))), rng)
     codes = labels.astype(np.intp)
     membership = np.eye(len(truth.class_prob))[codes]
-    blocks = []
-    for block, values in zip(model.blocks, truth.blocks, strict=True):
-        size = {"total_count": total_counts(total_count, num_rows)} if block.has_totals else {}
-        x = draw(block.family.likelihood(**{name: value[codes] for name, value in values.items()}, **size), rng)
-        blocks.append(block.family.statistics(x, membership))
+    of_rows = [{name: value[codes] for name, value in values.items()} for values in truth.blocks]
+    cells = draw_cells(model.blocks, of_rows, num_rows, rng, total_count)
+    blocks = [block.family.statistics(x, membership) for block, x in zip(model.blocks, cells, strict=True)]
     return ModelStatistics(ClassCounts(membership.sum(axis=0)), tuple(blocks))
 
 

@@ -27,13 +27,9 @@ from scipy.special import ndtr
 
 import bayesnb as nb
 from bayesnb.checks import compare as compare_module
-from bayesnb.checks import same_densities as battery
-from bayesnb.checks import same_densities as class_probabilities
-from bayesnb.checks import same_densities as densities
-from bayesnb.checks import same_draws as dependence
-from bayesnb.checks import same_draws as marginals
-from bayesnb.checks.same_densities import _by_ranks, _excess, probability_frame
-from bayesnb.checks.same_draws import DEGREES, differences, ess_and_z, legendre, ranks_among
+from bayesnb.checks import same_draws
+from bayesnb.checks.compare import differences
+from bayesnb.checks.same_draws import Evidence, _excess, _test_probabilities, ess_and_z, legendre, ranks_among
 from bayesnb.core.running import as_key, random_generator
 from bayesnb.families.distributions import Beta
 from bayesnb.families.formulas import independent_pit, pit
@@ -60,9 +56,9 @@ def right_for_rows():
     return compared(gaussians, 0, given=True, error_rate=0.01)
 
 
-def test_the_p_value_of_a_parameter_is_the_smallest_of_its_tests_by_bonferroni(rng):
-    found = marginals._tests(rng.random((4, 100, 6)) ** np.array([1.0, 1.1, 1.3, 0.9, 1.0, 1.0]), 0.0)
-    each = [2 * stats.norm.sf(np.abs(found[name])) for name in marginals.Z_COLUMNS]
+def test_the_p_value_of_a_parameter_is_the_smallest_of_its_tests_by_bonferroni():
+    found = compared(coins, 0, spoil=lambda name, u: u**1.3 if name == "class_prob" else u).table
+    each = [2 * stats.norm.sf(np.abs(found[name])) for name in ("z_mean", "z_sd", "z_skew", "z_tails")]
     np.testing.assert_allclose(found["p_value"], np.minimum(4 * np.min(each, axis=0), 1.0), rtol=1e-10)
     assert found["p_value"].min() < 1e-3
     assert found["p_value"].max() == 1.0
@@ -70,7 +66,7 @@ def test_the_p_value_of_a_parameter_is_the_smallest_of_its_tests_by_bonferroni(r
 
 def test_polynomials_are_orthogonal_with_variance_one():
     nodes, weights = np.polynomial.legendre.leggauss(20)
-    values = np.stack([legendre((nodes + 1) / 2, degree) for degree in DEGREES])
+    values = np.stack([legendre((nodes + 1) / 2, degree) for degree in (1, 2, 3, 4)])
     np.testing.assert_allclose(values @ (weights / 2), 0, atol=1e-13)
     np.testing.assert_allclose((values * weights / 2) @ values.T, np.eye(4), atol=1e-13)
 
@@ -247,8 +243,8 @@ def test_yes_says_what_it_could_have_missed(right):
     ("progress", "shown", "given", "steps"), [(True, True, True, 5), (True, True, False, 4), (None, False, False, 4)]
 )
 def test_progress_is_shown_where_asked_for(progress, shown, given, steps, capsys, monkeypatch):
-    monkeypatch.setattr(densities, "EXACT_DRAWS", 400)
-    monkeypatch.setattr(class_probabilities, "DRAWS_OF_PROBABILITIES", 400)
+    monkeypatch.setattr(same_draws, "EXACT_DRAWS", 400)
+    monkeypatch.setattr(same_draws, "DRAWS_OF_PROBABILITIES", 400)
     compared(coins, 0, ess=400, given=given, progress=progress)
     bar = capsys.readouterr().err
     assert ("compare: dependence" in bar) is shown
@@ -290,11 +286,11 @@ def test_the_z_of_a_predicted_probability_is_shown_and_not_tested(right_for_rows
 
 
 def test_the_mcse_of_a_predicted_probability_is_the_spread_over_sets_of_draws(monkeypatch):
-    monkeypatch.setattr(class_probabilities, "DRAWS_OF_PROBABILITIES", 1000)  # for ranks, which are not looked at here
+    monkeypatch.setattr(same_draws, "DRAWS_OF_PROBABILITIES", 1000)  # for ranks, which are not looked at here
     model, X, y = coins(np.random.default_rng(0))
     exact = nb.fit(model, X, y)
     sets = [nb.from_samples(model, exact.draws(num_draws=100, key=key), X=X, y=y) for key in range(60)]
-    found = [probability_frame(exact, one, X[:2], as_key(0), np.random.default_rng(0)) for one in sets]
+    found = [_test_probabilities(Evidence(), exact, one, X[:2], as_key(0), np.random.default_rng(0)) for one in sets]
     spread = np.std([table["sampled"] for table in found], axis=0, ddof=1)
     # The standard deviation of sixty numbers has a relative error of 9 %.
     np.testing.assert_allclose(np.mean([table["mcse"] for table in found], axis=0), spread, rtol=0.36)
@@ -320,23 +316,23 @@ def test_ranks_among_few_draws_have_the_spread_of_both():
     """A rank among 40 draws is as uncertain as these are: without their part the z would have a spread of 2.4."""
     rng = np.random.default_rng(2)
     draws, reference = rng.normal(size=(4, 50, 400)), rng.normal(size=(40, 400))
-    of_probabilities = _by_ranks(draws, reference, rng)
-    names = SimpleNamespace(names=[f"row {row}" for row in range(399)])
-    of_densities = battery._densities(draws, reference, names, rng).tests.groupby("test")["z"].std()
-    spreads = [np.std(of_probabilities[name]) for name in ("z_rank", "z_rank_spread")]
+    tests = Evidence()
+    tests.add_ranks("densities", np.arange(400), draws, reference, rng)
+    spreads = pd.concat(tests.frames).groupby("test")["z"].std()
     # The standard deviation of 400 numbers has a relative error of 3.5 %.
-    np.testing.assert_allclose([*spreads, *of_densities], 1.0, rtol=0, atol=0.14)
+    np.testing.assert_allclose(spreads, 1.0, rtol=0, atol=0.14)
 
 
 def test_numbers_that_do_not_vary_have_no_ranks(rng):
     # Of a single class the log probability is zero; another number may be constant up to rounding.
     reference = np.column_stack([np.zeros(50), 3.0 + 1e-13 * rng.normal(size=50), rng.normal(size=50)])
     draws = rng.normal(size=(2, 40, 3))
-    for name, values in _by_ranks(draws, reference, rng).items():
-        np.testing.assert_array_equal(np.isnan(values), [True, True, False], err_msg=name)
-    part = battery._densities(draws, reference, SimpleNamespace(names=["row 0", "row 1"]), rng)
-    assert part.tests["quantity"].tolist() == ["log density of row 1"] * 2
-    assert part.number == 2
+    tests = Evidence()
+    varied = tests.add_ranks("densities", np.array(["row 0", "row 1", "row 2"]), draws, reference, rng)
+    np.testing.assert_array_equal(varied, [False, False, True])
+    assert pd.concat(tests.frames)["quantity"].tolist() == ["row 2"] * 2
+    assert tests.number["densities"] == 2
+    assert all(len(values) == 1 for values in tests.by_test("densities", ["z_rank", "z_rank_spread"]).values())
 
 
 def test_a_table_without_rows_has_no_probabilities(right):
@@ -345,7 +341,7 @@ def test_a_table_without_rows_has_no_probabilities(right):
 
 
 def test_exact_draws_follow_the_key(monkeypatch):
-    monkeypatch.setattr(class_probabilities, "DRAWS_OF_PROBABILITIES", 1000)  # the log densities are looked at
+    monkeypatch.setattr(same_draws, "DRAWS_OF_PROBABILITIES", 1000)  # the log densities are looked at
     rng = np.random.default_rng(0)
     model, X, y = coins(rng)
     exact = nb.fit(model, X, y)
@@ -363,7 +359,7 @@ def test_exact_draws_follow_the_key(monkeypatch):
 
 def test_the_random_numbers_are_not_those_of_draws_with_the_same_key(monkeypatch):
     seeds = []
-    monkeypatch.setattr(battery, "random_generator", lambda key: seeds.append(key) or random_generator(key))
+    monkeypatch.setattr(same_draws, "random_generator", lambda key: seeds.append(key) or random_generator(key))
     compared(coins, 5)
     assert seeds
     of_draws = jax.random.key_data(as_key(5)).tolist()
@@ -385,7 +381,7 @@ def test_a_class_prior_that_is_known_and_blocks_of_several_families():
 
 
 def test_of_many_parameters_pairs_inside_a_class_are_tested(monkeypatch):
-    monkeypatch.setattr(dependence, "GROUP", 6)
+    monkeypatch.setattr(same_draws, "GROUP", 6)
     found = compared(coins, 0, spoil=two_alike)
     # Of the first class nine numbers, one of them its own probability, in groups of five and four; of the second eight.
     assert found.parts.loc["dependence", "num_tests"] == 10 + 3 * 6
@@ -439,16 +435,16 @@ class Waiting(Exponential):
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "YES"), (1.1, "NO")])
 def test_a_family_without_a_distribution_function_is_compared_with_exact_draws(factor, verdict, monkeypatch):
-    monkeypatch.setattr(densities, "EXACT_DRAWS", 4000)  # JAX draws them, slowly
-    variances, tests = [], marginals._tests
-    monkeypatch.setattr(marginals, "_tests", lambda u, variance: variances.append(variance) or tests(u, variance))
+    monkeypatch.setattr(same_draws, "EXACT_DRAWS", 4000)  # JAX draws them, slowly
+    variances, add = [], Evidence.add_uniform
+    monkeypatch.setattr(Evidence, "add_uniform", lambda *args: variances.append(args[-1]) or add(*args))
     rng = np.random.default_rng(9)
     X, y = rng.exponential(2.0, (30, 3)), rng.integers(0, 2, 30)
     exact, known = nb.fit(Waiting(), X, y), nb.fit(Exponential(), X, y)
     draws = known.draws(key=4)
     found = nb.compare(exact, nb.from_samples(Waiting(), draws | {"x_rate": draws["x_rate"] * factor}, X=X, y=y))
     assert found.verdict.startswith(verdict), found.verdict
-    assert variances == [0.0, 1 / 4000], "of the class probabilities and of the rate"
+    assert variances[:2] == [0.0, 1 / 4000], "of the class probabilities and of the rate"
     by_cdf = nb.compare(known, nb.from_samples(Exponential(), draws | {"x_rate": draws["x_rate"] * factor}, X=X, y=y))
     # As many exact draws as draws: their error is added to that of the draws.
     rates = [name for name in found.table.index if name.startswith("x_rate")]
@@ -463,7 +459,9 @@ def test_parameters_that_all_lack_a_distribution_function_have_no_dependence_to_
     exact = nb.fit(nb.NaiveBayes(Waiting(), class_probs=[0.5, 0.5]), X, y)
     draws = {"rate": rng.gamma(2.0, 1.0, (2, 10, 2, 2))}
     parameters = ModelParameters(np.full((2, 10, 2), 0.5), (draws,))
-    assert dependence.dependence(exact, parameters, rng) == []
+    tests = Evidence()
+    same_draws._test_dependence(tests, exact, parameters, rng)
+    assert tests.frames == []
 
 
 def test_where_every_parameter_is_certain_there_is_nothing_to_compare():
@@ -477,23 +475,21 @@ def test_where_every_parameter_is_certain_there_is_nothing_to_compare():
 def test_simulated_documents_are_as_long_as_those_of_the_data():
     X, y = np.array([[3, 4, 0], [1, 0, 2], [7, 4, 0]]), [0, 1, 1]
     exact = nb.fit(nb.Multinomial(), X, y)
-    (documents,) = densities.simulated_rows(exact, jax.random.key(0)).chunk
+    (documents,) = same_draws.simulated_rows(exact, jax.random.key(0)).chunk
     np.testing.assert_array_equal(documents.sum(axis=1), 7)
     empty = nb.fit(nb.Multinomial(), X, y, sample_weight=[0.0] * 3)
-    (documents,) = densities.simulated_rows(empty, jax.random.key(0)).chunk
+    (documents,) = same_draws.simulated_rows(empty, jax.random.key(0)).chunk
     np.testing.assert_array_equal(documents.sum(axis=1), 1)
 
 
 def test_the_log_density_of_rows_is_that_of_scipy():
     """Densities by a second route: rows given, with the label that is most probable."""
-    from bayesnb.checks.same_densities import log_densities, rows_of
-
     rng = np.random.default_rng(10)
     model, X, y = gaussians(rng)
     exact = nb.fit(model, X, y)
     parameters = exact.draw_parameters(rng, (3, 2))
-    rows = rows_of(exact, X, exact.predict_proba(X))
-    found = log_densities(exact, parameters, rows)
+    rows = same_draws.rows_of(exact, X, exact.predict_proba(X))
+    found = same_draws.log_densities(exact, parameters, rows)
     chosen = [0, 2, 4, 7, 9, 11]
     assert rows.names == tuple(f"row {row}" for row in chosen)
     codes = exact.predict_proba(X).argmax(axis=1)
@@ -563,9 +559,9 @@ def test_four_draws_of_two_chains_are_compared_and_three_are_not():
 
 
 def test_groups_of_parameters_are_of_one_class(monkeypatch):
-    monkeypatch.setattr(dependence, "GROUP", 3)
+    monkeypatch.setattr(same_draws, "GROUP", 3)
     classes = np.array([0, 1, 2, 0, 1, 2, 0, 0])
-    groups = [group.tolist() for group in dependence._groups(classes)]
+    groups = [group.tolist() for group in same_draws._groups(classes)]
     assert groups == [[0, 3], [6, 7], [1, 4], [2, 5]]
 
 
