@@ -1,6 +1,6 @@
 """Densities, quantiles and moments of NumPyro's distributions, in NumPy and SciPy."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from functools import partial, singledispatch, wraps
 from typing import Any
 
@@ -8,10 +8,10 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 import scipy.special
-from scipy.special import betaln, gammaln, xlog1py, xlogy
-from scipy.stats import vonmises
+from scipy import stats
+from scipy.special import gammaln, xlogy
 
-from bayesnb.core.arrays import HALF_LOG_2_PI, in_float64, log_rising
+from bayesnb.core.arrays import in_float64
 from bayesnb.families import distributions as beta
 from bayesnb.families.distributions import Beta, GammaVector
 from bayesnb.families.inverse_wishart import bartlett_of
@@ -38,6 +38,12 @@ __all__ = [
 # --------------------------------------------------------------------------------------------------
 
 
+def inherited_from(kind: type, formulas: Mapping[Any, Any], method: str) -> type | None:
+    """The nearest class with a formula from which a class inherits a method; None if the class defines its own."""
+    nearest = next((one for one in kind.__mro__ if one in formulas), None)
+    return nearest if nearest is not None and getattr(kind, method, None) is getattr(nearest, method, None) else None
+
+
 def dispatch(method: str) -> Callable[[Callable[..., Any]], Any]:
     """A decorator like `functools.singledispatch`, for a function that does what a method of distributions does.
 
@@ -59,10 +65,8 @@ def dispatch(method: str) -> Callable[[Callable[..., Any]], Any]:
 
         @wraps(default)
         def of_distribution(distribution: Any, *arguments: Any) -> Any:
-            kind = type(distribution)
-            nearest = next(one for one in kind.__mro__ if one in generic.registry)
-            inherited = getattr(kind, method, None) is getattr(nearest, method, None)
-            return generic.registry[nearest if inherited else object](distribution, *arguments)
+            kind = inherited_from(type(distribution), generic.registry, method)
+            return generic.registry[kind or object](distribution, *arguments)
 
         of_distribution.register = generic.register  # type: ignore[attr-defined]
         return of_distribution
@@ -131,96 +135,32 @@ def _traced(formula: Callable[..., Any], settings: tuple[tuple[str, Hashable], .
 
 
 # --------------------------------------------------------------------------------------------------
-# Mean and variance of NumPyro's distributions, by NumPy where JAX would compile several operations for each shape
-# --------------------------------------------------------------------------------------------------
-
-
-def mean_and_sd(distribution: dist.Distribution) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and standard deviation of each number, float64; infinite or NaN where they do not exist."""
-    return mean_of(distribution), np.sqrt(variance_of(distribution))
-
-
-@dispatch("mean")
-@in_float64
-def mean_of(distribution: dist.Distribution) -> np.ndarray:
-    """Mean of each number, float64; infinite where it does not exist."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(distribution.mean)
-
-
-@mean_of.register
-def _(distribution: dist.BernoulliProbs) -> np.ndarray:
-    return np.asarray(distribution.probs)
-
-
-@mean_of.register
-def _(distribution: dist.Beta) -> np.ndarray:
-    a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
-    return np.asarray(a / (a + b))
-
-
-@mean_of.register
-def _(distribution: dist.Gamma) -> np.ndarray:
-    return np.asarray(np.asarray(distribution.concentration) / np.asarray(distribution.rate))
-
-
-@mean_of.register
-def _(distribution: dist.InverseGamma) -> np.ndarray:
-    a, rate = np.asarray(distribution.concentration), np.asarray(distribution.rate)
-    with np.errstate(divide="ignore"):
-        return np.where(a > 1, rate / (a - 1), np.inf)
-
-
-@mean_of.register
-def _(distribution: dist.MultinomialProbs) -> np.ndarray:
-    return np.asarray(distribution.probs) * np.asarray(distribution.total_count)[..., None]
-
-
-@mean_of.register
-def _(distribution: dist.StudentT) -> np.ndarray:
-    return np.where(np.asarray(distribution.df) > 1, distribution.loc, np.inf)
-
-
-@dispatch("variance")
-@in_float64
-def variance_of(distribution: dist.Distribution) -> np.ndarray:
-    """Variance of each number, float64; infinite or NaN where it does not exist."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(distribution.variance)
-
-
-@variance_of.register
-def _(distribution: dist.Beta) -> np.ndarray:
-    a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
-    return np.asarray(a * b / ((a + b) ** 2 * (a + b + 1)))
-
-
-@variance_of.register
-def _(distribution: dist.Gamma) -> np.ndarray:
-    return np.asarray(distribution.concentration) / np.asarray(distribution.rate) ** 2
-
-
-@variance_of.register
-def _(distribution: dist.InverseGamma) -> np.ndarray:
-    a = np.asarray(distribution.concentration)
-    with np.errstate(divide="ignore"):
-        return np.where(a > 2, mean_of(distribution) ** 2 / (a - 2), np.inf)
-
-
-@variance_of.register
-def _(distribution: dist.StudentT) -> np.ndarray:
-    df, scale = np.asarray(distribution.df), np.asarray(distribution.scale)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        existing = np.where(df > 2, scale**2 * df / (df - 2), np.inf)
-    return np.where(df > 1, existing, np.nan)
-
-
-# --------------------------------------------------------------------------------------------------
-# Log densities under NumPyro's distributions, by NumPy where the formula is short.
+# Densities, distribution functions, quantiles and moments: SciPy's, or NumPyro's compiled.
 #
-# JAX compiles a density for every shape, which takes longer than NumPy takes for thousands of draws. The
-# distributions that priors are declared with are registered here. All others are compiled.
+# JAX compiles a density for every shape, which takes longer than SciPy takes for thousands of draws.
 # --------------------------------------------------------------------------------------------------
+
+SCIPY: dict[type, Callable[[Any], tuple[Any, ...]]] = {
+    dist.Beta: lambda d: (stats.beta, d.concentration1, d.concentration0),
+    beta.Beta: lambda d: (stats.beta, d.concentration1, d.concentration0),
+    dist.Exponential: lambda d: (stats.expon, 0.0, 1 / np.asarray(d.rate)),
+    dist.Gamma: lambda d: (stats.gamma, d.concentration, 0.0, 1 / np.asarray(d.rate)),
+    dist.InverseGamma: lambda d: (stats.invgamma, d.concentration, 0.0, d.rate),
+    dist.LogNormal: lambda d: (stats.lognorm, d.scale, 0.0, np.exp(d.loc)),
+    dist.Normal: lambda d: (stats.norm, d.loc, d.scale),
+    dist.StudentT: lambda d: (stats.t, d.df, d.loc, d.scale),
+}
+"""SciPy's distribution of the same numbers, and its arguments."""
+
+
+def _scipy(distribution: dist.Distribution, method: str, of_numpyro: str, *at: Any) -> np.ndarray | None:
+    """What a method of SciPy's distribution gives, float64; None if NumPyro's method has to serve."""
+    kind = inherited_from(type(distribution), SCIPY, of_numpyro)
+    if kind is None:
+        return None
+    own, *arguments = SCIPY[kind](distribution)
+    with np.errstate(all="ignore"):
+        return np.asarray(getattr(own, method)(*at, *map(np.asarray, arguments)))
 
 
 def log_prob(distribution: dist.Distribution, x: Any) -> np.ndarray:
@@ -235,148 +175,68 @@ def log_prob(distribution: dist.Distribution, x: Any) -> np.ndarray:
     -------
     array
     """
-    with np.errstate(all="ignore"):
-        return np.asarray(_log_prob(distribution, np.asarray(x)))
+    x = np.asarray(x)
+    if type(distribution) is GammaVector:
+        return log_prob(dist.Gamma(distribution.concentration, distribution.rate), x).sum(axis=-1)
+    if type(distribution) is dist.Dirichlet:
+        concentration = np.asarray(distribution.concentration)
+        of_all = gammaln(concentration.sum(axis=-1)) - gammaln(concentration).sum(axis=-1)
+        return np.asarray(xlogy(concentration - 1, x).sum(axis=-1) + of_all)
+    found = _scipy(distribution, "logpdf", "log_prob", x)
+    return log_density(distribution, x) if found is None else found
 
 
-_log_prob = dispatch("log_prob")(log_density)
+def mean_and_sd(distribution: dist.Distribution) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of each number, float64; infinite or NaN where they do not exist."""
+    return mean_of(distribution), np.sqrt(variance_of(distribution))
 
 
-@_log_prob.register(dist.Beta)
-@_log_prob.register(beta.Beta)
-def _(distribution: dist.Beta, x: Any) -> Any:
-    a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
-    return xlogy(a - 1, x) + xlog1py(b - 1, -x) - betaln(a, b)
+def mean_of(distribution: dist.Distribution) -> np.ndarray:
+    """Mean of each number, float64; infinite where it does not exist."""
+    return _moment(distribution, "mean", "mean")
 
 
-@_log_prob.register
-def _(distribution: dist.Dirichlet, x: Any) -> Any:
-    concentration = np.asarray(distribution.concentration)
-    of_all = gammaln(concentration.sum(axis=-1)) - gammaln(concentration).sum(axis=-1)
-    return xlogy(concentration - 1, x).sum(axis=-1) + of_all
+def variance_of(distribution: dist.Distribution) -> np.ndarray:
+    """Variance of each number, float64; infinite or NaN where it does not exist."""
+    return _moment(distribution, "var", "variance")
 
 
-@_log_prob.register
-def _(distribution: dist.Gamma, x: Any) -> Any:
-    return _log_gamma(distribution, x)
+@in_float64
+def _moment(distribution: dist.Distribution, method: str, of_numpyro: str) -> np.ndarray:
+    found = _scipy(distribution, method, of_numpyro)
+    if found is not None:
+        return found
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(getattr(distribution, of_numpyro))
 
 
-@_log_prob.register
-def _(distribution: GammaVector, x: Any) -> Any:
-    return _log_gamma(distribution, x).sum(axis=-1)
-
-
-@_log_prob.register
-def _(distribution: dist.InverseGamma, x: Any) -> Any:
-    a, rate = np.asarray(distribution.concentration), np.asarray(distribution.rate)
-    return a * np.log(rate) - gammaln(a) - (a + 1) * np.log(x) - rate / x
-
-
-@_log_prob.register
-def _(distribution: dist.Normal, x: Any) -> Any:
-    scale = np.asarray(distribution.scale)
-    return -0.5 * ((x - np.asarray(distribution.loc)) / scale) ** 2 - np.log(scale) - HALF_LOG_2_PI
-
-
-@_log_prob.register
-def _(distribution: dist.LogNormal, x: Any) -> Any:
-    return _log_prob(dist.Normal(distribution.loc, distribution.scale), np.log(x)) - np.log(x)
-
-
-@_log_prob.register
-def _(distribution: dist.Exponential, x: Any) -> Any:
-    return np.log(np.asarray(distribution.rate)) - distribution.rate * x
-
-
-@_log_prob.register
-def _(distribution: dist.StudentT, x: Any) -> Any:
-    df, scale = np.asarray(distribution.df), np.asarray(distribution.scale)
-    squares = ((x - np.asarray(distribution.loc)) / scale) ** 2
-    constant = log_rising(df / 2, 0.5) - 0.5 * np.log(np.pi * df) - np.log(scale)
-    return constant - 0.5 * (df + 1) * np.log1p(squares / df)
-
-
-@_log_prob.register
-def _(distribution: dist.LogNormal, x: Any) -> Any:
-    return _log_prob(dist.Normal(distribution.loc, distribution.scale), np.log(x)) - np.log(x)
-
-
-def _log_gamma(distribution: Any, x: Any) -> Any:
-    a, rate = np.asarray(distribution.concentration), np.asarray(distribution.rate)
-    return a * np.log(rate) - gammaln(a) + xlogy(a - 1, x) - rate * x
-
-
-# --------------------------------------------------------------------------------------------------
-# Distribution functions and quantiles of NumPyro's distributions, by SciPy where it has them.
-#
-# Distributions that are not registered here use their own ``cdf`` and ``icdf``. Bisection of ``cdf`` is in place of a
-# missing ``icdf``.
-# --------------------------------------------------------------------------------------------------
-
-
-@dispatch("cdf")
 def cdf(distribution: dist.Distribution, x: Any) -> np.ndarray:
-    """Cumulative distribution function, float64."""
-    return np.asarray(compiled(_cdf, distribution, x))
+    """Cumulative distribution function, float64; of an angle the probability from -pi on."""
+    if isinstance(distribution, dist.VonMises):
+        # SciPy's function counts on over whole turns.
+        loc, concentration = np.asarray(distribution.loc), np.asarray(distribution.concentration)
+        return stats.vonmises.cdf(x - loc, concentration) - stats.vonmises.cdf(-np.pi - loc, concentration)
+    found = _scipy(distribution, "cdf", "cdf", x)
+    return np.asarray(compiled(_cdf, distribution, x)) if found is None else found
 
 
 def _cdf(distribution: dist.Distribution, x: Any) -> Any:
     return distribution.cdf(x)
 
 
-@cdf.register
-def _(distribution: dist.Beta, x: Any) -> np.ndarray:
-    return scipy.special.betainc(np.asarray(distribution.concentration1), np.asarray(distribution.concentration0), x)
-
-
-@cdf.register
-def _(distribution: dist.Gamma, x: Any) -> np.ndarray:
-    return scipy.special.gammainc(np.asarray(distribution.concentration), x * np.asarray(distribution.rate))
-
-
-@cdf.register
-def _(distribution: dist.InverseGamma, x: Any) -> np.ndarray:
-    return scipy.special.gammaincc(np.asarray(distribution.concentration), np.asarray(distribution.rate) / x)
-
-
-@cdf.register
-def _(distribution: dist.Normal, x: Any) -> np.ndarray:
-    return scipy.special.ndtr((x - np.asarray(distribution.loc)) / np.asarray(distribution.scale))
-
-
-@cdf.register
-def _(distribution: dist.LogNormal, x: Any) -> np.ndarray:
-    with np.errstate(divide="ignore"):
-        return cdf(dist.Normal(distribution.loc, distribution.scale), np.log(x))
-
-
-@cdf.register
-def _(distribution: dist.Exponential, x: Any) -> np.ndarray:
-    return -np.expm1(-np.asarray(distribution.rate) * x)
-
-
-@cdf.register
-def _(distribution: dist.StudentT, x: Any) -> np.ndarray:
-    z = (x - np.asarray(distribution.loc)) / np.asarray(distribution.scale)
-    return scipy.special.stdtr(np.asarray(distribution.df), z)
-
-
-@cdf.register
-def _(distribution: dist.VonMises, x: Any) -> np.ndarray:
-    """Probability of the angles from -pi to x. SciPy's function counts on over whole turns."""
-    loc, concentration = np.asarray(distribution.loc), np.asarray(distribution.concentration)
-    return vonmises.cdf(x - loc, concentration) - vonmises.cdf(-np.pi - loc, concentration)
-
-
-@dispatch("icdf")
 def quantile(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
-    """Inverse of the cumulative distribution function, float64.
+    """Inverse of the cumulative distribution function, float64; by bisection of ``cdf`` if there is no other.
 
     Raises
     ------
     NotImplementedError
         If the distribution has neither ``icdf`` nor ``cdf``.
     """
+    if isinstance(distribution, dist.Delta):
+        return np.broadcast_to(np.asarray(distribution.v), np.broadcast_shapes(level.shape, distribution.batch_shape))
+    found = _scipy(distribution, "ppf", "icdf", level)
+    if found is not None:
+        return found
     try:
         return np.asarray(compiled(_icdf, distribution, level))
     except (NotImplementedError, ImportError):
@@ -419,33 +279,6 @@ def _in_order(x: np.ndarray) -> np.ndarray:
 def _from_order(order: np.ndarray) -> np.ndarray:
     """Inverse of `_in_order`."""
     return (order ^ ((order >> 63) & np.iinfo(np.int64).max)).view(np.float64)
-
-
-@quantile.register
-def _(distribution: dist.Delta, level: np.ndarray) -> np.ndarray:
-    return np.broadcast_to(np.asarray(distribution.v), np.broadcast_shapes(level.shape, distribution.batch_shape))
-
-
-@quantile.register
-def _(distribution: dist.Beta, level: np.ndarray) -> np.ndarray:
-    a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
-    return scipy.special.betaincinv(a, b, level)
-
-
-@quantile.register
-def _(distribution: dist.Gamma, level: np.ndarray) -> np.ndarray:
-    return scipy.special.gammaincinv(np.asarray(distribution.concentration), level) / np.asarray(distribution.rate)
-
-
-@quantile.register
-def _(distribution: dist.InverseGamma, level: np.ndarray) -> np.ndarray:
-    return np.asarray(distribution.rate) / scipy.special.gammainccinv(np.asarray(distribution.concentration), level)
-
-
-@quantile.register
-def _(distribution: dist.StudentT, level: np.ndarray) -> np.ndarray:
-    z = scipy.special.stdtrit(np.asarray(distribution.df), level)
-    return np.asarray(distribution.loc) + np.asarray(distribution.scale) * z
 
 
 # --------------------------------------------------------------------------------------------------

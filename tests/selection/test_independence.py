@@ -22,7 +22,6 @@ from bayesnb.families.information import (
     _by_sum,
     by_chance,
     from_likelihood,
-    of_poisson_counts,
     tables_by_chance,
 )
 from bayesnb.selection.information import information_in_data, noncentrality
@@ -368,8 +367,9 @@ class TestOtherFamilies:
     def test_counts_of_several_columns(self):
         rate = np.array([[1700.0, 3400.0, 0.5], [1650.0, 3300.0, 0.7]])[None]
         at = np.full((1, 2, 1), 0.5)
-        alone = [of_poisson_counts(at, rate[:, :, [j]])[0, 0] for j in range(3)]
-        np.testing.assert_allclose(of_poisson_counts(at, rate), [alone], rtol=1e-9)
+        alone = [nb.Poisson().mutual_information(at, {"rate": rate[:, :, [j]]})[0, 0] for j in range(3)]
+        found = nb.Poisson().mutual_information(at, {"rate": rate})
+        np.testing.assert_allclose(found, [alone], rtol=1e-9)
 
     @pytest.mark.parametrize(
         ("likelihood", "ends"),
