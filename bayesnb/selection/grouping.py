@@ -1,7 +1,7 @@
 """Columns merged into joint blocks."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, Protocol, runtime_checkable
@@ -237,70 +237,36 @@ def merge_while_rising(parts: Sequence[Part], blocks: Mapping[str, Blocks], max_
     max_width : int
         Largest number of columns of a block.
     """
-    pairs = _Pairs(list(parts), blocks, max_width)
+    left = dict(enumerate(parts))
+    gain = np.full((len(parts), len(parts)), -np.inf)
     merges: list[Merge] = []
-    while (best := pairs.best()) is not None and best[1].log_bayes_factor > best[1].threshold:
-        places, merge = best
-        pairs.join(places, merge.block)
-        merges.append(merge)
-    return Search(
-        merges=tuple(merges),
-        blocks=tuple(part for part in pairs.parts if part is not None and part.feature is None),
-        best_left=None if best is None else best[1],
-        too_wide=pairs.too_wide,
-        too_many=pairs.too_many,
-    )
-
-
-class _Pairs:
-    """The parts that are left, None in the place of those that are not, and the log Bayes factor of every pair."""
-
-    def __init__(self, parts: list[Part | None], blocks: Mapping[str, Blocks], max_width: int) -> None:
-        self.parts, self.blocks, self.max_width = parts, blocks, max_width
-        self.too_wide = self.too_many = False
-        self.gain = np.full((len(parts), len(parts)), -np.inf)
-        self._measure(combinations(range(len(parts)), 2))
-
-    def best(self) -> tuple[tuple[int, int], Merge] | None:
-        """Places and merge of the pair with the highest log Bayes factor; None if no pair can be merged."""
-        if not self.parts:
-            return None
-        i, j = map(int, np.unravel_index(self.gain.argmax(), self.gain.shape))
-        if self.gain[i, j] == -np.inf:
-            return None
-        first, second = sorted((self._part(i), self._part(j)), key=lambda part: part.columns)
-        return (i, j), Merge(first, second, float(self.gain[i, j]), int((self.gain > -np.inf).sum()))
-
-    def join(self, places: tuple[int, int], block: Part) -> None:
-        """Put a block in the place of two parts."""
-        for place in places:
-            self.parts[place] = None
-            self.gain[place, :] = self.gain[:, place] = -np.inf
-        self.parts[places[0]] = block
-        self._measure((places[0], k) for k, part in enumerate(self.parts) if part is not None and k != places[0])
-
-    def _part(self, place: int) -> Part:
-        part = self.parts[place]
-        assert part is not None
-        return part
-
-    def _measure(self, places: Iterable[tuple[int, int]]) -> None:
-        by_kind: dict[str, list[tuple[int, int]]] = {kind: [] for kind in self.blocks}
-        for i, j in places:
-            first, second = self._part(i), self._part(j)
-            if first.kind != second.kind:
-                continue
-            if first.width + second.width > self.max_width:
-                self.too_wide = True
-            else:
-                by_kind[first.kind].append((i, j))
-        for kind, some in by_kind.items():
-            if some:
-                pairs = [(self._part(i), self._part(j)) for i, j in some]
-                joined = self.blocks[kind].log_evidence(pairs)
-                apart = np.array([first.log_evidence + second.log_evidence for first, second in pairs])
-                self.too_many |= bool(np.isneginf(joined).any())
-                self.gain[tuple(np.transpose(some))] = joined - apart
+    too_wide = too_many = False
+    new = list(combinations(left, 2))
+    while True:
+        for kind, of_kind in blocks.items():
+            places = [(i, j) for i, j in new if left[i].kind == left[j].kind == kind]
+            allowed = [(i, j) for i, j in places if left[i].width + left[j].width <= max_width]
+            too_wide |= len(allowed) < len(places)
+            if allowed:
+                pairs = [(left[i], left[j]) for i, j in allowed]
+                joined = of_kind.log_evidence(pairs)
+                too_many |= bool(np.isneginf(joined).any())
+                gain[tuple(np.transpose(allowed))] = joined - [
+                    first.log_evidence + second.log_evidence for first, second in pairs
+                ]
+        best = None
+        if (competing := int((gain > -np.inf).sum())) > 0:
+            i, j = map(int, np.unravel_index(gain.argmax(), gain.shape))
+            first, second = sorted((left[i], left[j]), key=lambda part: part.columns)
+            best = Merge(first, second, float(gain[i, j]), competing)
+        if best is None or best.log_bayes_factor <= best.threshold:
+            merged = tuple(part for part in left.values() if part.feature is None)
+            return Search(tuple(merges), merged, best, too_wide, too_many)
+        merges.append(best)
+        gain[[i, j]] = gain[:, [i, j]] = -np.inf
+        del left[j]
+        left[i] = best.block
+        new = [(i, k) for k in left if k != i]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -489,7 +455,7 @@ def group_columns(
     require_numbers(problem.model)
     rows = _read_rows(problem, table, y, sample_weight)
     parts = mergeable_parts(problem, [columns] if isinstance(columns, str | int) else columns)
-    joins = joins_densities(problem, parts)
+    joins = joins_densities(parts)
     parts = [part for part in parts if not part.density or (joins and _has_many_values(rows, part))]
     blocks = _blocks(problem, parts, rows)
     parts = [_with_every_row(part, blocks[part.kind]) for part in parts]

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpyro.distributions as dist
+from scipy.linalg import block_diag
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.columns import first_few
@@ -68,15 +69,21 @@ class Part:
         `NUMBERS` or `CATEGORIES`; parts of one kind may be merged.
     log_evidence : float
         Log density of the cells given the labels, the parameters integrated out.
-    density : bool
-        Whether it is a column of measurements whose family is not `Gaussian`.
+    given, own : Family or None
+        The family as the user gave it, and that of these columns with numbers; None for parts that were merged.
     """
 
     feature: Any
     columns: tuple[int, ...]
     kind: str
     log_evidence: float
-    density: bool = False
+    given: Any = None
+    own: Any = None
+
+    @property
+    def density(self) -> bool:
+        """Whether it is a column of measurements whose family is not `Gaussian`."""
+        return self.given is not None and type(self.given) not in KINDS
 
     @property
     def width(self) -> int:
@@ -202,34 +209,43 @@ def mergeable_parts(problem: Problem, only: Sequence[Any] | None) -> list[Part]:
     parts = list(_parts(problem))
     if only is None:
         return parts
-    model = problem.model
-    named = set(model.schema.positions("columns", only))
-    _require_mergeable(model, named - {column for part in parts for column in part.columns})
-    for part in parts:
-        if named.isdisjoint(part.columns) or named.issuperset(part.columns):
-            continue
-        missing = [model.schema.columns[column] for column in part.columns if column not in named]
+    schema = problem.model.schema
+    named = set(schema.positions("columns", only))
+    family_of = {column: block.family for block in problem.model.blocks for column in block.columns}
+    for position in sorted(named - {column for part in parts for column in part.columns}):
+        name = schema.columns[position]
+        if position not in family_of:
+            raise ValueError(f"columns names {name!r}, which is not in the model: leave it out")
         raise ValueError(
-            f"columns names some columns of the joint block {part.feature!r}, and not {name_columns(missing)}: name "
-            "all of its columns or none"
+            f"columns names {name!r}, which is {family_of[position].family_name}, a family without joint blocks: "
+            "leave it out, or give it nb.Gaussian(), nb.Categorical() or nb.Bernoulli() if it is one of these"
         )
+    for part in parts:
+        missing = [schema.columns[column] for column in part.columns if column not in named]
+        if 0 < len(missing) < part.width:
+            raise ValueError(
+                f"columns names some columns of the joint block {part.feature!r}, and not {name_columns(missing)}: "
+                "name all of its columns or none"
+            )
     return [part for part in parts if named.issuperset(part.columns)]
 
 
 def _parts(problem: Problem) -> Iterator[Part]:
-    model = problem.model
-    log_evidence: dict[int, float] = {}
+    features = problem.model.features
+    found: dict[int, tuple[float, Any]] = {}
     for block, counted in zip(problem.resolved.blocks, problem.statistics.blocks, strict=True):
-        if isinstance(block.family, ConjugateFamily) and (type(block.family) in KINDS or _is_density(block.family)):
-            of_columns = np.asarray(block.family.log_evidence(counted)).sum(axis=0)
-            log_evidence |= dict(zip(block.columns, of_columns.tolist(), strict=False))
-    for name, positions in model.schema.positions_of(model.features).items():
-        family = model.features[name][0]
-        density = type(family) not in KINDS
-        if density and not _is_density(family):
+        family: Any = block.family
+        if isinstance(family, ConjugateFamily) and (type(family) in KINDS or _is_density(family)):
+            for j, log_evidence in enumerate(np.asarray(family.log_evidence(counted)).sum(axis=0).tolist()):
+                own = family if block.is_joint else family.take((slice(None), [j]))
+                found[block.columns[j]] = log_evidence, own
+    for name, positions in problem.model.schema.positions_of(features).items():
+        given = features[name][0]
+        if type(given) not in KINDS and not _is_density(given):
             continue
-        for columns in [tuple(positions)] if family.joint else [(position,) for position in positions]:
-            yield Part(name, columns, KINDS.get(type(family), NUMBERS), log_evidence[columns[0]], density)
+        for columns in [tuple(positions)] if given.joint else [(position,) for position in positions]:
+            log_evidence, own = found[columns[0]]
+            yield Part(name, columns, KINDS.get(type(given), NUMBERS), log_evidence, given, own)
 
 
 def _is_density(family: Family) -> bool:
@@ -239,16 +255,25 @@ def _is_density(family: Family) -> bool:
     return number and isinstance(family, ConjugateFamily) and not learned
 
 
-def _require_mergeable(model: BoundModel, others: set[int]) -> None:
-    for position in sorted(others):
-        name = model.schema.columns[position]
-        for block in model.blocks:
-            if position in block.columns:
-                raise ValueError(
-                    f"columns names {name!r}, which is {block.family.family_name}, a family without joint blocks: "
-                    "leave it out, or give it nb.Gaussian(), nb.Categorical() or nb.Bernoulli() if it is one of these"
-                )
-        raise ValueError(f"columns names {name!r}, which is not in the model: leave it out")
+def require_alike(problem: Problem, parts: Sequence[Part], what: str, values: Sequence[Any]) -> None:
+    """Refuse parts that differ in what a joint block has one of: numbers of the classes, or a text.
+
+    Raises
+    ------
+    ValueError
+    """
+    for part, value in zip(parts, values, strict=True):
+        text = isinstance(value, str)
+        if value == values[0] if text else np.allclose(value, values[0], rtol=1e-12, atol=0.0):
+            continue
+        first, second = (
+            name_columns([problem.model.schema.columns[column] for column in one.columns]) for one in (parts[0], part)
+        )
+        mine, theirs = (one if text else format_number(np.ravel(one)) for one in (values[0], value))
+        raise ValueError(
+            f"columns {first} and {second} differ in {what} ({mine} and {theirs}), and a joint block has the same for "
+            "all its columns: give both the same, or name the columns that may be merged, columns=[...]"
+        )
 
 
 def name_columns(names: Sequence[Any]) -> str:
@@ -282,71 +307,69 @@ class NumberBlocks(Blocks):
 
     Attributes
     ----------
-    columns : tuple of int
-        Positions in the schema.
-    names : tuple
+    names : dict
+        By position in the schema, the name of each column.
     statistics : Scatter
         Of all columns; those with missing cells have no meaning.
     of_all : MultivariateGaussian
         Of all columns, with numbers for every hyperparameter.
-    follows : frozenset of str
+    follows : set of str
         Hyperparameters that follow the data.
     """
 
-    columns: tuple[int, ...]
-    names: tuple[Any, ...]
+    names: Mapping[int, Any]
     statistics: Scatter
     of_all: MultivariateGaussian
-    follows: frozenset[str]
+    follows: set[str]
 
     def log_evidence_of_complete(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
         """Log evidence of the block of each pair of parts, shape (pairs,)."""
-        place = {column: j for j, column in enumerate(self.columns)}
         found = np.empty(len(pairs))
         of_width: dict[int, list[int]] = {}
         for k, (first, second) in enumerate(pairs):
             of_width.setdefault(first.width + second.width, []).append(k)
         for width, members in of_width.items():
-            blocks = np.array([[place[j] for part in pairs[k] for j in part.columns] for k in members])
             step = max(1, MATRIX_CELLS // (width * width * len(self.of_all.loc)))
-            for start in range(0, len(members), step):
-                some = slice(start, start + step)
-                found[members[some]] = self._log_evidence_of(blocks[some])
+            for some in batched(members, step):
+                places = self._places([(*pairs[k][0].columns, *pairs[k][1].columns) for k in some])
+                found[list(some)] = self._log_evidence_of(places)
         return found
+
+    def _places(self, blocks: Sequence[Sequence[int]]) -> np.ndarray:
+        place = {column: j for j, column in enumerate(self.names)}
+        return np.array([[place[column] for column in columns] for columns in blocks])
 
     def _log_evidence_of(self, blocks: np.ndarray) -> np.ndarray:
         """Log evidence of blocks of one width, shape (blocks,), given the places of their columns (blocks, width)."""
+        whole = self.statistics
+        counted = Scatter(whole.n, _columns(whole.mean, blocks), _matrices(whole.scatter, blocks))
         try:
-            return np.asarray(self._marginal(blocks).log_evidence(self._counted(blocks))).sum(axis=(-1, -2))
+            return np.asarray(self._marginal(blocks).log_evidence(counted)).sum(axis=(-1, -2))
         except ValueError as error:
             if len(blocks) > 1:
                 return np.concatenate([self._log_evidence_of(block[None]) for block in blocks])
-            named = name_columns([self.names[j] for j in blocks[0]])
-            raise ValueError(f"columns {named}: {error}") from None
+            names = [*self.names.values()]
+            raise ValueError(f"columns {name_columns([names[j] for j in blocks[0]])}: {error}") from None
 
     def _marginal(self, blocks: np.ndarray) -> MultivariateGaussian:
         """The prior of blocks of one width; a block's hyperparameters have an axis of blocks before the classes."""
-        prior, width = self.of_all, blocks.shape[-1]
-        df = prior.df - len(self.columns) + width
+        prior = self.of_all
+        df = prior.df - len(self.names) + blocks.shape[-1]
         return MultivariateGaussian(_columns(prior.loc, blocks), prior.kappa, df, _matrices(prior.scale, blocks))
-
-    def _counted(self, blocks: np.ndarray) -> Scatter:
-        whole = self.statistics
-        return Scatter(whole.n, _columns(whole.mean, blocks), _matrices(whole.scatter, blocks))
 
     def family(self, columns: Sequence[int]) -> MultivariateGaussian:
         """The family of a block of these columns, with the hyperparameters that they have in the model."""
         prior = self.prior(columns)
+        scale = prior.scale
         return MultivariateGaussian(
             loc=None if "loc" in self.follows else shortest(prior.loc),
             kappa=shortest(prior.kappa),
             df=None if (prior.df == len(columns) + 1).all() else shortest(prior.df),
-            scale=None if "scale" in self.follows else _one_matrix(prior.scale),
+            scale=None if "scale" in self.follows else scale[0] if (scale == scale[:1]).all() else scale,
         )
 
     def prior(self, columns: Sequence[int]) -> MultivariateGaussian:
-        places = [self.columns.index(column) for column in columns]
-        prior = self._marginal(np.array([places]))
+        prior = self._marginal(self._places([columns]))
         return replace(prior, loc=prior.loc[0], scale=prior.scale[0])
 
 
@@ -360,121 +383,57 @@ def _matrices(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
     return np.moveaxis(values[:, blocks[:, :, None], blocks[:, None, :]], 1, 0)
 
 
-def _one_matrix(scale: np.ndarray) -> np.ndarray:
-    return scale[0] if (scale == scale[:1]).all() else scale
-
-
-@dataclass(frozen=True)
-class _Prior:
-    """The prior of a part, as a marginal of a normal-inverse-Wishart distribution of more columns.
-
-    Attributes
-    ----------
-    loc : array, shape (classes, width)
-    kappa : array, shape (classes, 1)
-    excess : array, shape (classes, 1)
-        Degrees of freedom less the number of columns; every marginal has the same.
-    scale : array, shape (classes, width, width)
-    follows : frozenset of str
-        Hyperparameters that follow the data.
-    """
-
-    loc: np.ndarray
-    kappa: np.ndarray
-    excess: np.ndarray
-    scale: np.ndarray
-    follows: frozenset[str]
-
-
 def number_blocks(problem: Problem, parts: Sequence[Part], rows: Rows) -> NumberBlocks:
     """The cells and the prior of the parts that are real numbers.
 
     Raises
     ------
     ValueError
-        If the columns have hyperparameters that no joint block has.
+        If two parts have priors that no joint block has.
     """
-    columns = tuple(column for part in parts for column in part.columns)
-    names = tuple(problem.model.schema.columns[column] for column in columns)
-    own = {part: _prior_of(problem, part) for part in parts if not part.density}
-    for part, prior in own.items():
-        _require_alike(problem, next(iter(own.items())), (part, prior))
-    like = next(iter(own.values()), None)
-    priors = [own[part] if part in own else _default_prior(rows, part, like) for part in parts]
-    width = len(columns)
-    scale = np.zeros((rows.num_classes, width, width))
-    start = 0
-    for prior in priors:
-        stop = start + prior.loc.shape[1]
-        scale[:, start:stop, start:stop] = prior.scale
-        start = stop
-    whole = MultivariateGaussian(
-        np.concatenate([prior.loc for prior in priors], axis=1), priors[0].kappa, priors[0].excess + width, scale
-    )
-    # Blocks with missing cells do not use this scatter matrix.
-    statistics = scatter(np.nan_to_num(rows.of(columns)), rows.membership)
-    return NumberBlocks(rows, columns, names, statistics, whole, priors[0].follows)
-
-
-def joins_densities(problem: Problem, parts: Sequence[Part]) -> bool:
-    """Whether the priors of the parts that are Gaussian follow the data, as those of other columns would."""
-    own = [part for part in parts if part.kind == NUMBERS and not part.density]
-    return all(len(_prior_of(problem, part).follows) == 2 for part in own)
-
-
-def _default_prior(rows: Rows, part: Part, like: _Prior | None) -> _Prior:
-    """The prior of a column that is not Gaussian in the model, with kappa and concentration of those that are."""
-    gaussian = Gaussian() if like is None else Gaussian(kappa=like.kappa, concentration=(like.excess + 1) / 2)
-    ((_, family),) = gaussian.spread(rows.num_classes, part.columns, ())
-    family = family.on_scale_of(family.statistics(rows.of(part.columns), rows.membership).pooled())
-    return _as_prior(family, frozenset({"loc", "scale"}))
-
-
-def _as_prior(family: Gaussian, follows: frozenset[str]) -> _Prior:
-    return _Prior(family.loc, family.kappa, 2 * family.concentration - 1, 2 * family.rate[..., None], follows)
-
-
-def _prior_of(problem: Problem, part: Part) -> _Prior:
-    given = problem.model.features[part.feature][0]
-    block = next(block for block in problem.resolved.blocks if part.columns[0] in block.columns)
-    family: Any = block.family
-    if isinstance(given, MultivariateGaussian):
-        follows = frozenset(name for name in ("loc", "scale") if getattr(given, name) is None)
-        return _Prior(family.loc, family.kappa, family.df - part.width, family.scale, follows)
-    assert isinstance(given, Gaussian)
-    names = {"loc": given.loc, "scale": given.rate}
-    own = family.take((slice(None), [block.columns.index(part.columns[0])]))
-    follows = frozenset(name for name, value in names.items() if value is None)
-    return _as_prior(own, follows)
-
-
-def _require_alike(problem: Problem, one: tuple[Part, _Prior], other: tuple[Part, _Prior]) -> None:
-    """Refuse two parts of which no joint block has the priors.
-
-    Raises
-    ------
-    ValueError
-    """
-    (first, mine), (second, theirs) = one, other
-    names = [name_columns([problem.model.schema.columns[j] for j in part.columns]) for part in (first, second)]
-    way_out = "give both the same, or name the columns that may be merged, columns=[...]"
-    # In a block of one column df is twice the concentration of a Gaussian, and the excess one less.
-    for what, left, right in (
-        ("kappa", mine.kappa, theirs.kappa),
-        ("concentration", (mine.excess + 1) / 2, (theirs.excess + 1) / 2),
-    ):
-        if (left != right).any():
-            raise ValueError(
-                f"columns {names[0]} and {names[1]} have the {what} {format_number(left)} and {format_number(right)}, "
-                f"and a joint block has one for all its columns: {way_out}"
-            )
+    names = {column: problem.model.schema.columns[column] for part in parts for column in part.columns}
+    given = [part for part in parts if not part.density]
+    own = [_normal(part.own) for part in given]
+    # In a block of one column df is twice the concentration of a Gaussian.
+    concentrations = [(family.df - part.width + 1) / 2 for part, family in zip(given, own, strict=True)]
+    require_alike(problem, given, "kappa", [family.kappa for family in own])
+    require_alike(problem, given, "concentration", concentrations)
     for what, told in (("loc", "loc"), ("scale", "rate")):
-        if (what in mine.follows) != (what in theirs.follows):
-            with_number, without = names if what in theirs.follows else names[::-1]
-            raise ValueError(
-                f"{told} is a number for columns {with_number} and follows the data for {without}, and a joint block "
-                f"has numbers for all its columns or for none: {way_out}"
-            )
+        follow = ["from the data" if what in _follows(part) else "a number" for part in given]
+        require_alike(problem, given, told, follow)
+    like = Gaussian(kappa=own[0].kappa, concentration=concentrations[0]) if own else Gaussian()
+    normal = [_on_scale_of(rows, part, like) if part.density else _normal(part.own) for part in parts]
+    scale = np.stack([block_diag(*of_class) for of_class in zip(*(family.scale for family in normal), strict=True)])
+    loc = np.concatenate([family.loc for family in normal], axis=1)
+    of_all = MultivariateGaussian(loc, normal[0].kappa, normal[0].df - parts[0].width + len(names), scale)
+    # Blocks with missing cells do not use this scatter matrix.
+    statistics = scatter(np.nan_to_num(rows.of([*names])), rows.membership)
+    return NumberBlocks(rows, names, statistics, of_all, _follows(parts[0]))
+
+
+def joins_densities(parts: Sequence[Part]) -> bool:
+    """Whether the priors of the parts that are Gaussian follow the data, as those of other columns would."""
+    return all(len(_follows(part)) == 2 for part in parts if part.kind == NUMBERS)
+
+
+def _follows(part: Part) -> set[str]:
+    """Which of loc and scale follow the data."""
+    scale = {Gaussian: "rate", MultivariateGaussian: "scale"}.get(type(part.given))
+    names = {"loc": "loc", "scale": scale} if scale else {}
+    return {"loc", "scale"} - {what for what, name in names.items() if getattr(part.given, name) is not None}
+
+
+def _on_scale_of(rows: Rows, part: Part, like: Gaussian) -> MultivariateGaussian:
+    """The prior of a column that is not Gaussian in the model, with kappa and concentration of those that are."""
+    ((_, family),) = like.spread(rows.num_classes, part.columns, ())
+    return _normal(family.on_scale_of(family.statistics(rows.of(part.columns), rows.membership).pooled()))
+
+
+def _normal(family: Any) -> MultivariateGaussian:
+    """The family, a `Gaussian` as a `MultivariateGaussian` of one column."""
+    if isinstance(family, MultivariateGaussian):
+        return family
+    return MultivariateGaussian(family.loc, family.kappa, 2 * family.concentration, 2 * family.rate[..., None])
 
 
 # --------------------------------------------------------------------------------------------------
@@ -607,85 +566,39 @@ def category_blocks(problem: Problem, parts: Sequence[Part], rows: Rows) -> Cate
     ValueError
         If the columns have hyperparameters that no joint block has.
     """
-    model = problem.model
-    columns = [column for part in parts for column in part.columns]
-    categories = {column: model.schema.categories.get(column, ZERO_AND_ONE) for column in columns}
-    names = {column: model.schema.columns[column] for column in columns}
-    families = {column: model.features[part.feature][0] for part in parts for column in part.columns}
-    _require_one_other(names, families)
+    names = {column: problem.model.schema.columns[column] for part in parts for column in part.columns}
+    given = {column: part.given for part in parts for column in part.columns}
+    is_category = {column: family.cell == "category" for column, family in given.items()}
+    categories = {column: problem.model.schema.categories.get(column, ZERO_AND_ONE) for column in names}
+    other = [part.given.cell == "category" and part.given.other for part in parts]
+    require_alike(problem, parts, "the category for all other values", [f"other={value}" for value in other])
+    default, totals = all(_has_default(part) for part in parts), []
+    if not default:
+        totals = [_total(part, names) for part in parts]
+        require_alike(problem, parts, "the prior weight of all categories together", totals)
     return CategoryBlocks(
         rows=rows,
         names=names,
         categories=categories,
-        listed={column: _listed(families[column], names[column]) for column in columns},
-        other=_other(families[columns[0]]),
-        total=_common_total(problem, parts, names),
+        listed={j: declared_categories(given[j], names[j]) if is_category[j] else ZERO_AND_ONE for j in names},
+        other=other[0],
+        total=None if default else totals[0],
         # Blocks with missing cells are not counted by these codes.
-        _codes={
-            (column,): (np.nan_to_num(rows.cells[column]).astype(np.intp), len(categories[column]))
-            for column in columns
-        },
+        _codes={(j,): (np.nan_to_num(rows.cells[j]).astype(np.intp), len(categories[j])) for j in names},
     )
 
 
-def _listed(family: Family, name: Any) -> tuple | None:
-    return declared_categories(family, name) if family.cell == "category" else ZERO_AND_ONE
+def _has_default(part: Part) -> bool:
+    if isinstance(part.given, JointCategorical):
+        return part.given.concentration is None
+    return all(np.all(np.asarray(value) == 1.0) for value in part.given.hyperparameters().values())
 
 
-def _other(family: Family) -> bool:
-    return family.cell == "category" and family.other
-
-
-def _require_one_other(names: Mapping[int, Any], families: Mapping[int, Family]) -> None:
-    first, *others = names
-    for column in others:
-        if _other(families[column]) != _other(families[first]):
-            with_other, without = (first, column) if _other(families[first]) else (column, first)
-            raise ValueError(
-                f"column {names[with_other]!r} has a category for all other values (other=True) and column "
-                f"{names[without]!r} has none, and a joint block has them for all its columns or for none: give both "
-                "the same, or name the columns that may be merged, columns=[...]"
-            )
-
-
-def _common_total(problem: Problem, parts: Sequence[Part], names: Mapping[int, Any]) -> np.ndarray | None:
-    """Prior weight of all categories of a column together, shape (classes, 1); None if all have the default.
-
-    Raises
-    ------
-    ValueError
-        If columns have different weights, or a column has different weights for its categories.
-    """
-    if all(_has_default(problem, part) for part in parts):
-        return None
-    totals = [_total(problem, part, names) for part in parts]
-    for part, total in zip(parts, totals, strict=True):
-        if not np.allclose(total, totals[0], rtol=1e-12, atol=0.0):
-            (first, mine), (second, theirs) = (
-                (name_columns([names[column] for column in one.columns]), format_number(own[:, 0]))
-                for one, own in ((parts[0], totals[0]), (part, total))
-            )
-            raise ValueError(
-                f"the prior weighs the categories of {first} like {mine} rows and those of {second} like {theirs}, and "
-                "a joint block has one weight for all its columns: give each column the concentration "
-                "weight / categories, leave all at one, or name the columns that may be merged, columns=[...]"
-            )
-    return totals[0]
-
-
-def _has_default(problem: Problem, part: Part) -> bool:
-    family = problem.model.features[part.feature][0]
-    if isinstance(family, JointCategorical):
-        return family.concentration is None
-    return all(np.all(np.asarray(value) == 1.0) for value in family.hyperparameters().values())
-
-
-def _total(problem: Problem, part: Part, names: Mapping[int, Any]) -> np.ndarray:
-    block = next(block for block in problem.resolved.blocks if part.columns[0] in block.columns)
-    family: Any = block.family
-    if isinstance(family, JointCategorical):
-        return np.asarray(family.concentration) * math.prod(family.sizes)
-    weights = family.concentrations()[:, block.columns.index(part.columns[0])]
+def _total(part: Part, names: Mapping[int, Any]) -> np.ndarray:
+    """Prior weight of all categories of a part together, shape (classes, 1)."""
+    if isinstance(part.own, JointCategorical):
+        return np.asarray(part.own.concentration) * math.prod(part.own.sizes)
+    weights = part.own.concentrations()[:, 0]
     if (weights != weights[:, :1]).any():
         raise ValueError(
             f"the prior of column {names[part.columns[0]]!r} gives its categories different weights, which no joint "

@@ -639,10 +639,10 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("one", "other", "message"),
         [
-            ({"kappa": 0.2}, {}, "'length' and 'width' have the kappa 0.2 and 0.1.*columns="),
-            ({"concentration": 2.0}, {}, "'length' and 'width' have the concentration 2 and 1.*columns="),
-            ({"loc": 0.0}, {}, "loc is a number for columns 'length' and follows the data for 'width'.*columns="),
-            ({}, {"rate": 1.0}, "rate is a number for columns 'width' and follows the data for 'length'.*columns="),
+            ({"kappa": 0.2}, {}, r"'length' and 'width' differ in kappa \(0.2 and 0.1\).*columns="),
+            ({"concentration": 2.0}, {}, r"'length' and 'width' differ in concentration \(2 and 1\).*columns="),
+            ({"loc": 0.0}, {}, r"'length' and 'width' differ in loc \(a number and from the data\).*columns="),
+            ({}, {"rate": 1.0}, r"'length' and 'width' differ in rate \(from the data and a number\).*columns="),
         ],
     )
     def test_numbers_that_no_joint_block_has(self, table, one, other, message):
@@ -655,10 +655,14 @@ class TestBadInput:
     @pytest.mark.parametrize(
         ("one", "other", "message"),
         [
-            (nb.Categorical(0.5), nb.Bernoulli(), "'hue' like 1.5 rows and those of 'dark' like 2.*columns="),
+            (nb.Categorical(0.5), nb.Bernoulli(), "'hue' and 'dark' differ in the prior weight.*1.5 and 2.*columns="),
             (nb.Categorical([1.0, 2.0, 1.0]), nb.Bernoulli(), "'hue' gives its categories different weights.*columns="),
             (nb.Categorical(), nb.Bernoulli(2.0, 1.0), "'dark' gives its categories different weights.*columns="),
-            (nb.Categorical(other=True), nb.Bernoulli(), r"'hue' has a category.*\(other=True\).*'dark'.*columns="),
+            (
+                nb.Categorical(other=True),
+                nb.Bernoulli(),
+                "'hue' and 'dark' differ.*other=True and other=False.*columns=",
+            ),
         ],
     )
     def test_weights_that_no_joint_block_has(self, table, one, other, message):
