@@ -5,7 +5,13 @@ import pytest
 from scipy.special import log_softmax
 
 import bayesnb as nb
+from bayesnb.data.read import labelled_rows
 from bayesnb.posterior.loo import loo, loo_scores
+
+
+def rows_of(posterior, X, y, weights=None):
+    """Rows as the functions of leave-one-out take them."""
+    return labelled_rows(X, y, weights, classes=posterior.classes)
 
 
 def refit(posterior, X, y, weights=None):

@@ -15,19 +15,18 @@ from bayesnb.core.arrays import log
 from bayesnb.core.checking import warn, warn_of, whole_number
 from bayesnb.core.running import as_key, progress_bar, random_generator, split
 from bayesnb.data.labels import encode_labels, learn_classes
-from bayesnb.data.read import split_labels
+from bayesnb.data.read import GivenRows, LabelledRows, read_rows
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.inference.fit import as_inference
-from bayesnb.inference.sources import read_table
+from bayesnb.inference.sources import problem_of
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.reading import Cells, log_normalised
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior
-from bayesnb.posterior.left_out import read_rows, require_exact
-from bayesnb.posterior.left_out_blocks import LabelledRows
+from bayesnb.posterior.left_out import require_exact, require_rows_of_fit
 from bayesnb.posterior.loo import by_row, elpd_fields, remark_on_impossible_rows, remark_on_labels, remark_on_weights
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
@@ -169,7 +168,7 @@ def kfold(
     >>> round(independent.elpd, 1), round(bursty.elpd, 1)
     (-1.0, -5.8)
     """
-    X, y = split_labels(X, y)
+    given = read_rows(X, y, sample_weight)
     whole_key, folds_key = split(as_key(key), 2)
     gathered = GatheredWarnings("kfold")
     fitted: Posterior
@@ -178,7 +177,7 @@ def kfold(
     if isinstance(posterior, Model | Family):
         fold_keys = (jax.random.fold_in(folds_key, f) for f in count())
         with gathered.of_fold(None):
-            fitted = _fit(as_model(posterior), X, y, as_inference(inference), sample_weight, whole_key)
+            fitted = _fit(as_model(posterior), given, as_inference(inference), whole_key)
     else:
         fitted = require_exact(posterior_of(posterior), "kfold")
         if inference is not None:
@@ -186,20 +185,21 @@ def kfold(
                 "inference is for a model, and a posterior has its own: leave it out, or give the model, "
                 "nb.kfold(model, X, y, inference=...)"
             )
-    table, given = read_rows(fitted, X, y, sample_weight)
+    labelled = given.of_classes(fitted.classes)
+    require_rows_of_fit(fitted, labelled)
     if folds is None:
-        fold = _draw_folds(given.codes, k, key)
+        fold = _draw_folds(labelled.codes, k, key)
         names = np.unique(fold).tolist()
     else:
-        fold, names = _read_folds(folds, table.num_rows)
+        fold, names = _read_folds(folds, len(labelled))
     problem = fitted.require_data("kfold")
-    chunks = problem.model.read(table)
+    chunks = problem.model.read(labelled.table)
     # The fit of a model has read the table and told what is wrong with it.
     cells = chunks.whole(warn=not isinstance(posterior, Model | Family))
-    rows = _Rows(problem.model, cells, given, chunks.slices[0].stop)
-    pointwise = np.empty(table.num_rows)
-    impossible = np.zeros(table.num_rows, dtype=bool)
-    in_sample, _ = rows.score(fitted, np.arange(table.num_rows))
+    rows = _Rows(problem.model, cells, labelled, chunks.slices[0].stop)
+    pointwise = np.empty(len(labelled))
+    impossible = np.zeros(len(labelled), dtype=bool)
+    in_sample, _ = rows.score(fitted, np.arange(len(labelled)))
     asked, quiet = _without_progress(fitted.inference)
     for f, name in enumerate(progress_bar("kfold", "fold", asked, items=names)):
         members = np.flatnonzero(fold == f)
@@ -221,9 +221,9 @@ def kfold(
     )
 
 
-def _fit(model: Model, X: Any, y: Any, inference: Inference, sample_weight: Any, key: Any) -> Posterior:
+def _fit(model: Model, given: GivenRows, inference: Inference, key: Any) -> Posterior:
     """The fit to all rows, each of which has a label."""
-    problem = read_table(model, X, y, sample_weight)
+    problem = problem_of(model, given.counting())
     problem.require_labels("kfold", "leave them out")
     inference.check(problem)
     return inference.fit(problem, key=key)

@@ -57,12 +57,11 @@ class Labels:
         Raises
         ------
         ValueError
-            If a label is missing and may not be, or all labels are missing.
+            If there is no label, one is missing and may not be, or all are.
         """
         labels = self.values
+        self._require_labels(may_miss=may_miss)
         if self.missing.any():
-            if not may_miss:
-                self._refuse_missing()
             if self.missing.all():
                 raise ValueError(
                     f"{self.name} has no label, so the classes are unknown: give their number or their labels, as in "
@@ -88,11 +87,10 @@ class Labels:
         Raises
         ------
         ValueError
-            If a label is missing and may not be, or a label is not a class.
+            If there is no label, one is missing and may not be, or one is not a class.
         """
         labels, missing = self.values, self.missing
-        if missing.any() and not may_miss:
-            self._refuse_missing()
+        self._require_labels(may_miss=may_miss)
         if (position := _positions_by_number(labels, classes)) is not None:
             codes = position
             unknown = codes == -1
@@ -115,9 +113,12 @@ class Labels:
             )
         return codes
 
-    def _refuse_missing(self) -> None:
-        row = int(np.flatnonzero(self.missing)[0])
-        raise ValueError(f"{self.name} is missing in row {row} ({self.values[row]}): drop the rows without a label")
+    def _require_labels(self, *, may_miss: bool) -> None:
+        if not len(self.values):
+            raise ValueError("X has no rows: give at least one")
+        if self.missing.any() and not may_miss:
+            row = int(np.flatnonzero(self.missing)[0])
+            raise ValueError(f"{self.name} is missing in row {row} ({self.values[row]}): drop the rows without a label")
 
 
 def learn_classes(y: Any, num_rows: int, name: str = "y", *, may_miss: bool = False) -> np.ndarray:
@@ -170,7 +171,7 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
     TypeError
         If `y` is a text, a number, a set, a mapping or a table, or a label is not hashable.
     ValueError
-        If `y` does not have one label for each row, or there is no row.
+        If `y` does not have one label for each row.
     """
     if y is None:
         raise ValueError("y is None: give a label for each row")
@@ -189,8 +190,6 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
         raise ValueError(f"{name} has shape {labels.shape}: give one label for each row, shape ({num_rows},)")
     if len(labels) != num_rows:
         raise ValueError(f"{name} has {len(labels)} labels, X has {num_rows} rows: give one label for each row")
-    if num_rows == 0:
-        raise ValueError("X has no rows: give at least one")
     if labels.dtype.kind == "f":
         missing = np.isnan(labels)
     elif labels.dtype.kind == "O":

@@ -1,122 +1,38 @@
-"""What a user gives as X, read into one kind of table."""
+"""What a user gives as X, y and sample_weight, read once into a table, labels and weights."""
 
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import jax
-import jax.numpy as jnp
 import narwhals as nw
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type
-from bayesnb.core.columns import Column, as_index, listed, near_matches
+from bayesnb.core.columns import Column, listed, near_matches
 from bayesnb.core.printing import counted
-from bayesnb.data.tables import ArrayTable, FrameTable, Overlay, SparseTable, Table, as_csr
+from bayesnb.data.labels import Labels, read_labels
+from bayesnb.data.tables import ArrayTable, FrameTable, SparseTable, Table, as_csr
 
 __all__ = [
-    "DeviceTable",
+    "GivenRows",
+    "LabelledRows",
     "as_frame",
     "as_row",
     "as_rows",
     "as_table",
     "check_weights",
     "is_dask",
+    "labelled_rows",
     "one_row",
+    "read_rows",
     "split_labels",
-    "weighted_table",
     "with_names",
     "with_one_row",
 ]
-
-# --------------------------------------------------------------------------------------------------
-# JAX arrays as tables; they may be in the memory of an accelerator
-# --------------------------------------------------------------------------------------------------
-
-FEW_NUMBERS = 1024
-"""The device finds the distinct whole numbers of a column if their range is at most this long."""
-
-
-def is_on_device(X: Any) -> bool:
-    """Whether X is a JAX array of numbers that NumPy must copy from an accelerator or whose type NumPy lacks."""
-    if not isinstance(X, jax.Array) or not (X.dtype == bool or jnp.issubdtype(X.dtype, jnp.number)):
-        return False
-    return on_accelerator(X) or X.dtype.kind == "V"
-
-
-def on_accelerator(array: jax.Array) -> bool:
-    """Whether an array is in the memory of an accelerator."""
-    return next(iter(array.devices())).platform != "cpu"
-
-
-@dataclass(frozen=True)
-class DeviceTable(ArrayTable):
-    """A two-dimensional JAX array of numbers, perhaps in the memory of an accelerator.
-
-    The methods copy the cells that they return to the host.
-    """
-
-    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray:
-        start, stop, _ = rows.indices(self.num_rows)
-        return _on_host(_rows_of(self.array, start, size=stop - start))[:, as_index(columns)]
-
-    def values(self, column: int, rows: slice) -> np.ndarray:
-        start, stop, _ = rows.indices(self.num_rows)
-        return _on_host(_rows_of(_column_of(self.array, column), start, size=stop - start))
-
-    def distinct_values(self, column: int) -> np.ndarray:
-        least, largest, shown, whole = _on_host(_shown_numbers(self.array, column))
-        if not whole or largest - least >= FEW_NUMBERS:
-            return super().distinct_values(column)
-        return (least + np.flatnonzero(shown)).astype(_host_type(self.array.dtype))
-
-
-@in_float64
-def _on_host(values: Any) -> Any:
-    """JAX arrays as NumPy arrays of a type that NumPy has."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf).astype(_host_type(leaf.dtype), copy=False), values)
-
-
-def _host_type(dtype: Any) -> Any:
-    return dtype if dtype.kind in "biuf" else np.dtype(np.float32)
-
-
-@in_float64
-@partial(jax.jit, static_argnames="size")
-def _rows_of(array: Any, start: Any, *, size: int) -> Any:
-    return jax.lax.dynamic_slice_in_dim(array, start, size)
-
-
-@in_float64
-@jax.jit
-def _column_of(array: Any, column: Any) -> Any:
-    return jax.lax.dynamic_index_in_dim(array, column, axis=1, keepdims=False)
-
-
-@in_float64
-@jax.jit
-def _shown_numbers(array: Any, column: Any) -> tuple[Any, Any, Any, Any]:
-    """The whole numbers that occur in a column.
-
-    Returns
-    -------
-    tuple of array
-        The least and the largest number; for each of the `FEW_NUMBERS` whole numbers from the least on, whether it
-        occurs; whether all numbers are whole.
-    """
-    cells = _column_of(array, column).astype(jnp.float64)
-    observed = ~jnp.isnan(cells)
-    least = cells.min(initial=jnp.inf, where=observed)
-    largest = cells.max(initial=-jnp.inf, where=observed)
-    whole = jnp.isfinite(least) & (~observed | (cells == jnp.rint(cells)) & (jnp.abs(cells) < 2**53)).all()
-    place = jnp.where(observed & whole, jnp.minimum(cells - least, FEW_NUMBERS), FEW_NUMBERS).astype(jnp.int32)
-    return least, largest, jnp.zeros(FEW_NUMBERS, bool).at[place].set(True, mode="drop"), whole
-
 
 # --------------------------------------------------------------------------------------------------
 # Weights of rows
@@ -173,7 +89,7 @@ TRACED = (
 
 
 def as_table(X: Any, name: str = "X") -> Table:
-    """Any kind of table as rows and named columns, without a copy.
+    """Any kind of table as rows and named columns, without a copy unless it is in a GPU's memory.
 
     Parameters
     ----------
@@ -221,7 +137,7 @@ def as_table(X: Any, name: str = "X") -> Table:
                 return SparseTable(as_csr(X.sparse.to_coo()), names, len(X), named=True)
             frame = as_frame(X.astype({name: kind.subtype for name, kind in sparse.items()}))
         return FrameTable(frame, names, len(frame))
-    array = X if isinstance(X, np.ma.MaskedArray) or is_on_device(X) else _as_array(X)
+    array = X if isinstance(X, np.ma.MaskedArray) else _as_array(X)
     if array.ndim != 2:
         raise ValueError(
             f"{name} has {counted(array.ndim, 'dimension')}: a table has two, rows and columns; "
@@ -229,8 +145,7 @@ def as_table(X: Any, name: str = "X") -> Table:
         )
     if array.dtype.kind == "c":
         raise TypeError(f"{name} holds complex numbers: give their real and imaginary parts as columns")
-    kind = DeviceTable if isinstance(array, jax.Array) else ArrayTable
-    return kind(array, tuple(range(array.shape[1])), array.shape[0])
+    return ArrayTable(array, tuple(range(array.shape[1])), array.shape[0])
 
 
 def as_frame(X: Any, name: str = "X") -> Any:
@@ -273,6 +188,8 @@ def _as_array(X: Any) -> np.ndarray:
         raise TypeError(TRACED) from None
     except ValueError:
         raise ValueError("X has rows of different lengths: every row needs a cell for every column") from None
+    if isinstance(X, jax.Array) and array.dtype.kind == "V":
+        return array.astype(np.float32)  # of a type that NumPy lacks, such as bfloat16
     if array.dtype.kind == "U" and not isinstance(X, np.ndarray):
         # In nested lists of numbers and strings NumPy turns the numbers into text.
         array = np.asarray(X, dtype=object)
@@ -280,69 +197,16 @@ def _as_array(X: Any) -> np.ndarray:
 
 
 # --------------------------------------------------------------------------------------------------
-# Tables with rows of weight zero, which add no category
-# --------------------------------------------------------------------------------------------------
-
-
-def weighted_table(X: Any, sample_weight: Any) -> Table:
-    """A table in which the categorical cells of rows of weight zero are missing.
-
-    The statistics apply the weights themselves. Without this table, a category that occurs only in rows of weight zero
-    would be a category of the column and take a share of the prior.
-
-    Parameters
-    ----------
-    X : table, shape (rows, columns)
-    sample_weight : array, shape (rows,), or None
-
-    Raises
-    ------
-    TypeError, ValueError
-        If X is not a table, or there is not one finite, non-negative weight for each row.
-    """
-    table = as_table(X)
-    if sample_weight is None:
-        return table
-    counted = check_weights(sample_weight, table.num_rows) > 0
-    return table if counted.all() else WeightedTable(table, counted)
-
-
-@dataclass(frozen=True)
-class WeightedTable(Overlay):
-    """A table in which the categorical cells of some rows are missing.
-
-    Attributes
-    ----------
-    table : Table
-    counted : array of bool, shape (rows,)
-        Rows whose categories count.
-    """
-
-    counted: np.ndarray
-
-    def values(self, column: int, rows: slice) -> np.ndarray:
-        values, counted = self.table.values(column, rows), self.counted[rows]
-        if counted.all():
-            return values
-        shown = values.astype(object)
-        shown[~counted] = None
-        return shown
-
-    def distinct_values(self, column: int) -> np.ndarray:
-        return self.table.values(column, slice(None))[self.counted]
-
-
-# --------------------------------------------------------------------------------------------------
 # Names for the columns of arrays and sparse matrices
 # --------------------------------------------------------------------------------------------------
 
 
-def with_names(X: Any, feature_names: Any) -> Any:
-    """A table whose columns have the given names; X itself if `feature_names` is None.
+def with_names(table: Table, feature_names: Any) -> Table:
+    """A table whose columns have the given names; itself if `feature_names` is None.
 
     Parameters
     ----------
-    X : table, shape (rows, columns)
+    table : Table
     feature_names : sequence of shape (columns,), or None
         Such as ``vectorizer.get_feature_names_out()``.
 
@@ -354,11 +218,10 @@ def with_names(X: Any, feature_names: Any) -> Any:
         If there is not one name for each column, a name occurs twice, or X has other names.
     """
     if feature_names is None:
-        return X
-    table = as_table(X)
+        return table
     names = _read_names(feature_names, len(table.names))
     if not table.named:
-        return _renamed(table, names)
+        return replace(table, names=names, named=True)  # type: ignore[type-var]
     for theirs, mine in zip(table.names, names, strict=True):
         if theirs != mine:
             raise ValueError(
@@ -389,11 +252,6 @@ def _read_names(feature_names: Any, num_columns: int) -> tuple[Column, ...]:
     if twice:
         raise ValueError(f"feature_names holds {listed(twice)} more than once: give every column a name of its own")
     return names
-
-
-def _renamed(table: Table, names: tuple[Column, ...]) -> Table:
-    assert isinstance(table, ArrayTable | SparseTable | FrameTable)
-    return replace(table, names=names, named=True)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -465,6 +323,127 @@ def _require_column(name: str, columns: Iterable[Any]) -> None:
             f"y is {name!r}, which is not a column of X{near_matches(name, columns)}: name the column of the labels, "
             f"one of {listed(columns)}, or give a label for each row"
         )
+
+
+# --------------------------------------------------------------------------------------------------
+# The rows of a table with their labels and weights
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Rows of a table, the class of each, and their weights.
+
+    Attributes
+    ----------
+    table : Table
+        The table that has the rows; the cells are read from it.
+    codes : array of int, shape (rows,)
+        Position of each row's class; -1 for a row without a label.
+    weights : array, shape (rows,)
+    classes : array, shape (classes,)
+        The labels.
+    place : array of int, shape (rows,)
+        Positions of the rows in the table.
+    """
+
+    table: Table
+    codes: np.ndarray
+    weights: np.ndarray
+    classes: np.ndarray
+    place: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def take(self, which: Any) -> Self:
+        """Some of the rows."""
+        return replace(self, codes=self.codes[which], weights=self.weights[which], place=self.place[which])
+
+
+@dataclass(frozen=True)
+class GivenRows:
+    """What a user gives as X, y and sample_weight.
+
+    Attributes
+    ----------
+    table : Table
+    labels : Labels or None
+        None if there is no `y`.
+    weights : array, shape (rows,)
+        Ones without a `sample_weight`.
+    """
+
+    table: Table
+    labels: Labels | None
+    weights: np.ndarray
+
+    def counting(self) -> Self:
+        """The rows for a fit, in which those of weight zero show no category; see `Table.counting`."""
+        return replace(self, table=self.table.counting(self.weights))
+
+    def classes(self, *, may_miss: bool = False) -> np.ndarray:
+        """The distinct labels, sorted; errors as for `Labels.classes`, or if there are no labels."""
+        if self.labels is None:
+            raise ValueError("y is None: give a label for each row")
+        return self.labels.classes(may_miss=may_miss)
+
+    def of_classes(self, classes: np.ndarray | None = None, *, may_miss: bool = False) -> LabelledRows:
+        """The rows with the positions of their classes.
+
+        Parameters
+        ----------
+        classes : array, shape (classes,), optional
+            By default the distinct labels, sorted.
+        may_miss : bool, default False
+            Whether rows may have no label; without `y` none has one.
+
+        Raises
+        ------
+        ValueError
+            If a row has no label and may not, its label is not among the classes, or no class is known.
+        """
+        if classes is None or (self.labels is None and not may_miss):
+            classes = self.classes(may_miss=may_miss)
+        place = np.arange(self.table.num_rows)
+        codes = np.full(len(place), -1) if self.labels is None else self.labels.codes(classes, may_miss=may_miss)
+        return LabelledRows(self.table, codes, self.weights, classes, place)
+
+
+def read_rows(
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    features: Mapping[Any, tuple[Any, Any]] | None = None,
+    feature_names: Any = None,
+) -> GivenRows:
+    """What a user gives, read once.
+
+    Parameters
+    ----------
+    X : table, shape (rows, columns)
+    y : labels of shape (rows,), str or None
+        A text is the name of the label's column in X.
+    sample_weight : array, shape (rows,), optional
+    features : mapping, optional
+        Family and columns of each feature of the model, none of which may be the label's column.
+    feature_names : sequence, shape (columns,), optional
+        As for `with_names`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If X is not a table, or there is not one label and one weight for each row.
+    """
+    X, y = split_labels(X, y, features)
+    table = with_names(as_table(X), feature_names)
+    labels = None if y is None else read_labels(y, table.num_rows)
+    return GivenRows(table, labels, check_weights(sample_weight, table.num_rows))
+
+
+def labelled_rows(X: Any, y: Any, sample_weight: Any = None, *, classes: np.ndarray) -> LabelledRows:
+    """Rows that a user gives with labels among known classes; parameters and errors as for `read_rows`."""
+    return read_rows(X, y, sample_weight).of_classes(classes)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -2,8 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
@@ -16,7 +16,6 @@ from bayesnb.core.columns import Column, as_index
 __all__ = [
     "ArrayTable",
     "FrameTable",
-    "Overlay",
     "SparseTable",
     "Table",
     "as_csr",
@@ -177,6 +176,8 @@ class Table(ABC):
     num_rows : int
     non_negative : bool
         Whether all cells are known to be from zero to the largest allowed cell (`tables.cells.LARGEST_NUMBER`).
+    counted : array of bool, shape (rows,), or None
+        Rows whose categories count; those of other rows are missing cells. None if all do.
     chunk_cells : int
         Cells of eight bytes in a chunk.
     """
@@ -189,6 +190,7 @@ class Table(ABC):
     named: bool
     num_rows: int
     non_negative: bool = False
+    counted: np.ndarray | None = None
 
     @abstractmethod
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
@@ -212,12 +214,35 @@ class Table(ABC):
         """
 
     @abstractmethod
+    def stored_values(self, column: int, rows: slice) -> np.ndarray:
+        """Cells of one column in their own type, shape (rows,), of all rows."""
+
     def values(self, column: int, rows: slice) -> np.ndarray:
-        """Cells of one column in their own type, shape (rows,)."""
+        """Cells of one column in their own type, shape (rows,); those of rows that do not count are None."""
+        values = self.stored_values(column, rows)
+        if self.counted is None or (counted := self.counted[rows]).all():
+            return values
+        shown = values.astype(object)
+        shown[~counted] = None
+        return shown
 
     def distinct_values(self, column: int) -> np.ndarray:
         """Values of one column, shape (values,); each distinct value occurs at least once."""
-        return self.values(column, slice(None))
+        values = self.stored_values(column, slice(None))
+        return values if self.counted is None else values[self.counted]
+
+    def counting(self, weights: np.ndarray) -> Self:
+        """The table in which the categorical cells of rows of weight zero are missing.
+
+        The statistics apply the weights themselves. Without this, a category that occurs only in rows of weight zero
+        would be a category of the column and take a share of the prior.
+
+        Parameters
+        ----------
+        weights : array, shape (rows,)
+        """
+        counted = weights > 0
+        return self if counted.all() else replace(self, counted=counted)  # type: ignore[type-var]
 
     def declared_categories(self, column: int) -> tuple | None:
         """Categories that the type of the column lists; None if it lists none."""
@@ -231,7 +256,7 @@ class Table(ABC):
         TypeError
             If the values are neither numbers nor possible categories (dates, lists).
         """
-        values = self.values(column, slice(None))
+        values = self.stored_values(column, slice(None))
         if values.dtype.kind in "biuf":
             return "boolean" if values.dtype.kind == "b" else "number"
         present = [value for value in values.tolist() if not is_missing(value)]
@@ -273,6 +298,7 @@ class ArrayTable(Table):
     num_rows: int
     named: bool = False
     non_negative: bool = False
+    counted: np.ndarray | None = None
 
     @property
     def cell_bytes(self) -> int:
@@ -292,7 +318,7 @@ class ArrayTable(Table):
         chunk = self.array[rows]
         return np.column_stack([to_numbers(chunk[:, column], self.names[column], rows) for column in columns])
 
-    def values(self, column: int, rows: slice) -> np.ndarray:
+    def stored_values(self, column: int, rows: slice) -> np.ndarray:
         return unmask(self.array[rows, column])
 
 
@@ -312,6 +338,7 @@ class FrameTable(Table):
     names: tuple[Column, ...]
     num_rows: int
     named: bool = True
+    counted: np.ndarray | None = None
 
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
         together = self.frame[rows, list(columns)].to_numpy()
@@ -332,7 +359,7 @@ class FrameTable(Table):
             return series.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)
         return to_numbers(self._as_objects(series), self.names[column], rows)
 
-    def values(self, column: int, rows: slice) -> np.ndarray:
+    def stored_values(self, column: int, rows: slice) -> np.ndarray:
         series = self._series(column, rows)
         # NumPy has no missing whole numbers, and floats do not hold all that are beyond 2**53.
         as_numbers = series.dtype.is_numeric() and not (series.dtype.is_integer() and series.null_count())
@@ -397,6 +424,7 @@ class SparseTable(Table):
     num_rows: int
     named: bool = False
     non_negative: bool = False
+    counted: np.ndarray | None = None
 
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
         return None
@@ -414,7 +442,7 @@ class SparseTable(Table):
         chunk.has_canonical_format = True
         return chunk
 
-    def values(self, column: int, rows: slice) -> np.ndarray:
+    def stored_values(self, column: int, rows: slice) -> np.ndarray:
         return self._rows(rows)[:, [column]].toarray().ravel()
 
     def kind(self, column: int) -> str:
@@ -438,61 +466,3 @@ def as_csr(X: Any) -> Any:
         # SciPy checks this once for X and keeps the result on X.
         result.has_canonical_format = X.has_canonical_format
     return without_duplicates(result)
-
-
-# --------------------------------------------------------------------------------------------------
-# Tables that show another table with some cells changed
-# --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Overlay(Table):
-    """Another table; a subclass changes what some methods give.
-
-    Attributes
-    ----------
-    table : Table
-    """
-
-    table: Table
-
-    @property
-    def names(self) -> tuple[Any, ...]:  # type: ignore[override]
-        return self.table.names
-
-    @property
-    def named(self) -> bool:  # type: ignore[override]
-        return self.table.named
-
-    @property
-    def num_rows(self) -> int:  # type: ignore[override]
-        return self.table.num_rows
-
-    @property
-    def non_negative(self) -> bool:  # type: ignore[override]
-        return self.table.non_negative
-
-    @property
-    def cell_bytes(self) -> int:
-        return self.table.cell_bytes
-
-    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
-        return self.table.stored(columns, rows)
-
-    def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False) -> Any:
-        return self.table.numbers(columns, rows, sparse=sparse, booleans=booleans)
-
-    def values(self, column: int, rows: slice) -> np.ndarray:
-        return self.table.values(column, rows)
-
-    def distinct_values(self, column: int) -> np.ndarray:
-        return self.table.distinct_values(column)
-
-    def declared_categories(self, column: int) -> tuple | None:
-        return self.table.declared_categories(column)
-
-    def kind(self, column: int) -> str:
-        return self.table.kind(column)
-
-    def chunks(self, num_columns: int) -> Iterator[slice]:
-        return self.table.chunks(num_columns)

@@ -285,9 +285,9 @@ def fit(
         categories, and its classes unless `classes` names others.
     X : table, shape (rows, columns)
         NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
-        skipped, which is exact if they are missing at random. Or a JAX array, read on its own device. Or a Dask array
-        or data frame, read partition by partition; then `y` and `sample_weight` are Dask collections in the same
-        partitions, and every row has a label.
+        skipped, which is exact if they are missing at random. Or a JAX array, which is copied from a GPU's memory. Or a
+        Dask array or data frame, read partition by partition; then `y` and `sample_weight` are Dask collections in the
+        same partitions, and every row has a label.
     y : labels of shape (rows,), str or None
         Labels of any type. A text is the name of the label's column in X, a pandas, polars, pyarrow or Dask table; that
         column is then no feature. Rows whose label is missing (None, NaN, NA, masked) are used by `MAP()`, `MLE()`,

@@ -1,7 +1,7 @@
 """Data larger than memory: batches, Parquet files, collections of Dask."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import batched, chain
 from pathlib import Path
@@ -17,7 +17,7 @@ from bayesnb.data.partitions import (
     partition_sizes,
     without_rows,
 )
-from bayesnb.data.read import as_table, is_dask, split_labels
+from bayesnb.data.read import is_dask, read_rows, split_labels
 from bayesnb.data.schema import warn_unseen
 from bayesnb.inference.sources import (
     NO_ROWS,
@@ -27,10 +27,11 @@ from bayesnb.inference.sources import (
     count,
     count_batches,
     empty_problem,
+    naming_errors,
     with_progress,
 )
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.naive_bayes import Model, named_for
+from bayesnb.model.naive_bayes import Model, read_for
 from bayesnb.model.problem import Problem
 
 __all__ = ["read_batches", "read_dask", "read_parquet"]
@@ -63,7 +64,7 @@ def read_batches(
     first = next(start, None)
     if first is None:
         raise ValueError("batches holds no rows: give at least one")
-    schema = OpenSchema.of(model, first.table.names, first.table.named, classes)
+    schema = OpenSchema.of(model, first.rows.table.names, first.rows.table.named, classes)
     bar = partial(with_progress, progress, total=None)
     if schema.complete or once:
         if once:
@@ -81,12 +82,11 @@ def _numbered(model: Model, feature_names: Any, batches: Iterable[Any]) -> Itera
     for i, given in enumerate(batches):
         if not isinstance(given, tuple | list) or len(given) not in (2, 3):
             raise TypeError(f"batch {i} is {a_type(given)}: give (X, y) or (X, y, sample_weight)")
-        batch = Batch(f"batch {i}", *given)
-        with batch.naming_errors():
-            X, y = split_labels(batch.X, batch.y, model.features)
-            batch = replace(batch, X=named_for(model, X, feature_names), y=y)
-            filled = batch.has_rows()
-        if filled:
+        X, y, sample_weight = (*given, None)[:3]
+        where = f"batch {i}"
+        with naming_errors(where):
+            batch = Batch(where, read_for(model, X, y, sample_weight, feature_names))
+        if len(batch):
             yield batch
 
 
@@ -130,7 +130,7 @@ def read_dask(
     """
     X, y = split_labels(X, y, model.features)
     X, named = _require_alike(X, y, sample_weight)
-    table = as_table(named_for(model, without_rows(X, named), feature_names))
+    table = read_for(model, without_rows(X, named), None, None, feature_names).table
     schema = OpenSchema.of(model, table.names, table.named, classes)
     found = Found.nothing()
     if not schema.complete:
@@ -212,7 +212,9 @@ def _fold_partitions(function: Callable, about: Any, X: Any, y: Any, sample_weig
 
 
 def _of_partition(function: Callable, about: Any, where: str, X: Any, y: Any, sample_weight: Any) -> Any:
-    return function(about, Batch(where, X, y, sample_weight))
+    with naming_errors(where):
+        rows = read_rows(X, y, sample_weight).counting()
+    return function(about, Batch(where, rows))
 
 
 def _add(one: Any, other: Any) -> Any:
@@ -335,15 +337,17 @@ class ParquetFiles:
 
         weight = self.sample_weight
         wanted = [*columns, self.target] + ([] if weight is None else [weight])
-        rows = self.batch_rows or min(max(BATCH_CELLS // max(len(columns), 1), 1), 2**16)
+        size = self.batch_rows or min(max(BATCH_CELLS // max(len(columns), 1), 1), 2**16)
         for path in self.paths:
             start = 0
             with _open_parquet(path) as file:
-                for piece in file.iter_batches(rows, columns=wanted, use_threads=True):
+                for piece in file.iter_batches(size, columns=wanted, use_threads=True):
                     table = pa.Table.from_batches([piece])
                     where = f"{path}, from row {start}"
                     w = None if weight is None else table[weight].to_numpy()
-                    yield Batch(where, table.select(list(columns)), _labels(table[self.target]), w)
+                    with naming_errors(where):
+                        rows = read_rows(table.select(list(columns)), _labels(table[self.target]), w).counting()
+                    yield Batch(where, rows)
                     start += len(table)
 
 

@@ -4,20 +4,20 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from bayesnb.core.running import progress_bar
-from bayesnb.data.labels import Labels, learn_classes, read_labels
-from bayesnb.data.read import check_weights, split_labels, weighted_table
+from bayesnb.data.labels import learn_classes
+from bayesnb.data.read import GivenRows
 from bayesnb.data.schema import Schema, shown_categories, warn_unseen
-from bayesnb.data.tables import ArrayTable, Table
+from bayesnb.data.tables import ArrayTable
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import categorical_columns, read_classes
-from bayesnb.model.naive_bayes import Model, NaiveBayes, named_for, of_table
-from bayesnb.model.problem import Problem, count_and_grow, read_rows
+from bayesnb.model.naive_bayes import Model, NaiveBayes, of_table, read_for
+from bayesnb.model.problem import Problem, count_and_grow, count_rows
 from bayesnb.model.reading import Counted, Unseen, add_unseen
 
 __all__ = [
@@ -28,6 +28,8 @@ __all__ = [
     "count",
     "count_batches",
     "empty_problem",
+    "naming_errors",
+    "problem_of",
     "read_table",
     "with_progress",
 ]
@@ -47,58 +49,26 @@ class Batch:
     ----------
     where : str
         What errors call these rows, such as "batch 3".
-    X : table, shape (rows, columns)
-    y : labels, shape (rows,)
-    sample_weight : array, shape (rows,), or None
+    rows : GivenRows
     """
 
     where: str
-    X: Any
-    y: Any
-    sample_weight: Any = None
+    rows: GivenRows
 
-    @property
-    def num_rows(self) -> int:
-        """Number of rows of X."""
-        return self.table.num_rows
+    def __len__(self) -> int:
+        return len(self.rows.weights)
 
-    @cached_property
-    def table(self) -> Table:
-        """The rows as a table; rows of weight zero add no category."""
-        return weighted_table(self.X, self.sample_weight)
 
-    def has_rows(self) -> bool:
-        """Whether there are rows.
-
-        Raises
-        ------
-        ValueError
-            If there are none, but labels.
-        """
-        if self.num_rows == 0 and self.y is not None and len(self.y) > 0:
-            raise ValueError(f"y has {len(self.y)} labels, X has 0 rows: give one label for each row")
-        return self.num_rows > 0
-
-    @cached_property
-    def labels(self) -> Labels:
-        """The labels of the rows."""
-        return read_labels(self.y, self.num_rows)
-
-    @cached_property
-    def weights(self) -> np.ndarray | None:
-        """The weights of the rows."""
-        return None if self.sample_weight is None else check_weights(self.sample_weight, self.num_rows)
-
-    @contextmanager
-    def naming_errors(self) -> Iterator[None]:
-        """Put the name of these rows in front of the message of a TypeError or ValueError."""
-        try:
-            yield
-        except (TypeError, ValueError) as error:
-            # Subclasses (UnicodeDecodeError, say) are made from other arguments than a message.
-            if type(error) not in (TypeError, ValueError):
-                raise
-            raise type(error)(f"{self.where}: {error}") from error
+@contextmanager
+def naming_errors(where: str) -> Iterator[None]:
+    """Put the name of some rows in front of the message of a TypeError or ValueError."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        # Subclasses (UnicodeDecodeError, say) are made from other arguments than a message.
+        if type(error) not in (TypeError, ValueError):
+            raise
+        raise type(error)(f"{where}: {error}") from error
 
 
 def with_progress(asked: bool | None, what: str, batches: Iterable[Batch], total: int | None) -> Iterator[Batch]:
@@ -117,7 +87,7 @@ def with_progress(asked: bool | None, what: str, batches: Iterable[Batch], total
     with progress_bar(what, "row", asked, total=total, unit_scale=True, leave=True) as bar:
         for batch in batches:
             yield batch
-            bar.update(batch.num_rows)
+            bar.update(len(batch))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -274,11 +244,11 @@ class OpenSchema:
 
     def find(self, batch: Batch) -> Found:
         """The labels and categories of a batch, as far as they are not known."""
-        with batch.naming_errors():
-            table = batch.table
+        with naming_errors(batch.where):
+            table = batch.rows.table
             labels: tuple[np.ndarray, ...] = ()
-            if self.classes is None and batch.has_rows():
-                labels = (batch.labels.classes(),)
+            if self.classes is None and len(batch):
+                labels = (batch.rows.classes(),)
             (places,) = self._columns.locate(table, [self.open_columns])
             listed, values = {}, {}
             for position, place in zip(self.open_columns, places, strict=True):
@@ -316,7 +286,7 @@ class _CategoriesTable(ArrayTable):
 
     found: Found
 
-    def values(self, column: int, rows: slice) -> np.ndarray:
+    def stored_values(self, column: int, rows: slice) -> np.ndarray:
         distinct = list({*self.found.values.get(column, ()), *self.found.listed.get(column, ())})
         values = np.empty(len(distinct), dtype=object)
         values[:] = distinct
@@ -334,11 +304,11 @@ class _CategoriesTable(ArrayTable):
 
 def count(model: BoundModel, batch: Batch) -> Counted | None:
     """Statistics of a batch under a bound model; None if it has no rows."""
-    with batch.naming_errors():
-        if not batch.has_rows():
-            return None
-        codes = batch.labels.codes(model.schema.classes)
-        return model.read(batch.table).count(codes, batch.weights)
+    if not len(batch):
+        return None
+    with naming_errors(batch.where):
+        rows = batch.rows.of_classes(model.schema.classes)
+        return model.read(rows.table).count(rows.codes, rows.weights)
 
 
 def empty_problem(model: BoundModel, *, growing: bool) -> Problem:
@@ -372,11 +342,10 @@ def count_batches(
     unseen: Unseen = {}
     empty = True
     for batch in batches:
-        with batch.naming_errors():
-            if not batch.has_rows():
-                continue
-            codes = batch.labels.codes(model.schema.classes)
-            problem, counted = count_and_grow(problem, batch.table, codes, batch.weights)
+        if not len(batch):
+            continue
+        with naming_errors(batch.where):
+            problem, counted = count_and_grow(problem, batch.rows.of_classes(model.schema.classes))
         empty = False
         problem = problem.add(counted.statistics)
         unseen = add_unseen(unseen, counted.unseen)
@@ -411,18 +380,18 @@ def read_table(
     ValueError, TypeError
         If the data do not fit the model, naming column, row and value; or if there are neither labels nor classes.
     """
-    if y is None and classes is None and not model.bound:
-        raise ValueError(
-            "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
-            "in classes=3"
-        )
-    X, y = split_labels(X, y, model.features)
-    table = weighted_table(named_for(model, X, feature_names), sample_weight)
-    labels = None if y is None else read_labels(y, table.num_rows)
-    if labels is not None and classes is None and isinstance(model, NaiveBayes):
-        classes = labels.classes(may_miss=True)
-    weights = None if sample_weight is None else check_weights(sample_weight, table.num_rows)
-    bound = of_table(model, table, classes=classes, weights=weights)
-    codes = np.full(table.num_rows, -1) if labels is None else labels.codes(bound.schema.classes, may_miss=True)
-    statistics, unlabelled = read_rows(bound, table, codes, weights)
+    return problem_of(model, read_for(model, X, y, sample_weight, feature_names), classes)
+
+
+def problem_of(model: Model, given: GivenRows, classes: Any = None) -> Problem:
+    """The problem of rows that `read_for` has read; parameters and errors as for `read_table`."""
+    if classes is None and isinstance(model, NaiveBayes):
+        if given.labels is None:
+            raise ValueError(
+                "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
+                "in classes=3"
+            )
+        classes = given.classes(may_miss=True)
+    bound = of_table(model, given.table, classes=classes, weights=given.weights)
+    statistics, unlabelled = count_rows(bound, given.of_classes(bound.schema.classes, may_miss=True))
     return Problem(bound, statistics, unlabelled=unlabelled, growing=not model.bound)

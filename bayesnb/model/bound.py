@@ -14,7 +14,7 @@ from bayesnb.core.checking import whole_number
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import encode_labels, learn_classes
-from bayesnb.data.read import as_table, check_weights, split_labels
+from bayesnb.data.read import LabelledRows, as_table, read_rows, split_labels
 from bayesnb.data.schema import Schema, learn_categories, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.base import Family, Parameters, of_column, parameters_of_column
@@ -48,7 +48,7 @@ from bayesnb.model.prior import (
     sample_hyperparameters,
 )
 from bayesnb.model.program import draw_cells, refuse_subsets, run_program, to_table
-from bayesnb.model.reading import Cells, HostChunks, count_by_weight, read
+from bayesnb.model.reading import Cells, Chunks, count_by_weight, read
 from bayesnb.model.sites import Sites
 
 __all__ = [
@@ -297,7 +297,7 @@ class BoundModel(Printed):
         description, blocks = resolve(self.description, self.schema, self.blocks, statistics)
         return replace(self, description=description, blocks=blocks)
 
-    def read(self, X: Any) -> HostChunks:
+    def read(self, X: Any) -> Chunks:
         """The rows of a table as this model reads them, to count statistics or to compute densities.
 
         Parameters
@@ -324,11 +324,11 @@ class BoundModel(Printed):
         -------
         ModelStatistics
         """
-        X, y = split_labels(X, y)
-        rows = self.read(X)
-        codes = encode_labels(y, rows.table.num_rows, self.schema.classes)
-        weights = None if sample_weight is None else check_weights(sample_weight, rows.table.num_rows)
-        counted = rows.count(codes, weights)
+        return self.count_labelled(read_rows(X, y, sample_weight).counting().of_classes(self.schema.classes))
+
+    def count_labelled(self, rows: LabelledRows) -> ModelStatistics:
+        """Sufficient statistics of rows that all have a label."""
+        counted = self.read(rows.table).count(rows.codes, rows.weights)
         warn_unseen(counted.unseen)
         return counted.statistics
 
@@ -520,17 +520,15 @@ class BoundModel(Printed):
         """
         refuse_subsets(self.feature_inclusion)
         X, y = split_labels(X, y)
-        model = self
-        if X is not None and y is not None and self.open_hyperparameter() is not None:
-            model = self.resolve(self.statistics(X, y))
-        model.require_numbers()
-        model = model.with_every_value()
         table = None if X is None else as_table(X)
         size = table.num_rows if table is not None else len(y) if y is not None else num_rows or 1
         codes = None if y is None else encode_labels(y, size, self.schema.classes)
-        cells = None
-        if table is not None:
-            cells = [dense(x) for x in model.read(table).whole()]
+        model = self
+        if table is not None and y is not None and self.open_hyperparameter() is not None:
+            model = self.resolve(self.statistics(table, y))
+        model.require_numbers()
+        model = model.with_every_value()
+        cells = None if table is None else [dense(x) for x in model.read(table).whole()]
         # Arrays of its own for each run: JAX keeps its copy of an array that it traced, in the precision of that run.
         class_prior, families = jax.tree.map(np.array, (model.class_prior, model.families))
         if model.hyperpriors:
@@ -592,7 +590,8 @@ def _with_constants(description: Description, schema: Schema, table: Table, weig
                 f"{constants}, or bind the model to a table in memory first, model.bind(X, y)"
             )
         cells = {schema.columns[position]: table.numbers([position], slice(None))[:, 0] for position in wanted}
-        features[name] = (family.having_seen(cells, weights), columns)
+        equal = weights is None or (weights == 1.0).all()
+        features[name] = (family.having_seen(cells, None if equal else weights), columns)
     return replace(description, features=features)
 
 

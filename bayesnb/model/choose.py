@@ -10,8 +10,7 @@ import numpy as np
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import warn
 from bayesnb.core.columns import Column, first_few, listed, near_matches
-from bayesnb.data.labels import read_labels
-from bayesnb.data.read import as_table, check_weights, weighted_table
+from bayesnb.data.read import LabelledRows, as_table
 from bayesnb.data.tables import SparseTable, Table, distinct_objects
 from bayesnb.families.base import Family, of_column
 from bayesnb.families.bins import resolution
@@ -31,14 +30,12 @@ from bayesnb.model.describe import Description
 __all__ = [
     "Candidate",
     "Compared",
-    "LabelledTable",
     "OpenColumns",
     "candidates",
     "choose_features",
     "compare_candidates",
     "family_of_words",
     "guess_features",
-    "labelled_table",
     "open_columns",
     "warn_of_choice",
 ]
@@ -477,26 +474,6 @@ SMALLEST = 1e-8
 
 
 @dataclass(frozen=True)
-class LabelledTable:
-    """A table with the labels and weights of its rows.
-
-    Attributes
-    ----------
-    table : Table
-    classes : array, shape (classes,)
-    codes : array of int, shape (rows,)
-        Position of each row's class; zero for a row without a label.
-    weights : array, shape (rows,)
-        Zero for a row without a label.
-    """
-
-    table: Table
-    classes: np.ndarray
-    codes: np.ndarray
-    weights: np.ndarray
-
-
-@dataclass(frozen=True)
 class Compared:
     """A family and its evidence for one column.
 
@@ -511,30 +488,7 @@ class Compared:
     log_evidence: float
 
 
-def labelled_table(table: Table, y: Any, sample_weight: Any, *, may_miss: bool) -> LabelledTable:
-    """A table with its labels and weights.
-
-    Parameters
-    ----------
-    table : Table
-    y : labels, shape (rows,)
-    sample_weight : array, shape (rows,), or None
-    may_miss : bool
-        Whether rows may have no label; they then have the weight zero.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there is not one label and one weight for each row.
-    """
-    labels = read_labels(y, table.num_rows)
-    classes = labels.classes(may_miss=may_miss)
-    codes = labels.codes(classes, may_miss=may_miss)
-    weights = np.where(codes < 0, 0.0, check_weights(sample_weight, table.num_rows))
-    return LabelledTable(weighted_table(table, weights), classes, np.maximum(codes, 0), weights)
-
-
-def chosen_candidates(rows: LabelledTable, positions: Sequence[int]) -> dict[int, Candidate]:
+def chosen_candidates(rows: LabelledRows, positions: Sequence[int]) -> dict[int, Candidate]:
     """The candidate of the highest evidence for each column, by position; none for a column without observed cells."""
     found = {position: candidates(rows.table, position, rows.weights) for position in positions}
     # The evidence of a single candidate is not needed.
@@ -545,7 +499,7 @@ def chosen_candidates(rows: LabelledTable, positions: Sequence[int]) -> dict[int
 
 @in_float64
 def compare_candidates(
-    rows: LabelledTable, candidates_of: Mapping[int, Iterable[Candidate]]
+    rows: LabelledRows, candidates_of: Mapping[int, Iterable[Candidate]]
 ) -> dict[int, tuple[Compared, ...]]:
     """The candidates of each column with their evidences, the best first.
 
@@ -553,7 +507,7 @@ def compare_candidates(
 
     Parameters
     ----------
-    rows : LabelledTable
+    rows : LabelledRows
     candidates_of : mapping
         By position of the column.
     """
@@ -573,13 +527,12 @@ def _worst_last(compared: Compared) -> float:
     return np.inf if np.isnan(compared.log_evidence) else -compared.log_evidence
 
 
-def _compare_one(rows: LabelledTable, candidate_of: Mapping[int, Candidate]) -> list[tuple[int, Compared]]:
+def _compare_one(rows: LabelledRows, candidate_of: Mapping[int, Candidate]) -> list[tuple[int, Compared]]:
     """The evidences of one family for some columns."""
     table = rows.table
     features = {table.names[position]: candidate.family for position, candidate in candidate_of.items()}
-    weights = None if (rows.weights == 1).all() else rows.weights
-    model = bind(Description(features), table, None, rows.classes, weights)
-    statistics = model.read(table).count(rows.codes, weights).statistics
+    model = bind(Description(features), table, None, rows.classes, rows.weights)
+    statistics = model.read(table).count(rows.codes, rows.weights).statistics
     found = []
     for block, counted in zip(model.resolve(statistics).blocks, statistics.blocks, strict=True):
         assert isinstance(block.family, ConjugateFamily)
@@ -595,7 +548,7 @@ def _compare_one(rows: LabelledTable, candidate_of: Mapping[int, Candidate]) -> 
     return found
 
 
-def _of_intervals(rows: LabelledTable, position: int, candidate: Candidate, posterior: ConjugateFamily) -> float:
+def _of_intervals(rows: LabelledRows, position: int, candidate: Candidate, posterior: ConjugateFamily) -> float:
     """What the log evidence gains if a cell stands for all numbers that are rounded to it.
 
     The density of a cell is its average over the column's resolution, at the posterior mean of the parameters: without
@@ -623,11 +576,14 @@ def _of_intervals(rows: LabelledTable, position: int, candidate: Candidate, post
 # --------------------------------------------------------------------------------------------------
 
 
-def choose_features(columns: OpenColumns, rows: LabelledTable) -> dict[Any, Family]:
+def choose_features(columns: OpenColumns, rows: LabelledRows) -> dict[Any, Family]:
     """A family for each column, by its evidence where none is given; warnings as for `NaiveBayes.from_frame`.
 
     A column without an observed cell has the same evidence under every family, and gets the family of its type.
     """
+    # Rows without a label do not count, but the family must hold their cells.
+    weights = np.where(rows.codes < 0, 0.0, rows.weights)
+    rows = replace(rows, table=rows.table.counting(weights), codes=np.maximum(rows.codes, 0), weights=weights)
     chosen = chosen_candidates(rows, columns.open)
     warn_of_choice(columns.doubts)
     families = {position: candidate.family for position, candidate in chosen.items()}

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from bayesnb.core.checking import a_type
-from bayesnb.data.read import split_labels, with_names
+from bayesnb.data.read import GivenRows, read_rows, split_labels
 from bayesnb.data.tables import shortened
 from bayesnb.families.base import Family
 from bayesnb.model.bound import BoundModel, bind
-from bayesnb.model.choose import choose_features, family_of_words, guess_features, labelled_table, open_columns
+from bayesnb.model.choose import choose_features, family_of_words, guess_features, open_columns
 from bayesnb.model.describe import Description
 from bayesnb.model.program import refuse_subsets
 
-__all__ = ["Model", "NaiveBayes", "as_model", "named_for", "of_table"]
+__all__ = ["Model", "NaiveBayes", "as_model", "of_table", "read_for"]
 
 
 class _NeedsTable:
@@ -189,7 +189,7 @@ class NaiveBayes(Description):
                     "types of the columns; give y, or leave the weights out"
                 )
             return cls(guess_features(columns), outside_is_missing=columns.open_names, **class_prior)
-        rows = labelled_table(columns.table, y, sample_weight, may_miss=True)
+        rows = read_rows(columns.table, y, sample_weight).of_classes(may_miss=True)
         return cls(choose_features(columns, rows), outside_is_missing=columns.open_names, **class_prior)
 
     def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> BoundModel:
@@ -263,20 +263,20 @@ def of_table(model: Model, X: Any, y: Any = None, classes: Any = None, weights: 
     return model if classes is None else model.with_classes(classes)
 
 
-def named_for(model: Model, X: Any, feature_names: Any) -> Any:
-    """X with names for its columns, for a fit of the model; see `with_names`.
+def read_for(model: Model, X: Any, y: Any, sample_weight: Any = None, feature_names: Any = None) -> GivenRows:
+    """The rows to which a model is fitted; parameters and errors as for `bayesnb.data.read.read_rows`.
 
     Raises
     ------
     ValueError
-        If the model is bound to a table without names, so that names would be lost.
+        If names are given, and the model is bound to a table without names, so that names would be lost.
     """
     if feature_names is not None and isinstance(model, BoundModel) and not model.schema.named:
         raise ValueError(
             "feature_names is given, and the model is bound to a table without names: fit model.description, which "
             "takes the columns of X with their names"
         )
-    return with_names(X, feature_names)
+    return read_rows(X, y, sample_weight, model.features, feature_names).counting()
 
 
 def as_model(model: Any) -> Model:

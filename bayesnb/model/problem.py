@@ -13,8 +13,7 @@ import scipy.sparse
 from bayesnb.core.arrays import csr_rows, distinct_rows, in_float64, stacked, to_numpy
 from bayesnb.core.checking import warn
 from bayesnb.core.running import in_order
-from bayesnb.data.labels import encode_labels
-from bayesnb.data.read import check_weights, split_labels, weighted_table
+from bayesnb.data.read import LabelledRows, read_rows
 from bayesnb.data.schema import Schema, sort_categories, warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.base import Family
@@ -24,9 +23,9 @@ from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import Block, ClassPrior, ModelStatistics, log_evidence, updated
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import Description, log_evidences, log_inclusion
-from bayesnb.model.reading import Counted, HostChunks, Unseen
+from bayesnb.model.reading import Chunks, Counted, Unseen
 
-__all__ = ["Problem", "Unlabelled", "check_decay", "count_and_grow", "count_more", "read_rows", "with_categories"]
+__all__ = ["Problem", "Unlabelled", "check_decay", "count_and_grow", "count_more", "count_rows", "with_categories"]
 
 # --------------------------------------------------------------------------------------------------
 # Rows whose label is missing. They are kept, because no statistic describes a row under all labels at once
@@ -114,40 +113,32 @@ class Unlabelled:
         return reduce(add, counted)
 
 
-def read_rows(
-    model: BoundModel, table: Table, codes: np.ndarray, weights: np.ndarray | None
-) -> tuple[ModelStatistics, Unlabelled | None]:
+def count_rows(model: BoundModel, rows: LabelledRows) -> tuple[ModelStatistics, Unlabelled | None]:
     """Statistics of the rows that have a label, and the rows that have none.
 
     Parameters
     ----------
     model : BoundModel
-    table : Table
-    codes : array of int, shape (rows,)
-        Position of each row's class; -1 for a row without a label.
-    weights : array, shape (rows,), or None
-        Rows of weight zero without a label are left out.
+    rows : LabelledRows
+        Those of weight zero without a label are left out.
 
     Raises
     ------
     ValueError
         If there are more classes than rows, or the class probabilities are to be those of labels and there is none.
     """
-    missing = codes < 0
-    if table.num_rows and not missing.any():
-        labelled = model.read(table).count(codes, weights)
-        warn_unseen(labelled.unseen)
-        return labelled.statistics, None
+    missing = rows.codes < 0
+    if len(rows) and not missing.any():
+        return model.count_labelled(rows), None
     _require_enough(model, missing)
-    weights = np.ones(table.num_rows) if weights is None else weights
     total: ModelStatistics | None = None
     kept: list[tuple[Any, ...]] = []
     # The code of a missing label finds the last row, of zeros: the row is in no class.
     identity = np.eye(len(model.schema.classes) + 1)[:, :-1]
-    for rows, chunk in model.encode(table):
-        counted = model.count(chunk, identity[codes[rows]] * weights[rows, None])
+    for where, chunk in model.encode(rows.table):
+        counted = model.count(chunk, identity[rows.codes[where]] * rows.weights[where, None])
         total = counted if total is None else total + counted
-        without = np.flatnonzero(missing[rows] & (weights[rows] > 0))
+        without = np.flatnonzero(missing[where] & (rows.weights[where] > 0))
         kept.append(tuple(x[without] for x in chunk))
     assert total is not None
     cells = tuple(map(stacked, zip(*kept, strict=True)))
@@ -157,7 +148,7 @@ def read_rows(
                 f"{lacking} rows without a label lack a cell of {block.owner()}, and {block.family.family_name} counts "
                 "rows with all cells only: leave these rows out, fill in the cells, or give each column its own family"
             )
-    unlabelled, _ = Unlabelled.of(cells, weights[missing & (weights > 0)])
+    unlabelled, _ = Unlabelled.of(cells, rows.weights[missing & (rows.weights > 0)])
     return total, unlabelled if len(unlabelled) else None
 
 
@@ -509,32 +500,27 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
     TypeError, ValueError
         If the rows do not fit the model, or contain new categories for which its prior has no number.
     """
-    X, y = split_labels(X, y)
-    table = weighted_table(X, sample_weight)
-    codes = encode_labels(y, table.num_rows, problem.model.schema.classes)
-    weights = None if sample_weight is None else check_weights(sample_weight, table.num_rows)
-    problem, counted = count_and_grow(problem, table, codes, weights)
+    rows = read_rows(X, y, sample_weight).counting().of_classes(problem.model.schema.classes)
+    problem, counted = count_and_grow(problem, rows)
     warn_unseen(counted.unseen)
     return problem, counted.statistics
 
 
-def count_and_grow(
-    problem: Problem, table: Table, codes: np.ndarray, weights: np.ndarray | None
-) -> tuple[Problem, Counted]:
-    """As `count_more`, given the position of each row's class; without a warning of values that count as missing."""
+def count_and_grow(problem: Problem, rows: LabelledRows) -> tuple[Problem, Counted]:
+    """As `count_more`, without a warning of values that count as missing."""
 
-    def read(model: BoundModel) -> HostChunks:
-        return replace(model.read(table), adds=True)
+    def read(model: BoundModel) -> Chunks:
+        return replace(model.read(rows.table), adds=True)
 
-    rows = read(problem.model)
+    chunks = read(problem.model)
     if any(block.has_categories and block.family.whole_rows for block in problem.model.blocks):
         # Such a family cannot count a row before the categories of all its cells are known.
-        problem = with_new_categories(problem, table, rows.unseen())
-        return problem, read(problem.model).count(codes, weights)
-    counted = rows.count(codes, weights)
-    grown = with_new_categories(problem, table, counted.unseen)
+        problem = with_new_categories(problem, rows.table, chunks.unseen())
+        return problem, read(problem.model).count(rows.codes, rows.weights)
+    counted = chunks.count(rows.codes, rows.weights)
+    grown = with_new_categories(problem, rows.table, counted.unseen)
     if grown is not problem:
-        counted = read(grown.model).count(codes, weights)
+        counted = read(grown.model).count(rows.codes, rows.weights)
     return grown, counted
 
 
@@ -547,7 +533,7 @@ def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Probl
     table : Table
         More rows.
     unseen : mapping
-        For each column the values of these rows that are not among the model's categories; `HostChunks.count`
+        For each column the values of these rows that are not among the model's categories; `Chunks.count`
         finds them.
 
     Returns

@@ -1,30 +1,28 @@
-"""A table chunk by chunk: counts and densities, on the host and on a device."""
+"""A table chunk by chunk: counts and densities."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import batched
+from functools import reduce
+from operator import add
 from typing import Any, Literal, Protocol
 
-import jax
 import numpy as np
 
 from bayesnb.core.arrays import in_float64, log, row_pieces
 from bayesnb.core.checking import warn
 from bayesnb.core.running import in_order
-from bayesnb.data.read import DeviceTable, as_rows
+from bayesnb.data.read import as_rows
 from bayesnb.data.schema import Schema, warn_unseen
 from bayesnb.data.tables import Table
-from bayesnb.families.base import Family, Parameters
 from bayesnb.families.statistics import ClassCounts
-from bayesnb.model import device
 from bayesnb.model.blocks import Block, ModelStatistics
 from bayesnb.model.cells import check_cells, outside_as_missing
 
 __all__ = [
     "Cells",
+    "Chunks",
     "Counted",
     "Density",
-    "HostChunks",
     "Unseen",
     "add_unseen",
     "count_by_weight",
@@ -243,9 +241,6 @@ class Density(Protocol):
     def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         """Two terms, shapes (classes,) and (rows, classes), whose sum is `log_joint_of` plus a number for each row."""
 
-    def device_densities(self) -> list[tuple[Family, Parameters | None]] | None:
-        """For each block its family and parameters for `bayesnb.model.device`; None where only the host can compute."""
-
 
 def _put_log_joint(density: Density, cells: Cells, out: np.ndarray) -> None:
     out[...] = density.log_joint_of(cells)
@@ -264,16 +259,16 @@ FORMS = {"log_joint": _put_log_joint, "log_proba": _put_log_proba, "proba": _put
 
 
 # --------------------------------------------------------------------------------------------------
-# Chunks of a table that is read on the host
+# Chunks of a table
 # --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class HostChunks:
+class Chunks:
     """The rows of a table, encoded chunk by chunk.
 
-    Every kind of table has the methods `count` and `densities`; the others give the encoded cells themselves. A value
-    that is not among the categories counts as a missing cell: `count` reports it, the others warn of it.
+    `count` and `densities` take the rows together; the other methods give the encoded cells themselves. A value that is
+    not among the categories counts as a missing cell: `count` reports it, the others warn of it.
 
     Attributes
     ----------
@@ -311,12 +306,18 @@ class HostChunks:
         ValueError
             If there is no row, or a cell is outside the support of its family.
         """
-        total: Counted | None = None
-        for counted in self.counted(codes, weights):
-            total = counted if total is None else total + counted
-        if total is None:
+        if not self.table.num_rows:
             raise ValueError("X has no rows: give at least one")
-        return total
+        tolerant, number = self.tolerant if self.adds else (), len(self.schema.classes)
+
+        def one_chunk(rows: slice) -> Counted:
+            cells, unseen = self.encode(rows, compact=True, tolerant=tolerant)
+            if weights is None or (weights[rows] == 1.0).all():
+                return Counted(count_by_class(self.blocks, cells, codes[rows], number), unseen)
+            membership = np.eye(number)[codes[rows]] * weights[rows, None]
+            return Counted(count_by_weight(self.blocks, cells, membership), unseen)
+
+        return reduce(add, in_order(one_chunk, self.slices))
 
     def densities(self, density: Density, form: Form) -> np.ndarray:
         """Densities of each row and class under a posterior, shape (rows, classes).
@@ -394,19 +395,6 @@ class HostChunks:
         """The rows of each chunk."""
         return list(self.table.chunks(sum(map(len, self.columns))))
 
-    def counted(self, codes: np.ndarray, weights: np.ndarray | None) -> Iterator[Counted]:
-        """Statistics of each chunk."""
-        return in_order(lambda rows: self.count_slice(rows, codes, weights), self.slices)
-
-    def count_slice(self, rows: slice, codes: np.ndarray, weights: np.ndarray | None) -> Counted:
-        """Statistics of some rows, computed on the host."""
-        cells, unseen = self.encode(rows, compact=True, tolerant=self.tolerant if self.adds else ())
-        number = len(self.schema.classes)
-        if weights is None:
-            return Counted(count_by_class(self.blocks, cells, codes[rows], number), unseen)
-        membership = np.eye(number)[codes[rows]] * weights[rows, None]
-        return Counted(count_by_weight(self.blocks, cells, membership), unseen)
-
     def encode(self, rows: slice, *, compact: bool, tolerant: Collection[Any] | None = None) -> tuple[Cells, Unseen]:
         """Cells of some rows, block by block, and the values that are not among the categories.
 
@@ -428,86 +416,12 @@ class HostChunks:
 
 
 # --------------------------------------------------------------------------------------------------
-# Chunks of a table on an accelerator: computed there, many at once
+# The reader for a table
 # --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class DeviceChunks(HostChunks):
-    """The rows of a table on an accelerator.
-
-    Chunks that `bayesnb.model.device` cannot compute are copied to the host. So are rows with a cell that the model
-    does not allow: the host raises the error, or finds the values that are not among the categories.
-    """
-
-    table: DeviceTable
-
-    def densities(self, density: Density, form: Form) -> np.ndarray:
-        families = density.device_densities()
-        if families is None:
-            return super().densities(density, form)
-        result = np.empty((self.table.num_rows, len(self.schema.classes)))
-        normalised = form != "log_joint"
-
-        def prepare() -> Callable:
-            where = self.table, self.schema, self.blocks, self.columns
-            return device.log_joint_on_device(*where, density.class_probs(), families, normalised=normalised)
-
-        num_cells = min(device.DEVICE_CELLS, device.DEVICE_DENSITIES // len(self.schema.classes))
-        unseen: Unseen = {}
-        for slices, found in self._batches(prepare, num_cells):
-            if found is not None:
-                result[slices[0].start : slices[-1].stop] = np.exp(found) if form == "proba" else found
-                continue
-            for rows in slices:
-                cells, strange = self.encode(rows, compact=True)
-                FORMS[form](density, cells, result[rows])
-                unseen = add_unseen(unseen, strange)
-        warn_unseen(unseen)
-        return result
-
-    def counted(self, codes: np.ndarray, weights: np.ndarray | None) -> Iterator[Counted]:
-        def prepare() -> Callable:
-            return device.count_on_device(self.table, self.schema, self.blocks, self.columns, codes, weights)
-
-        for slices, found in self._batches(prepare, device.DEVICE_CELLS):
-            if found is not None:
-                yield Counted(found, {})
-            else:
-                yield from (self.count_slice(rows, codes, weights) for rows in slices)
-
-    def _batches(self, prepare: Callable[[], Callable], num_cells: int) -> Iterator[tuple[Sequence[slice], Any]]:
-        """Successive slices of rows, and the device's result for them; None if the host has to compute it.
-
-        `prepare` returns a function of the rows wanted, the first row to read, and the number of rows to read. This
-        number is the same in all calls, so that the function is compiled once. It returns None for rows with a cell
-        that the model does not allow.
-        """
-        slices, num_rows = self.slices, self.table.num_rows
-        step = max((rows.stop - rows.start for rows in slices), default=1)
-        together = max(1, num_cells // (step * max(sum(map(len, self.columns)), 1)))
-        size = min(together * step, num_rows)
-        compute: Callable | None = None
-        covered = True
-        for batch in batched(slices, together):
-            rows = slice(batch[0].start, batch[-1].stop)
-            found = None
-            if covered:
-                try:
-                    compute = compute or in_float64(prepare)()
-                    found = in_float64(compute)(rows, min(rows.start, num_rows - size), size)
-                except (NotImplementedError, jax.errors.JAXTypeError):
-                    covered = False
-            yield batch, found
-
-
-# --------------------------------------------------------------------------------------------------
-# The reader for a table, by where the table is
-# --------------------------------------------------------------------------------------------------
-
-
-def read(schema: Schema, blocks: Sequence[Block], X: Any, tolerant: frozenset[Any] = frozenset()) -> HostChunks:
-    """The chunks of a table, in memory or on an accelerator.
+def read(schema: Schema, blocks: Sequence[Block], X: Any, tolerant: frozenset[Any] = frozenset()) -> Chunks:
+    """The chunks of a table.
 
     Parameters
     ----------
@@ -516,7 +430,7 @@ def read(schema: Schema, blocks: Sequence[Block], X: Any, tolerant: frozenset[An
     blocks : sequence of Block
     X : table, shape (rows, columns)
     tolerant : frozenset, default frozenset()
-        As for `HostChunks`.
+        As for `Chunks`.
 
     Raises
     ------
@@ -525,6 +439,4 @@ def read(schema: Schema, blocks: Sequence[Block], X: Any, tolerant: frozenset[An
     """
     table = as_rows(X)
     columns = schema.locate(table, [block.columns for block in blocks])
-    if isinstance(table, DeviceTable):
-        return DeviceChunks(schema, tuple(blocks), table, columns, tolerant)
-    return HostChunks(schema, tuple(blocks), table, columns, tolerant)
+    return Chunks(schema, tuple(blocks), table, columns, tolerant)

@@ -11,8 +11,7 @@ from arviz_base import make_attrs
 
 from bayesnb.core.arrays import dense, in_float64, log
 from bayesnb.core.running import random_generator
-from bayesnb.data.labels import encode_labels
-from bayesnb.data.read import as_table, split_labels
+from bayesnb.data.read import LabelledRows, labelled_rows
 from bayesnb.data.tables import Table
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
@@ -67,10 +66,7 @@ def tree_of_draws(
     if sample_stats:
         groups["sample_stats"] = _dataset(sample_stats)
     if X is not None:
-        X, y = split_labels(X, y)
-        table = as_table(X)
-        codes = encode_labels(y, table.num_rows, model.schema.classes)
-        groups |= _groups_of_data(model, table, codes, parameters, prior, rng)
+        groups |= _groups_of_data(model, labelled_rows(X, y, classes=model.schema.classes), parameters, prior, rng)
     if predictions is not None:
         of_class = log_normalised(log_joint_under(model, predictions, parameters))
         groups["predictions"] = _rows_to_dataset({"y": _draw_labels(of_class, rng), "proba": np.exp(of_class)}, coords)
@@ -102,26 +98,25 @@ def _without_slashes(group: xr.Dataset) -> xr.Dataset:
 
 def _groups_of_data(
     model: BoundModel,
-    table: Table,
-    codes: np.ndarray,
+    rows: LabelledRows,
     parameters: ModelParameters,
     prior: ModelParameters,
     rng: np.random.Generator,
 ) -> dict[str, xr.Dataset]:
-    joint = log_joint_under(model, table, parameters)
+    joint = log_joint_under(model, rows.table, parameters)
     of_class = log_normalised(joint)
 
     def of_label(values: np.ndarray) -> np.ndarray:
-        return np.take_along_axis(values, codes[None, None, :, None], axis=-1)[..., 0]
+        return np.take_along_axis(values, rows.codes[None, None, :, None], axis=-1)[..., 0]
 
-    rows = {"row": np.arange(table.num_rows)}
+    coords = {"row": np.arange(len(rows))}
     classes = model.schema.classes.tolist()
     labels = {"classes": list(map(str, classes))}
-    before = log_joint_under(model, table, prior)
+    before = log_joint_under(model, rows.table, prior)
     return {
         "log_likelihood": _rows_to_dataset({"y": of_label(of_class), "joint": of_label(joint)}),
-        "observed_data": xr.Dataset({"y": ("row", codes)}, coords=rows, attrs=labels),
-        "constant_data": xr.Dataset(_numbers(model, table), coords=rows),
+        "observed_data": xr.Dataset({"y": ("row", rows.codes)}, coords=coords, attrs=labels),
+        "constant_data": xr.Dataset(_numbers(model, rows.table), coords=coords),
         "posterior_predictive": _rows_to_dataset({"y": _draw_labels(of_class, rng)}),
         "prior_predictive": _rows_to_dataset({"y": _draw_labels(log_normalised(_possible(before, prior)), rng)}),
     }

@@ -11,18 +11,15 @@ from bayesnb.core.arrays import PIECE_CELLS, in_float64, log, row_pieces, stacke
 from bayesnb.core.checking import a_type
 from bayesnb.core.columns import first_few
 from bayesnb.core.running import in_order
-from bayesnb.data.labels import encode_labels
-from bayesnb.data.read import as_table, check_weights, split_labels
-from bayesnb.data.tables import Table
+from bayesnb.data.read import LabelledRows
 from bayesnb.model.bound import has_closed_form
 from bayesnb.model.describe import feature_names, features_of, positions_of_features
-from bayesnb.model.reading import Cells, HostChunks, log_normalised
+from bayesnb.model.reading import Cells, Chunks, log_normalised
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior, PointPosterior
 from bayesnb.posterior.left_out_blocks import (
     OF_FREQUENCIES,
     REMEDY,
-    LabelledRows,
     averaged_features,
     fitted_blocks,
     log_class_probs_without,
@@ -38,8 +35,8 @@ __all__ = [
     "all_features_left_out",
     "features_left_out",
     "leave_one_out",
-    "read_rows",
     "require_exact",
+    "require_rows_of_fit",
 ]
 
 # --------------------------------------------------------------------------------------------------
@@ -144,13 +141,11 @@ class LeftOut:
 
 
 @in_float64
-def leave_one_out(
-    posterior: ExactPosterior | AveragedPosterior | WeightedPosterior, X: Any, y: Any, sample_weight: Any
-) -> LeftOut:
-    """Every row predicted from the others; weights of features are kept."""
-    table, rows = read_rows(posterior, X, y, sample_weight)
+def leave_one_out(posterior: ExactPosterior | AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> LeftOut:
+    """Every row predicted from the others; weights of features are kept. Errors as for `require_rows_of_fit`."""
+    require_rows_of_fit(posterior, rows)
     if not isinstance(posterior, ExactPosterior):
-        return _by_feature(posterior, table, rows)
+        return _by_feature(posterior, rows)
     left_out = LeftOut.empty(rows)
     log_class_prob = log(posterior.class_probs())
     blocks = fitted_blocks(posterior)
@@ -165,15 +160,15 @@ def leave_one_out(
         log_joint += log_class_probs_without(posterior, some)
         left_out.set(where, log_joint, log_normalised(in_sample + log_class_prob)[np.arange(len(some)), some.codes])
 
-    posterior.model.read(table).each(one_chunk)
+    posterior.model.read(rows.table).each(one_chunk)
     return left_out
 
 
-def _by_feature(posterior: AveragedPosterior | WeightedPosterior, table: Table, rows: LabelledRows) -> LeftOut:
+def _by_feature(posterior: AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> LeftOut:
     """As `leave_one_out`; adds up the densities of single features."""
     left_out = LeftOut.empty(rows)
     of_features = of_features_without(posterior.generative, rows)
-    for where, chunk in posterior.model.encode(table):
+    for where, chunk in posterior.model.encode(rows.table):
         some = rows.take(where)
         in_sample = log_normalised(posterior.log_joint_of(chunk))[np.arange(len(some)), some.codes]
         log_joint = np.array(log_class_probs_without(posterior, some))
@@ -241,28 +236,22 @@ def refuse_weights(rows: LabelledRows, kind: str) -> None:
         )
 
 
-def read_rows(posterior: Posterior, X: Any, y: Any, sample_weight: Any) -> tuple[Table, LabelledRows]:
-    """The table, its labels and weights.
+def require_rows_of_fit(posterior: Posterior, rows: LabelledRows) -> None:
+    """Refuse rows of which a class weighs more than in the data of the fit.
 
     Raises
     ------
     ValueError
-        If the total weight of the rows exceeds that of the data.
     """
-    X, y = split_labels(X, y)
-    table = as_table(X)
-    codes = encode_labels(y, table.num_rows, posterior.classes)
-    weights = check_weights(sample_weight, table.num_rows)
     fitted = np.asarray(posterior.require_data("leave-one-out").statistics.classes.n)
-    given = np.bincount(codes, weights, minlength=len(fitted))
+    given = np.bincount(rows.codes, rows.weights, minlength=len(fitted))
     excess = given > fitted * (1 + 1e-9)
     if excess.any():
         c = int(np.flatnonzero(excess)[0])
         raise ValueError(
-            f"these rows were never all among the data: class {posterior.classes.tolist()[c]!r} weighs {given[c]:g} in "
+            f"these rows were never all among the data: class {rows.classes.tolist()[c]!r} weighs {given[c]:g} in "
             f"y and {fitted[c]:g} in the fit; {REMEDY}"
         )
-    return table, LabelledRows(codes, weights, np.arange(table.num_rows), posterior.classes)
 
 
 def require_exact(given: Any, verb: str) -> Any:
@@ -384,34 +373,26 @@ class FeaturesLeftOut:
 
 
 @in_float64
-def features_left_out(
-    posterior: Weighable,
-    X: Any,
-    y: Any,
-    sample_weight: Any = None,
-    *,
-    kept: Callable[[Table, LabelledRows], np.ndarray] | None = None,
-) -> FeaturesLeftOut:
+def features_left_out(posterior: Weighable, rows: LabelledRows, places: np.ndarray | None = None) -> FeaturesLeftOut:
     """The log density of each feature of each row, given the other rows.
 
     Parameters
     ----------
     posterior : ExactPosterior, AveragedPosterior or SampledPosterior
         From draws the densities are estimated by importance sampling.
-    X, y, sample_weight
-        As for `loo`.
-    kept : callable, optional
-        Gives the positions of the rows to compute, in ascending order; all by default. Every row is left out of all
-        the data.
+    rows : LabelledRows
+        Those of the fit.
+    places : array of int, optional
+        Positions of the rows to compute, in ascending order; all by default. Every row is left out of all the data.
 
     Raises
     ------
     TypeError, ValueError
         As `loo`.
     """
-    table, rows = read_rows(posterior, X, y, sample_weight)
+    require_rows_of_fit(posterior, rows)
     names = feature_names(posterior.model.blocks)
-    places = np.arange(len(rows)) if kept is None else kept(table, rows)
+    places = np.arange(len(rows)) if places is None else places
     log_density = np.empty((len(places), len(rows.classes), len(names)))
     log_class_prob = np.empty(log_density.shape[:2])
     of_features = of_features_without(posterior, rows)
@@ -423,7 +404,7 @@ def features_left_out(
             log_density[where][piece, :, positions[i][j]] = densities
         log_class_prob[where] = log_class_probs_without(posterior, some)
 
-    chunks = posterior.model.read(table)
+    chunks = posterior.model.read(rows.table)
     if len(places) == len(rows):
         chunks.each(compute)
     else:
@@ -434,7 +415,7 @@ def features_left_out(
     return FeaturesLeftOut(names, log_density, log_class_prob, rows.take(places))
 
 
-def _cells_of(chunks: HostChunks, places: np.ndarray) -> Cells:
+def _cells_of(chunks: Chunks, places: np.ndarray) -> Cells:
     """The encoded cells of some rows, given their positions in ascending order."""
     found: dict[int, Cells] = {}
 
@@ -446,13 +427,11 @@ def _cells_of(chunks: HostChunks, places: np.ndarray) -> Cells:
     return tuple(map(stacked, zip(*(found[start] for start in sorted(found)), strict=True)))
 
 
-def all_features_left_out(
-    posterior: ExactPosterior | AveragedPosterior, X: Any, y: Any, sample_weight: Any = None
-) -> FeaturesLeftOut:
+def all_features_left_out(posterior: ExactPosterior | AveragedPosterior, rows: LabelledRows) -> FeaturesLeftOut:
     """As `features_left_out`, with all features as one: the sum of their log densities, up to a term of each row."""
-    left_out = leave_one_out(posterior, X, y, sample_weight)
-    log_class_prob = log_class_probs_without(posterior, left_out.rows)
+    left_out = leave_one_out(posterior, rows)
+    log_class_prob = log_class_probs_without(posterior, rows)
     # A class that is impossible in any case adds nothing to what can be learned.
     impossible = np.isneginf(log_class_prob)
     log_density = np.where(impossible, 0.0, left_out.log_proba - np.where(impossible, 0.0, log_class_prob))
-    return FeaturesLeftOut(["all features"], log_density[..., None], log_class_prob, left_out.rows)
+    return FeaturesLeftOut(["all features"], log_density[..., None], log_class_prob, rows)

@@ -9,6 +9,7 @@ import jax
 import numpy as np
 
 from bayesnb.core.arrays import dense, log
+from bayesnb.data.read import LabelledRows
 from bayesnb.families.base import of_column
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.statistics import ClassCounts, Statistics
@@ -18,7 +19,7 @@ from bayesnb.model.reading import Cells
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior
 
-__all__ = ["OF_FREQUENCIES", "REMEDY", "LabelledRows", "averaged_features", "fitted_blocks", "log_class_probs_without"]
+__all__ = ["OF_FREQUENCIES", "REMEDY", "averaged_features", "fitted_blocks", "log_class_probs_without"]
 
 # --------------------------------------------------------------------------------------------------
 # Densities of rows under their own class, given the other rows, where all rows have the same prior.
@@ -39,47 +40,20 @@ OF_FREQUENCIES = (
 """What to do about weights that leave-one-out refuses."""
 
 
-@dataclass(frozen=True)
-class LabelledRows:
-    """Labels and weights of some rows of a table.
+def refuse_rows(rows: LabelledRows, impossible: np.ndarray, block: Block) -> None:
+    """Raise an error for rows that cannot have been among the data; the cells (rows, columns) mark them.
 
-    Attributes
-    ----------
-    codes : array of int, shape (rows,)
-        Position of each row's class.
-    weights : array, shape (rows,)
-    place : array of int, shape (rows,)
-        Positions of the rows in the table.
-    classes : array, shape (classes,)
-        The labels.
+    Raises
+    ------
+    ValueError
     """
-
-    codes: np.ndarray
-    weights: np.ndarray
-    place: np.ndarray
-    classes: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.codes)
-
-    def take(self, which: Any) -> Self:
-        """Some of the rows."""
-        return type(self)(self.codes[which], self.weights[which], self.place[which], self.classes)
-
-    def refuse(self, impossible: np.ndarray, block: Block) -> None:
-        """Raise an error for rows that cannot have been among the data; the cells (rows, columns) mark them.
-
-        Raises
-        ------
-        ValueError
-        """
-        if impossible.any():
-            row, j = (int(index[0]) for index in np.nonzero(impossible))
-            column = block.name if block.is_joint else block.labels[j]
-            raise ValueError(
-                f"row {self.place[row]} was never among the data: without it, column {column!r} in class "
-                f"{self.classes.tolist()[self.codes[row]]!r} would have statistics that no table has; {REMEDY}"
-            )
+    if impossible.any():
+        row, j = (int(index[0]) for index in np.nonzero(impossible))
+        column = block.name if block.is_joint else block.labels[j]
+        raise ValueError(
+            f"row {rows.place[row]} was never among the data: without it, column {column!r} in class "
+            f"{rows.classes.tolist()[rows.codes[row]]!r} would have statistics that no table has; {REMEDY}"
+        )
 
 
 def own_class_without(block: Block, counted: Any, x: Any, rows: LabelledRows) -> np.ndarray:
@@ -106,13 +80,13 @@ def given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> It
     known = family.log_density_without(x, rows.codes, rows.weights, counted) if block.is_joint else None
     if known is not None:
         log_density, impossible = known
-        rows.refuse(impossible[:, None], block)
+        refuse_rows(rows, impossible[:, None], block)
         yield slice(0, len(rows)), log_density[:, None]
         return
     for piece in pieces_of(len(rows), block.family, counted, at_most=64 if block.is_joint else len(rows)):
         some = rows.take(piece)
         log_density, impossible = _cells(block, counted, dense(x[piece]), some.codes, some.weights)
-        some.refuse(impossible, block)
+        refuse_rows(some, impossible, block)
         yield piece, log_density
 
 
@@ -291,7 +265,7 @@ def refits(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Iterator[t
             own = weighted(cell, np.repeat(weights, x.shape[1], axis=1), (0, 1))
         rest = (before - own).without_rounding(before)
         impossible = ~np.asarray(prior.possible(rest))
-        some.refuse(impossible.any(axis=0).reshape(len(some), -1), block)
+        refuse_rows(some, impossible.any(axis=0).reshape(len(some), -1), block)
         yield piece, Refit(prior.on_scale_of(rest.pooled()), rest, cell, side_by_side, len(some))
 
 

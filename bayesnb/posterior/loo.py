@@ -15,9 +15,7 @@ from scipy.special import logsumexp
 from bayesnb.core.checking import warn_of
 from bayesnb.core.columns import first_few
 from bayesnb.core.running import steps
-from bayesnb.data.labels import encode_labels
-from bayesnb.data.read import as_table, check_weights, split_labels
-from bayesnb.data.tables import Table
+from bayesnb.data.read import LabelledRows, labelled_rows
 from bayesnb.model.bound import has_closed_form, or_closed_form
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
@@ -168,10 +166,8 @@ def psis_loo(
     ValueError
         If rows have weights, there is one class, or the draws are too few or all the same.
     """
-    X, y = split_labels(X, y)
-    table = as_table(X)
-    codes = encode_labels(y, table.num_rows, posterior.classes)
-    if (check_weights(sample_weight, table.num_rows) != 1.0).any():
+    rows = labelled_rows(X, y, sample_weight, classes=posterior.classes)
+    if (rows.weights != 1.0).any():
         raise ValueError(
             "sample_weight is for exact posteriors: importance sampling over draws leaves out rows of weight one only; "
             f"{OF_FREQUENCIES}"
@@ -196,7 +192,7 @@ def psis_loo(
         )
     with steps("loo", 2, progress) as begin:
         begin("densities of the rows")
-        tree = _draws_and_densities(posterior, table, codes)
+        tree = _draws_and_densities(posterior, rows)
         begin("importance sampling")
         found = arviz_stats.loo(tree, var_name="y", pointwise=True)
     remarks = remark_on_draws(posterior.problem)
@@ -204,13 +200,13 @@ def psis_loo(
     return found, remarks
 
 
-def _draws_and_densities(posterior: Posterior, table: Table, codes: np.ndarray) -> xr.DataTree:
+def _draws_and_densities(posterior: Posterior, rows: LabelledRows) -> xr.DataTree:
     """The two groups of `Posterior.to_datatree` that ArviZ's score uses: log p(y_i | x_i, theta), and all parameters.
 
     ArviZ takes the effective number of draws from the mean over all parameters, whatever their names.
     """
-    joint = posterior.log_joint_draws(table)
-    of_label = np.take_along_axis(joint, codes[None, None, :, None], axis=-1)[..., 0]
+    joint = posterior.log_joint_draws(rows.table)
+    of_label = np.take_along_axis(joint, rows.codes[None, None, :, None], axis=-1)[..., 0]
     parameters = [draws.reshape(*draws.shape[:2], -1) for draws in posterior.draws().values()]
     groups = {
         "posterior": dict_to_dataset({"parameters": np.concatenate(parameters, axis=-1)}),
@@ -310,7 +306,8 @@ def elpd_and_remarks(
     """As `loo`; returns the warnings instead of issuing them."""
     if isinstance(posterior.generative, SampledPosterior):
         return psis_loo(posterior, X, y, sample_weight, progress)
-    left_out = leave_one_out(require_exact(posterior, "loo"), X, y, sample_weight)
+    exact = require_exact(posterior, "loo")
+    left_out = leave_one_out(exact, labelled_rows(X, y, sample_weight, classes=exact.classes))
     pointwise, remarks = left_out.of_label, _remarks(posterior, left_out)
     fields = elpd_fields(pointwise, left_out.in_sample, remarks)
     return ExactELPD(**fields, good_k=GOOD_K, pareto_k=by_row(np.zeros(len(pointwise)))), remarks
@@ -366,7 +363,7 @@ def loo_scores(
     Name: leave-one-out, dtype: float64
     """
     exact = require_exact(posterior_of(posterior), "loo_scores")
-    left_out = leave_one_out(exact, X, y, sample_weight)
+    left_out = leave_one_out(exact, labelled_rows(X, y, sample_weight, classes=exact.classes))
     warn_of(_remarks(exact, left_out))
     proba = np.exp(left_out.log_proba)
     truth = np.eye(proba.shape[1])[left_out.codes]

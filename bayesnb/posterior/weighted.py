@@ -14,8 +14,7 @@ from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import a_type, whole_number
 from bayesnb.core.printing import DataTable, Paragraph, Piece, Printed
 from bayesnb.core.running import random_generator
-from bayesnb.data.labels import encode_labels
-from bayesnb.data.read import check_weights, split_labels, weighted_table
+from bayesnb.data.read import labelled_rows
 from bayesnb.families.base import Family
 from bayesnb.families.exponential import times
 from bayesnb.figures.forest import Points, Rows, forest, how_many
@@ -392,30 +391,27 @@ class WeightedPosterior(Posterior):
                 "these weights come from a file of an earlier version and cannot learn on: update "
                 "posterior.unweighted, and call nb.weight_features with all rows"
             )
-        X, y = split_labels(X, y)
-        table = weighted_table(X, sample_weight)
-        codes = encode_labels(y, table.num_rows, self.classes)
-        weights = check_weights(sample_weight, table.num_rows)
+        given = labelled_rows(X, y, sample_weight, classes=self.classes)
         positions, rng = self._weighted_model.positions, random_generator(key)
         num_features = sum(map(len, positions))
-        rows = some_rows(table.num_rows, num_features * len(self.classes), rng)
+        rows = some_rows(len(given), num_features * len(self.classes), rng)
         log_density = np.empty((len(rows), len(self.classes), num_features))
-        for i, x in enumerate(self.model.read(table).whole(warn=False)):
+        for i, x in enumerate(self.model.read(given.table).whole(warn=False)):
             for j, position in enumerate(positions[i]):
                 log_density[..., position] = self.unweighted.feature_log_density(i, j, x[rows])
         log_class_prob = np.tile(log(self.unweighted.class_probs()), (len(rows), 1))
         log_density = mixed_features(log_density, log_class_prob, self.feature_weights.no_information_in_feature)
-        possible = np.isfinite(log_density).all(axis=(1, 2)) & np.isfinite(log_class_prob[0, codes[rows]])
+        possible = np.isfinite(log_density).all(axis=(1, 2)) & np.isfinite(log_class_prob[0, given.codes[rows]])
         if not possible.any():
             return self
         if self.feature_weights.shared:
             log_density = log_density.sum(axis=-1, keepdims=True)
-        counted = rows[possible]
+        counted = given.take(rows[possible])
         likelihood = ConditionalLikelihood.of(
-            log_density[possible], log_class_prob[possible], codes[counted], weights[counted]
+            log_density[possible], log_class_prob[possible], counted.codes, counted.weights
         )
         learned = learn_on(self.feature_weights, likelihood, rng)
-        share = no_information(self.unweighted, float(weights.sum()))
+        share = no_information(self.unweighted, float(given.weights.sum()))
         return WeightedPosterior(self.unweighted, replace(learned, no_information=share))
 
     def weighing(self, posterior: Any) -> "WeightedPosterior":

@@ -11,7 +11,7 @@ import pandas as pd
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import whole_number
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
-from bayesnb.data.read import split_labels
+from bayesnb.data.read import LabelledRows, read_rows, split_labels
 from bayesnb.data.tables import SparseTable
 from bayesnb.families.base import Family
 from bayesnb.families.bins import averages_between
@@ -22,11 +22,9 @@ from bayesnb.inference.fit import fit
 from bayesnb.model.choose import (
     Candidate,
     Compared,
-    LabelledTable,
     OpenColumns,
     candidates,
     compare_candidates,
-    labelled_table,
     open_columns,
     warn_of_choice,
 )
@@ -260,9 +258,7 @@ class LabelScore:
     difference: dict[tuple[int, str], float]
 
 
-def best_for_labels(
-    columns: OpenColumns, rows: LabelledTable, compared: Mapping[int, Sequence[Compared]]
-) -> LabelScore:
+def best_for_labels(columns: OpenColumns, rows: LabelledRows, compared: Mapping[int, Sequence[Compared]]) -> LabelScore:
     """The families of the highest leave-one-out log score of the labels, found column by column.
 
     Columns are independent given the class, also without a row. The log density of a row under each class is therefore
@@ -271,7 +267,7 @@ def best_for_labels(
     Parameters
     ----------
     columns : OpenColumns
-    rows : LabelledTable
+    rows : LabelledRows
     compared : mapping
         By position, the families of each column. The search begins with the first ones.
 
@@ -292,7 +288,7 @@ def best_for_labels(
         """Log density of each row and class without the row, up to a term of the row, shape (rows, classes)."""
         model = NaiveBayes(features, class_probs=class_probs)
         posterior: Any = fit(model, rows.table, labels, sample_weight=rows.weights)
-        return leave_one_out(posterior, rows.table, labels, rows.weights).log_proba
+        return leave_one_out(posterior, rows).log_proba
 
     # Class probabilities that are equal and known leave the densities of the cells alone.
     equal = np.full(len(rows.classes), 1 / len(rows.classes))
@@ -362,7 +358,7 @@ class FamilyChoice(Printed):
         The labels, in the order of the posteriors below.
     compared : dict
         By column, the families in the order of `table`.
-    data : LabelledTable
+    data : LabelledRows
         The table, its labels and weights.
 
     See Also
@@ -393,7 +389,7 @@ class FamilyChoice(Printed):
     criterion: str
     classes: tuple[Any, ...]
     compared: Mapping[Any, tuple[Compared, ...]] = field(repr=False)
-    data: LabelledTable = field(repr=False)
+    data: LabelledRows = field(repr=False)
 
     @property
     def first_two(self) -> dict[Any, tuple[Compared, ...]]:
@@ -597,7 +593,7 @@ def choose_families(
     X, y = split_labels(X, y)
     columns = open_columns(X, exclude, families)
     _refuse_sparse(columns)
-    rows = labelled_table(columns.table, y, sample_weight, may_miss=False)
+    rows = read_rows(columns.table, y, sample_weight).counting().of_classes()
     if not rows.weights.any():
         raise ValueError("sample_weight is zero for every row: give at least one row a positive weight")
     require_two_classes(rows.classes)
@@ -630,7 +626,7 @@ def _refuse_sparse(columns: OpenColumns) -> None:
         )
 
 
-def _candidates(rows: LabelledTable, position: int) -> tuple[Candidate, ...]:
+def _candidates(rows: LabelledRows, position: int) -> tuple[Candidate, ...]:
     found = candidates(rows.table, position, rows.weights)
     name = rows.table.names[position]
     if not found:

@@ -11,21 +11,19 @@ from bayesnb.core.arrays import in_float64, row_pieces
 from bayesnb.core.checking import warn, warns_once, whole_number
 from bayesnb.core.columns import first_few
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
-from bayesnb.data.read import as_table, check_weights, split_labels
-from bayesnb.data.tables import Table
+from bayesnb.data.read import read_rows
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.figures.forest import how_many
 from bayesnb.figures.panels import muted, panel_of_rows, require_result
 from bayesnb.inference.exact import Exact
-from bayesnb.inference.sources import read_table
+from bayesnb.inference.sources import problem_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import declared_categories, feature_names, in_column_order
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.left_out import FeaturesLeftOut, features_left_out
-from bayesnb.posterior.left_out_blocks import LabelledRows
 from bayesnb.posterior.weighted import model_of
 from bayesnb.selection.families import ROUNDING
 from bayesnb.selection.information import require_two_classes
@@ -528,14 +526,13 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     >>> posterior = nb.fit(found.model, X, y)
     """
     model = model_of(model)
-    X, y = split_labels(X, y, model.features)
-    table = as_table(X)
-    weights = check_weights(sample_weight, table.num_rows)
-    if table.num_rows and not weights.any():
+    given = read_rows(X, y, sample_weight, model.features)
+    if len(given.weights) and not given.weights.any():
         raise ValueError("sample_weight is zero for every row: give at least one row a positive weight")
-    problem = read_table(model, table, y, sample_weight)
-    _refuse(problem, weights)
-    found = features_left_out(Exact().fit(problem), table, y, sample_weight, kept=_of_positive_weight)
+    problem = problem_of(model, given)
+    _refuse(problem, given.weights)
+    rows = given.of_classes(problem.model.schema.classes)
+    found = features_left_out(Exact().fit(problem), rows, np.flatnonzero(rows.weights))
     found.require_finite("no subsets can be compared")
     found, remarks = found.of_possible_labels("the score")
     for remark in remarks:
@@ -575,10 +572,6 @@ def _refuse(problem: Problem, weights: np.ndarray) -> None:
             "the model averages over subsets of its features, whose leave-one-out score has no weights of rows: leave "
             "sample_weight out, or select the features of model.with_feature_inclusion(None)"
         )
-
-
-def _of_positive_weight(table: Table, rows: LabelledRows) -> np.ndarray:
-    return np.flatnonzero(rows.weights)
 
 
 def _ratios(found: FeaturesLeftOut) -> LabelRatios:

@@ -12,13 +12,12 @@ import pandas as pd
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import whole_number
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
-from bayesnb.data.labels import encode_labels
-from bayesnb.data.read import as_table, check_weights, split_labels
+from bayesnb.data.read import LabelledRows, read_rows
 from bayesnb.data.tables import SparseTable, Table
 from bayesnb.families.base import Family
 from bayesnb.figures.forest import how_many
 from bayesnb.figures.panels import TINY, panel_of_rows, require_result, text_color, text_width
-from bayesnb.inference.sources import read_table
+from bayesnb.inference.sources import problem_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem
@@ -447,13 +446,12 @@ def group_columns(
     """
     model = model_of(model)
     width = whole_number("max_width", max_width)
-    X, y = split_labels(X, y, model.features)
-    table = as_table(X)
-    _refuse(model, table)
-    problem = read_table(model, table, y, sample_weight)
+    given = read_rows(X, y, sample_weight, model.features)
+    _refuse(model, given.table)
+    problem = problem_of(model, given)
     _refuse_labels(problem)
     require_numbers(problem.model)
-    rows = _read_rows(problem, table, y, sample_weight)
+    rows = _encoded(problem.model, given.of_classes(problem.model.schema.classes))
     parts = mergeable_parts(problem, [columns] if isinstance(columns, str | int) else columns)
     joins = joins_densities(parts)
     parts = [part for part in parts if not part.density or (joins and _has_many_values(rows, part))]
@@ -469,17 +467,13 @@ def group_columns(
     )
 
 
-def _read_rows(problem: Problem, table: Table, y: Any, sample_weight: Any) -> Rows:
-    model = problem.model
-    codes, weights = (
-        encode_labels(y, table.num_rows, model.schema.classes),
-        check_weights(sample_weight, table.num_rows),
-    )
-    kept = weights > 0
+def _encoded(model: BoundModel, given: LabelledRows) -> Rows:
+    """The cells, labels and weights of the rows of positive weight."""
+    kept = given.weights > 0
     # The problem has warned of values that are not among the categories.
-    found = zip(model.blocks, model.read(table).whole(warn=False), strict=True)
+    found = zip(model.blocks, model.read(given.table).whole(warn=False), strict=True)
     cells = {column: x[kept, j] for block, x in found for j, column in enumerate(block.columns)}
-    return Rows(cells, codes[kept], weights[kept], len(model.schema.classes))
+    return Rows(cells, given.codes[kept], given.weights[kept], len(given.classes))
 
 
 def _has_many_values(rows: Rows, part: Part) -> bool:

@@ -8,8 +8,7 @@ import numpy as np
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, warn_of
 from bayesnb.core.running import random_generator
-from bayesnb.data.read import split_labels, weighted_table
-from bayesnb.data.tables import Table
+from bayesnb.data.read import read_rows
 from bayesnb.inference.nuts import NUTS, sample_weights
 from bayesnb.model.describe import feature_names
 from bayesnb.model.weights import (
@@ -30,7 +29,6 @@ from bayesnb.posterior.left_out import (
     features_left_out,
     require_exact,
 )
-from bayesnb.posterior.left_out_blocks import LabelledRows
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import Fitted, WeightedPosterior, no_information, posterior_of
 from bayesnb.selection.information import require_two_classes
@@ -205,26 +203,20 @@ def _learn(
             f"there are {len(names)} features, and weights of their own are for {MOST_FEATURES} at most: use "
             "shared=True; words of documents are one feature in a block of counts, such as nb.Multinomial()"
         )
-    X, y = split_labels(X, y)
-    # Rows of weight zero do not count, and no category that only they have is worth a warning.
-    X = weighted_table(X, sample_weight)
+    # No category that only rows of weight zero have is worth a warning.
+    rows = read_rows(X, y, sample_weight).counting().of_classes(unweighted.classes)
     rng = random_generator(key)
     remarks = []
-
-    def kept(table: Table, rows: LabelledRows) -> np.ndarray:
-        chosen = some_rows(len(rows), len(labels) * len(names), rng)
-        if len(chosen) == len(rows):
-            return chosen
-        remarks.append(
-            f"the weights are learned from {len(chosen)} of {len(rows)} rows, drawn at random, because all have too "
-            "many densities of features and classes; each is left out of all the data"
-        )
-        return chosen
-
     if shared and not isinstance(unweighted, SampledPosterior):
-        left_out = all_features_left_out(unweighted, X, y, sample_weight)
+        left_out = all_features_left_out(unweighted, rows)
     else:
-        left_out = features_left_out(unweighted, X, y, sample_weight, kept=kept)
+        chosen = some_rows(len(rows), len(labels) * len(names), rng)
+        if len(chosen) < len(rows):
+            remarks.append(
+                f"the weights are learned from {len(chosen)} of {len(rows)} rows, drawn at random, because all have "
+                "too many densities of features and classes; each is left out of all the data"
+            )
+        left_out = features_left_out(unweighted, rows, chosen)
     share = no_information(unweighted)
     if not shared:
         left_out = replace(left_out, log_density=mixed_features(left_out.log_density, left_out.log_class_prob, share))

@@ -13,7 +13,7 @@ import scipy.sparse
 import bayesnb as nb
 from bayesnb.checks.kfold import kfold
 from bayesnb.core.checking import warn
-from bayesnb.model.reading import HostChunks
+from bayesnb.model.reading import Chunks
 
 Y = np.array(["p", "q"])[np.random.default_rng(1).integers(0, 2, 40)]
 X = np.random.default_rng(2).poisson(np.where(Y == "q", 3.0, 1.5)[:, None], (40, 4))
@@ -153,7 +153,7 @@ def test_the_progress_bar_is_that_of_the_folds(progress, shown, capsys):
 def test_rows_are_scored_in_pieces(monkeypatch):
     expected = kfold(nb.Poisson(), X, Y, folds=FOLDS)
     pieces = [slice(start, min(start + 3, 40)) for start in range(0, 40, 3)]
-    monkeypatch.setattr(HostChunks, "slices", property(lambda self: pieces))
+    monkeypatch.setattr(Chunks, "slices", property(lambda self: pieces))
     found = kfold(nb.Poisson(), X, Y, folds=FOLDS)
     np.testing.assert_allclose(found.elpd_i, expected.elpd_i, rtol=0, atol=1e-12)
     sparse = kfold(nb.Multinomial(), scipy.sparse.csr_array(X), Y, folds=FOLDS)

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from cases import CASES, CATEGORIES, with_holes
+from refitting import rows_of
 
 import bayesnb as nb
 from bayesnb.posterior.left_out import _without, all_features_left_out, features_left_out
@@ -35,7 +36,7 @@ def test_every_family_equals_refitting(case, weighted, rng):
     X = with_holes(rng, X) if case.missing else X
     weights = rng.uniform(0.2, 3.0, ROWS) if weighted else None
     posterior = nb.fit(nb.NaiveBayes(family, class_concentration=[0.4, 1.7]), X, y, sample_weight=weights)
-    found = features_left_out(posterior, X, y, weights)
+    found = features_left_out(posterior, rows_of(posterior, X, y, weights))
     number = X.shape[1] if case.missing else 1
     assert len(found.names) == number
     assert found.log_density.shape == (ROWS, 2, number)
@@ -85,7 +86,7 @@ ALONE = {
 def test_mixed_tables_equal_refitting_models_of_one_feature(mixed, class_prior):
     features, X, y = mixed
     posterior = nb.fit(nb.NaiveBayes(features, **class_prior), X, y)
-    found = features_left_out(posterior, X, y)
+    found = features_left_out(posterior, rows_of(posterior, X, y))
     assert sorted(found.names) == sorted(ALONE)
     for i in (0, 1, 4, 39):
         others = np.arange(40) != i
@@ -104,7 +105,7 @@ def test_averages_over_features_add_up_to_leave_one_out(mixed, follows):
     if not follows:
         features = {name: value for name, value in features.items() if name != "size"}
     posterior = nb.fit(nb.NaiveBayes(features, feature_inclusion=0.4), X, y)
-    found = features_left_out(posterior, X, y)
+    found = features_left_out(posterior, rows_of(posterior, X, y))
     joint = sums(found)
     for i in (0, 4, 17):
         rest = without_row(posterior, X, y, None, i)
@@ -122,9 +123,9 @@ def test_rows_that_are_kept_have_the_same_densities(mixed):
     features, X, y = mixed
     posterior = nb.fit(nb.NaiveBayes(features), X, y)
     weights = None
-    whole = features_left_out(posterior, X, y, weights)
+    whole = features_left_out(posterior, rows_of(posterior, X, y, weights))
     places = np.array([0, 3, 17, 38])
-    some = features_left_out(posterior, X, y, weights, kept=lambda table, rows: places)
+    some = features_left_out(posterior, rows_of(posterior, X, y, weights), places)
     np.testing.assert_array_equal(some.log_density, whole.log_density[places])
     np.testing.assert_array_equal(some.log_class_prob, whole.log_class_prob[places])
     np.testing.assert_array_equal(some.rows.place, places)
@@ -134,9 +135,9 @@ def test_rows_that_are_kept_have_the_same_densities(mixed):
 def test_rows_that_are_kept_of_many_chunks(rng):
     X, y = rng.integers(0, 2, (20_000, 20)), rng.integers(0, 3, 20_000)
     posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
-    whole = features_left_out(posterior, X, y)
+    whole = features_left_out(posterior, rows_of(posterior, X, y))
     places = np.sort(rng.choice(20_000, 300, replace=False))
-    some = features_left_out(posterior, X, y, kept=lambda table, rows: places)
+    some = features_left_out(posterior, rows_of(posterior, X, y), places)
     np.testing.assert_array_equal(some.log_density, whole.log_density[places])
     ones = np.stack([X[y == c].sum(axis=0) for c in range(3)])
     n = np.bincount(y)
@@ -151,10 +152,10 @@ def test_sparse_equals_dense(family, rng):
     X = rng.integers(0, 2, (30, 12)) * rng.integers(0, 2, (30, 12))
     y = rng.integers(0, 3, 30)
     posterior = nb.fit(nb.NaiveBayes(family), X, y)
-    dense = features_left_out(posterior, X, y)
-    for kept in (None, lambda table, rows: np.array([2, 9, 29])):
-        expected = dense.log_density if kept is None else dense.log_density[[2, 9, 29]]
-        sparse = features_left_out(posterior, scipy.sparse.csr_array(X), y, kept=kept)
+    dense = features_left_out(posterior, rows_of(posterior, X, y))
+    for kept in (None, np.array([2, 9, 29])):
+        expected = dense.log_density if kept is None else dense.log_density[kept]
+        sparse = features_left_out(posterior, rows_of(posterior, scipy.sparse.csr_array(X), y), kept)
         np.testing.assert_allclose(sparse.log_density, expected, rtol=0, atol=1e-11)
 
 
@@ -163,7 +164,10 @@ def test_all_features_together_are_the_sum(mixed, options):
     """Up to a number for each row, which cancels in class probabilities."""
     features, X, y = mixed
     posterior = nb.fit(nb.NaiveBayes(features, **options), X, y)
-    each, together = features_left_out(posterior, X, y), all_features_left_out(posterior, X, y)
+    each, together = (
+        features_left_out(posterior, rows_of(posterior, X, y)),
+        all_features_left_out(posterior, rows_of(posterior, X, y)),
+    )
     assert together.log_density.shape == (40, 3, 1)
     np.testing.assert_allclose(np.diff(sums(together)), np.diff(sums(each)), rtol=0, atol=1e-10)
     np.testing.assert_array_equal(together.log_class_prob, each.log_class_prob)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.special import betaln, gammaln
 
 import bayesnb as nb
-from bayesnb.data.read import LARGEST_TOTAL, check_weights, weighted_table
+from bayesnb.data.read import LARGEST_TOTAL, as_table, check_weights
 
 ROWS = np.array([[1, 0, 1], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1]])
 HOLED = np.array([[1, 0, np.nan], [1, np.nan, 0], [0, 1, 0], [np.nan, 0, 1], [1, 0, 0], [0, 1, 1]])
@@ -793,7 +793,7 @@ def test_a_whole_number_after_the_last_category_is_unseen(dtype):
 
 
 def test_a_table_with_rows_of_weight_zero_gives_dense_numbers_unless_asked():
-    table = weighted_table(sp.csr_array([[0, 2.0], [1, 0], [0, 0]]), [0, 1, 1])
+    table = as_table(sp.csr_array([[0, 2.0], [1, 0], [0, 0]])).counting(np.array([0.0, 1.0, 1.0]))
     numbers = table.numbers([0, 1], slice(None))
     assert isinstance(numbers, np.ndarray)
     assert numbers.dtype == np.float64

@@ -15,7 +15,6 @@ from scipy import integrate, stats
 
 import bayesnb as nb
 from bayesnb.core.arrays import stirling_rest
-from bayesnb.data import read as device_array
 from bayesnb.families.counts import log_dirichlet_multinomial, log_negative_binomial
 
 STEPS = np.array([-1.2, -0.3, 0.4, 1.1])
@@ -95,17 +94,6 @@ class TestPoissonCounts:
         found = nb.loo(averaged, X, y).elpd_i.values[:4]
         np.testing.assert_allclose(found, -np.log1p(np.exp(-np.array(left_out))), rtol=0, atol=10 * atol)
 
-    def test_on_the_device(self, case, monkeypatch):
-        monkeypatch.setattr(device_array, "on_accelerator", lambda array: True)
-        X, y, new, model, (predictive, plug_in, evidence, _), atol = case
-        with jax.enable_x64(True):
-            given = jnp.asarray(X)
-            exact, point = nb.fit(model, given, y), nb.fit(model, given, y, nb.MLE())
-            found = [fitted.log_joint(jnp.asarray(new)) for fitted in (exact, point)]
-        np.testing.assert_allclose(odds(found[0]), predictive, rtol=0, atol=atol)
-        np.testing.assert_allclose(odds(found[1]), plug_in, rtol=0, atol=10 * atol)
-        assert exact.log_evidence == pytest.approx(evidence[0] + evidence[1] - 8 * np.log(2), abs=10 * atol)
-
     def test_update_and_forget(self, case):
         X, y, _, model, (_, _, evidence, _), atol = case
         bound = model.bind(X, y)
@@ -179,8 +167,7 @@ class TestRefusals:
             pytest.param(nb.Multinomial(), id="multinomial", marks=pytest.mark.slow),
         ],
     )
-    def test_counts_beyond_the_whole_numbers(self, family, monkeypatch):
-        monkeypatch.setattr(device_array, "on_accelerator", lambda array: True)
+    def test_counts_beyond_the_whole_numbers(self, family):
         X, y = np.array([[3.0, 1.0], [1e9, 2.0]]), ["a", "b"]
         posterior = nb.fit(family, X, y)
         for action in (

@@ -190,10 +190,12 @@ class TestDaskFrames:
         read = []
         count, find = counting.count, OpenSchema.find
         monkeypatch.setattr(
-            bayesnb.inference.large, "count", lambda model, batch: read.append([*batch.X]) or count(model, batch)
+            bayesnb.inference.large,
+            "count",
+            lambda model, batch: read.append([*batch.rows.table.names]) or count(model, batch),
         )
         monkeypatch.setattr(
-            OpenSchema, "find", lambda schema, batch: read.append([*batch.X.columns]) or find(schema, batch)
+            OpenSchema, "find", lambda schema, batch: read.append([*batch.rows.table.names]) or find(schema, batch)
         )
         model = nb.NaiveBayes({"size": nb.Categorical(), "mass": nb.Gaussian()})
         posterior = nb.fit(model, partitioned(X, 2), partitioned(Y, 2))

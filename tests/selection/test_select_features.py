@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from refitting import rows_of
 
 import bayesnb as nb
 from bayesnb.selection.features import with_features
@@ -283,7 +284,7 @@ def test_models_with_some_features_fit_the_table_and_keep_their_priors(table, fo
     if kind == "fitted":
         model = nb.fit(model, X, y).model
     posterior = nb.fit(model, X, y)
-    found = features_left_out(posterior, X, y)
+    found = features_left_out(posterior, rows_of(posterior, X, y))
     codes = np.searchsorted(posterior.classes, y)
     every = list(range(len(found.names)))
     for kept in [[j] for j in every] + [every[1:], every[:-1]]:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
+from refitting import rows_of
 from scipy.optimize import minimize
 from scipy.special import logsumexp
 
@@ -54,7 +55,7 @@ class TestLikelihood:
     @staticmethod
     def likelihood(posterior, X, y, weights=None, shared=False):
         read = all_features_left_out if shared else features_left_out
-        return module._likelihood(read(posterior, X, y, weights), shared=shared)
+        return module._likelihood(read(posterior, rows_of(posterior, X, y, weights)), shared=shared)
 
     @pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])
     @pytest.mark.parametrize(
@@ -256,17 +257,6 @@ class TestHardTables:
         assert found.weights["sd"].iloc[3] > 1.5 * found.weights["sd"].iloc[:3].max()
 
 
-def once(kept):
-    """The same choice of rows each time."""
-    chosen = []
-
-    def choose(table, rows):
-        chosen.append(kept(table, rows)) if not chosen else None
-        return chosen[0]
-
-    return choose
-
-
 class TestLargeTables:
     def test_a_subset_of_the_rows(self, rng, monkeypatch):
         X, y = bernoulli_table(rng, 4000, columns=5)
@@ -293,7 +283,7 @@ class TestLargeTables:
             return features_left_out(*args, **options)
 
         monkeypatch.setattr(likelihood, "MOST_NUMBERS", 2 * 2 * 300)
-        monkeypatch.setattr(module, "features_left_out", lambda *args, kept: noted(*args, kept=once(kept)))
+        monkeypatch.setattr(module, "features_left_out", noted)
         with pytest.warns(UserWarning, match="learned from 300 of 1000 rows"):
             nb.weight_features(posterior, X, y)
         assert len(places[0]) == 300
@@ -381,7 +371,7 @@ class TestBadInput:
 
     def test_densities_that_are_not_finite(self, fitted, monkeypatch):
         posterior, X, y = fitted
-        left_out = features_left_out(posterior, X, y)
+        left_out = features_left_out(posterior, rows_of(posterior, X, y))
         left_out.log_density[7, :, 2] = -np.inf
         monkeypatch.setattr(module, "features_left_out", lambda *args, **options: left_out)
         with pytest.raises(ValueError, match=re.escape("row 7 in feature 2 and class 0 is -inf on the log scale")):
@@ -400,7 +390,7 @@ def test_draws_of_the_parameters_give_nearly_the_same_weights():
     X, y = bernoulli_table(rng, 150, columns=3)
     exact = nb.fit(nb.Bernoulli(), X, y)
     sampled = nb.from_samples(exact.model, exact.draws(num_draws=1000, key=1), X=X, y=y)
-    one, other = features_left_out(exact, X, y), features_left_out(sampled, X, y)
+    one, other = features_left_out(exact, rows_of(exact, X, y)), features_left_out(sampled, rows_of(sampled, X, y))
     np.testing.assert_array_equal(other.names, one.names)
     np.testing.assert_allclose(other.log_density, one.log_density, rtol=0.02, atol=0.005)
     np.testing.assert_allclose(other.log_class_prob, one.log_class_prob, atol=1e-12)
@@ -476,7 +466,7 @@ def test_the_parts_are_those_of_the_table(rng):
     assert isinstance(found.feature_weights, FeatureWeights)
     assert not found.feature_weights.shared
     assert found.feature_weights.num_rows == 50
-    likelihood = module._likelihood(features_left_out(found.unweighted, X, y), shared=False)
+    likelihood = module._likelihood(features_left_out(found.unweighted, rows_of(found.unweighted, X, y)), shared=False)
     assert isinstance(likelihood, ConditionalLikelihood)
     # The mode: no slope of the log posterior, averaged over the spreads, is far from zero.
     _, slope = likelihood.value_and_gradient(np.r_[found.feature_weights.weight, found.feature_weights.offset])

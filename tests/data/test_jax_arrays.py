@@ -1,0 +1,193 @@
+"""JAX arrays are tables, read as the NumPy arrays of the same cells."""
+
+import warnings
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from cases import CASES, with_holes
+from scipy.special import digamma
+from slow import cases_fast, names_fast
+
+import bayesnb as nb
+from bayesnb.core.arrays import log_rising
+from bayesnb.data.read import as_table
+from bayesnb.data.schema import shown_categories
+
+ROWS = 700
+BY_NAME = {case.name: case for case in CASES}
+
+
+def place(x):
+    with jax.enable_x64(True):
+        return jnp.asarray(x)
+
+
+def table_of(case, rng, rows=ROWS):
+    x = case.cells(rng, rows)
+    return with_holes(rng, x) if case.missing else x
+
+
+def assert_same_statistics(found, expected):
+    found, expected = (jax.tree.leaves(posterior.problem.statistics) for posterior in (found, expected))
+    for mine, other in zip(found, expected, strict=True):
+        assert type(mine) is np.ndarray
+        assert mine.dtype == (np.int64 if other.dtype.kind == "i" else np.float64)
+        np.testing.assert_allclose(mine, other, rtol=1e-12, atol=1e-12)
+
+
+@pytest.fixture(autouse=True)
+def setting_stays():
+    before = jax.config.jax_enable_x64
+    yield
+    assert jax.config.jax_enable_x64 == before
+    assert jnp.ones(1).dtype == jnp.float32
+
+
+@pytest.mark.parametrize("case", cases_fast(CASES, {"categorical"}))
+def test_equals_numpy(case, rng):
+    X, y = table_of(case, rng), rng.integers(0, 2, ROWS)
+    expected = nb.fit(case.family, X, y)
+    found = nb.fit(case.family, place(X), y)
+    assert_same_statistics(found, expected)
+    np.testing.assert_allclose(expected.log_joint(place(X)), expected.log_joint(X), rtol=1e-10)
+    np.testing.assert_allclose(expected.predict_proba(place(X)), expected.predict_proba(X), rtol=1e-10)
+    assert expected.predict(place(X)).tolist() == expected.predict(X).tolist()
+
+
+@pytest.mark.parametrize("a", [1e-3, 0.7, 15.9, 16.1, 1e3, 1e8])
+def test_log_rising_compiled(float64, a):
+    steps = np.log(np.longdouble(a) + np.arange(1000, dtype=np.longdouble)).cumsum().astype(float)
+    x = np.array([0, 1, 2, 5, 100, 1000])
+    expected = np.where(x == 0, 0.0, steps[x - 1])
+    np.testing.assert_allclose(log_rising(jnp.asarray(a), jnp.asarray(x * 1.0)), expected, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("a", [0.7, 16.1, *(pytest.param(a, marks=pytest.mark.slow) for a in (1e-3, 15.9, 1e3, 1e8))])
+def test_the_slopes_of_log_rising(float64, a):
+    x = np.array([0, 1, 2, 5, 100, 1000])
+    slopes = jax.jit(jax.vmap(jax.grad(log_rising, argnums=(0, 1)), (None, 0)))
+    along_a, along_x = slopes(jnp.asarray(a), jnp.asarray(x * 1.0))
+    sums = (1 / (a + np.arange(1000, dtype=np.longdouble))).cumsum().astype(float)
+    np.testing.assert_allclose(along_a, np.where(x == 0, 0.0, sums[x - 1]), rtol=1e-12)
+    np.testing.assert_allclose(along_x, digamma(a + x), rtol=1e-13)
+
+
+@pytest.mark.parametrize("dtype", names_fast(["bool", "uint8", "int64", "float16", "bfloat16"], {"bool", "bfloat16"}))
+def test_types_of_tables(rng, dtype):
+    X, y = rng.integers(0, 2, (300, 3)), rng.integers(0, 2, 300)
+    with jax.enable_x64(True):
+        table = jnp.asarray(X).astype(dtype)
+    as_numpy = X.astype(np.float32 if dtype == "bfloat16" else dtype)
+    expected = nb.fit(nb.Categorical(), as_numpy, y)
+    found = nb.fit(nb.Categorical(), table, y)
+    assert repr(found.model.schema.categories) == repr(expected.model.schema.categories)
+    assert_same_statistics(found, expected)
+    np.testing.assert_allclose(expected.predict_proba(table), expected.predict_proba(as_numpy), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        [0.5, 1.0, np.nan],
+        [np.nan, np.nan, np.nan],
+        [-5e4, 0.0, 5e4],
+        [2.0**60, 0.0, 1.0],
+        [np.inf, 0.0, 1.0],
+        [1.0, 2.0, 2.0],
+    ],
+)
+def test_categories_of_any_numbers(column):
+    X = np.array(column)[:, None]
+    assert shown_categories(as_table(place(X)), 0) == shown_categories(as_table(X), 0)
+
+
+def bad_tables(rng):
+    one, zeros = np.ones((ROWS, 3)), np.zeros((ROWS, 3))
+
+    def at(x, row, column, value):
+        x = x.copy()
+        x[row, column] = value
+        return x
+
+    return {
+        "no 0/1": (nb.Bernoulli(), one, at(one, 600, 1, 2.0)),
+        "infinite": (nb.Gaussian(), rng.normal(size=(ROWS, 3)), at(zeros, 300, 2, -np.inf)),
+        "too large for squares": (nb.Gaussian(), rng.normal(size=(ROWS, 3)), at(zeros, 300, 2, -1e200)),
+        "negative count": (nb.Poisson(), one, at(one, 3, 0, -1.0)),
+        "no count": (nb.Poisson(), one, at(one, 690, 0, 1.5)),
+        "infinite count": (nb.Poisson(), one, at(one, 690, 0, np.inf)),
+        "missing count": (nb.Multinomial(), one, at(one, 270, 1, np.nan)),
+        "negative weight": (nb.Multinomial(fractional=True), one, at(one, 270, 1, -0.5)),
+        "columns": (nb.Bernoulli(), one, one[:, :2]),
+        "dimensions": (nb.Bernoulli(), one, one[:, 0]),
+        "not positive": (BY_NAME["user's exponential"].family, one, at(one, 12, 1, 0.0)),
+    }
+
+
+@pytest.mark.parametrize("name", names_fast(bad_tables(np.random.default_rng(0)), {"no count", "columns"}))
+def test_errors_are_those_of_numpy(rng, name):
+    family, X, bad = bad_tables(rng)[name]
+    y = rng.integers(0, 2, ROWS)
+    posterior = nb.fit(family, X, y)
+    for ask in (posterior.log_joint, posterior.predict, lambda table: posterior.update(table, y)):
+        said = []
+        for table in (bad, place(bad)):
+            with pytest.raises((ValueError, TypeError)) as caught:
+                ask(table)
+            said.append((caught.type, str(caught.value)))
+        assert said[0] == said[1]
+
+
+@pytest.mark.parametrize("other", [False, True])
+@pytest.mark.parametrize(
+    "categories",
+    [pytest.param([0, 1, 2], marks=pytest.mark.slow), [1.5, 0.0], [True, False], ["a", "b"], [0, 2**60]],
+)
+def test_categories_not_seen(rng, categories, other):
+    X, y = rng.integers(0, 4, (ROWS, 3)) * 1.0, rng.integers(0, 2, ROWS)
+    X[:260] = np.minimum(X[:260], 1)  # the first chunk knows them all, or most of them
+    family = nb.Categorical(categories=categories, other=other)
+    answers = []
+    for table in (X, place(X)):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            posterior = nb.fit(family, table, y)
+            proba = posterior.predict_proba(table)
+        answers.append((posterior, proba, [str(warning.message) for warning in caught]))
+    assert_same_statistics(answers[1][0], answers[0][0])
+    np.testing.assert_allclose(answers[1][1], answers[0][1], rtol=1e-10)
+    assert answers[0][2] == answers[1][2]
+
+
+@pytest.mark.parametrize("first", [-(2**53) - 1, 0, 2**53 - 3, 2**53 - 1, 2**53 + 1])
+def test_distinct_whole_numbers(first):
+    """float64 does not hold every whole number above 2**53."""
+    numbers = first + np.array([[1], [0], [2], [1]])
+    assert set(as_table(place(numbers)).distinct_values(0).tolist()) == {first, first + 1, first + 2}
+
+
+def test_draws_averages_and_rows_without_a_label(rng):
+    X, y = rng.integers(0, 2, (60, 3)) * 1.0, rng.integers(0, 2, 60)
+    table = place(X)
+    posterior = nb.fit(nb.Bernoulli(), X, y)
+    np.testing.assert_array_equal(posterior.proba_draws(table, num_draws=5), posterior.proba_draws(X, num_draws=5))
+    np.testing.assert_allclose(posterior.averaged().predict_proba(table), posterior.averaged().predict_proba(X))
+    labels = np.where(rng.uniform(size=60) < 0.3, None, y)
+    found, expected = (nb.fit(nb.Bernoulli(), cells, labels, nb.MAP()) for cells in (table, X))
+    np.testing.assert_allclose(found.predict_proba(table), expected.predict_proba(X), rtol=1e-10)
+    bursty = nb.fit(nb.DirichletMultinomial(), X, y, nb.MAP())
+    np.testing.assert_allclose(bursty.predict_proba(table), bursty.predict_proba(X), rtol=1e-10)
+
+
+def test_an_empty_table():
+    posterior = nb.fit(nb.Bernoulli(), [[0.0], [1.0]], [0, 1])
+    assert posterior.predict_proba(jnp.zeros((0, 1))).shape == (0, 2)
+    with pytest.raises(ValueError, match="no rows"):
+        nb.fit(nb.Bernoulli(), jnp.zeros((0, 1)), [])
+
+
+def test_an_array_in_the_processors_memory_is_not_copied(rng):
+    X = place(rng.normal(size=(5, 2)))
+    assert np.shares_memory(as_table(X).array, np.asarray(X))
