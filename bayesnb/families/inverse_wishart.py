@@ -1,36 +1,22 @@
 """The inverse Wishart distribution of covariance matrices: draws, and the distribution of each element."""
 
-from collections.abc import Callable
-from functools import partial
+from functools import cached_property
 from typing import Any, ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import scipy.special
 from numpyro.distributions import constraints
+from scipy import stats
 from scipy.optimize.elementwise import bracket_root, find_root
-
-from bayesnb.core.arrays import log_rising, namespace
 
 __all__ = ["CovarianceElement", "bartlett_of", "draw_inverse_wishart"]
 
-NODES = 40
-"""Points of the quadrature over each of three parts of the variance, in the distribution function of a covariance."""
-
-TAIL = 1e-16
-"""Probability of the variance on either side that the quadrature leaves out."""
+LEVELS = (np.arange(128) + 0.5) / 128
+"""Probabilities of the variances that stand for its distribution in that of a covariance."""
 
 RIDGE = 1e-13
 """What is added to the diagonal of a matrix of correlations, so that rounding does not make it singular."""
-
-LARGEST_LOG = 700.0
-"""Largest number whose exponential float64 holds, rounded down."""
-
-_NODES = tuple(
-    values / 2 + offset for values, offset in zip(np.polynomial.legendre.leggauss(NODES), (0.5, 0.0), strict=True)
-)
 
 
 def draw_inverse_wishart(df: Any, scale: Any, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -104,8 +90,8 @@ class CovarianceElement(dist.Distribution):
     A covariance is the product of such a variance :math:`\Sigma_{jj}` and the independent coefficient of a regression
     on column j, Student-t with :math:`\nu' + 1` degrees of freedom, location :math:`\Psi_{jk} / \Psi_{jj}` and squared
     scale :math:`(\Psi_{kk} - \Psi_{jk}^2 / \Psi_{jj}) / (\Psi_{jj} (\nu' + 1))`: Press (1982), *Applied Multivariate
-    Analysis*, section 5.2; Gelman et al. (2013), *Bayesian Data Analysis*, appendix A. Its distribution function is an
-    integral over the variance, by Gauss and Legendre.
+    Analysis*, section 5.2; Gelman et al. (2013), *Bayesian Data Analysis*, appendix A. The variance is replaced by 128
+    equally probable values, which leaves an error of up to 0.004 in a probability.
 
     Parameters
     ----------
@@ -143,130 +129,73 @@ class CovarianceElement(dist.Distribution):
         return np.where(rest > 3, known, np.inf)
 
     def cdf(self, value: Any) -> Any:
-        xp, special = namespace(value)
-        variances, parts = self._parts
-        positive = xp.where(value > 0, value, np.inf)
-        of_variance = xp.where(value > 0, special.gammaincc(parts[0] / 2, parts[1] / 2 / positive), 0.0)
-        return xp.where(variances, of_variance, _covariance_cdf(value, *parts))
+        is_variance, (shape, rate), *covariance = self._parts
+        with np.errstate(divide="ignore"):
+            of_variance = scipy.special.gammaincc(shape, rate / np.maximum(value, 0.0))
+        return np.where(is_variance, of_variance, self._covariance_cdf(value, *covariance))
 
     def log_prob(self, value: Any, intermediates: Any = None) -> Any:
-        xp, _ = namespace(value)
-        variances, (df, given, slope, spread) = self._parts
-        shape, rate = df / 2, given / 2
-        positive = xp.where(value > 0, value, 1.0)
-        constant = shape * np.log(rate) - scipy.special.gammaln(shape)
-        of_variance = xp.where(value > 0, constant - (shape + 1) * xp.log(positive) - rate / positive, -np.inf)
-        return xp.where(variances, of_variance, _covariance_log_density(value, df, given, slope, spread))
+        is_variance, (shape, rate), *covariance = self._parts
+        positive = np.where(value > 0, value, 1.0)
+        of_variance = stats.invgamma.logpdf(positive, shape, scale=rate)
+        density = self._average(stats.t.pdf, value, *covariance, power=1)
+        with np.errstate(divide="ignore"):
+            of_covariance = np.log(density / covariance[-1])
+        return np.where(is_variance, np.where(value > 0, of_variance, -np.inf), of_covariance)
 
     def icdf(self, q: Any) -> Any:
-        variances, parts = self._parts
+        is_variance, (shape, rate), *covariance = self._parts
         level = np.broadcast_to(np.asarray(q, dtype=np.float64), np.broadcast_shapes(np.shape(q), self.scale.shape))
-        of_variance = parts[1] / 2 / scipy.special.gammainccinv(parts[0] / 2, level)
-        found = np.array(np.broadcast_to(of_variance, level.shape))
-        others = np.broadcast_to(~variances, level.shape)
+        found = np.array(np.broadcast_to(rate / scipy.special.gammainccinv(shape, level), level.shape))
+        others = np.broadcast_to(~is_variance, level.shape)
         if others.any():
-            given = [np.broadcast_to(part, level.shape)[others] for part in parts]
-            found[others] = _covariance_quantile(level[others], *given)
+            arguments = [np.broadcast_to(part, level.shape)[others] for part in (level, *covariance)]
+            found[others] = self._covariance_quantile(*arguments)
         return found
 
     @property
-    def _parts(self) -> tuple[np.ndarray, tuple[np.ndarray, ...]]:
-        """Which elements are variances, and what the distribution of each element depends on."""
+    def _parts(self) -> tuple[Any, ...]:
+        """Which elements are variances, the shape and rate of each row's variance, and what a covariance depends on.
+
+        The latter are the position of the degrees of freedom, the scale of the row's variance, and the location and
+        scale of the coefficient.
+        """
         squares = np.diagonal(self.scale, axis1=-2, axis2=-1)
         given, other = (np.broadcast_to(part, self.scale.shape) for part in (squares[..., None], squares[..., None, :]))
         slope = self.scale / given
-        identity = np.eye(self.scale.shape[-1], dtype=bool)
+        is_variance = np.eye(self.scale.shape[-1], dtype=bool)
         reduced = np.broadcast_to(self._reduced, self.scale.shape)
-        left = np.where(identity, 1.0, np.maximum(other - self.scale * slope, np.finfo(np.float64).eps * other))
-        return identity, (reduced, given, slope, np.sqrt(left / (given * (reduced + 1))))
+        left = np.where(is_variance, 1.0, np.maximum(other - self.scale * slope, np.finfo(np.float64).eps * other))
+        place = np.broadcast_to(np.arange(self.df.size).reshape(self.df.shape)[..., None], self.scale.shape)
+        return is_variance, (reduced / 2, given / 2), place, given, slope, np.sqrt(left / (given * (reduced + 1)))
 
+    @cached_property
+    def _units(self) -> np.ndarray:
+        """Equally probable values of a variance of scale one, shape (levels, numbers of degrees of freedom)."""
+        return 0.5 / scipy.special.gammainccinv(self._reduced.ravel() / 2, LEVELS[:, None])
 
-def _covariance_cdf(value: Any, df: Any, given: Any, slope: Any, spread: Any) -> Any:
-    """Distribution function of the product of a variance and a coefficient, for NumPy and JAX.
+    def _average(
+        self, function: Any, value: Any, place: Any, given: Any, slope: Any, spread: Any, *, power: int = 0
+    ) -> Any:
+        """Average over the variance of a function of the coefficient, over a power of the variance."""
+        place = np.asarray(place, dtype=np.intp)
+        df, total = self._reduced.ravel()[place] + 1, 0.0
+        for unit in self._units:
+            variance = given * unit[place]
+            total = total + function((value / variance - slope) / spread, df) / variance**power
+        return total / len(LEVELS)
 
-    Parameters
-    ----------
-    value : array
-    df, given : array
-        Degrees of freedom and scale of the variance, InverseGamma(df / 2, given / 2).
-    slope, spread : array
-        Location and scale of the coefficient, Student-t with df + 1 degrees of freedom.
-    """
-    xp, _ = namespace(value)
+    def _covariance_cdf(self, value: Any, *parts: Any) -> np.ndarray:
+        return self._average(lambda away, df: scipy.special.stdtr(df, away), value, *parts)
 
-    def below(log_variance: Any) -> Any:
-        away = (value * xp.exp(-log_variance) - slope) / spread
-        return scipy.special.stdtr(df + 1, away) if xp is np else dist.StudentT(df + 1).cdf(away)
+    def _covariance_quantile(self, level: np.ndarray, *parts: Any) -> np.ndarray:
+        """Inverse of the distribution function of covariances, by the method of Chandrupatla (1997)."""
 
-    return _average_over_variance(below, value, df, given, slope, spread)
+        def excess(value: Any, level: Any, *parts: Any) -> Any:
+            return self._covariance_cdf(value, *parts) - level
 
-
-def _covariance_log_density(value: Any, df: Any, given: Any, slope: Any, spread: Any) -> Any:
-    """Log density of the product of a variance and a coefficient, for NumPy and JAX; see `_covariance_cdf`."""
-    xp, _ = namespace(value)
-    constant = log_rising((df + 1) / 2, 0.5) - 0.5 * np.log(np.pi * (df + 1)) - np.log(spread)
-
-    def density(log_variance: Any) -> Any:
-        away = (value * xp.exp(-log_variance) - slope) / spread
-        return xp.exp(constant - (df + 2) / 2 * xp.log1p(away**2 / (df + 1)) - log_variance)
-
-    return xp.log(_average_over_variance(density, value, df, given, slope, spread))
-
-
-def _average_over_variance(
-    function: Callable[[Any], Any], value: Any, df: Any, given: Any, slope: Any, spread: Any
-) -> Any:
-    """Average of a function of the logarithm of the variance, by Gauss-Legendre quadrature in three parts.
-
-    The nodes follow the hyperbolic sine, which suits functions that change within a small distance of one point
-    (Johnston and Elliott 2005, *International Journal for Numerical Methods in Engineering* 62(4), 564-578).
-    """
-    xp, _ = namespace(value)
-    shape, log_rate = df / 2, np.log(given / 2)
-    smallest = np.finfo(np.float64).tiny
-    low = log_rate - np.log(scipy.special.gammainccinv(shape, TAIL))
-    high = log_rate - np.log(np.maximum(scipy.special.gammaincinv(shape, TAIL), smallest))
-    # The coefficient's distribution function, of the variance, is a step at value / slope, the steeper the more the
-    # columns determine each other. Where both have different signs, it changes where value / variance is the spread.
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ratio = value / np.where(slope == 0, 1.0, slope)
-        steep = (ratio > 0) & (slope != 0)
-        step = xp.log(xp.maximum(xp.where(steep, ratio, abs(value) / spread), smallest))
-        width = xp.where(steep, np.minimum(spread / np.where(slope == 0, 1.0, abs(slope)), 1.0), 1.0)
-    mode = log_rate - np.log(shape)
-    first, second = (xp.clip(end(mode, step), low, high) for end in (xp.minimum, xp.maximum))
-
-    def part(start: Any, end: Any, node: Any, weight: Any) -> tuple[Any, Any]:
-        # The nodes are the closer to each other, the nearer they are to the step, down to its width.
-        far, near = xp.arcsinh((end - step) / width), xp.arcsinh((start - step) / width)
-        at = near + (far - near) * node
-        log_variance = step + width * xp.sinh(at)
-        # Less the log density at its largest, so that nothing overflows.
-        distance = mode - log_variance
-        log_density = shape * (distance + 1 - xp.exp(xp.minimum(distance, LARGEST_LOG)))
-        mass = weight * (far - near) * width * xp.cosh(at) * xp.exp(log_density)
-        return mass * function(log_variance), mass
-
-    total, mass = 0.0, 0.0
-    for start, end in ((low, first), (first, second), (second, high)):
-        if xp is np:
-            for at in zip(*_NODES, strict=True):
-                found = part(start, end, *at)
-                total, mass = total + found[0], mass + found[1]
-        else:
-            parts = jax.vmap(partial(part, start, end))(*map(jnp.asarray, _NODES))
-            total, mass = total + parts[0].sum(axis=0), mass + parts[1].sum(axis=0)
-    return total / mass
-
-
-def _covariance_quantile(level: np.ndarray, df: Any, given: Any, slope: Any, spread: Any) -> np.ndarray:
-    """Inverse of `_covariance_cdf`, by the method of Chandrupatla (1997)."""
-
-    def excess(value: Any, level: Any, *parts: Any) -> Any:
-        return _covariance_cdf(value, *parts) - level
-
-    arguments = (level, df, given, slope, spread)
-    typical = given / (df + 1) * (np.abs(slope) + spread)
-    around = bracket_root(excess, -typical, typical, args=arguments, maxiter=400)
-    found = find_root(excess, around.bracket, args=arguments, tolerances={"xatol": 0.0, "xrtol": 1e-9, "fatol": 1e-13})
-    return np.asarray(found.x)
+        _, given, slope, spread = parts
+        typical, arguments = given * (np.abs(slope) + spread), (level, *parts)
+        around = bracket_root(excess, -typical, typical, args=arguments, maxiter=400)
+        tolerances = {"xatol": 0.0, "xrtol": 1e-9, "fatol": 1e-13}
+        return np.asarray(find_root(excess, around.bracket, args=arguments, tolerances=tolerances).x)
