@@ -1,6 +1,6 @@
 """Evidence that a feature depends on the class, and its picture."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +15,10 @@ from bayesnb.core.columns import first_few
 from bayesnb.core.running import random_generator
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.categories import Bernoulli
-from bayesnb.families.information import PIECE_CELLS
 from bayesnb.figures.forest import Points, Rows, forest, how_many
 from bayesnb.figures.panels import chosen, yes_or_no
-from bayesnb.model.blocks import Block, ClassPrior, ModelStatistics, draw_parameters
+from bayesnb.model.blocks import Block, ModelParameters, ModelStatistics
 from bayesnb.model.describe import (
-    draw_averaged,
     feature_names,
     in_column_order,
     log_evidences,
@@ -53,6 +51,9 @@ __all__ = [
 CHAINS, DRAWS = 4, 50
 """Number of draws from a closed form, unless the user gives it."""
 
+DRAWN_CELLS = 2**20
+"""Parameters drawn at a time."""
+
 
 def labels_of_information(block: Block) -> tuple[Any, ...]:
     """Names of what `mutual_information` has a row for: a block's columns, or the block where its family says so."""
@@ -63,17 +64,7 @@ def information_at_mean(posterior: Posterior) -> list[np.ndarray]:
     """Mutual information at the posterior mean, in nats, for each block an array of shape (columns,)."""
     with np.errstate(divide="ignore"):  # an infinite mean
         mean = posterior.mean_parameters()
-    class_prob = np.asarray(mean.class_prob)[None, :, None]
-    found = []
-    for block, parameters in zip(posterior.model.blocks, mean.blocks, strict=True):
-        values = block.family.parameters_of_each_column(parameters)
-        values = {name: np.asarray(value)[None] for name, value in values.items()}
-        pieces = [
-            information(block, columns, class_prob, {name: value[:, :, columns] for name, value in values.items()})
-            for columns in _pieces(block, 1, class_prob.shape[1])
-        ]
-        found.append(np.concatenate(pieces, axis=1)[0])
-    return found
+    return [found[0] for found in _under_draws(posterior, jax.tree.map(lambda value: np.asarray(value)[None], mean))]
 
 
 def mean_information(posterior: Posterior, num_draws: int | None, key: Any) -> list[np.ndarray]:
@@ -81,30 +72,47 @@ def mean_information(posterior: Posterior, num_draws: int | None, key: Any) -> l
 
     NaN for a point estimate, which has no distribution.
     """
-    blocks = posterior.model.blocks
     if isinstance(posterior, PointPosterior):
-        return [np.full(len(labels_of_information(block)), np.nan) for block in blocks]
-    draws = _Draws(posterior, num_draws, key)
-    class_prob = draws.class_prob[..., None]
-    return [
-        np.concatenate(
-            [
-                information(block, columns, class_prob, draws.of_columns(i, columns)).mean(axis=0)
-                for columns in _pieces(block, len(class_prob), len(posterior.classes))
-            ]
-        )
-        for i, block in enumerate(blocks)
+        return [np.full(len(labels_of_information(block)), np.nan) for block in posterior.model.blocks]
+    sums = [
+        (len(draws.class_prob), [found.sum(axis=0) for found in _under_draws(posterior, draws)])
+        for draws in _some_at_a_time(posterior, num_draws, key)
     ]
+    number = sum(size for size, _ in sums)
+    return [np.sum(of_block, axis=0) / number for of_block in zip(*(found for _, found in sums), strict=True)]
 
 
-def information(block: Block, columns: slice, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
-    """Mutual information of some columns, in nats; NaN, with a warning, if the family cannot compute it.
+def _under_draws(posterior: Posterior, draws: ModelParameters) -> list[np.ndarray]:
+    """Mutual information under draws with one leading axis, for each block an array of shape (draws, columns)."""
+    class_prob = np.asarray(draws.class_prob)[..., None]
+    found = []
+    for block, parameters in zip(posterior.model.blocks, draws.blocks, strict=True):
+        of_columns = block.family.parameters_of_each_column(parameters)
+        found.append(information(block, class_prob, {name: np.asarray(value) for name, value in of_columns.items()}))
+    return found
+
+
+def _some_at_a_time(posterior: Posterior, num_draws: int | None, key: Any) -> Iterator[ModelParameters]:
+    """Draws of all parameters with one leading axis, as many at a time as fit in memory."""
+    step = max(1, DRAWN_CELLS // sum(np.size(leaf) for leaf in jax.tree.leaves(posterior.model.families)))
+    if isinstance(posterior, SampledPosterior):
+        given = flatten(posterior.parameter_draws(None, num_draws, key))
+        for start in range(0, len(given.class_prob), step):
+            yield jax.tree.map(lambda leaf, start=start: leaf[start : start + step], given)
+        return
+    assert isinstance(posterior, ExactPosterior | AveragedPosterior)
+    rng = random_generator(key)
+    number = CHAINS * whole_number("num_draws", DRAWS if num_draws is None else num_draws)
+    for start in range(0, number, step):
+        yield posterior.draw_parameters(rng, (min(step, number - start),))
+
+
+def information(block: Block, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
+    """Mutual information of the columns of a block, in nats; NaN, with a warning, if the family cannot compute it.
 
     Parameters
     ----------
     block : Block
-    columns : slice
-        Those of the block that the parameters describe.
     class_prob : array, shape (draws, classes, 1) or (draws, classes, columns)
     parameters : mapping
         Arrays of shape (draws, classes, columns, ...).
@@ -123,7 +131,7 @@ def information(block: Block, columns: slice, class_prob: np.ndarray, parameters
         found = np.full(known.shape, np.nan)
     lost = (np.isnan(found) & known).any(axis=0)
     if lost.any():
-        names = [label for label, without in zip(labels_of_information(block)[columns], lost, strict=True) if without]
+        names = [label for label, without in zip(labels_of_information(block), lost, strict=True) if without]
         shown = first_few(list(map(repr, names)), 3)
         warn(
             f"column {shown}: the mutual information of {block.family.family_name} is NaN, because {reason}: define "
@@ -133,81 +141,9 @@ def information(block: Block, columns: slice, class_prob: np.ndarray, parameters
     return found
 
 
-class _Draws:
-    """Draws of the parameters, some columns at a time, because those of a large vocabulary do not fit in memory.
-
-    Attributes
-    ----------
-    class_prob : array, shape (draws, classes)
-    """
-
-    def __init__(self, posterior: Posterior, num_draws: int | None, key: Any) -> None:
-        self._posterior = posterior
-        self._rng = random_generator(key)
-        self._vectors: dict[int, Any] = {}
-        if isinstance(posterior, SampledPosterior):
-            given = flatten(posterior.parameter_draws(None, num_draws, key))
-            self.class_prob = given.class_prob
-            self._given = [
-                block.family.parameters_of_each_column(parameters)
-                for block, parameters in zip(posterior.model.blocks, given.blocks, strict=True)
-            ]
-            return
-        assert isinstance(posterior, ExactPosterior | AveragedPosterior)
-        number = CHAINS * whole_number("num_draws", DRAWS if num_draws is None else num_draws)
-        self.class_prob = draw_parameters(posterior.class_posterior, (), self._rng, (number,)).class_prob
-
-    def of_columns(self, block: int, columns: slice) -> dict[str, np.ndarray]:
-        """Draws of the parameters of some columns of a block, shape (draws, classes, columns, ...)."""
-        posterior = self._posterior
-        if isinstance(posterior, SampledPosterior):
-            return {name: np.asarray(value)[:, :, columns] for name, value in self._given[block].items()}
-        family = posterior.model.blocks[block].family
-        if family.of_each_column() is None:
-            if block not in self._vectors:
-                whole = self._drawn(block, lambda family: family, lambda inclusion: inclusion)
-                self._vectors = {block: family.parameters_of_each_column(whole)}
-            return {name: np.asarray(value)[:, :, columns] for name, value in self._vectors[block].items()}
-        number = len(labels_of_information(posterior.model.blocks[block]))
-        return self._drawn(
-            block,
-            lambda family: _marginal(family, columns),
-            lambda inclusion: np.broadcast_to(inclusion, number)[columns],
-        )
-
-    def _drawn(
-        self, block: int, part: Callable[[Family], Family], of_part: Callable[[np.ndarray], np.ndarray]
-    ) -> dict[str, np.ndarray]:
-        """Draws of the parameters of a part of a block, given the part of its family and of its inclusion."""
-        posterior, shape = self._posterior, self.class_prob.shape[:1]
-        assert isinstance(posterior, ExactPosterior | AveragedPosterior)
-        nothing = ClassPrior(None, np.ones(1))
-        own = part(posterior.families[block])
-        if isinstance(posterior, ExactPosterior):
-            return draw_parameters(nothing, [own], self._rng, shape).blocks[0]
-        shared, weights = part(posterior.shared[block]), of_part(posterior.inclusion[block])
-        return draw_averaged(nothing, [own], [shared], [weights], self._rng, shape).blocks[0]
-
-
 def family_of_each_column(block: Block) -> Family:
     """The family of a block's columns on their own; of whether a token is that word, in a count vector."""
     return block.family.of_each_column() or Bernoulli()
-
-
-def _marginal(family: Family, columns: slice) -> Family:
-    """The distribution of some columns' parameters on their own."""
-    alone = family.of_each_column()
-    assert alone is not None
-    return alone.take((slice(None), columns))
-
-
-def _pieces(block: Block, num_draws: int, num_classes: int) -> Iterator[slice]:
-    """Columns of a block, as many at a time as have draws that fit in memory."""
-    categories = np.shape(jax.tree.leaves(block.family)[0])[2:]
-    step = max(1, PIECE_CELLS // (num_draws * num_classes * int(np.prod(categories))))
-    number = len(labels_of_information(block))
-    for start in range(0, number, step):
-        yield slice(start, min(start + step, number))
 
 
 # --------------------------------------------------------------------------------------------------

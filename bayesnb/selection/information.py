@@ -7,7 +7,7 @@ import pandas as pd
 from scipy.special import chdtr, chdtrc, chndtrinc, ndtr
 
 from bayesnb.core.arrays import in_float64
-from bayesnb.core.checking import proportion
+from bayesnb.core.checking import proportion, warns_once
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.data.read import as_table, split_labels
 from bayesnb.families.base import Family
@@ -117,7 +117,7 @@ def _beside_chance(block: Block, statistics: Any) -> tuple[np.ndarray, ...]:
     weight, parameters = _where_known(np.asarray(counted.n), parameters)
     total = weight.sum(axis=0)
     share = weight / np.where(total > 0, total, 1.0)
-    plug_in = information(block, slice(None), share[None], {name: value[None] for name, value in parameters.items()})[0]
+    plug_in = information(block, share[None], {name: value[None] for name, value in parameters.items()})[0]
     return total, plug_in, *family.information_by_chance(weight, counted)
 
 
@@ -178,6 +178,7 @@ def _far_noncentrality(x: np.ndarray, df: np.ndarray, level: float) -> np.ndarra
 
 
 @of_features
+@warns_once
 @in_float64
 def mutual_information(
     posterior: Posterior, unit: str = "nats", *, prob: float = 0.89, num_draws: int | None = None, key: Any = 0
