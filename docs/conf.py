@@ -36,7 +36,6 @@ templates_path = ["_templates"]
 default_role = "py:obj"
 highlight_language = "none"
 autosummary_context = {"members_by_class": reference.members_by_class()}
-autosummary_filename_map = reference.FILE_NAMES
 autodoc_typehints = "none"
 python_maximum_signature_line_length = 80
 numpydoc_show_class_members = False

@@ -27,6 +27,7 @@ VARIABLES = {
     "choice": "FamilyChoice",
     "grouping": "ColumnGrouping",
     "classifier": "NaiveBayesClassifier",
+    "crowd": "AnnotationFit",
 }
 """What a variable of an example holds, so that ``posterior.update`` is a method of `Posterior`."""
 
@@ -76,9 +77,12 @@ class LinkNames(SphinxTransform):
             literal.replace_self(link)
             link += literal
         for link in self.document.findall(pending_xref):
-            # Docstrings call the package nb in single backticks, too.
-            if link["reftarget"].startswith("nb."):
-                link["reftarget"] = resolve(link["reftarget"], self.env.docname) or link["reftarget"]
+            # Docstrings call the package nb in single backticks, too, and name classes without their module.
+            target = link["reftarget"]
+            if target.startswith("nb."):
+                link["reftarget"] = resolve(target, self.env.docname) or target
+            else:
+                link["reftarget"] = FULL.get(target) or CLASSES.get(target) or MEMBERS.get(target) or target
 
 
 class LinkNotebooks(SphinxTransform):
@@ -112,7 +116,8 @@ def resolve(code: str, page: str = "") -> str | None:
     if first in ELSEWHERE and rest:
         return f"{ELSEWHERE[first]}.{rest}"
     if match["package"] or rest:
-        return FULL.get(path) or MEMBERS.get(path) or _method(rest, VARIABLES.get(first, ""))
+        member = ".".join(path.split(".")[-2:])
+        return FULL.get(path) or MEMBERS.get(member) or _method(rest, VARIABLES.get(first, ""))
     if path in CLASSES:
         return CLASSES[path]
     if path in ARGUMENTS or not ("_" in path or path in VERBS or match["call"]):
@@ -144,8 +149,7 @@ def _within(node: nodes.Node, kinds: tuple[type[nodes.Node], ...]) -> bool:
 FULL = {name.removeprefix("bayesnb."): name for name in reference.public_names()}
 CLASSES = {name.rpartition(".")[2]: name for name in FULL.values() if inspect.isclass(reference.find(name))}
 MEMBERS = {
-    f"{name}.{home.partition('.')[2]}": f"{FULL[name].rpartition('.')[0]}.{home}"
-    for name in FULL
-    if inspect.isclass(reference.find(FULL[name]))
-    for home in reference.homes(FULL[name], reference.find(FULL[name]))
+    f"{short}.{home.rpartition('.')[2]}": home
+    for short, name in CLASSES.items()
+    for home in reference.homes(name, reference.find(name))
 }

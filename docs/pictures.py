@@ -1,15 +1,14 @@
 """Pictures of the site, each drawn once when the site is built.
 
-The picture of a plot function is what the example in its docstring draws. The page of the function shows it, and so do
-the gallery and the page of each result that draws itself with the function. The picture of a notebook is the first one
-among its outputs. Cards of pages that none of these fits have those of `sketches`.
+The picture of a plot function, or of a method of a result that draws it, is what the example in its docstring draws.
+Its page shows it, and so does the gallery. The picture of a notebook is the first one among its outputs. Cards of pages
+that none of these fits have those of `sketches`.
 """
 
 import base64
 import doctest
 import inspect
 import json
-import re
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -25,15 +24,16 @@ from sphinx.util.docutils import SphinxDirective
 
 FOLDER = Path(__file__).parent / "api" / "generated"
 RESOLUTION = 160
-PREFIX = "bayesnb.plot_"
-FUNCTIONS = [name for name in reference.public_names() if name.startswith(PREFIX)]
+FUNCTIONS = [name for name in reference.public_names() if name.startswith("bayesnb.plot_")]
+METHODS = [name for here, _ in reference.members_by_class().values() for name in here]
+DRAWN = FUNCTIONS + [name for name in METHODS if "figure = " in (inspect.getdoc(reference.find(name)) or "")]
 
 
 def draw_all(app: Sphinx) -> None:
-    """Draw the pictures of all plot functions, and take those of the notebooks."""
+    """Draw the pictures of all plot functions and methods, and take those of the notebooks."""
     FOLDER.mkdir(exist_ok=True)
     gallery = (Path(__file__).parent / "gallery.rst").read_text("utf-8").split()
-    for name in FUNCTIONS:
+    for name in DRAWN:
         if name.removeprefix("bayesnb.") not in gallery:
             logging.getLogger(__name__).warning("%s is missing from docs/gallery.rst", name)
         figure = draw(name)
@@ -63,19 +63,19 @@ def first_picture(notebook: Path) -> bytes:
 
 
 def file_of(name: str) -> str:
-    """Name of the file with the picture of a function."""
+    """Name of the file with the picture of a function or method."""
     return f"{name.removeprefix('bayesnb.')}.png"
 
 
+def page_of(name: str) -> str:
+    """Name of the page that describes a function, or the class of a method."""
+    return name if name in FUNCTIONS else name.rpartition(".")[0]
+
+
 def show_picture(app: Sphinx, what: str, name: str, thing: object, options: object, lines: list[str]) -> None:
-    """Put the picture below the docstring of a plot function, and of the method of a result that draws it."""
-    text = "\n".join(lines)
-    if what == "method" and name.endswith(".plot"):
-        drawn = [f"bayesnb.{match}" for match in re.findall(r"\bplot_\w+", text)][:1]
-    else:
-        drawn = [name] if name in FUNCTIONS else []
-    for function in drawn:
-        lines += ["", f".. image:: /api/generated/{file_of(function)}", f"   :alt: {summary(function)}", ""]
+    """Put the picture below the docstring of a function or method that draws."""
+    if name in DRAWN:
+        lines += ["", f".. image:: /api/generated/{file_of(name)}", f"   :alt: {summary(name)}", ""]
 
 
 def summary(name: str) -> str:
@@ -84,7 +84,7 @@ def summary(name: str) -> str:
 
 
 class Gallery(SphinxDirective):
-    """Cards of plot functions, one name a line: the picture, the first line of the docstring, a link to the page."""
+    """Cards of what draws, one name a line: the picture, the first line of the docstring, a link to the page."""
 
     has_content = True
 
@@ -93,10 +93,10 @@ class Gallery(SphinxDirective):
         lines = [".. grid:: 1 2 2 2", "   :gutter: 3", ""]
         for short in self.content:
             lines += [
-                f"   .. grid-item-card:: {short}",
+                f"   .. grid-item-card:: {short.removeprefix('results.')}",
                 f"      :img-top: /api/generated/{file_of(short)}",
                 f"      :img-alt: {summary(f'bayesnb.{short}')}",
-                f"      :link: /api/generated/bayesnb.{short}",
+                f"      :link: /api/generated/{page_of(f'bayesnb.{short}')}",
                 "      :link-type: doc",
                 "",
                 f"      {summary(f'bayesnb.{short}')}",

@@ -3,6 +3,7 @@
 import functools
 import importlib
 import inspect
+import pkgutil
 import types
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from sphinx.util import logging
 import bayesnb
 
 SOURCE = "https://github.com/bayesnb/bayesnb/blob/main/"
-BASES = (bayesnb.Family, bayesnb.ConjugateFamily, bayesnb.ExponentialFamily)
+BASES = (bayesnb.families.Family, bayesnb.families.ConjugateFamily, bayesnb.families.ExponentialFamily)
 FOR_USERS_OF_FAMILIES = {"get_params", "hyperparameters", "set_params", "settings", "with_hyperparameters"}
 MEMBERS = (types.FunctionType, classmethod, staticmethod, property, functools.cached_property)
 
@@ -30,12 +31,6 @@ def public_names() -> Iterator[str]:
             yield f"bayesnb.{name}"
 
 
-# Check and check would be one file where the file system does not tell them apart.
-FILE_NAMES = {
-    name: f"{name}-class" for name in public_names() if name != name.lower() and name.lower() in set(public_names())
-}
-
-
 def members_by_class() -> dict[str, tuple[list[str], list[str]]]:
     """`members_of` for every public class, by its dotted name."""
     things = {name: find(name) for name in public_names()}
@@ -43,34 +38,33 @@ def members_by_class() -> dict[str, tuple[list[str], list[str]]]:
 
 
 def members_of(dotted: str, cls: type) -> tuple[list[str], list[str]]:
-    """The members that the page of a class lists, as ``Class.member``: those described there, and those elsewhere.
+    """The members that the page of a class lists, by dotted names: those described there, and those elsewhere.
 
     A family that comes with the package lists only what users need. The page of its base class describes the methods
     for people who write families.
     """
     members = homes(dotted, cls)
-    if issubclass(cls, bayesnb.Family) and cls not in BASES:
-        members = [member for member in members if member.partition(".")[2] in FOR_USERS_OF_FAMILIES]
-    here = [member for member in members if member.partition(".")[0] == cls.__name__]
+    if issubclass(cls, bayesnb.families.Family) and cls not in BASES:
+        members = [member for member in members if member.rpartition(".")[2] in FOR_USERS_OF_FAMILIES]
+    here = [member for member in members if member.rpartition(".")[0] == dotted]
     return here, [member for member in members if member not in here]
 
 
 def homes(dotted: str, cls: type) -> list[str]:
-    """The public members of a class, as ``Class.member``, where `Class` is the class whose page describes the member.
+    """The public members of a class, by dotted names, under the class whose page describes the member.
 
     A docstring is shown once: on the page of the first public class that has it, of its own or from a class without a
     page. A method that overrides another and has no docstring is described with the other. Members from outside the
     package have their own reference. What a family of the package adds for its own computations has no page.
     """
-    module = dotted.rpartition(".")[0]
-    public = {ancestor for ancestor in cls.__mro__ if f"{module}.{ancestor.__name__}" in public_names()}
+    public = {thing: name for name in public_names() if inspect.isclass(thing := find(name)) and issubclass(cls, thing)}
     found = []
     for member in sorted(dir(cls)):
         home = _home(cls, member)
         if home is None or not home.__module__.startswith("bayesnb"):
             continue
         page = next(one for one in reversed(cls.__mro__) if one in public and _home(one, member) is home)
-        found.append(f"{page.__name__}.{member}")
+        found.append(f"{public[page]}.{member}")
     return found
 
 
@@ -82,9 +76,10 @@ def warn_of_missing_names(app: Sphinx, env: BuildEnvironment) -> None:
             logging.getLogger(__name__).warning("public name %s is missing from docs/api/", name)
     page = (Path(__file__).parent / "api" / "extend.rst").read_text("utf-8").split()
     for cls in BASES:
-        for member in members_of(f"bayesnb.{cls.__name__}", cls)[0]:
-            if f"~{member}" not in page:
-                logging.getLogger(__name__).warning("method %s is missing from docs/api/extend.rst", member)
+        for member in members_of(f"bayesnb.families.{cls.__name__}", cls)[0]:
+            short = member.removeprefix("bayesnb.families.")
+            if f"~{short}" not in page:
+                logging.getLogger(__name__).warning("method %s is missing from docs/api/extend.rst", short)
     for name in public_names():
         for section in ("See Also", "Examples"):
             if f"{section}\n---" not in (inspect.getdoc(find(name)) or ""):
@@ -120,5 +115,4 @@ def _home(cls: type, member: str) -> type | None:
 
 def find(dotted: str) -> object:
     """The thing that a dotted name names."""
-    module, _, name = dotted.rpartition(".")
-    return getattr(importlib.import_module(module), name)
+    return pkgutil.resolve_name(dotted)

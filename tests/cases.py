@@ -24,7 +24,7 @@ CLASSES, COLUMNS, CATEGORIES = 2, 3, 4
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Exponential(nb.ExponentialFamily, nb.ConjugateFamily):
+class Exponential(nb.families.ExponentialFamily, nb.families.ConjugateFamily):
     """Waiting times with a gamma prior on their rate: a user's family, written outside the package."""
 
     concentration: Any = 1.0
@@ -69,7 +69,7 @@ def _log_gamma_normaliser(concentration, rate):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class NumPyroExponential(nb.ConjugateFamily):
+class NumPyroExponential(nb.families.ConjugateFamily):
     """The same, with no density of its own: NumPyro's distributions, and formulas for sums."""
 
     concentration: Any = 1.0
@@ -87,7 +87,7 @@ class NumPyroExponential(nb.ConjugateFamily):
 
     def statistics(self, x, membership):
         n = observed_weight(x, membership)
-        return nb.Counts(n, class_sums(np.nan_to_num(x), membership), np.zeros_like(n))
+        return nb.families.Counts(n, class_sums(np.nan_to_num(x), membership), np.zeros_like(n))
 
     def log_likelihood(self, parameters, statistics):
         rate = parameters["rate"]
@@ -126,7 +126,7 @@ def log_student_t(family):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Coins(nb.ConjugateFamily):
+class Coins(nb.families.ConjugateFamily):
     """Zeros and ones, as `bayesnb.Bernoulli`, written outside the package."""
 
     ones: Any = 1.0
@@ -145,7 +145,7 @@ class Coins(nb.ConjugateFamily):
 
     def statistics(self, x, membership):
         n = membership.T @ ~np.isnan(x)
-        return nb.Counts(n, membership.T @ np.nan_to_num(x), np.zeros_like(n))
+        return nb.families.Counts(n, membership.T @ np.nan_to_num(x), np.zeros_like(n))
 
     def log_likelihood(self, parameters, statistics):
         prob = parameters["prob"]
@@ -190,7 +190,7 @@ def _xlog1py(x, y):
     return namespace(x, y)[1].xlog1py(x, y)
 
 
-class _Dirichlet(nb.ConjugateFamily):
+class _Dirichlet(nb.families.ConjugateFamily):
     """What a family with a Dirichlet prior has, whatever its cells."""
 
     def prior(self, sample):
@@ -241,7 +241,7 @@ class Symbols(_Dirichlet):
         indicators = x[..., None] == np.arange(np.shape(self.concentration)[-1])
         total = np.einsum("ic,ijk->cjk", membership, indicators)
         n = total.sum(axis=-1)
-        return nb.Counts(n, total, np.zeros_like(n))
+        return nb.families.Counts(n, total, np.zeros_like(n))
 
     def log_likelihood(self, parameters, statistics):
         return _xlogy(statistics.total, parameters["prob"]).sum(axis=-1)
@@ -272,7 +272,7 @@ class Tokens(_Dirichlet):
         log_coefficient = scipy.special.gammaln(x.sum(axis=1) + 1) - scipy.special.gammaln(x + 1).sum(axis=1)
         weights = np.stack([np.ones(len(x)), log_coefficient])
         n, log_base = (weights @ membership)[..., None]
-        return nb.Counts(n, membership.T @ x, log_base)
+        return nb.families.Counts(n, membership.T @ x, log_base)
 
     def log_likelihood(self, parameters, statistics):
         return _xlogy(statistics.total, parameters["prob"]).sum(axis=-1, keepdims=True)
@@ -289,7 +289,7 @@ class Tokens(_Dirichlet):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Logarithms(nb.Statistics):
+class Logarithms(nb.families.Statistics):
     """Weights, sums and sums of logarithms: a kind of statistics written outside the package."""
 
     n: Any
@@ -311,7 +311,7 @@ class Logarithms(nb.Statistics):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Durations(nb.Family):
+class Durations(nb.families.Family):
     """Gamma-distributed times of unknown shape and rate: a family from outside, without a closed form."""
 
     scale: Any = 2.0
@@ -356,7 +356,7 @@ class Case:
     """A family with hyperparameters of full shape, how to draw cells in its support, and NumPyro's predictive."""
 
     name: str
-    family: nb.ConjugateFamily
+    family: nb.families.ConjugateFamily
     cells: Callable[[np.random.Generator, int], np.ndarray]
     predictive: Callable[[Any], dist.Distribution]
     missing: bool = True
@@ -367,7 +367,7 @@ class Case:
         return self.name in TWINS
 
     @property
-    def default(self) -> nb.ConjugateFamily:
+    def default(self) -> nb.families.ConjugateFamily:
         """The family with the default hyperparameters, and with its constants."""
         return type(self.family)(**self.family.settings())
 
@@ -563,11 +563,11 @@ class Sampled:
     """
 
     name: str
-    family: nb.Family
+    family: nb.families.Family
     cells: Callable[[np.random.Generator, np.ndarray], np.ndarray]
     log_density: Callable[..., np.ndarray]
     grid: np.ndarray
-    statistics: type = nb.Counts
+    statistics: type = nb.families.Counts
     estimates: bool = True
 
 

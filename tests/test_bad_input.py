@@ -1272,7 +1272,7 @@ def test_plots_without_matplotlib(monkeypatch):
         lambda: nb.plot_log_odds(posterior, FLAGS),
         lambda: nb.plot_proba(posterior, FLAGS),
         lambda: nb.plot_prior_posterior(posterior),
-        lambda: nb.plot_mutual_information(posterior),
+        lambda: nb.mutual_information(posterior).plot(),
     ]
     for plot in plots:
         without(monkeypatch, "matplotlib.figure", "bayesnb.figures.picture")

@@ -66,6 +66,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "LogNormal": {"kappa": 0.1, "concentration": 1.0},
     "MAP": {"max_iterations": 2000},
     "MLE": {"max_iterations": 2000},
+    "MutualInformation": {"notes": (), "zero": 0.0},
     "Multinomial": {"concentration": 1.0, "fractional": False},
     "Multinomial.likelihood": {"total_count": 1},
     "Multinomial.predictive": {"total_count": 1},
@@ -111,9 +112,9 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "load": {"families": ()},
     "mutual_information": {"unit": "nats", "prob": 0.89, "key": 0},
     "mutual_information_score": {"unit": "nats"},
-    "plot_annotators": {"prob": 0.89, "sort": "accuracy", "max_annotators": 30, "backend": "matplotlib"},
-    "plot_column_grouping": {"max_merges": 30},
-    "plot_confusion": {"prob": 0.89, "sort": "annotations", "max_panels": 12},
+    "AnnotationFigures.plot_annotators": {"prob": 0.89, "sort": "accuracy", "max_annotators": 30},
+    "ColumnGrouping.plot": {"max_merges": 30},
+    "AnnotationFigures.plot_confusion": {"prob": 0.89, "sort": "annotations", "max_panels": 12},
     "plot_densities": {"sort": False, "bins": 25, "max_panels": 12, "key": 0},
     "plot_evidence": {
         "unit": "nats",
@@ -122,25 +123,25 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "max_features": 15,
         "sort": True,
         "key": 0,
-        "backend": "matplotlib",
     },
-    "plot_family_choice": {"max_features": 12},
-    "plot_feature_evidence": {"sort": True, "max_features": 30, "backend": "matplotlib"},
-    "plot_feature_selection": {"max_steps": 60},
-    "plot_items": {"sort": True, "max_items": 20},
-    "plot_log_odds": {"prob": 0.89, "sort": False, "max_rows": 60, "key": 0, "backend": "matplotlib"},
-    "plot_model_comparison": {"backend": "matplotlib"},
-    "plot_mutual_information": {"sort": True, "max_features": 20, "backend": "matplotlib"},
+    "FamilyChoice.plot": {"max_features": 12},
+    "FeatureEvidence.plot": {"sort": True, "max_features": 30},
+    "FeatureSelection.plot": {"max_steps": 60},
+    "AnnotationFigures.plot_items": {"sort": True, "max_items": 20},
+    "plot_log_odds": {"prob": 0.89, "sort": False, "max_rows": 60, "key": 0},
+    "Explanation.plot": {"max_features": 15, "sort": True},
+    "MutualInformation.plot": {"sort": True, "max_features": 20},
     "plot_prior_posterior": {"max_panels": 24},
     "plot_proba": {"prob": 0.89, "sort": False, "max_rows": 30, "key": 0},
-    "plot_reliability": {"kind": "classes", "scale": "auto"},
-    "plot_sbc": {"max_panels": 12},
-    "plot_sensitivity": {"kind": "parameters", "sort": True, "max_parameters": 30, "backend": "matplotlib"},
+    "Calibration.plot": {"kind": "classes", "scale": "auto"},
+    "SBC.plot": {"max_panels": 12},
+    "Sensitivity.plot": {"kind": "parameters", "sort": True, "max_parameters": 30},
     "plot_spikes": {"label": "telling", "num_labels": 5, "tolerance": 0.05, "max_panels": 10},
-    "plot_weights": {"sort": True, "max_features": 40, "backend": "matplotlib"},
+    "WeightsFrame.plot": {"sort": True, "max_features": 40},
     "sbc": {"num_simulations": 200, "num_rows": 50, "key": 0, "error_rate": 0.01},
     "sensitivity": {"prior": (0.8, 1.25), "likelihood": (0.8, 1.25)},
-    "plot_telling_features": {"max_panels": 10, "backend": "matplotlib"},
+    "TellingFeatures": {"notes": (), "zero": 0.0},
+    "TellingFeatures.plot": {"max_panels": 10},
     "telling_features": {"num": 10, "unit": "nats", "prob": 0.89, "key": 0},
     "weight_features": {"shared": False, "key": 0},
 }
@@ -153,7 +154,7 @@ def test_defaults():
 
 def _public() -> Iterator[tuple[str, Any]]:
     """Functions, classes and the public methods of classes, by name."""
-    for module in (nb, datasets, estimators):
+    for module in (nb, nb.results, nb.families, datasets, estimators):
         things = {name: getattr(module, name) for name in module.__all__}
         for name, thing in things.items():
             if inspect.isfunction(thing) or (inspect.isclass(thing) and not issubclass(thing, Warning)):

@@ -25,7 +25,7 @@ SKEWED = nb.Gaussian(loc=1.0, kappa=0.5, concentration=2.5, rate=3.0)
 CAREFUL = nb.NUTS(target_accept_prob=0.9)
 WIDE = nb.Gaussian(loc=0.0, kappa=0.1, concentration=2.0, rate=1.0)
 
-SUCCESSES: dict[int, nb.Family] = {
+SUCCESSES: dict[int, nb.families.Family] = {
     0: nb.Exponential(1.5, 2.0),
     1: nb.LogNormal(loc=1.0, kappa=0.5, concentration=2.5, rate=3.0),
     2: nb.Geometric(2.0, 1.5),

@@ -37,4 +37,4 @@ def test_the_model_of_a_posterior_is_bound_and_keeps_what_the_user_wrote():
     posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[0], [1]], ["a", "b"])
     assert not isinstance(posterior.model, nb.NaiveBayes)
     assert isinstance(posterior.model.description, nb.NaiveBayes)
-    assert isinstance(posterior.model, nb.BoundModel)
+    assert isinstance(posterior.model, nb.results.BoundModel)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import jax
 import numpy as np
@@ -17,11 +17,11 @@ from bayesnb.core.running import random_generator
 from bayesnb.data.labels import encode_labels
 from bayesnb.data.read import as_table, split_labels
 from bayesnb.data.tables import Table
-from bayesnb.figures.panels import SMALL, background, grid_of_panels, muted, percent, require_result, text_width
+from bayesnb.figures.panels import SMALL, background, grid_of_panels, muted, percent, text_width
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
-__all__ = ["Calibration", "calibration", "plot_reliability"]
+__all__ = ["Calibration", "calibration"]
 
 # --------------------------------------------------------------------------------------------------
 # The figure of a calibration: observed frequencies over predicted probabilities
@@ -52,147 +52,12 @@ BINS = 20
 """Bars of the histogram."""
 
 
-@runtime_checkable
-class Reliability(Protocol):
-    """The part of a `Calibration` that the figure reads."""
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """Scores, a row for each; a column for each model."""
-
-    @property
-    def bins(self) -> pd.DataFrame:
-        """A row for each model and bin."""
-
-    @property
-    def predictions(self) -> Mapping[str, np.ndarray]:
-        """Class probabilities of each model, shape (rows, classes)."""
-
-    @property
-    def prob(self) -> float:
-        """Probability of the intervals."""
-
-    @property
-    def names(self) -> Mapping[str, str]:
-        """What the legend calls each model."""
-
-
-def plot_reliability(
-    calibration: Reliability,
-    *,
-    kind: str = "classes",
-    scale: str = "auto",
-    names: Sequence[str] | None = None,
-    axes: Any = None,
-    figsize: Any = None,
-) -> Any:
-    """Reliability diagram with intervals, over a histogram of the predictions.
-
-    Parameters
-    ----------
-    calibration : Calibration
-    kind : {"classes", "confidence"}, default "classes"
-        The probabilities of every class, or those of the predicted class.
-    scale : {"auto", "linear", "logit"}, default "auto"
-        The axes of probabilities and frequencies. A logit axis spreads probabilities near zero and one. By default it
-        is taken if a model's mean predictions in at least half of its bins are nearer to zero or one than 0.05.
-    names : sequence of str, optional
-        Names of the models in the legend, as many as were compared; by default the types of the two, or "posterior" and
-        "other" where these are the same.
-    axes : sequence of matplotlib axes, optional
-        Two, for the diagram and for the histogram; by default in a new figure.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the panels.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        Points on the diagonal are calibrated. The shaded sides say "overconfident": there the predictions are nearer to
-        zero or one than the frequencies. On a logit axis what is beyond the ends, such as a frequency of one, is drawn
-        at the end.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `calibration` is not what `nb.calibration` returns, there is no such kind or scale, or `names`, `axes` and
-        `figsize` do not fit.
-
-    See Also
-    --------
-    calibration : Calibration of the predicted probabilities.
-    Calibration : The result.
-
-    Examples
-    --------
-    >>> import bayesnb as nb
-    >>> X, y = nb.datasets.penguins()
-    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X[::3], y[::3])
-    >>> figure = nb.calibration(posterior, X[1::3], y[1::3]).plot(kind="confidence")
-    """
-    require_result(calibration, Reliability, "calibration", "nb.calibration(posterior, X, y)")
-    _one_of("kind", kind, tuple(LABELS))
-    _one_of("scale", scale, SCALES)
-    models = _names_in_legend(calibration, names)
-    bins = calibration.bins[calibration.bins["kind"] == kind]
-    if scale == "auto":
-        mean = bins["mean_predicted"]
-        near = (np.minimum(mean, 1 - mean) < NEAR_ONE).groupby(bins["model"]).mean()
-        scale = "logit" if near.max() >= 0.5 else "linear"
-    low, high = _ends(bins, kind, scale)
-    ratios = [SHARE, 1 - SHARE]
-    new: dict[str, Any] = {} if axes is not None else {"across": 1, "height_ratios": ratios, "figsize": (5.0, 6.0)}
-    if figsize is not None:
-        new["figsize"] = figsize
-    panels = grid_of_panels(2, axes=axes, height=3.0, **new)
-    diagram, histogram = panels.axes
-    _shade(diagram, low, high, kind)
-    if scale == "logit":
-        edges = expit(np.linspace(logit(low), logit(high), BINS + 1))
-    else:
-        edges = np.linspace(max(low, 0.0), 1.0, BINS + 1)
-    entries = []
-    for model, name in models.items():
-        look = LOOKS[model]
-        entries.append((_draw_bins(diagram, bins[bins["model"] == model], (low, high), look), name))
-        predictions = calibration.predictions[model]
-        values = predictions.ravel() if kind == "classes" else predictions.max(axis=1)
-        line = {"color": look["color"], "linestyle": look["linestyle"]}
-        histogram.hist(np.clip(values, edges[0], edges[-1]), bins=edges, histtype="step", linewidth=1.5, **line)
-    across, up = LABELS[kind]
-    for axis in (diagram, histogram):
-        axis.set_xscale(scale)
-        if scale == "logit":
-            axis.set_xticks(*_ticks(low, high))
-            axis.set_xticks([], minor=True)
-        axis.set_xlim(low, high)
-        axis.spines["left"].set_visible(True)
-    diagram.set_yscale(scale)
-    if scale == "logit":
-        diagram.set_yticks(*_ticks(low, high))
-        diagram.set_yticks([], minor=True)
-    diagram.set_ylim(low, high)
-    beside = f"{up} ({percent(calibration.prob)} interval)"
-    diagram.set_ylabel(beside, fontsize=SMALL)
-    panels.least = text_width(beside, SMALL) / SHARE + 1.0
-    histogram.set_ylabel("predictions", fontsize=SMALL)
-    histogram.set_xlabel(across, fontsize=SMALL)
-    errors = calibration.table.loc["calibration_error"]
-    panels.legend(
-        [
-            (handle, f"{name}: calibration error {errors[model]:.3f}")
-            for (handle, name), model in zip(entries, models, strict=True)
-        ],
-        inside=0,
-    )
-    return panels.drawn()
-
-
 def _one_of(name: str, given: Any, known: Sequence[str]) -> None:
     if given not in known:
         raise ValueError(f"{name} is {given!r}: give one of {list(known)}")
 
 
-def _names_in_legend(calibration: Reliability, names: Sequence[str] | None) -> dict[str, str]:
+def _names_in_legend(calibration: "Calibration", names: Sequence[str] | None) -> dict[str, str]:
     """By model, its name in the legend."""
     models = list(calibration.predictions)
     if names is None:
@@ -312,7 +177,6 @@ class Calibration(Printed):
     See Also
     --------
     calibration : Calibration of the predicted probabilities.
-    plot_reliability : Reliability diagram.
 
     Examples
     --------
@@ -342,9 +206,111 @@ class Calibration(Printed):
     names: dict[str, str]
     on_fit: bool = False
 
-    def plot(self, **options: Any) -> Any:
-        """Reliability diagram over a histogram of the predictions; see `bayesnb.plot_reliability`."""
-        return plot_reliability(self, **options)
+    def plot(
+        self,
+        *,
+        kind: str = "classes",
+        scale: str = "auto",
+        names: Sequence[str] | None = None,
+        axes: Any = None,
+        figsize: Any = None,
+    ) -> Any:
+        """Reliability diagram with intervals, over a histogram of the predictions.
+
+        Parameters
+        ----------
+        kind : {"classes", "confidence"}, default "classes"
+            The probabilities of every class, or those of the predicted class.
+        scale : {"auto", "linear", "logit"}, default "auto"
+            The axes of probabilities and frequencies. A logit axis spreads probabilities near zero and one. By default
+            it is taken if a model's mean predictions in at least half of its bins are nearer to zero or one than 0.05.
+        names : sequence of str, optional
+            Names of the models in the legend, as many as were compared; by default the types of the two, or "posterior"
+            and "other" where these are the same.
+        axes : sequence of matplotlib axes, optional
+            Two, for the diagram and for the histogram; by default in a new figure.
+        figsize : (width, height), optional
+            Inches of a new figure; a height of None follows from the panels.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Points on the diagonal are calibrated. The shaded sides say "overconfident": there the predictions are
+            nearer to zero or one than the frequencies. On a logit axis what is beyond the ends, such as a frequency of
+            one, is drawn at the end.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If there is no such kind or scale, or `names`, `axes` and
+            `figsize` do not fit.
+
+        See Also
+        --------
+        calibration : Calibration of the predicted probabilities.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> X, y = nb.datasets.penguins()
+        >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X[::3], y[::3])
+        >>> figure = nb.calibration(posterior, X[1::3], y[1::3]).plot(kind="confidence")
+        """
+        _one_of("kind", kind, tuple(LABELS))
+        _one_of("scale", scale, SCALES)
+        models = _names_in_legend(self, names)
+        bins = self.bins[self.bins["kind"] == kind]
+        if scale == "auto":
+            mean = bins["mean_predicted"]
+            near = (np.minimum(mean, 1 - mean) < NEAR_ONE).groupby(bins["model"]).mean()
+            scale = "logit" if near.max() >= 0.5 else "linear"
+        low, high = _ends(bins, kind, scale)
+        ratios = [SHARE, 1 - SHARE]
+        new: dict[str, Any] = {} if axes is not None else {"across": 1, "height_ratios": ratios, "figsize": (5.0, 6.0)}
+        if figsize is not None:
+            new["figsize"] = figsize
+        panels = grid_of_panels(2, axes=axes, height=3.0, **new)
+        diagram, histogram = panels.axes
+        _shade(diagram, low, high, kind)
+        if scale == "logit":
+            edges = expit(np.linspace(logit(low), logit(high), BINS + 1))
+        else:
+            edges = np.linspace(max(low, 0.0), 1.0, BINS + 1)
+        entries = []
+        for model, name in models.items():
+            look = LOOKS[model]
+            entries.append((_draw_bins(diagram, bins[bins["model"] == model], (low, high), look), name))
+            predictions = self.predictions[model]
+            values = predictions.ravel() if kind == "classes" else predictions.max(axis=1)
+            line = {"color": look["color"], "linestyle": look["linestyle"]}
+            histogram.hist(np.clip(values, edges[0], edges[-1]), bins=edges, histtype="step", linewidth=1.5, **line)
+        across, up = LABELS[kind]
+        for axis in (diagram, histogram):
+            axis.set_xscale(scale)
+            if scale == "logit":
+                axis.set_xticks(*_ticks(low, high))
+                axis.set_xticks([], minor=True)
+            axis.set_xlim(low, high)
+            axis.spines["left"].set_visible(True)
+        diagram.set_yscale(scale)
+        if scale == "logit":
+            diagram.set_yticks(*_ticks(low, high))
+            diagram.set_yticks([], minor=True)
+        diagram.set_ylim(low, high)
+        beside = f"{up} ({percent(self.prob)} interval)"
+        diagram.set_ylabel(beside, fontsize=SMALL)
+        panels.least = text_width(beside, SMALL) / SHARE + 1.0
+        histogram.set_ylabel("predictions", fontsize=SMALL)
+        histogram.set_xlabel(across, fontsize=SMALL)
+        errors = self.table.loc["calibration_error"]
+        panels.legend(
+            [
+                (handle, f"{name}: calibration error {errors[model]:.3f}")
+                for (handle, name), model in zip(entries, models, strict=True)
+            ],
+            inside=0,
+        )
+        return panels.drawn()
 
     def _parts(self) -> list[Piece]:
         scores = [name for name in ("posterior", "other", "difference") if name in self.table]
@@ -409,7 +375,6 @@ def calibration(
     See Also
     --------
     Calibration : The result.
-    plot_reliability : Reliability diagram.
     check : Posterior predictive checks.
 
     Notes

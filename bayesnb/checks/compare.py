@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import jax
 import numpy as np
@@ -16,7 +16,7 @@ from bayesnb.core.checking import a_type, proportion, warns_once
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
 from bayesnb.families.formulas import log_prob, mean_and_sd
 from bayesnb.figures.forest import how_many, number_of_panels
-from bayesnb.figures.panels import grid_of_panels, muted, require_result
+from bayesnb.figures.panels import grid_of_panels, muted
 from bayesnb.model.blocks import CLASS_SITE
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem
@@ -25,7 +25,7 @@ from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
-__all__ = ["LARGEST_FIRST", "Comparison", "compare", "largest_differences", "plot_comparison"]
+__all__ = ["LARGEST_FIRST", "Comparison", "compare", "largest_differences"]
 
 # --------------------------------------------------------------------------------------------------
 # The figure of a comparison: exact marginal densities over the sampled histograms
@@ -38,104 +38,7 @@ LARGE = 3.0
 """An absolute z that chance makes rarely."""
 
 
-@runtime_checkable
-class Marginals(Protocol):
-    """The part of a `Comparison` that the figure reads."""
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """A row for each compared parameter; the columns that start with ``z_`` are differences in standard errors."""
-
-    @property
-    def verdict(self) -> str:
-        """The answer in words."""
-
-    @property
-    def reasons(self) -> tuple[str, ...]:
-        """Why the answer is not yes."""
-
-    @property
-    def exact(self) -> Any:
-        """The posterior whose marginal densities are drawn."""
-
-    @property
-    def sampled(self) -> Any:
-        """The posterior whose draws are counted."""
-
-
-def plot_comparison(
-    comparison: Marginals,
-    *,
-    max_panels: int | None = None,
-    panels_across: int | None = None,
-    axes: Any = None,
-    figsize: Any = None,
-) -> Any:
-    """Exact marginal density (line) over the histogram of the draws (bars), one panel a parameter.
-
-    Parameters
-    ----------
-    comparison : Comparison
-    max_panels : int, optional
-        The parameters with the largest absolute z, of location, spread, skewness or tails, get a panel, the largest
-        first. By default those with an absolute z of three or more, but at least 4 and at most 12.
-    panels_across : int, optional
-        Panels side by side; by default as many as fit the width.
-    axes : sequence of matplotlib axes, optional
-        Where to draw, one for each panel; by default in a new figure.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the panels.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The head of a panel names the largest of its four z. The title gives the verdict with its first reason,
-        and says how many parameters of how many are shown.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `comparison` is not what `nb.compare` returns, or `axes` and `figsize` do not fit.
-
-    See Also
-    --------
-    compare : Whether samples agree with the closed form.
-    Comparison : The result.
-
-    Examples
-    --------
-    >>> import bayesnb as nb
-    >>> X, y = nb.datasets.penguins()
-    >>> model = nb.NaiveBayes({"bill_length_mm": nb.Gaussian()})
-    >>> exact = nb.fit(model, X, y)
-    >>> sampled = nb.from_samples(model, exact.draws(key=1), X=X, y=y)
-    >>> figure = nb.compare(exact, sampled).plot(max_panels=6)
-    """
-    require_result(comparison, Marginals, "comparison", "nb.compare(exact, sampled)")
-    table = comparison.table
-    differences = table[[column for column in table.columns if column.startswith("z_")]].fillna(0.0)
-    worst = differences.abs().max(axis=1).sort_values(ascending=False, kind="stable")
-    shown = worst.index[: number_of_panels(max_panels, int((worst >= LARGE).sum()))]
-    marginals = {panel[0]: panel[1:] for panel in _panels(comparison, set(shown))}
-    panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
-    for axis, label in zip(panels.axes, shown, strict=True):
-        draws, density = marginals[label]
-        low, high = np.quantile(draws, [0.001, 0.999])
-        bars = {"color": muted(0.25), "edgecolor": muted(0.5), "linewidth": 0.3}
-        axis.hist(draws, bins=40, range=(low, high), density=True, **bars)
-        grid = np.linspace(low, high, 200)
-        axis.plot(grid, density(grid), color="C0", linewidth=1.8)
-        axis.set_yticks([])
-        axis.locator_params(axis="x", nbins=3)
-    # The difference for which a panel is shown.
-    of_panel = [(label, differences.loc[label]) for label in shown]
-    panels.heads([f"{label}\nz {_name(off.abs().idxmax())} {off[off.abs().idxmax()]:+.1f}" for label, off in of_panel])
-    number = how_many(len(shown), len(table), "parameter", "most different")
-    panels.title(f"{_answer(comparison)}\nDraws (bars) and exact density (line): {number}")
-    return panels.drawn()
-
-
-def _answer(comparison: Marginals) -> str:
+def _answer(comparison: "Comparison") -> str:
     """The verdict, with its first reason if it is not yes; what follows the first clause of a reason is advice."""
     answer = comparison.verdict.split(":")[0]
     if not comparison.reasons:
@@ -149,7 +52,7 @@ def _name(column: str) -> str:
     return column.removeprefix("z_")
 
 
-def _panels(comparison: Marginals, shown: Collection[str]) -> list[tuple[str, np.ndarray, Any]]:
+def _panels(comparison: "Comparison", shown: Collection[str]) -> list[tuple[str, np.ndarray, Any]]:
     """Label, draws and exact density of the parameters that are shown."""
     labels = iter(comparison.table.index)
     found = []
@@ -245,7 +148,6 @@ class Comparison(Printed):
     See Also
     --------
     compare : Whether samples agree with the closed form.
-    plot_comparison : Exact densities over the draws.
 
     Examples
     --------
@@ -273,9 +175,75 @@ class Comparison(Printed):
     exact: ExactPosterior
     sampled: SampledPosterior
 
-    def plot(self, **options: Any) -> Any:
-        """Exact marginal densities over the sampled histograms; see `bayesnb.plot_comparison`."""
-        return plot_comparison(self, **options)
+    def plot(
+        self,
+        *,
+        max_panels: int | None = None,
+        panels_across: int | None = None,
+        axes: Any = None,
+        figsize: Any = None,
+    ) -> Any:
+        """Exact marginal density (line) over the histogram of the draws (bars), one panel a parameter.
+
+        Parameters
+        ----------
+        max_panels : int, optional
+            The parameters with the largest absolute z, of location, spread, skewness or tails, get a panel, the largest
+            first. By default those with an absolute z of three or more, but at least 4 and at most 12.
+        panels_across : int, optional
+            Panels side by side; by default as many as fit the width.
+        axes : sequence of matplotlib axes, optional
+            Where to draw, one for each panel; by default in a new figure.
+        figsize : (width, height), optional
+            Inches of a new figure; a height of None follows from the panels.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The head of a panel names the largest of its four z. The title gives the verdict with its first reason,
+            and says how many parameters of how many are shown.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `axes` and `figsize` do not fit.
+
+        See Also
+        --------
+        compare : Whether samples agree with the closed form.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> X, y = nb.datasets.penguins()
+        >>> model = nb.NaiveBayes({"bill_length_mm": nb.Gaussian()})
+        >>> exact = nb.fit(model, X, y)
+        >>> sampled = nb.from_samples(model, exact.draws(key=1), X=X, y=y)
+        >>> figure = nb.compare(exact, sampled).plot(max_panels=6)
+        """
+        table = self.table
+        differences = table[[column for column in table.columns if column.startswith("z_")]].fillna(0.0)
+        worst = differences.abs().max(axis=1).sort_values(ascending=False, kind="stable")
+        shown = worst.index[: number_of_panels(max_panels, int((worst >= LARGE).sum()))]
+        marginals = {panel[0]: panel[1:] for panel in _panels(self, set(shown))}
+        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+        for axis, label in zip(panels.axes, shown, strict=True):
+            draws, density = marginals[label]
+            low, high = np.quantile(draws, [0.001, 0.999])
+            bars = {"color": muted(0.25), "edgecolor": muted(0.5), "linewidth": 0.3}
+            axis.hist(draws, bins=40, range=(low, high), density=True, **bars)
+            grid = np.linspace(low, high, 200)
+            axis.plot(grid, density(grid), color="C0", linewidth=1.8)
+            axis.set_yticks([])
+            axis.locator_params(axis="x", nbins=3)
+        # The difference for which a panel is shown.
+        of_panel = [(label, differences.loc[label]) for label in shown]
+        panels.heads(
+            [f"{label}\nz {_name(off.abs().idxmax())} {off[off.abs().idxmax()]:+.1f}" for label, off in of_panel]
+        )
+        number = how_many(len(shown), len(table), "parameter", "most different")
+        panels.title(f"{_answer(self)}\nDraws (bars) and exact density (line): {number}")
+        return panels.drawn()
 
     def _parts(self) -> list[Piece]:
         return [Heading(self.verdict), Paragraph(LARGEST_FIRST), DataTable(largest_differences(self.table))]
@@ -346,7 +314,6 @@ def compare(
     See Also
     --------
     Comparison : The result.
-    plot_comparison : Exact densities over the draws.
     sbc : Simulation-based calibration of an inference.
 
     Notes

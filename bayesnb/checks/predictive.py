@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -14,115 +14,16 @@ from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Points, 
 from bayesnb.core.running import in_order, progress_bar, random_generator
 from bayesnb.data.read import split_labels
 from bayesnb.figures.forest import how_many, number_of_panels
-from bayesnb.figures.panels import TINY, grid_of_panels, muted, require_result, text_color
+from bayesnb.figures.panels import TINY, grid_of_panels, muted, text_color
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.weighted import of_features
 
-__all__ = ["Check", "check", "check_of", "plot_check"]
+__all__ = ["Check", "check", "check_of"]
 
 # --------------------------------------------------------------------------------------------------
 # The figure of a posterior predictive check: replicated statistics and the observed ones
 # --------------------------------------------------------------------------------------------------
-
-
-@runtime_checkable
-class Replication(Protocol):
-    """The part of a `Check` that the figure reads."""
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """A row for each statistic: ``observed``, ``p_value``, ``detail``."""
-
-    @property
-    def by_extremity(self) -> pd.DataFrame:
-        """The table, the most extreme statistics first."""
-
-    @property
-    def replicated(self) -> pd.DataFrame:
-        """Values of the statistics, shape (replicates, statistics)."""
-
-    @property
-    def extreme(self) -> tuple[str, ...]:
-        """Statistics that are extreme."""
-
-    @property
-    def dropped(self) -> tuple[str, ...]:
-        """Statistics that are not defined."""
-
-
-def plot_check(
-    check: Replication,
-    *,
-    max_panels: int | None = None,
-    panels_across: int | None = None,
-    axes: Any = None,
-    figsize: Any = None,
-) -> Any:
-    """Histogram of each statistic over the replicates (bars) and its observed value (line), one panel a statistic.
-
-    The bars of a ``shape`` line show the largest over all columns, which determines its p-value; the head of the panel
-    names the most extreme statistic and its class.
-
-    Parameters
-    ----------
-    check : Check
-    max_panels : int, optional
-        The most extreme statistics get a panel, the smallest adjusted p-value first. By default those of
-        `Check.extreme`, but at least 4 and at most 12.
-    panels_across : int, optional
-        Panels side by side; by default as many as fit the width.
-    axes : sequence of matplotlib axes, optional
-        Where to draw, one for each panel; by default in a new figure.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the panels.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The title says how many statistics of how many are shown.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `check` is not what `nb.check` returns, no statistic is defined, or `axes` and `figsize` do not fit.
-
-    See Also
-    --------
-    check : Posterior predictive checks.
-    Check : The result.
-
-    Examples
-    --------
-    >>> import bayesnb as nb
-    >>> X, y = nb.datasets.penguins()
-    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
-    >>> figure = nb.check(posterior, X, y, num_replicates=100).plot()
-    """
-    require_result(check, Replication, "check", "nb.check(posterior, X, y)")
-    table = check.table
-    if table.empty:
-        raise ValueError(f"no statistic is defined on these data, so there is nothing to plot: {list(check.dropped)}")
-    shown = check.by_extremity.index[: number_of_panels(max_panels, len(check.extreme))]
-    panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
-    heads = []
-    for axis, label in zip(panels.axes, shown, strict=True):
-        values = check.replicated[label].dropna()
-        bars = {"color": muted(0.25), "edgecolor": muted(0.5), "linewidth": 0.4}
-        axis.hist(values, bins=min(30, max(1, values.nunique())), **bars)
-        axis.axvline(table.loc[label, "observed"], color=text_color(), linewidth=2.2)
-        axis.margins(x=0.08)
-        parts = [label, table.loc[label, "detail"], _p_value(table.loc[label, "p_value"], len(values))]
-        heads.append("\n".join(filter(None, parts)))
-        axis.set_yticks([])
-        axis.locator_params(axis="x", nbins=3)
-        axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 4))
-        axis.xaxis.get_offset_text().set_fontsize(TINY)
-    panels.heads(heads)
-    panels.title(
-        f"Replicated (bars) and observed (line): {how_many(len(shown), len(table), 'statistic', 'most extreme')}"
-    )
-    return panels.drawn()
 
 
 def _p_value(value: float, number: int) -> str:
@@ -179,7 +80,6 @@ class Check(Printed):
     See Also
     --------
     check : Posterior predictive checks.
-    plot_check : Histograms of the statistics.
 
     Examples
     --------
@@ -213,9 +113,77 @@ class Check(Printed):
         """The table, the smallest adjusted p-values first."""
         return self.table.sort_values("p_adjusted", kind="stable")
 
-    def plot(self, **options: Any) -> Any:
-        """Histograms of the replicated statistics and the observed values; see `bayesnb.plot_check`."""
-        return plot_check(self, **options)
+    def plot(
+        self,
+        *,
+        max_panels: int | None = None,
+        panels_across: int | None = None,
+        axes: Any = None,
+        figsize: Any = None,
+    ) -> Any:
+        """Histogram of each statistic over the replicates (bars) and its observed value (line), one panel a statistic.
+
+        The bars of a ``shape`` line show the largest over all columns, which determines its p-value; the head of the
+        panel names the most extreme statistic and its class.
+
+        Parameters
+        ----------
+        max_panels : int, optional
+            The most extreme statistics get a panel, the smallest adjusted p-value first. By default those of
+            `Check.extreme`, but at least 4 and at most 12.
+        panels_across : int, optional
+            Panels side by side; by default as many as fit the width.
+        axes : sequence of matplotlib axes, optional
+            Where to draw, one for each panel; by default in a new figure.
+        figsize : (width, height), optional
+            Inches of a new figure; a height of None follows from the panels.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The title says how many statistics of how many are shown.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If no statistic is defined, or `axes` and `figsize` do not fit.
+
+        See Also
+        --------
+        check : Posterior predictive checks.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> X, y = nb.datasets.penguins()
+        >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+        >>> figure = nb.check(posterior, X, y, num_replicates=100).plot()
+        """
+        table = self.table
+        if table.empty:
+            raise ValueError(
+                f"no statistic is defined on these data, so there is nothing to plot: {list(self.dropped)}"
+            )
+        shown = self.by_extremity.index[: number_of_panels(max_panels, len(self.extreme))]
+        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+        heads = []
+        for axis, label in zip(panels.axes, shown, strict=True):
+            values = self.replicated[label].dropna()
+            bars = {"color": muted(0.25), "edgecolor": muted(0.5), "linewidth": 0.4}
+            axis.hist(values, bins=min(30, max(1, values.nunique())), **bars)
+            axis.axvline(table.loc[label, "observed"], color=text_color(), linewidth=2.2)
+            axis.margins(x=0.08)
+            parts = [label, table.loc[label, "detail"], _p_value(table.loc[label, "p_value"], len(values))]
+            heads.append("\n".join(filter(None, parts)))
+            axis.set_yticks([])
+            axis.locator_params(axis="x", nbins=3)
+            axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 4))
+            axis.xaxis.get_offset_text().set_fontsize(TINY)
+        panels.heads(heads)
+        panels.title(
+            f"Replicated (bars) and observed (line): {how_many(len(shown), len(table), 'statistic', 'most extreme')}"
+        )
+        return panels.drawn()
 
     def _story(self) -> str:
         extreme = self.extreme
@@ -367,7 +335,6 @@ def check(
     See Also
     --------
     Check : The result.
-    plot_check : Histograms of the statistics.
     calibration : Calibration of the predicted probabilities.
 
     Notes

@@ -2,7 +2,7 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import jax
 import numpy as np
@@ -23,7 +23,7 @@ from bayesnb.families.draw import draw
 from bayesnb.families.formulas import dirichlet_marginal, pit
 from bayesnb.families.statistics import ClassCounts
 from bayesnb.figures.forest import how_many
-from bayesnb.figures.panels import grid_of_panels, muted, require_result
+from bayesnb.figures.panels import grid_of_panels, muted
 from bayesnb.inference.em import MAP, MLE
 from bayesnb.inference.exact import Exact, Inference
 from bayesnb.inference.nuts import NUTS, ConvergenceWarning
@@ -39,7 +39,7 @@ from bayesnb.posterior.diagnostics import KINDS
 from bayesnb.posterior.exact import ExactPosterior, PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
 
-__all__ = ["SBC", "plot_sbc", "sbc"]
+__all__ = ["SBC", "sbc"]
 
 # --------------------------------------------------------------------------------------------------
 # The figure of simulation-based calibration: differences of PIT values from uniform
@@ -47,94 +47,6 @@ __all__ = ["SBC", "plot_sbc", "sbc"]
 
 NUMBERS = 0.45
 """Inches of the numbers beside a panel."""
-
-
-@runtime_checkable
-class Uniformity(Protocol):
-    """The part of an `SBC` that the figure reads."""
-
-    @property
-    def table(self) -> pd.DataFrame:
-        """A row for each parameter, with its ``p_value``."""
-
-    @property
-    def pit(self) -> pd.DataFrame:
-        """PIT values, shape (simulations, parameters)."""
-
-    @property
-    def error_rate(self) -> float:
-        """Probability that a right posterior leaves the band."""
-
-    @property
-    def verdict(self) -> str:
-        """The answer in words."""
-
-
-def plot_sbc(
-    sbc: Uniformity, *, max_panels: int = 12, panels_across: int | None = None, axes: Any = None, figsize: Any = None
-) -> Any:
-    """Empirical distribution of the PIT values minus the uniform one (line), one panel a parameter.
-
-    Each panel has its own scale; the band is the same in all, and holds the whole line with probability one minus the
-    error rate if the posterior is right. A line above zero shows a posterior that is too high, a line below zero one
-    that is too low. A line above zero at the left and below zero at the right shows one that is too narrow.
-
-    Parameters
-    ----------
-    sbc : SBC
-    max_panels : int, default 12
-        The quantities with the smallest p-values get a panel, the smallest first.
-    panels_across : int, optional
-        Panels side by side; by default as many as fit the width.
-    axes : sequence of matplotlib axes, optional
-        Where to draw, one for each panel; by default in a new figure.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the panels.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        The title says how many quantities of how many are shown.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `sbc` is not what `nb.sbc` returns, or `axes` and `figsize` do not fit.
-
-    See Also
-    --------
-    sbc : Simulation-based calibration of an inference.
-    SBC : The result.
-
-    Examples
-    --------
-    >>> import bayesnb as nb
-    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"])
-    >>> figure = nb.plot_sbc(nb.sbc(model, num_simulations=100))
-    """
-    require_result(sbc, Uniformity, "sbc", "nb.sbc(model, inference)")
-    table = sbc.table
-    shown = table["p_value"].sort_values(kind="stable").index[: whole_number("max_panels", max_panels)]
-    panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
-    points, lower, upper = uniform_band(len(sbc.pit), 1 - sbc.error_rate)
-    for axis, label in zip(panels.axes, shown, strict=True):
-        axis.fill_between(points, lower, upper, step="mid", color=muted(0.2), linewidth=0)
-        axis.axhline(0.0, color=muted(0.5), linewidth=0.8)
-        axis.plot(*ecdf_difference(sbc.pit[label].to_numpy()), color="C0", linewidth=1.4)
-        axis.set_xlim(0, 1)
-        axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
-        axis.locator_params(axis="y", nbins=5)
-        axis.spines["left"].set_visible(True)
-    panels.panel_width -= NUMBERS
-    panels.heads([f"{label}\np {shown_p(table.loc[label, 'p_value'])}" for label in shown])
-    number = how_many(len(shown), len(table), "quantity", "least uniform")
-    panels.title(
-        f"{sbc.verdict.split(',')[0]}: PIT values of {len(sbc.pit)} simulations, {number}\n"
-        f"(band: where uniform values stay with probability {1 - sbc.error_rate:g})"
-    )
-    panels.x_label("PIT")
-    panels.y_label("ECDF minus uniform")
-    return panels.drawn()
 
 
 # --------------------------------------------------------------------------------------------------
@@ -283,7 +195,6 @@ class SBC(Printed):
     See Also
     --------
     sbc : Simulation-based calibration of an inference.
-    plot_sbc : Differences of the PIT values from uniform ones.
 
     Examples
     --------
@@ -330,9 +241,69 @@ class SBC(Printed):
         described = {"inference": repr(self.inference), "model": format(self.model, "80"), "num_rows": self.num_rows}
         return as_tree({"prior_sbc": dict_to_dataset(values, coords=coords, dims=dims)}, described)
 
-    def plot(self, **options: Any) -> Any:
-        """Differences of the PIT values from uniform; see `bayesnb.plot_sbc`."""
-        return plot_sbc(self, **options)
+    def plot(
+        self, *, max_panels: int = 12, panels_across: int | None = None, axes: Any = None, figsize: Any = None
+    ) -> Any:
+        """Empirical distribution of the PIT values minus the uniform one (line), one panel a parameter.
+
+        Each panel has its own scale; the band is the same in all, and holds the whole line with probability one minus
+        the error rate if the posterior is right. A line above zero shows a posterior that is too high, a line below
+        zero one that is too low. A line above zero at the left and below zero at the right shows one that is too
+        narrow.
+
+        Parameters
+        ----------
+        max_panels : int, default 12
+            The quantities with the smallest p-values get a panel, the smallest first.
+        panels_across : int, optional
+            Panels side by side; by default as many as fit the width.
+        axes : sequence of matplotlib axes, optional
+            Where to draw, one for each panel; by default in a new figure.
+        figsize : (width, height), optional
+            Inches of a new figure; a height of None follows from the panels.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The title says how many quantities of how many are shown.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `axes` and `figsize` do not fit.
+
+        See Also
+        --------
+        sbc : Simulation-based calibration of an inference.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> model = nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"])
+        >>> figure = nb.sbc(model, num_simulations=100).plot()
+        """
+        table = self.table
+        shown = table["p_value"].sort_values(kind="stable").index[: whole_number("max_panels", max_panels)]
+        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+        points, lower, upper = uniform_band(len(self.pit), 1 - self.error_rate)
+        for axis, label in zip(panels.axes, shown, strict=True):
+            axis.fill_between(points, lower, upper, step="mid", color=muted(0.2), linewidth=0)
+            axis.axhline(0.0, color=muted(0.5), linewidth=0.8)
+            axis.plot(*ecdf_difference(self.pit[label].to_numpy()), color="C0", linewidth=1.4)
+            axis.set_xlim(0, 1)
+            axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
+            axis.locator_params(axis="y", nbins=5)
+            axis.spines["left"].set_visible(True)
+        panels.panel_width -= NUMBERS
+        panels.heads([f"{label}\np {shown_p(table.loc[label, 'p_value'])}" for label in shown])
+        number = how_many(len(shown), len(table), "quantity", "least uniform")
+        panels.title(
+            f"{self.verdict.split(',')[0]}: PIT values of {len(self.pit)} simulations, {number}\n"
+            f"(band: where uniform values stay with probability {1 - self.error_rate:g})"
+        )
+        panels.x_label("PIT")
+        panels.y_label("ECDF minus uniform")
+        return panels.drawn()
 
     def _parts(self) -> list[Piece]:
         return [Heading(self.verdict), DataTable(self.table.sort_values("p_value", kind="stable"), number=".3g")]
@@ -395,7 +366,6 @@ def sbc(
     See Also
     --------
     SBC : The result.
-    plot_sbc : Differences of the PIT values from uniform ones.
     compare : Whether samples agree with the closed form.
 
     Notes
@@ -493,7 +463,7 @@ def _ready_inference(inference: Any, model: BoundModel) -> Any:
     if inference is None:
         inference = Exact() if model.conjugate else NUTS()
     if isinstance(inference, type) or not hasattr(inference, "fit"):
-        raise TypeError(f"inference is {inference!r}: give nb.Exact(), nb.NUTS() or another nb.Inference")
+        raise TypeError(f"inference is {inference!r}: give nb.Exact(), nb.NUTS() or another nb.results.Inference")
     if isinstance(inference, MAP | MLE):
         raise ValueError(no_distribution(inference, model))
     if isinstance(inference, NUTS):

@@ -30,7 +30,10 @@ class PrintedFrame(Printed, pd.DataFrame):
     """
 
     # pandas copies these when it pickles a frame; other attributes of a frame would be columns.
-    _metadata: ClassVar[list[str]] = ["_heading", "_notes", "_zero", "note"]
+    _metadata: ClassVar[list[str]] = ["_heading", "_notes", "_zero", "_beside", "note"]
+
+    _beside: Any = None
+    """What a subclass draws beside its columns."""
 
     def __init__(self, frame: pd.DataFrame, heading: str, notes: Sequence[str] = (), *, zero: float = 0.0) -> None:
         super().__init__(frame)

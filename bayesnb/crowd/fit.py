@@ -259,9 +259,6 @@ def fit_annotations(
     See Also
     --------
     AnnotationFit : What it returns.
-    plot_annotators : Accuracy of annotators.
-    plot_confusion : Confusion matrices of annotators.
-    plot_items : The items with the most uncertain labels.
 
     Notes
     -----

@@ -12,8 +12,9 @@ from scipy.special import entr
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import proportion, warn, whole_number
-from bayesnb.core.columns import listed, near_matches
+from bayesnb.core.columns import listed
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
+from bayesnb.crowd.figures import AnnotationFigures, positions_of
 from bayesnb.crowd.label_draws import LabelDraws, accuracy, information, label_bias, most_informative, num_annotations
 from bayesnb.crowd.read import AnnotationTable, read_labels_of_items, write_annotation_table
 from bayesnb.model.blocks import ModelParameters, log_evidence
@@ -24,46 +25,7 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import PointPosterior
 from bayesnb.posterior.under_draws import flatten
 
-__all__ = ["AnnotationFit", "positions_of"]
-
-# --------------------------------------------------------------------------------------------------
-# Items and annotators that a user names
-# --------------------------------------------------------------------------------------------------
-
-LISTED = 1000
-"""Names among which an error looks for near matches."""
-
-
-def positions_of(argument: str, names: Any, index: pd.Index) -> np.ndarray:
-    """Positions of names in an index, each once, in the order given; all positions if no names are given.
-
-    Parameters
-    ----------
-    argument : str
-        What errors call the names: "items" or "annotators".
-    names : sequence or name or None
-    index : pandas.Index
-        The index of `AnnotationFit.items` or `AnnotationFit.annotators`.
-
-    Raises
-    ------
-    ValueError
-        If there is no name, or a name is not in the index.
-    """
-    if names is None:
-        return np.arange(len(index))
-    named = pd.Index(list(names) if pd.api.types.is_list_like(names) else [names], tupleize_cols=False)
-    if named.empty:
-        raise ValueError(f"{argument} is empty: name one or more, or leave it out for all")
-    found = index.get_indexer(named)
-    if (found < 0).any():
-        name = named.tolist()[int(np.argmax(found < 0))]
-        raise ValueError(
-            f"{argument} names {name!r}, which is not in column {index.name!r}{near_matches(name, index[:LISTED])}: "
-            f"name some of {listed(index[:LISTED])}"
-        )
-    return pd.unique(found)
-
+__all__ = ["AnnotationFit"]
 
 # --------------------------------------------------------------------------------------------------
 # A lower bound of the log evidence of annotations
@@ -97,7 +59,7 @@ PROB = 0.89
 
 
 @dataclass(frozen=True, repr=False)
-class AnnotationFit(Printed):
+class AnnotationFit(Printed, AnnotationFigures):
     """The result of `fit_annotations`: labels of items, and how good each annotator is.
 
     Attributes

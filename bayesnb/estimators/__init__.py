@@ -11,6 +11,6 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "categories": ["BernoulliNB", "CategoricalNB"],
         "counts": ["DirichletMultinomialNB", "MultinomialNB", "PoissonNB"],
         "gaussian": ["GaussianNB"],
-        "generic": ["NaiveBayesClassifier"],
+        "generic": ["NaiveBayesClassifier", "mutual_information_score"],
     },
 )

@@ -46,7 +46,7 @@ class BernoulliNB(Smoothed):
         Average over the posterior, or use its mean as the parameters.
     feature_inclusion : float, array-like of shape (n_features,) or mapping, optional
         Prior probability that a feature depends on the class; the predictions are then averaged exactly over all
-        subsets of the features (`bayesnb.AveragedPosterior`). Fitted attributes of features still describe the counts
+        subsets of the features (`AveragedPosterior`). Fitted attributes of features still describe the counts
         of each class, without averaging. None, the default, means no averaging.
     unlabelled : scalar, optional
         The value in `y` of rows without a label, such as -1 or NaN. `fit` uses these rows too, with an inference that

@@ -5,16 +5,19 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from bayesnb.data.read import as_table, split_labels
 from bayesnb.data.tables import SparseTable, Table
 from bayesnb.estimators.base import Estimator, read_mixed, without_new_columns
 from bayesnb.families.base import Family
 from bayesnb.inference.em import MAP, MLE
+from bayesnb.inference.fit import fit
 from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.weighted import WeightedPosterior
+from bayesnb.selection.information import information_estimate
 from bayesnb.selection.weights import weight_features, weighted_or_plain
 
-__all__ = ["NaiveBayesClassifier"]
+__all__ = ["NaiveBayesClassifier", "mutual_information_score"]
 
 
 class NaiveBayesClassifier(Estimator):
@@ -40,7 +43,7 @@ class NaiveBayesClassifier(Estimator):
         Average the predictions over the posterior, or use its mean as the parameters.
     feature_inclusion : float, array-like of shape (n_features,) or mapping, optional
         Prior probability that a feature depends on the class; the predictions are then averaged exactly over all
-        subsets of the features (`bayesnb.AveragedPosterior`). None, the default: every feature does.
+        subsets of the features (`AveragedPosterior`). None, the default: every feature does.
     feature_weights : {"auto", "each", "shared"} or None, default "auto"
         Whether to learn a weight for each feature ("each"), or one that all share ("shared"), as
         `bayesnb.weight_features` does, so that dependent features do not make the probabilities overconfident. "auto"
@@ -188,3 +191,66 @@ class NaiveBayesClassifier(Estimator):
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
+
+
+# --------------------------------------------------------------------------------------------------
+# Mutual information as a score function for scikit-learn's feature selection
+# --------------------------------------------------------------------------------------------------
+
+
+def mutual_information_score(X: Any, y: Any, *, model: Model | Family | None = None, unit: str = "nats") -> np.ndarray:
+    """Mutual information of each feature and the class under a naive Bayes model: a score for ``SelectKBest``.
+
+    Parameters
+    ----------
+    X : table, shape (rows, columns)
+    y : labels of shape (rows,) or str
+    model : NaiveBayes, BoundModel, Family or None, default None
+        The model, such as ``nb.Bernoulli()`` for words that occur or do not; None guesses a family for each column from
+        its type, as `NaiveBayes.from_frame` does.
+    unit : {"nats", "bits"}, default "nats"
+
+    Returns
+    -------
+    array, shape (columns,)
+        The column ``estimate`` of `mutual_information`: the information beyond chance, zero if there is none. Where the
+        likelihood has no maximum (a class whose cells are all the same number), the column ``at_posterior_mean``.
+        Columns that are not in the model are NaN, which ``SelectKBest`` ranks last.
+
+    Raises
+    ------
+    ValueError
+        If the unit is unknown, or the data do not fit the model.
+
+    See Also
+    --------
+    mutual_information : Mutual information of each feature and the class.
+
+    Notes
+    -----
+    ``SelectKBest`` raises an error for text and missing cells before it calls a score function. For such columns use
+    scikit-learn's ``SelectFromModel``, which reads nothing itself, with an ``importance_getter`` that returns
+    ``nb.mutual_information(fitted)["estimate"].to_numpy()`` of the fitted estimator; the user guide has an example.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> import bayesnb as nb
+    >>> from bayesnb.estimators import BernoulliNB, mutual_information_score
+    >>> from sklearn.feature_selection import SelectKBest
+    >>> from sklearn.pipeline import make_pipeline
+    >>> X, y = [[1, 0, 1], [1, 1, 0], [0, 0, 1], [0, 1, 0]], ["a", "a", "b", "b"]
+    >>> score = partial(mutual_information_score, model=nb.Bernoulli(), unit="bits")
+    >>> score(X, y).round(2)
+    array([0.67, 0.  , 0.  ])
+    >>> make_pipeline(SelectKBest(score, k=1), BernoulliNB()).fit(X, y).predict(X).tolist()
+    ['a', 'a', 'b', 'b']
+    """
+    X, y = split_labels(X, y)
+    table = as_table(X)
+    posterior = fit(NaiveBayes.from_frame(table) if model is None else model, table, y)
+    scores = np.full(len(table.names), np.nan)
+    scores[sorted(column for block in posterior.model.blocks for column in block.columns)] = information_estimate(
+        posterior, unit
+    )
+    return scores

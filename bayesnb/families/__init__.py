@@ -1,1 +1,14 @@
-"""Feature distributions, one file each."""
+"""Feature distributions, one file each; here is what authors of families need."""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach(
+    __name__,
+    submod_attrs={
+        "base": ["Family"],
+        "conjugate": ["ConjugateFamily"],
+        "exponential": ["ExponentialFamily"],
+        "moments": ["Moments", "Scatter"],
+        "statistics": ["Counts", "Levels", "Statistics"],
+    },
+)

@@ -127,7 +127,7 @@ class Family(Params, ABC):
     --------
     >>> import bayesnb as nb
     >>> family = nb.Gaussian(loc=0.0)
-    >>> isinstance(family, nb.Family)
+    >>> isinstance(family, nb.families.Family)
     True
     >>> family.hyperparameters()
     {'loc': 0.0, 'kappa': 0.1, 'concentration': 1.0, 'rate': None}

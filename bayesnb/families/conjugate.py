@@ -27,7 +27,7 @@ class ConjugateFamily(Family):
     A family is a frozen dataclass, registered as a JAX pytree, whose fields are the hyperparameters. It states three
     things of its closed form: `update`, the posterior; `log_normaliser`, from which evidences follow; and
     `cell_log_predictive`, the density of one new cell. Most conjugate families are exponential families too, and state
-    their likelihood as `bayesnb.ExponentialFamily` says. Write the formulas with ``jax.numpy``: they run on arrays of
+    their likelihood as `ExponentialFamily` says. Write the formulas with ``jax.numpy``: they run on arrays of
     any leading shape, under ``jit`` for NUTS and in float64.
 
     A family may state its closed form with NumPyro instead, `log_evidence` in place of `log_normaliser` and
@@ -48,7 +48,7 @@ class ConjugateFamily(Family):
     >>> import bayesnb as nb
     >>> @jax.tree_util.register_dataclass
     ... @dataclass(frozen=True)
-    ... class Exponential(nb.ExponentialFamily, nb.ConjugateFamily):
+    ... class Exponential(nb.families.ExponentialFamily, nb.families.ConjugateFamily):
     ...     concentration: float = 1.0
     ...     rate: float = 1.0
     ...

@@ -415,7 +415,7 @@ class ExponentialFamily(Family):
     >>> import bayesnb as nb
     >>> @jax.tree_util.register_dataclass
     ... @dataclass(frozen=True)
-    ... class Gamma(nb.ExponentialFamily):
+    ... class Gamma(nb.families.ExponentialFamily):
     ...     scale: float = 1.0
     ...
     ...     support = dist.constraints.positive

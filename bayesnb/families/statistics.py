@@ -75,7 +75,7 @@ class Statistics:
     >>> X, y = [[1], [0], [1]], ["a", "a", "b"]
     >>> model = nb.NaiveBayes(nb.Bernoulli()).bind(X, y)
     >>> statistics = model.statistics(X, y).blocks[0]
-    >>> isinstance(statistics, nb.Statistics)
+    >>> isinstance(statistics, nb.families.Statistics)
     True
     >>> statistics.total
     array([[1.],

@@ -1,8 +1,7 @@
-"""Named rows with points and intervals, for matplotlib, Bokeh and Plotly."""
+"""Named rows with points and intervals."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from importlib import import_module
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -20,7 +19,6 @@ from bayesnb.figures.panels import (
     muted,
     name_rows,
     panel_of_rows,
-    size_in_inches,
     text_color,
     text_width,
     wrap_to,
@@ -67,171 +65,6 @@ def how_many(shown: int, number: int, noun: str, which: str) -> str:
 
 
 # --------------------------------------------------------------------------------------------------
-# The libraries that draw forests: matplotlib, and with the functions of arviz-plots Bokeh and Plotly.
-#
-# arviz-plots has the same drawing functions for each library, its backends. What they do not have in common is here.
-# --------------------------------------------------------------------------------------------------
-
-DOTS = 100
-"""Dots of an inch, for the libraries that measure figures in dots."""
-
-
-@dataclass(frozen=True)
-class Backend:
-    """A library that draws.
-
-    Attributes
-    ----------
-    name : str
-        That of arviz-plots.
-    size : float
-        Size of a mark.
-    markers : mapping
-        By marker of matplotlib, the arguments that give it.
-    label : str
-        The argument that puts a mark into the legend.
-    label_too : mapping
-        Arguments beside it.
-    newline : str
-        What begins a line in the name of a row.
-    spacing : mapping
-        Arguments that keep panels side by side apart.
-    """
-
-    name: str
-    size: float
-    markers: Mapping[str, Mapping[str, Any]]
-    label: str = "label"
-    label_too: Mapping[str, Any] = field(default_factory=dict)
-    newline: str = "\n"
-    spacing: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def draw(self) -> Any:
-        """The module of arviz-plots that draws.
-
-        Raises
-        ------
-        ModuleNotFoundError
-            If a package that it needs is not installed.
-        """
-        try:
-            return import_module(f"arviz_plots.backend.{self.name}")
-        except ModuleNotFoundError as error:
-            raise ModuleNotFoundError(
-                f"backend={self.name!r} needs the package {error.name}: pip install 'arviz-plots[{self.name}]'",
-                name=error.name,
-            ) from error
-
-    def color(self, name: str) -> Any:
-        """The colour of an alias of arviz-plots."""
-        return house_color(name) if self.name == "matplotlib" else name
-
-    def in_legend(self, label: str) -> dict[str, Any]:
-        """Arguments that put a mark into the legend; none without a label."""
-        return {self.label: label, **self.label_too} if label else {}
-
-    def name_rows(self, plot: Any, names: Sequence[str]) -> None:
-        """A band and a name for each row, the first at the top."""
-        for row in range(0, len(names), 2):
-            self.draw.hspan(row - 0.5, row + 0.5, plot, color=self.color("B3"), alpha=0.12)
-        self.draw.yticks(np.arange(len(names)), [name.replace("\n", self.newline) for name in names], plot)
-        self.draw.ylim((len(names) - 0.5, -0.5), plot)
-
-    def panels(self, number: int, across: int, figsize: tuple[float, float]) -> tuple[Any, list[Any]]:
-        """A figure of this size in inches, and its panels row by row."""
-        figure, plots = self.draw.create_plotting_grid(
-            number,
-            -(-number // across),
-            across,
-            figsize=(DOTS * figsize[0], DOTS * figsize[1]),
-            figsize_units="dots",
-            squeeze=False,
-            **(self.spacing if across > 1 else {}),
-        )
-        return figure, list(plots.flat[:number])
-
-    def collection(self, figure: Any, plots: Sequence[Any], title: str) -> Any:
-        """The figure with its title, as arviz-plots returns its own: an `arviz_plots.PlotCollection`."""
-        import xarray as xr
-        from arviz_plots import PlotCollection
-
-        bokeh = self.name == "bokeh"
-        if title:
-            as_text = {"render_as_text": True} if bokeh else {}
-            figure, _ = self.draw.set_figure_title(figure, title.replace("\n", " "), **as_text)
-        if self.name == "plotly":
-            figure.update_layout(legend={"orientation": "h", "yref": "container", "y": 0, "yanchor": "bottom", "x": 0})
-        for plot in plots if bokeh else ():
-            for found in plot.legend:
-                plot.add_layout(found, "below")
-        whole, parts = np.empty((), dtype=object), np.empty(len(plots), dtype=object)
-        whole[()], parts[:] = figure, list(plots)
-        tree = xr.DataTree(xr.Dataset({"figure": whole, "plot": ("panel", parts)}))
-        return PlotCollection(xr.Dataset(), tree, backend=self.name)
-
-
-MATPLOTLIB = ("o", "s", "^", "D", "v", "P", "X", "*", "|", "<", ">")
-BOKEH = ("circle", "square", "triangle", "diamond", "inverted_triangle", "plus", "x", "star", "|")
-PLOTLY = (
-    *("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "x", "star", "|"),
-    *("triangle-left", "triangle-right"),
-)
-SAME = {each: {"marker": each} for each in MATPLOTLIB}
-
-BACKENDS = (
-    Backend("matplotlib", size=28.0, markers=SAME),
-    Backend(
-        "bokeh",
-        size=8.0,
-        markers={own: {"marker": name} for own, name in zip(MATPLOTLIB, BOKEH, strict=False)}
-        | {end: {"marker": "triangle", "angle": turn * np.pi / 2} for end, turn in (("<", 1), (">", -1))},
-        label="legend_label",
-    ),
-    Backend(
-        "plotly",
-        size=64.0,
-        markers={own: {"marker": name} for own, name in zip(MATPLOTLIB, PLOTLY, strict=True)},
-        label="name",
-        label_too={"showlegend": True},
-        newline="<br>",
-        spacing={"plot_hspace": 0.2},
-    ),
-    Backend("none", size=28.0, markers=SAME),
-)
-"""The last one draws nothing. Its figure holds what would be drawn."""
-
-
-def house_color(name: str) -> Any:
-    """For matplotlib, the colour of an alias in the style that is in use."""
-    if not name.startswith("B"):
-        return name
-    return {"B0": background(), "B1": text_color(), "B2": muted(0.7), "B3": muted(0.4)}[name]
-
-
-def backend_named(name: str) -> Backend:
-    """The backend of a name.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    Backend
-
-    Raises
-    ------
-    ValueError
-        If there is none.
-    """
-    for backend in BACKENDS:
-        if backend.name == name:
-            return backend
-    raise ValueError(f"backend is {name!r}: give one of {[backend.name for backend in BACKENDS]}")
-
-
-# --------------------------------------------------------------------------------------------------
 # The rows of a table that a figure shows, and their names
 # --------------------------------------------------------------------------------------------------
 
@@ -271,7 +104,7 @@ def names_of_rows(X: Any, labels: Sequence[Any] | None, shown: int, rows: int) -
 
 
 # --------------------------------------------------------------------------------------------------
-# Rows with names, points and intervals, drawn by matplotlib, Bokeh or Plotly
+# Rows with names, points and intervals
 # --------------------------------------------------------------------------------------------------
 
 BAND = 0.22
@@ -300,8 +133,8 @@ class Points:
     marker : str
         A marker of matplotlib, of `MARKERS` or ``"|"``.
     color : str
-        As arviz-plots names it: ``"C0"`` is the first colour of the backend's cycle, ``"B0"`` is the background,
-        ``"B1"`` differs most from it, ``"B2"`` and ``"B3"`` less.
+        ``"C0"`` is the first colour of the style's cycle, ``"B1"`` that of letters, and ``"B2"`` is between it and the
+        background.
     filled : bool
     """
 
@@ -352,7 +185,6 @@ def forest(
     title: str = "",
     same_axis: bool = False,
     panels_across: int | None = None,
-    backend: str = "matplotlib",
     ax: Any = None,
     axes: Any = None,
     figsize: Any = None,
@@ -369,8 +201,6 @@ def forest(
         Whether the horizontal axes of all panels are the same.
     panels_across : int, optional
         Panels side by side; by default one or two, as the width allows.
-    backend : {"matplotlib", "bokeh", "plotly", "none"}, default "matplotlib"
-        Library that draws.
     ax, axes : matplotlib axes, or a sequence of them, optional
         Where to draw; by default in a new figure. `ax` is for one panel.
     figsize : (width, height), optional
@@ -378,41 +208,23 @@ def forest(
 
     Returns
     -------
-    matplotlib.figure.Figure or arviz_plots.PlotCollection
-        The collection is what other backends give. It has ``show()`` and ``savefig(path)``.
+    matplotlib.figure.Figure
 
     Raises
     ------
-    ModuleNotFoundError
-        If the backend is not installed.
     TypeError, ValueError
-        If there is no such backend, axes are given to another one than matplotlib, or axes or size do not fit.
+        If axes or size do not fit.
     """
-    chosen = backend_named(backend)
+    panels = _panels(rows, panels_across, ax, axes, figsize)
     ends = [_limits(rows)] * len(rows) if same_axis else [_limits([panel]) for panel in rows]
     drawn: dict[str, Any] = {}
-    if backend == "matplotlib":
-        panels = _panels(rows, panels_across, ax, axes, figsize)
-        for plot, panel, limits in zip(panels.axes, rows, ends, strict=True):
-            _draw(chosen, plot, panel, limits, drawn)
-        if title:
-            panels.title(title)
-        if drawn:
-            panels.legend([(handle, label) for label, handle in drawn.items()])
-        return panels.drawn()
-    for name, given in (("ax", ax), ("axes", axes)):
-        if given is not None:
-            raise ValueError(f"backend is {backend!r}, and {name} is matplotlib's: leave one of the two out")
-    across = 1 if panels_across is None else min(whole_number("panels_across", panels_across), len(rows))
-    figure, plots = chosen.panels(len(rows), across, _size(rows, across, figsize))
-    for plot, panel, limits in zip(plots, rows, ends, strict=True):
-        chosen.name_rows(plot, panel.names)
-        _draw(chosen, plot, panel, limits, drawn)
-        if panel.x_label:
-            chosen.draw.xlabel(panel.x_label, plot)
-        if panel.title:
-            chosen.draw.title(panel.title, plot)
-    return chosen.collection(figure, plots, title)
+    for axis, panel, limits in zip(panels.axes, rows, ends, strict=True):
+        _draw(axis, panel, limits, drawn)
+    if title:
+        panels.title(title)
+    if drawn:
+        panels.legend([(handle, label) for label, handle in drawn.items()])
+    return panels.drawn()
 
 
 def _panels(rows: Sequence[Rows], across: int | None, ax: Any, axes: Any, figsize: Any) -> Panels:
@@ -446,15 +258,6 @@ def _lines(texts: Sequence[str]) -> float:
     return max(map(line_number, texts)) * line_height(SMALL)
 
 
-def _size(rows: Sequence[Rows], across: int, figsize: Any) -> tuple[float, float]:
-    """Width and height in inches, for other libraries than matplotlib."""
-    width, height = (3.2 + 3.2 * across, None) if figsize is None else size_in_inches(figsize)
-    if height is None:
-        lines = [sum(map(line_number, panel.names)) for panel in rows]
-        height = sum(1.5 + 0.25 * max(lines[i : i + across]) for i in range(0, len(rows), across))
-    return width, height
-
-
 def _limits(rows: Sequence[Rows]) -> tuple[float, float]:
     """Ends of the horizontal axis: around everything finite, or where a panel says that it ends."""
     drawn = [points.values for panel in rows for points in panel.points]
@@ -469,53 +272,31 @@ def _limits(rows: Sequence[Rows]) -> tuple[float, float]:
     return min(lows, default=low - margin), max(highs, default=high + margin)
 
 
-def _draw(backend: Backend, plot: Any, panel: Rows, limits: tuple[float, float], drawn: dict[str, Any]) -> None:
-    """Draw the marks of a panel, and add those that are new in the legend to `drawn`."""
-    draw = backend.draw
+def _draw(axis: Any, panel: Rows, limits: tuple[float, float], drawn: dict[str, Any]) -> None:
+    """Draw the marks of a panel, and add those that are new in the legend to `drawn`, by their labels."""
     if panel.at is not None:
-        end = len(panel.names) - 0.5
-        line: dict[str, Any] = {"color": backend.color("B2"), "linestyle": "C1", "width": 1.0}
-        label = _new(panel.at_label, drawn)
-        mark = draw.line([panel.at, panel.at], [-0.5, end], plot, **line, **backend.in_legend(label))
-        if label:
-            drawn[label] = mark
+        (line,) = axis.plot(
+            [panel.at] * 2, [-0.5, len(panel.names) - 0.5], color=muted(0.7), linestyle="--", linewidth=1
+        )
+        drawn.setdefault(panel.at_label, line)
     if panel.lower is not None:
-        _draw_intervals(backend, plot, panel, limits, drawn)
+        ends = np.clip(np.stack([panel.lower, panel.upper], axis=1).astype(np.float64), *limits)
+        if not np.isnan(ends).all():
+            # One line with gaps, whatever the number of rows.
+            x, y = np.insert(ends, 2, np.nan, axis=1).ravel(), np.repeat(np.arange(len(ends)), 3)
+            drawn.setdefault(panel.interval, axis.plot(x, y, color=muted(0.7), linewidth=1.6)[0])
     for points in panel.points:
-        _draw_points(backend, plot, points, limits, drawn)
-    draw.xlim(limits, plot)
+        _draw_points(axis, points, limits, drawn)
+    axis.set_xlim(limits)
+    drawn.pop("", None)  # what has no label is not in the legend
 
 
-def _new(label: str, drawn: dict[str, Any]) -> str:
-    """A label that is not in the legend yet; else nothing."""
-    return "" if label in drawn else label
-
-
-def _draw_intervals(
-    backend: Backend, plot: Any, panel: Rows, limits: tuple[float, float], drawn: dict[str, Any]
-) -> None:
-    ends = np.clip(np.stack([panel.lower, panel.upper], axis=1).astype(np.float64), *limits)
-    if np.isnan(ends).all():
-        return
-    # One line with gaps, whatever the number of rows.
-    x = np.insert(ends, 2, np.nan, axis=1).ravel()
-    y = np.repeat(np.arange(len(ends), dtype=np.float64), 3)
-    label = _new(panel.interval, drawn)
-    line = backend.draw.line(x, y, plot, color=backend.color("B2"), width=1.6, **backend.in_legend(label))
-    if label:
-        drawn[label] = line
-
-
-def _draw_points(
-    backend: Backend, plot: Any, points: Points, limits: tuple[float, float], drawn: dict[str, Any]
-) -> None:
+def _draw_points(axis: Any, points: Points, limits: tuple[float, float], drawn: dict[str, Any]) -> None:
     values = np.asarray(points.values, dtype=np.float64)
-    color = backend.color(points.color)
-    if points.marker == "|":
-        style = {"color": color, "size": 2.5 * backend.size, "width": 1.4}
-    else:
-        face = color if points.filled else backend.color("B0")
-        style = {"facecolor": face, "edgecolor": color, "size": backend.size, "width": 1.2}
+    color = {"B1": text_color(), "B2": muted(0.7)}.get(points.color, points.color)
+    style: dict[str, Any] = {"color": color, "s": 70, "linewidth": 1.4, "zorder": 3}
+    if points.marker != "|":
+        style = {"facecolor": color if points.filled else background(), "edgecolor": color, "s": 28, "linewidth": 1.2}
     low, high = limits
     inside = 0.015 * (high - low)
     for marker, there, place in (
@@ -524,8 +305,5 @@ def _draw_points(
         (">", values == np.inf, np.full(len(values), high - inside)),
     ):
         if there.any():
-            label = _new(points.label, drawn)
-            kind = {**backend.markers[marker], **backend.in_legend(label)}
-            marks = backend.draw.scatter(place[there], np.flatnonzero(there), plot, **style, **kind)
-            if label:
-                drawn[label] = marks
+            marks = axis.scatter(place[there], np.flatnonzero(there), marker=marker, **style)
+            drawn.setdefault(points.label, marks)

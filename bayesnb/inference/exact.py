@@ -50,7 +50,7 @@ class Inference(Params, ABC):
     --------
     >>> import bayesnb as nb
     >>> X, y = [[1, 0], [1, 1], [0, 1], [0, 0]], ["a", "a", "b", "b"]
-    >>> isinstance(nb.Exact(), nb.Inference)
+    >>> isinstance(nb.Exact(), nb.results.Inference)
     True
     >>> posterior = nb.Exact().fit(nb.fit(nb.Bernoulli(), X, y).problem)
     >>> posterior.predict([[1, 1]])

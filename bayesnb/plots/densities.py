@@ -290,7 +290,7 @@ def plot_densities(
     See Also
     --------
     plot_prior_posterior : Prior and posterior density of each parameter.
-    plot_family_choice : Densities under the first two families.
+    choose_families : A family for each column, by the evidence.
 
     Notes
     -----

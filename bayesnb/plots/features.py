@@ -1,17 +1,15 @@
-"""Figures of features: evidence of a row, words, information, features that indicate a class."""
+"""Figures of features: what they say of a row, and the probabilities of words."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from scipy.special import rel_entr
 
 from bayesnb.core.arrays import in_float64
-from bayesnb.core.checking import proportion, whole_number
+from bayesnb.core.checking import whole_number
 from bayesnb.families.formulas import mean_of
-from bayesnb.figures.forest import Points, Rows, forest, how_many
+from bayesnb.figures.forest import how_many
 from bayesnb.figures.panels import (
     SMALL,
     background,
@@ -20,36 +18,20 @@ from bayesnb.figures.panels import (
     line_height,
     line_number,
     muted,
-    panel_of_rows,
-    percent,
-    require_known,
     text_color,
     text_width,
     wrap_to,
-    yes_or_no,
 )
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.explain import Evidence, evidence_of_row
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.under_draws import flatten
 from bayesnb.posterior.weighted import Fitted, of_features, posterior_of
-from bayesnb.selection.information import mutual_information
-from bayesnb.selection.telling import telling_features
 
-__all__ = ["plot_evidence", "plot_mutual_information", "plot_spikes", "plot_telling_features"]
+__all__ = ["plot_evidence", "plot_spikes"]
 
 # --------------------------------------------------------------------------------------------------
 # The figure of one row's evidence: what each feature contributes to the log odds of two classes
 # --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Bar:
-    """The sum of some parts of the evidence."""
-
-    name: str
-    value: float
-    ends: np.ndarray
 
 
 def plot_evidence(
@@ -65,7 +47,6 @@ def plot_evidence(
     sort: bool = True,
     num_draws: int | None = None,
     key: Any = 0,
-    backend: str = "matplotlib",
     ax: Any = None,
     figsize: Any = None,
 ) -> Any:
@@ -85,8 +66,6 @@ def plot_evidence(
         The features with the largest log odds, in absolute value, have a bar each; the others share one.
     sort : bool, default True
         The largest first; otherwise in the order of the table.
-    backend : {"matplotlib", "bokeh", "plotly"}, default "matplotlib"
-        Library that draws. Others than matplotlib draw points in place of bars.
     ax : matplotlib axes, optional
         Where to draw; by default in a new figure.
     figsize : (width, height), optional
@@ -94,18 +73,15 @@ def plot_evidence(
 
     Returns
     -------
-    matplotlib.figure.Figure or arviz_plots.PlotCollection
+    matplotlib.figure.Figure
         The new figure, or that of `ax`. Filled bars to the right support `class_`, and hatched bars to the left
         `against`. Thin lines are intervals. Each feature has its cell beside it, a word the number of times it occurs.
-        An infinite bar, which only point estimates have, ends in an arrow head. Other backends than matplotlib give the
-        collection, which has ``show()`` and ``savefig(path)``.
+        An infinite bar, which only point estimates have, ends in an arrow head.
 
     Raises
     ------
-    ModuleNotFoundError
-        If the backend is not installed.
     TypeError, ValueError
-        As for `Posterior.explain`, or if `backend`, `ax` and `figsize` do not fit.
+        As for `Posterior.explain`, or if `ax` and `figsize` do not fit.
 
     See Also
     --------
@@ -120,82 +96,10 @@ def plot_evidence(
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
     >>> figure = nb.plot_evidence(posterior, X.iloc[[0]], "Adelie", "Chinstrap", unit="decibans")
     """
-    proportion("prob", prob)
-    evidence = evidence_of_row(
-        posterior_of(posterior), X_row, class_, against, unit=unit, words=words, num_draws=num_draws, key=key
+    found = posterior_of(posterior).explain(
+        X_row, class_, against, unit=unit, prob=prob, words=words, num_draws=num_draws, key=key
     )
-    bars = _bars(evidence, prob, whole_number("max_features", max_features), sort=yes_or_no("sort", sort))
-    interval = "" if evidence.draws is None else f"{percent(prob)} interval"
-    if backend != "matplotlib":
-        return _with_backend(evidence, bars, interval, backend=backend, ax=ax, figsize=figsize)
-    panels = panel_of_rows([bar.name for bar in bars], ax=ax, figsize=figsize, row_height=0.26)
-    axis, ink = panels.axes[0], text_color()
-    values, ends = np.array([bar.value for bar in bars]), np.array([bar.ends for bar in bars])
-    finite = np.concatenate([values, ends.ravel()])
-    edge = 1.1 * np.abs(finite[np.isfinite(finite)]).max(initial=0.1)
-    at = np.arange(len(bars))
-    drawn = axis.barh(at, np.clip(values, -edge, edge), height=0.6, edgecolor=ink, linewidth=0.8, zorder=2)
-    for bar, value in zip(drawn, values, strict=True):
-        bar.set(facecolor=("C0" if value >= 0 else "C1", 0.6), hatch="" if value >= 0 else "////")
-    axis.plot(np.clip(ends, -edge, edge).T, [at, at], color=ink, linewidth=1.6, marker="|", markersize=7, zorder=3)
-    for end, marker in ((np.inf, ">"), (-np.inf, "<")):
-        beyond = at[values == end]
-        axis.scatter(np.full(beyond.size, np.sign(end) * edge), beyond, s=40, marker=marker, color=ink, zorder=4)
-    axis.axvline(0.0, color=ink, linewidth=1.0, zorder=4)
-    axis.axhline(len(bars) - 1.5, color=ink, linewidth=1.0, zorder=1)
-    axis.get_yticklabels()[-1].set_fontweight("bold")
-    axis.set_xlim(_limits(values, ends, edge))
-    axis.xaxis.get_major_locator().set_params(nbins=5)
-    panels.x_label(f"log odds in {unit}" + f"; lines: {interval}s" * bool(interval))
-    panels.title(f"Log odds of one row: {evidence.class_} against {evidence.against}")
-    panels.sides(
-        f"\N{LEFTWARDS ARROW} for {evidence.against}",
-        f"for {evidence.class_} \N{RIGHTWARDS ARROW}",
-    )
-    return panels.drawn()
-
-
-def _with_backend(evidence: Evidence, bars: list[_Bar], interval: str, **options: Any) -> Any:
-    """The same numbers as points and intervals."""
-    ends = np.array([bar.ends for bar in bars])
-    points = [Points(np.array([bar.value for bar in bars]), "log odds")]
-    title = f"Log odds of one row in {evidence.unit}: {evidence.class_} (right) against {evidence.against} (left)"
-    return forest(
-        [Rows([bar.name for bar in bars], points, ends[:, 0], ends[:, 1], interval, at=0.0)], title=title, **options
-    )
-
-
-def _bars(evidence: Evidence, prob: float, max_features: int, *, sort: bool) -> list[_Bar]:
-    """The log odds before any cell, the largest features, the others together, and the sum."""
-    size = np.abs(evidence.log_odds[1:])
-    ranked = 1 + np.argsort(-size, kind="stable")
-    shown, others = ranked[:max_features], ranked[max_features:]
-    if len(others) == 1:
-        shown, others = ranked, others[:0]
-    parts = [[0], *([part] for part in (shown if sort else np.sort(shown)))]
-    names = [_name_of_part(evidence, part) for (part,) in parts]
-    if len(others):
-        parts.append(others.tolist())
-        names.append(f"{len(others)} others")
-    parts.append(list(range(len(evidence.names))))
-    names.append("sum")
-    return [
-        _Bar(name, float(evidence.log_odds[part].sum()), evidence.interval(part, prob))
-        for name, part in zip(names, parts, strict=True)
-    ]
-
-
-def _name_of_part(evidence: Evidence, part: int) -> str:
-    name, cell = evidence.names[part], evidence.cells[part]
-    return f"{name} = {cell}" if cell else str(name)
-
-
-def _limits(values: np.ndarray, ends: np.ndarray, edge: float) -> tuple[float, float]:
-    """Ends of the axis: zero and a margin are always there."""
-    drawn = np.clip(np.concatenate([values, ends.ravel(), [0.0]]), -edge, edge)
-    low, high = np.nanmin(drawn), np.nanmax(drawn)
-    margin = 0.06 * (high - low or 1.0)
-    return low - margin, high + margin
+    return found.plot(max_features=max_features, sort=sort, ax=ax, figsize=figsize)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -273,7 +177,7 @@ def plot_spikes(
     See Also
     --------
     plot_densities : Predictive densities of numbers.
-    plot_telling_features : The values that favour each class most.
+    telling_features : The values that favour a class most.
 
     Notes
     -----
@@ -418,223 +322,3 @@ def _name_spikes(axis: Any, probs: np.ndarray, texts: dict[int, str], alike: np.
             fontsize=SMALL,
             arrowprops={"arrowstyle": "-", "color": muted(0.4), "linewidth": 0.6, "shrinkB": 3},
         )
-
-
-# --------------------------------------------------------------------------------------------------
-# The figure of the features that are the strongest evidence for each class
-# --------------------------------------------------------------------------------------------------
-
-
-def plot_telling_features(
-    found: Posterior | Fitted | pd.DataFrame,
-    *,
-    classes: Sequence[Any] | None = None,
-    max_panels: int = 10,
-    panels_across: int | None = None,
-    backend: str = "matplotlib",
-    axes: Any = None,
-    figsize: Any = None,
-    **options: Any,
-) -> Any:
-    """The strongest evidence for each class: log odds of features (points) and intervals (bars), one panel a class.
-
-    Parameters
-    ----------
-    found : pandas.DataFrame, Posterior or fitted estimator
-        What `telling_features` returns, or a posterior to compute it from.
-    classes : sequence, optional
-        Classes that get a panel, in this order; by default all for which a feature is evidence.
-    max_panels : int, default 10
-        The first classes get a panel.
-    panels_across : int, optional
-        Panels side by side; by default two, or as many as fit the width.
-    backend : {"matplotlib", "bokeh", "plotly"}, default "matplotlib"
-        Library that draws.
-    axes : array or sequence of matplotlib axes, optional
-        Where to draw, one for each panel; by default in a new figure.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the rows.
-    **options
-        For `telling_features`, if `found` is not a frame.
-
-    Returns
-    -------
-    matplotlib.figure.Figure or arviz_plots.PlotCollection
-        The new figure, or that of `axes`; all panels have the same scale. Infinite log odds, which only point estimates
-        have, are an arrow head at the edge. Other backends than matplotlib give the collection, which has ``show()``
-        and ``savefig(path)``.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If the backend is not installed.
-    TypeError, ValueError
-        If the first argument is none of these, options come with a frame, which has them already, a class is unknown,
-        no feature is evidence for any class, or `backend`, `axes` and `figsize` do not fit.
-
-    See Also
-    --------
-    telling_features : The values that favour a class most.
-    plot_evidence : The log odds of one row, feature by feature.
-
-    Examples
-    --------
-    >>> import bayesnb as nb
-    >>> X, y = nb.datasets.penguins()
-    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
-    >>> figure = nb.plot_telling_features(posterior, num=3)
-    """
-    require_known(options, plot_telling_features, telling_features)
-    frame = _telling_frame(found, options)
-    if frame.empty:
-        raise ValueError("no feature is evidence for any class (all log odds are zero): there is nothing to draw")
-    there = list(dict.fromkeys(frame["class"]))
-    wanted = there if classes is None else [there[i] for i in chosen("classes", classes, there)]
-    shown = wanted[: whole_number("max_panels", max_panels)]
-    interval = f"{percent(frame.attrs.get('prob', 0.89))} interval"
-    rows = []
-    for label in shown:
-        of_class = frame[frame["class"] == label]
-        rows.append(
-            Rows(
-                [_name(row) for row in of_class.itertuples()],
-                [Points(of_class["log_odds"].to_numpy(), "log odds")],
-                of_class["lower"].to_numpy(),
-                of_class["upper"].to_numpy(),
-                interval,
-                title=f"for {label}",
-                at=0.0,
-            )
-        )
-    number = f" ({how_many(len(shown), len(wanted), 'class', 'first')})" if len(shown) < len(wanted) else ""
-    title = f"Log odds against the other classes in {frame.attrs.get('unit', 'nats')}{number}"
-    return forest(
-        rows,
-        title=title,
-        same_axis=True,
-        panels_across=panels_across,
-        backend=backend,
-        axes=axes,
-        figsize=figsize,
-    )
-
-
-def _name(row: Any) -> str:
-    return str(row.feature) if pd.isna(row.value) else f"{row.feature} = {row.value}"
-
-
-def _telling_frame(found: Any, options: dict[str, Any]) -> pd.DataFrame:
-    if not isinstance(found, pd.DataFrame):
-        return telling_features(posterior_of(found, "found"), **options)
-    if not {"class", "feature", "value", "log_odds", "lower", "upper"} <= set(found.columns):
-        raise TypeError(f"found has the columns {list(found.columns)}: give what nb.telling_features gave")
-    if options:
-        raise ValueError(f"{[*options]} are for a posterior: give them to nb.telling_features, which made the frame")
-    return found
-
-
-# --------------------------------------------------------------------------------------------------
-# The figure of mutual information: how much information the features have about the class
-# --------------------------------------------------------------------------------------------------
-
-
-def plot_mutual_information(
-    found: Posterior | Fitted | pd.DataFrame,
-    *,
-    features: Sequence[Any] | None = None,
-    sort: bool = True,
-    max_features: int = 20,
-    backend: str = "matplotlib",
-    ax: Any = None,
-    figsize: Any = None,
-    **options: Any,
-) -> Any:
-    """Mutual information of features and class (points), with intervals (bars).
-
-    Parameters
-    ----------
-    found : Posterior, fitted estimator or pandas.DataFrame
-        The result of `mutual_information`, or a posterior to compute it for.
-    features : sequence, optional
-        Features to show, by default all.
-    sort : bool, default True
-        The most informative first; otherwise in the order of `features`, or of the table.
-    max_features : int, default 20
-        The first ones in this order are drawn.
-    backend : {"matplotlib", "bokeh", "plotly"}, default "matplotlib"
-        Library that draws.
-    ax : matplotlib axes, optional
-        Where to draw; by default in a new figure.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the rows.
-    **options
-        For `mutual_information` of a posterior: `unit`, `prob`, `num_draws`, `key`.
-
-    Returns
-    -------
-    matplotlib.figure.Figure or arviz_plots.PlotCollection
-        The point is the estimate, the bar its interval, and the small stroke the posterior mean, which the prior and
-        noise shift, mostly up. Without data there is no estimate, and the point is the value at the parameters'
-        posterior mean. Other backends than matplotlib give the collection, which has ``show()`` and ``savefig(path)``.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If the backend is not installed.
-    TypeError, ValueError
-        If the first argument is neither, options come with a frame, which has them already, a feature is unknown, the
-        information of every feature is NaN, or `backend`, `ax` and `figsize` do not fit.
-
-    See Also
-    --------
-    mutual_information : Mutual information of each feature and the class.
-
-    Examples
-    --------
-    >>> import bayesnb as nb
-    >>> X, y = nb.datasets.penguins()
-    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
-    >>> figure = nb.plot_mutual_information(posterior, unit="bits")
-    """
-    require_known(options, plot_mutual_information, mutual_information)
-    frame = _information_frame(found, options)
-    if features is not None:
-        frame = frame.iloc[chosen("features", features, frame.index)]
-    point = "estimate" if frame["estimate"].notna().any() else "at_posterior_mean"
-    if frame[[point, "mean"]].isna().all(axis=None):
-        shown = ", ".join(map(repr, frame.index[:3])) + (", ..." if len(frame) > 3 else "")
-        raise ValueError(
-            f"the mutual information of every feature ({shown}) is NaN, so that there is nothing to draw: "
-            "nb.mutual_information says when it is; a family can define mutual_information(class_prob, parameters)"
-        )
-    if yes_or_no("sort", sort):
-        frame = frame.sort_values(point, ascending=False, kind="stable")
-    shown = frame.head(whole_number("max_features", max_features))
-    drawn = shown[[point, "mean", "lower", "upper"]]
-    rows = Rows(
-        [str(name) for name in shown.index],
-        [
-            Points(shown["mean"], "posterior mean", "|", "B1"),
-            Points(shown[point], "estimate" if point == "estimate" else "at the posterior mean", filled=False),
-        ],
-        shown["lower"],
-        shown["upper"],
-        f"{percent(frame.attrs.get('prob', 0.89))} interval",
-        x_label=f"mutual information with the class ({frame.attrs.get('unit', 'nats')})",
-        limits=(-0.015 * drawn.max(axis=None), None),
-    )
-    number = how_many(len(shown), len(frame), "feature", "top" if sort else "first")
-    title = f"Mutual information of feature and class: {number}"
-    return forest([rows], title=title, backend=backend, ax=ax, figsize=figsize)
-
-
-def _information_frame(found: Any, options: dict[str, Any]) -> pd.DataFrame:
-    if not isinstance(found, pd.DataFrame):
-        return mutual_information(posterior_of(found, "found"), **options)
-    if not {"estimate", "lower", "upper", "at_posterior_mean", "mean"} <= set(found.columns):
-        raise TypeError(
-            f"found has the columns {list(found.columns)}: give a posterior, or what nb.mutual_information gave"
-        )
-    if options:
-        raise ValueError(f"{[*options]} are for a posterior: give them to nb.mutual_information, which made the frame")
-    return found

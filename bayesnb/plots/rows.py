@@ -48,7 +48,6 @@ def plot_log_odds(
     num_draws: int | None = None,
     num_chains: int | None = None,
     key: Any = 0,
-    backend: str = "matplotlib",
     ax: Any = None,
     figsize: Any = None,
 ) -> Any:
@@ -81,8 +80,6 @@ def plot_log_odds(
         The first rows that are shown.
     num_draws, num_chains, key
         As for `Posterior.log_joint_draws`.
-    backend : {"matplotlib", "bokeh", "plotly"}, default "matplotlib"
-        Library that draws.
     ax : matplotlib axes, optional
         Where to draw; by default in a new figure.
     figsize : (width, height), optional
@@ -90,17 +87,14 @@ def plot_log_odds(
 
     Returns
     -------
-    matplotlib.figure.Figure or arviz_plots.PlotCollection
-        Infinite log odds, which only point estimates have, are arrow heads at the ends of the axis. Other backends than
-        matplotlib give the collection, which has ``show()`` and ``savefig(path)``.
+    matplotlib.figure.Figure
+        Infinite log odds, which only point estimates have, are arrow heads at the ends of the axis.
 
     Raises
     ------
-    ModuleNotFoundError
-        If the backend is not installed.
     TypeError, ValueError
         If there is one class only, a class is unknown, there are no rows, `y` or `labels`
-        does not fit them, or `backend`, `ax` and `figsize` do not fit.
+        does not fit them, or `ax` and `figsize` do not fit.
 
     See Also
     --------
@@ -155,7 +149,7 @@ def plot_log_odds(
     )
     if np.isinf(values).any():
         remark += "; arrow heads: infinite"
-    return forest([panel], title=f"Log odds of {number}\n({remark})", backend=backend, ax=ax, figsize=figsize)
+    return forest([panel], title=f"Log odds of {number}\n({remark})", ax=ax, figsize=figsize)
 
 
 def _most_probable(log_proba: np.ndarray, classes: np.ndarray) -> tuple[int, int]:

@@ -9,7 +9,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.core.arrays import dense
-from bayesnb.core.checking import proportion, warns_once, whole_number
+from bayesnb.core.checking import warns_once, whole_number
 from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import as_table
@@ -335,7 +335,7 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
             By feature. The first row, ``"before any cell"``, has the log odds of the class probabilities, offsets of a
             `WeightedPosterior` included. Then come the features in the order of the table's columns; a block that is
             one observation is one feature. The two classes, unit and `prob` are in ``attrs``. The frame prints them,
-            and prints rounding errors as 0.
+            and prints rounding errors as 0. Its ``plot()`` draws it, as `plot_evidence` does.
 
             ``log_odds``
                 What the feature contributes, exactly zero if its cell is missing. The column adds up to the difference
@@ -389,9 +389,9 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         >>> bool(abs(posterior.explain(row)["log_odds"].sum() - (log_proba[0] - log_proba[1])) < 1e-9)
         True
         """
-        proportion("prob", prob)
-        evidence = evidence_of_row(self, X_row, class_, against, unit=unit, words=words, num_draws=num_draws, key=key)
-        return evidence.table(prob)
+        return evidence_of_row(
+            self, X_row, class_, against, unit=unit, prob=prob, words=words, num_draws=num_draws, key=key
+        )
 
     def simulate(
         self, num_rows: int = 100, *, like: Any = None, key: Any = 0, total_count: Any = None

@@ -1,23 +1,25 @@
 """Why a row has its label: the log odds of two classes, feature by feature."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
+import pandas as pd
 import scipy.sparse
 
 from bayesnb.core.arrays import dense, in_float64, log
+from bayesnb.core.checking import proportion, whole_number
 from bayesnb.core.columns import near_matches
+from bayesnb.core.frames import PrintedFrame
 from bayesnb.data.read import as_row
-from bayesnb.figures.panels import percent
+from bayesnb.figures.panels import panel_of_rows, percent, text_color, yes_or_no
 from bayesnb.model.blocks import Block, ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import features_of
 from bayesnb.model.reading import Cells
 from bayesnb.posterior.predictions import NATS, nats_of
 
-__all__ = ["UNITS", "Evidence", "evidence_of_row"]
+__all__ = ["UNITS", "Explanation", "evidence_of_row"]
 
 BEFORE = "before any cell"
 """Name of the part that no feature contributes: the log odds of the class probabilities."""
@@ -62,58 +64,136 @@ class Explained(Protocol):
         """Draws of the parameters; None if they have no spread."""
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """Log odds of one class against another in a row, as parts that add up.
+class Explanation(PrintedFrame):
+    """The result of `Posterior.explain`: log odds of one class against another in a row, as parts that add up.
 
-    Attributes
-    ----------
-    class_, against : label
-    unit : str
-        A key of `UNITS`.
-    names : list, shape (parts,)
-        `BEFORE`, the features in the order of the table's columns, and `TOGETHER` where the parts need it.
-    cells : list of str, shape (parts,)
-        The cell of each feature as text; empty for a part without one.
-    log_odds : array, shape (parts,)
-    draws : array of shape (draws, parts), or None
-        The parts under draws of the parameters.
+    The rows are the parts, the columns ``log_odds``, ``lower`` and ``upper``. What pandas makes of it, such as a sorted
+    or a rounded frame, is an ordinary frame again.
+
+    See Also
+    --------
+    Posterior.explain : The log odds of two classes in a row.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.Bernoulli(), [[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
+    >>> posterior.explain([1, 0]).columns.tolist()
+    ['log_odds', 'lower', 'upper']
     """
 
-    class_: Any
-    against: Any
-    unit: str
-    names: list[Any]
-    cells: list[str]
-    log_odds: np.ndarray
-    draws: np.ndarray | None
-
-    def interval(self, parts: Any, prob: float) -> np.ndarray:
-        """Equal-tailed interval of the sum of some parts, shape (2,); NaN without draws."""
-        if self.draws is None:
-            return np.full(2, np.nan)
-        return np.quantile(self.draws[:, parts].sum(axis=1), [(1 - prob) / 2, (1 + prob) / 2])
-
-    def table(self, prob: float) -> Any:
-        """The parts as a pandas frame: ``log_odds``, ``lower``, ``upper``."""
-        import pandas as pd
-
-        from bayesnb.core.frames import PrintedFrame
-
-        ends = np.array([self.interval([part], prob) for part in range(len(self.names))])
-        ends[[name == TOGETHER for name in self.names]] = np.nan  # no draw of the parameters has this part
+    def __init__(
+        self, names: list[Any], cells: list[str], log_odds: np.ndarray, draws: np.ndarray | None, told: dict[str, Any]
+    ) -> None:
+        ends = np.array([_interval(draws, [part], told["prob"]) for part in range(len(names))])
+        ends[[name == TOGETHER for name in names]] = np.nan  # no draw of the parameters has this part
         frame = pd.DataFrame(
-            {"log_odds": self.log_odds, "lower": ends[:, 0], "upper": ends[:, 1]},
-            index=pd.Index(self.names, name="feature", tupleize_cols=False),
+            {"log_odds": log_odds, "lower": ends[:, 0], "upper": ends[:, 1]},
+            index=pd.Index(names, name="feature", tupleize_cols=False),
         )
-        frame.attrs = {"class": self.class_, "against": self.against, "unit": self.unit, "prob": prob}
-        heading = f"Log odds of {self.class_} against {self.against} in {self.unit}"
-        if self.draws is not None:
-            heading += f", lower and upper: {percent(prob)} interval"
-        total = float(np.sum(self.log_odds))
-        winner = self.class_ if total > 0 else self.against
+        frame.attrs = told
+        heading = f"Log odds of {told['class']} against {told['against']} in {told['unit']}"
+        if draws is not None:
+            heading += f", lower and upper: {percent(told['prob'])} interval"
+        total = float(np.sum(log_odds))
+        winner = told["class"] if total > 0 else told["against"]
         note = f"Sum {total:.4g}" + (f": {winner} is the more probable of the two." if abs(total) > ROUNDING else ".")
-        return PrintedFrame(frame, heading, [note], zero=ROUNDING)
+        super().__init__(frame, heading, [note], zero=ROUNDING)
+        self._beside = cells, draws
+
+    def plot(self, *, max_features: int = 15, sort: bool = True, ax: Any = None, figsize: Any = None) -> Any:
+        """Log odds of the two classes, a bar for each feature and their sum at the bottom.
+
+        Parameters
+        ----------
+        max_features : int, default 15
+            The features with the largest log odds, in absolute value, have a bar each; the others share one.
+        sort : bool, default True
+            The largest first; otherwise in the order of the table.
+        ax : matplotlib axes, optional
+            Where to draw; by default in a new figure.
+        figsize : (width, height), optional
+            Inches of a new figure; a height of None follows from the bars.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The new figure, or that of `ax`. Filled bars to the right support the first class, and hatched bars to the
+            left the second. Thin lines are intervals. Each feature has its cell beside it, a word the number of times
+            it occurs. An infinite bar, which only point estimates have, ends in an arrow head.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If `max_features` or `sort` is no such value, or `ax` and `figsize` do not fit.
+
+        See Also
+        --------
+        Posterior.explain : The numbers of the picture.
+        plot_evidence : The same picture of a posterior and a row.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> X, y = nb.datasets.penguins()
+        >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+        >>> figure = posterior.explain(X.iloc[[0]], "Adelie", "Chinstrap", unit="decibans").plot()
+        """
+        names, parts = self._bars(whole_number("max_features", max_features), sort=yes_or_no("sort", sort))
+        class_, against, unit, prob = (self.attrs[name] for name in ("class", "against", "unit", "prob"))
+        log_odds, (_, draws) = self["log_odds"].to_numpy(), self._beside
+        values = np.array([log_odds[part].sum() for part in parts])
+        ends = np.array([_interval(draws, part, prob) for part in parts])
+        panels = panel_of_rows(names, ax=ax, figsize=figsize, row_height=0.26)
+        axis, ink = panels.axes[0], text_color()
+        finite = np.concatenate([values, ends.ravel()])
+        edge = 1.1 * np.abs(finite[np.isfinite(finite)]).max(initial=0.1)
+        at = np.arange(len(values))
+        drawn = axis.barh(at, np.clip(values, -edge, edge), height=0.6, edgecolor=ink, linewidth=0.8, zorder=2)
+        for bar, value in zip(drawn, values, strict=True):
+            bar.set(facecolor=("C0" if value >= 0 else "C1", 0.6), hatch="" if value >= 0 else "////")
+        axis.plot(np.clip(ends, -edge, edge).T, [at, at], color=ink, linewidth=1.6, marker="|", markersize=7, zorder=3)
+        for end, marker in ((np.inf, ">"), (-np.inf, "<")):
+            beyond = at[values == end]
+            axis.scatter(np.full(beyond.size, np.sign(end) * edge), beyond, s=40, marker=marker, color=ink, zorder=4)
+        axis.axvline(0.0, color=ink, linewidth=1.0, zorder=4)
+        axis.axhline(len(values) - 1.5, color=ink, linewidth=1.0, zorder=1)
+        axis.get_yticklabels()[-1].set_fontweight("bold")
+        axis.set_xlim(_limits(values, ends, edge))
+        axis.xaxis.get_major_locator().set_params(nbins=5)
+        panels.x_label(f"log odds in {unit}" + f"; lines: {percent(prob)} intervals" * (draws is not None))
+        panels.title(f"Log odds of one row: {class_} against {against}")
+        panels.sides(f"\N{LEFTWARDS ARROW} for {against}", f"for {class_} \N{RIGHTWARDS ARROW}")
+        return panels.drawn()
+
+    def _bars(self, max_features: int, *, sort: bool) -> tuple[list[str], list[list[int]]]:
+        """Names and parts: before any cell, the largest features, the others together, and the sum."""
+        ranked = 1 + np.argsort(-np.abs(self["log_odds"].to_numpy()[1:]), kind="stable")
+        shown, others = ranked[:max_features], ranked[max_features:]
+        if len(others) == 1:
+            shown, others = ranked, others[:0]
+        parts = [[0], *([part] for part in (shown if sort else np.sort(shown)))]
+        cells, _ = self._beside
+        names = [f"{self.index[k]} = {cells[k]}" if cells[k] else str(self.index[k]) for (k,) in parts]
+        if len(others):
+            parts.append(others.tolist())
+            names.append(f"{len(others)} others")
+        return [*names, "sum"], [*parts, list(range(len(self)))]
+
+
+def _interval(draws: np.ndarray | None, parts: list[int], prob: float) -> np.ndarray:
+    """Equal-tailed interval of the sum of some parts, shape (2,); NaN without draws."""
+    if draws is None:
+        return np.full(2, np.nan)
+    return np.quantile(draws[:, parts].sum(axis=1), [(1 - prob) / 2, (1 + prob) / 2])
+
+
+def _limits(values: np.ndarray, ends: np.ndarray, edge: float) -> tuple[float, float]:
+    """Ends of the axis: zero and a margin are always there."""
+    drawn = np.clip(np.concatenate([values, ends.ravel(), [0.0]]), -edge, edge)
+    low, high = np.nanmin(drawn), np.nanmax(drawn)
+    margin = 0.06 * (high - low or 1.0)
+    return low - margin, high + margin
 
 
 @in_float64
@@ -124,11 +204,13 @@ def evidence_of_row(
     against: Any,
     *,
     unit: str,
+    prob: float,
     words: bool,
     num_draws: int | None,
     key: Any,
-) -> Evidence:
+) -> Explanation:
     """The log odds of two classes in a row; `Posterior.explain` describes arguments and errors."""
+    proportion("prob", prob)
     scale = nats_of(unit, UNITS)
     model = posterior.model
     cells = model.read(as_row(X_row)).whole()
@@ -174,7 +256,8 @@ def evidence_of_row(
         names, texts = [*names, TOGETHER], [*texts, ""]
         found = np.append(found, _rest(total, found))
         draws = None if draws is None else np.pad(draws, ((0, 0), (0, 1)))
-    return Evidence(class_, against, unit, names, texts, found / scale, None if draws is None else draws / scale)
+    told = {"class": class_, "against": against, "unit": unit, "prob": prob}
+    return Explanation(names, texts, found / scale, None if draws is None else draws / scale, told)
 
 
 def _pair(labels: list[Any], log_joint: np.ndarray, class_: Any, against: Any) -> tuple[int, int]:

@@ -1,9 +1,9 @@
 """A posterior with weights of features, and the picture of the weights."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property, wraps
-from typing import Any, ClassVar, Concatenate, Protocol, runtime_checkable
+from typing import Any, ClassVar, Concatenate, Protocol
 
 import jax
 import numpy as np
@@ -18,7 +18,7 @@ from bayesnb.data.read import labelled_rows
 from bayesnb.families.base import Family
 from bayesnb.families.exponential import times
 from bayesnb.figures.forest import Points, Rows, forest, how_many
-from bayesnb.figures.panels import chosen, require_result, yes_or_no
+from bayesnb.figures.panels import chosen, yes_or_no
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import feature_names
@@ -39,68 +39,17 @@ from bayesnb.posterior.exact import ClosedFormPosterior, ExactPosterior, PointPo
 from bayesnb.posterior.in_jax import log_joint_of_weighted
 from bayesnb.posterior.sampled import SampledPosterior
 
-__all__ = ["Fitted", "WeightedPosterior", "model_of", "no_information", "of_features", "plot_weights", "posterior_of"]
+__all__ = ["Fitted", "WeightedPosterior", "WeightsFrame", "model_of", "no_information", "of_features", "posterior_of"]
 
 # --------------------------------------------------------------------------------------------------
-# The figure of weights of features: their means and intervals
+# The frame of weights of features, which draws itself
 # --------------------------------------------------------------------------------------------------
 
 
-@runtime_checkable
-class Weighted(Protocol):
-    """The part of a `WeightedPosterior` that the figure reads."""
+class WeightsFrame(pd.DataFrame):
+    """The weights of a `WeightedPosterior`: ``mean``, ``sd``, ``lower`` and ``upper`` by feature.
 
-    @property
-    def weights(self) -> pd.DataFrame:
-        """Mean, sd, lower and upper of each feature's weight."""
-
-    @property
-    def feature_weights(self) -> FeatureWeights:
-        """Whether all features share one weight."""
-
-
-def plot_weights(
-    posterior: Weighted,
-    *,
-    features: Sequence[Any] | None = None,
-    sort: bool = True,
-    max_features: int = 40,
-    backend: str = "matplotlib",
-    ax: Any = None,
-    figsize: Any = None,
-) -> Any:
-    """A forest of the weights of features.
-
-    Parameters
-    ----------
-    posterior : WeightedPosterior or fitted estimator
-    features : sequence, optional
-        Features to show, by default all.
-    sort : bool, default True
-        The highest mean weight first; otherwise in the order of `features`, or of the table.
-    max_features : int, default 40
-        The first ones in this order are drawn.
-    backend : {"matplotlib", "bokeh", "plotly"}, default "matplotlib"
-        Library that draws.
-    ax : matplotlib axes, optional
-        Where to draw; by default in a new figure.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the rows.
-
-    Returns
-    -------
-    matplotlib.figure.Figure or arviz_plots.PlotCollection
-        Each weight's posterior mean and its 89 % interval. At one, the dashed line, a feature counts as in naive Bayes;
-        at zero it does not count. If all features share one weight, it is drawn once. Other backends than matplotlib
-        give the collection, which has ``show()`` and ``savefig(path)``.
-
-    Raises
-    ------
-    ModuleNotFoundError
-        If the backend is not installed.
-    TypeError, ValueError
-        If `posterior` is not what `nb.weight_features` returns, a feature is unknown, features are named that all share
-        one weight, or `backend`, `ax` and `figsize` do not fit.
+    What pandas makes of it, such as a sorted or a rounded frame, is an ordinary frame again.
 
     See Also
     --------
@@ -112,36 +61,84 @@ def plot_weights(
     >>> import bayesnb as nb
     >>> X, y = nb.datasets.penguins()
     >>> weighted = nb.weight_features(nb.fit(nb.NaiveBayes.from_frame(X), X, y), X, y)
-    >>> figure = weighted.plot(max_features=5)
+    >>> weighted.weights.columns.tolist()
+    ['mean', 'sd', 'lower', 'upper']
     """
-    inside = getattr(posterior, "posterior_", None)
-    posterior = inside if isinstance(inside, Weighted) else posterior
-    require_result(posterior, Weighted, "posterior", "nb.weight_features(posterior, X, y)")
-    table = posterior.weights
-    if features is not None:
-        table = table.iloc[chosen("features", features, table.index)]
-    if posterior.feature_weights.shared:
-        if features is not None:
-            raise ValueError(f"features is {features!r}, and all features share one weight: leave it out")
-        table = table.head(1).set_axis(["all features"])
-    if yes_or_no("sort", sort):
-        table = table.sort_values("mean", ascending=False, kind="stable")
-    shown = table.head(whole_number("max_features", max_features))
-    rows = Rows(
-        [str(name) for name in shown.index],
-        [Points(shown["mean"], "mean")],
-        shown["lower"],
-        shown["upper"],
-        "89 % interval",
-        x_label="weight",
-        at=1.0,
-        at_label="naive Bayes",
-        limits=(0.0, None),
-    )
-    number = how_many(len(shown), len(table), "feature", "top" if sort else "first")
-    weights = "One weight of all features" if posterior.feature_weights.shared else f"Weights of {number}"
-    title = f"{weights} (0: no effect, 1: as in naive Bayes)"
-    return forest([rows], title=title, backend=backend, ax=ax, figsize=figsize)
+
+    _metadata: ClassVar[list[str]] = ["_shared"]
+
+    def __init__(self, columns: Mapping[str, Any], features: Sequence[Any], *, shared: bool) -> None:
+        super().__init__(columns, index=pd.Index(features, name="feature", tupleize_cols=False))
+        self._shared = shared
+
+    def plot(
+        self,
+        *,
+        features: Sequence[Any] | None = None,
+        sort: bool = True,
+        max_features: int = 40,
+        ax: Any = None,
+        figsize: Any = None,
+    ) -> Any:
+        """A forest of the weights of features.
+
+        Parameters
+        ----------
+        features : sequence, optional
+            Features to show, by default all.
+        sort : bool, default True
+            The highest mean weight first; otherwise in the order of `features`, or of the table.
+        max_features : int, default 40
+            The first ones in this order are drawn.
+        ax : matplotlib axes, optional
+            Where to draw; by default in a new figure.
+        figsize : (width, height), optional
+            Inches of a new figure; a height of None follows from the rows.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            Each weight's posterior mean and its 89 % interval. At one, the dashed line, a feature counts as in naive
+            Bayes; at zero it does not count. If all features share one weight, it is drawn once.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a feature is unknown, features are named that all share one weight, or `ax` and `figsize` do not fit.
+
+        See Also
+        --------
+        weight_features : Weights for features that are not independent.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> X, y = nb.datasets.penguins()
+        >>> weighted = nb.weight_features(nb.fit(nb.NaiveBayes.from_frame(X), X, y), X, y)
+        >>> figure = weighted.weights.plot(max_features=5)
+        """
+        table = self if features is None else self.iloc[chosen("features", features, self.index)]
+        if self._shared:
+            if features is not None:
+                raise ValueError(f"features is {features!r}, and all features share one weight: leave it out")
+            table = table.head(1).set_axis(["all features"])
+        if yes_or_no("sort", sort):
+            table = table.sort_values("mean", ascending=False, kind="stable")
+        shown = table.head(whole_number("max_features", max_features))
+        rows = Rows(
+            [str(name) for name in shown.index],
+            [Points(shown["mean"], "mean")],
+            shown["lower"],
+            shown["upper"],
+            "89 % interval",
+            x_label="weight",
+            at=1.0,
+            at_label="naive Bayes",
+            limits=(0.0, None),
+        )
+        number = how_many(len(shown), len(table), "feature", "top" if sort else "first")
+        weights = "One weight of all features" if self._shared else f"Weights of {number}"
+        return forest([rows], title=f"{weights} (0: no effect, 1: as in naive Bayes)", ax=ax, figsize=figsize)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -189,7 +186,6 @@ class WeightedPosterior(Posterior):
     See Also
     --------
     weight_features : Weights for features that are not independent.
-    plot_weights : Weights with intervals.
 
     Examples
     --------
@@ -224,24 +220,22 @@ class WeightedPosterior(Posterior):
         return WeightedModel.weighing(self.model, shared=self.feature_weights.shared)
 
     @property
-    def weights(self) -> Any:
+    def weights(self) -> WeightsFrame:
         """The weight of each feature.
 
         Returns
         -------
-        pandas.DataFrame
-            A row for each feature, in the order of the table's columns; a block that is one observation is one feature.
-            ``mean``, ``sd``, and ``lower`` and ``upper``, which hold 89 % of the posterior probability. If all features
-            share one weight, all rows are equal.
+        WeightsFrame
+            A pandas frame that draws itself, with a row for each feature, in the order of the table's columns; a block
+            that is one observation is one feature. ``mean``, ``sd``, and ``lower`` and ``upper``, which hold 89 % of
+            the posterior probability. If all features share one weight, all rows are equal.
         """
-        import pandas as pd
-
-        names = pd.Index(feature_names(self.model.blocks), name="feature", tupleize_cols=False)
-        return pd.DataFrame(self.feature_weights.summary(PROB)["feature_weight"], index=names)
+        summary = self.feature_weights.summary(PROB)["feature_weight"]
+        return WeightsFrame(summary, feature_names(self.model.blocks), shared=self.feature_weights.shared)
 
     def plot(self, **options: Any) -> Any:
-        """Means and intervals of the weights; see `bayesnb.plot_weights`."""
-        return plot_weights(self, **options)
+        """Draw the weights with their intervals; `WeightsFrame.plot` has the options."""
+        return self.weights.plot(**options)
 
     def class_probs(self) -> np.ndarray:
         return softmax(log(self.unweighted.class_probs()) + self.feature_weights.offset)

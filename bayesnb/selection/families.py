@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,7 +17,7 @@ from bayesnb.families.base import Family
 from bayesnb.families.bins import averages_between
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.figures.forest import how_many
-from bayesnb.figures.panels import HATCHES, LINES, MARKERS, chosen, grid_of_panels, require_result
+from bayesnb.figures.panels import HATCHES, LINES, MARKERS, chosen, grid_of_panels
 from bayesnb.inference.fit import fit
 from bayesnb.model.choose import (
     Candidate,
@@ -33,7 +33,7 @@ from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.left_out import leave_one_out
 from bayesnb.selection.information import require_two_classes
 
-__all__ = ["ROUNDING", "FamilyChoice", "choose_families", "plot_family_choice"]
+__all__ = ["ROUNDING", "FamilyChoice", "choose_families"]
 
 # --------------------------------------------------------------------------------------------------
 # The figure of families that were compared: the densities of each column's classes under the first two
@@ -52,104 +52,7 @@ MOST_HEIGHT = 1.6
 """Largest height of a panel, in heights of its highest bar."""
 
 
-@runtime_checkable
-class Choice(Protocol):
-    """The part of a `FamilyChoice` that the figure reads."""
-
-    @property
-    def classes(self) -> tuple[Any, ...]:
-        """The labels."""
-
-    @property
-    def first_two(self) -> Mapping[Any, Sequence[Any]]:
-        """By column, the families chosen and next, if there is one, as `Compared`."""
-
-    def posterior_of(self, column: Any, family: Any) -> Any:
-        """A family of a column given its cells, hyperparameters of shape (classes, 1)."""
-
-    def cells_by_class(self, column: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The observed cells of a column and their weights, for each class."""
-
-
-@in_float64
-def plot_family_choice(
-    choice: Choice,
-    *,
-    features: Sequence[Any] | None = None,
-    classes: Sequence[Any] | None = None,
-    max_features: int = 12,
-    axes: Any = None,
-    figsize: Any = None,
-) -> Any:
-    """Predictive densities of each column's classes under the family chosen and the next one, over the data.
-
-    Parameters
-    ----------
-    choice : FamilyChoice
-    features : sequence, optional
-        Columns to show, by default all that more than one family can hold.
-    classes : sequence, optional
-        Classes to show, up to eight; by default all.
-    max_features : int, default 12
-        The first columns get panels; the title says how many there are.
-    axes : sequence of matplotlib axes, optional
-        Where to draw, two for each column; by default in a new figure.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the panels.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
-        A line of panels for each column: on the left the family chosen, on the right the next one. Lines are densities
-        with the parameters integrated out, bars are the cells. Zeros are left out where one of the families is a
-        `Hurdle`, and so is the probability that it gives them. Whole numbers of few values have probabilities, drawn as
-        points.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `choice` is not what `nb.choose_families` returns, a column or class is unknown, a column has one family
-        only, there is none to show, there are more than eight classes, or `axes` and `figsize` do not fit.
-
-    See Also
-    --------
-    choose_families : A family for each column, by the evidence.
-    FamilyChoice : The result.
-    plot_densities : Predictive densities of numbers.
-
-    Examples
-    --------
-    >>> import bayesnb as nb
-    >>> X, y = nb.datasets.penguins()
-    >>> choice = nb.choose_families(X[["bill_length_mm", "body_mass_g"]], y)
-    >>> figure = nb.plot_family_choice(choice)
-    """
-    from bayesnb.figures.picture import Line2D, Patch
-
-    require_result(choice, Choice, "choice", "nb.choose_families(X, y)")
-    codes = chosen("classes", choice.classes if classes is None else classes, choice.classes, most=len(LINES))
-    several = _columns(choice, features)
-    shown = several[: whole_number("max_features", max_features)]
-    panels = grid_of_panels(2 * len(shown), axes=axes, figsize=figsize, across=None if axes is not None else 2)
-    heads = []
-    points = False
-    for i, column in enumerate(shown):
-        families = [each.candidate for each in choice.first_two[column]]
-        posteriors = [choice.posterior_of(column, each.family) for each in families]
-        points |= _draw(panels.axes[2 * i : 2 * i + 2], families, posteriors, choice.cells_by_class(column), codes)
-        heads += [f"{column}: {each.name}" for each in families]
-    panels.heads(heads)
-    number = how_many(len(shown), len(several), "column", "first")
-    panels.title(f"Densities (lines) and data (bars) under the family chosen (left) and the next one (right): {number}")
-    entries: list[tuple[Any, str]] = []
-    for i, code in enumerate(codes):
-        mark = Line2D([], [], color=f"C{i}", linestyle=LINES[i], marker=MARKERS[i] if points else None, markersize=3)
-        entries.append(((Patch(**_bars(i)), mark), f"y = {choice.classes[code]}"))
-    panels.legend(entries)
-    return panels.drawn()
-
-
-def _columns(choice: Choice, given: Sequence[Any] | None) -> list[Any]:
+def _columns(choice: "FamilyChoice", given: Sequence[Any] | None) -> list[Any]:
     several = [column for column, families in choice.first_two.items() if len(families) > 1]
     if not several:
         raise ValueError("no column has more than one family that can hold it: there is nothing to compare")
@@ -364,7 +267,6 @@ class FamilyChoice(Printed):
     See Also
     --------
     choose_families : A family for each column, by the evidence.
-    plot_family_choice : Densities under the first two families.
 
     Examples
     --------
@@ -429,9 +331,83 @@ class FamilyChoice(Printed):
         kept = [(data.codes == c) & (data.weights > 0) & ~np.isnan(cells) for c in range(len(self.classes))]
         return [(cells[rows], data.weights[rows]) for rows in kept]
 
-    def plot(self, **options: Any) -> Any:
-        """Densities of each column's classes under the first two families; see `bayesnb.plot_family_choice`."""
-        return plot_family_choice(self, **options)
+    @in_float64
+    def plot(
+        self,
+        *,
+        features: Sequence[Any] | None = None,
+        classes: Sequence[Any] | None = None,
+        max_features: int = 12,
+        axes: Any = None,
+        figsize: Any = None,
+    ) -> Any:
+        """Predictive densities of each column's classes under the family chosen and the next one, over the data.
+
+        Parameters
+        ----------
+        features : sequence, optional
+            Columns to show, by default all that more than one family can hold.
+        classes : sequence, optional
+            Classes to show, up to eight; by default all.
+        max_features : int, default 12
+            The first columns get panels; the title says how many there are.
+        axes : sequence of matplotlib axes, optional
+            Where to draw, two for each column; by default in a new figure.
+        figsize : (width, height), optional
+            Inches of a new figure; a height of None follows from the panels.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A line of panels for each column: on the left the family chosen, on the right the next one. Lines are
+            densities with the parameters integrated out, bars are the cells. Zeros are left out where one of the
+            families is a `Hurdle`, and so is the probability that it gives them. Whole numbers of few values have
+            probabilities, drawn as points.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a column or class is unknown, a column has one family
+            only, there is none to show, there are more than eight classes, or `axes` and `figsize` do not fit.
+
+        See Also
+        --------
+        choose_families : A family for each column, by the evidence.
+        plot_densities : Predictive densities of numbers.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> X, y = nb.datasets.penguins()
+        >>> choice = nb.choose_families(X[["bill_length_mm", "body_mass_g"]], y)
+        >>> figure = choice.plot()
+        """
+        from bayesnb.figures.picture import Line2D, Patch
+
+        codes = chosen("classes", self.classes if classes is None else classes, self.classes, most=len(LINES))
+        several = _columns(self, features)
+        shown = several[: whole_number("max_features", max_features)]
+        panels = grid_of_panels(2 * len(shown), axes=axes, figsize=figsize, across=None if axes is not None else 2)
+        heads = []
+        points = False
+        for i, column in enumerate(shown):
+            families = [each.candidate for each in self.first_two[column]]
+            posteriors = [self.posterior_of(column, each.family) for each in families]
+            points |= _draw(panels.axes[2 * i : 2 * i + 2], families, posteriors, self.cells_by_class(column), codes)
+            heads += [f"{column}: {each.name}" for each in families]
+        panels.heads(heads)
+        number = how_many(len(shown), len(several), "column", "first")
+        panels.title(
+            f"Densities (lines) and data (bars) under the family chosen (left) and the next one (right): {number}"
+        )
+        entries: list[tuple[Any, str]] = []
+        for i, code in enumerate(codes):
+            mark = Line2D(
+                [], [], color=f"C{i}", linestyle=LINES[i], marker=MARKERS[i] if points else None, markersize=3
+            )
+            entries.append(((Patch(**_bars(i)), mark), f"y = {self.classes[code]}"))
+        panels.legend(entries)
+        return panels.drawn()
 
     def _parts(self) -> list[Piece]:
         by = {"evidence": "evidence", "labels": "leave-one-out score of the labels"}[self.criterion]
@@ -516,7 +492,6 @@ def choose_families(
     See Also
     --------
     FamilyChoice : The result.
-    plot_family_choice : Densities under the first two families.
     NaiveBayes.from_frame : A model with a family for each column.
 
     Notes

@@ -1,5 +1,6 @@
 """Mutual information of features and the class."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -7,15 +8,12 @@ import pandas as pd
 from scipy.special import chdtr, chdtrc, chndtrinc, ndtr
 
 from bayesnb.core.arrays import in_float64
-from bayesnb.core.checking import proportion, warns_once
+from bayesnb.core.checking import proportion, warns_once, whole_number
 from bayesnb.core.frames import PrintedFrame
-from bayesnb.data.read import as_table, split_labels
-from bayesnb.families.base import Family
-from bayesnb.figures.panels import percent
-from bayesnb.inference.fit import fit
+from bayesnb.figures.forest import Points, Rows, forest, how_many
+from bayesnb.figures.panels import chosen, percent, yes_or_no
 from bayesnb.model.blocks import Block
 from bayesnb.model.describe import in_column_order
-from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.weighted import of_features
@@ -28,7 +26,13 @@ from bayesnb.selection.evidence import (
     mean_information,
 )
 
-__all__ = ["information_in_data", "mutual_information", "mutual_information_score", "require_two_classes"]
+__all__ = [
+    "MutualInformation",
+    "information_estimate",
+    "information_in_data",
+    "mutual_information",
+    "require_two_classes",
+]
 
 # --------------------------------------------------------------------------------------------------
 # Classes of a table that something is chosen by
@@ -177,12 +181,103 @@ def _far_noncentrality(x: np.ndarray, df: np.ndarray, level: float) -> np.ndarra
 # --------------------------------------------------------------------------------------------------
 
 
+class MutualInformation(PrintedFrame):
+    """The result of `mutual_information`, with a row for each feature.
+
+    What pandas makes of it, such as a sorted or a rounded frame, is an ordinary frame again.
+
+    See Also
+    --------
+    mutual_information : Mutual information of each feature and the class.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.Bernoulli(), [[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
+    >>> nb.mutual_information(posterior).index.tolist()
+    [0, 1]
+    """
+
+    def plot(
+        self,
+        *,
+        features: Sequence[Any] | None = None,
+        sort: bool = True,
+        max_features: int = 20,
+        ax: Any = None,
+        figsize: Any = None,
+    ) -> Any:
+        """Mutual information of features and class (points), with intervals (bars).
+
+        Parameters
+        ----------
+        features : sequence, optional
+            Features to show, by default all.
+        sort : bool, default True
+            The most informative first; otherwise in the order of `features`, or of the table.
+        max_features : int, default 20
+            The first ones in this order are drawn.
+        ax : matplotlib axes, optional
+            Where to draw; by default in a new figure.
+        figsize : (width, height), optional
+            Inches of a new figure; a height of None follows from the rows.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The point is the estimate, the bar its interval, and the small stroke the posterior mean, which the prior
+            and noise shift, mostly up. Without data there is no estimate, and the point is the value at the parameters'
+            posterior mean.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a feature is unknown, the information of every feature is NaN, or `ax` and `figsize` do not fit.
+
+        See Also
+        --------
+        mutual_information : Mutual information of each feature and the class.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> X, y = nb.datasets.penguins()
+        >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+        >>> figure = nb.mutual_information(posterior, unit="bits").plot()
+        """
+        frame = self if features is None else self.iloc[chosen("features", features, self.index)]
+        point = "estimate" if frame["estimate"].notna().any() else "at_posterior_mean"
+        if frame[[point, "mean"]].isna().all(axis=None):
+            names = ", ".join(map(repr, frame.index[:3])) + (", ..." if len(frame) > 3 else "")
+            raise ValueError(
+                f"the mutual information of every feature ({names}) is NaN, so that there is nothing to draw: "
+                "nb.mutual_information says when it is; a family can define mutual_information(class_prob, parameters)"
+            )
+        if yes_or_no("sort", sort):
+            frame = frame.sort_values(point, ascending=False, kind="stable")
+        shown = frame.head(whole_number("max_features", max_features))
+        rows = Rows(
+            [str(name) for name in shown.index],
+            [
+                Points(shown["mean"], "posterior mean", "|", "B1"),
+                Points(shown[point], "estimate" if point == "estimate" else "at the posterior mean", filled=False),
+            ],
+            shown["lower"],
+            shown["upper"],
+            f"{percent(self.attrs['prob'])} interval",
+            x_label=f"mutual information with the class ({self.attrs['unit']})",
+            limits=(-0.015 * shown[[point, "mean", "lower", "upper"]].max(axis=None), None),
+        )
+        number = how_many(len(shown), len(frame), "feature", "top" if sort else "first")
+        return forest([rows], title=f"Mutual information of feature and class: {number}", ax=ax, figsize=figsize)
+
+
 @of_features
 @warns_once
 @in_float64
 def mutual_information(
     posterior: Posterior, unit: str = "nats", *, prob: float = 0.89, num_draws: int | None = None, key: Any = 0
-) -> pd.DataFrame:
+) -> MutualInformation:
     r"""Mutual information of each feature and the class, with an interval and a test.
 
     .. math::
@@ -207,8 +302,9 @@ def mutual_information(
 
     Returns
     -------
-    pandas.DataFrame
-        By feature, in the order of the table's columns; unit and `prob` are in ``attrs``. It prints all columns.
+    MutualInformation
+        A pandas frame by feature, in the order of the table's columns; unit and `prob` are in ``attrs``. It prints all
+        columns, and its ``plot()`` draws it.
 
         ``estimate``
             Information at the maximum of the likelihood, minus its expectation without dependence between cell and
@@ -249,8 +345,7 @@ def mutual_information(
 
     See Also
     --------
-    plot_mutual_information : Mutual information with intervals.
-    mutual_information_score : The same, as a score function for scikit-learn.
+    estimators.mutual_information_score : The same, as a score function for scikit-learn.
     feature_evidence : The evidence that a feature depends on the class.
 
     Notes
@@ -304,7 +399,7 @@ def mutual_information(
     found.attrs |= {"unit": unit, "prob": prob}
     order = ["estimate", "lower", "upper", "p_value", "inclusion_probability", "at_posterior_mean", "mean"]
     heading = f"Mutual information with the class in {unit}, lower and upper: {percent(prob)} interval"
-    return PrintedFrame(found[order], heading)
+    return MutualInformation(found[order], heading)
 
 
 @in_float64
@@ -333,66 +428,3 @@ def _of_data(posterior: Posterior, prob: float) -> dict[str, list[np.ndarray]]:
     counted = posterior.problem.statistics.blocks
     found = [information_in_data(block, of_block, prob) for block, of_block in zip(blocks, counted, strict=True)]
     return {name: [of_block[name] for of_block in found] for name in names}
-
-
-# --------------------------------------------------------------------------------------------------
-# Mutual information as a score function for scikit-learn's feature selection
-# --------------------------------------------------------------------------------------------------
-
-
-def mutual_information_score(X: Any, y: Any, *, model: Model | Family | None = None, unit: str = "nats") -> np.ndarray:
-    """Mutual information of each feature and the class under a naive Bayes model: a score for ``SelectKBest``.
-
-    Parameters
-    ----------
-    X : table, shape (rows, columns)
-    y : labels of shape (rows,) or str
-    model : NaiveBayes, BoundModel, Family or None, default None
-        The model, such as ``nb.Bernoulli()`` for words that occur or do not; None guesses a family for each column from
-        its type, as `NaiveBayes.from_frame` does.
-    unit : {"nats", "bits"}, default "nats"
-
-    Returns
-    -------
-    array, shape (columns,)
-        The column ``estimate`` of `mutual_information`: the information beyond chance, zero if there is none. Where the
-        likelihood has no maximum (a class whose cells are all the same number), the column ``at_posterior_mean``.
-        Columns that are not in the model are NaN, which ``SelectKBest`` ranks last.
-
-    Raises
-    ------
-    ValueError
-        If the unit is unknown, or the data do not fit the model.
-
-    See Also
-    --------
-    mutual_information : Mutual information of each feature and the class.
-
-    Notes
-    -----
-    ``SelectKBest`` raises an error for text and missing cells before it calls a score function. For such columns use
-    scikit-learn's ``SelectFromModel``, which reads nothing itself, with an ``importance_getter`` that returns
-    ``nb.mutual_information(fitted)["estimate"].to_numpy()`` of the fitted estimator; the user guide has an example.
-
-    Examples
-    --------
-    >>> from functools import partial
-    >>> import bayesnb as nb
-    >>> from bayesnb.estimators import BernoulliNB
-    >>> from sklearn.feature_selection import SelectKBest
-    >>> from sklearn.pipeline import make_pipeline
-    >>> X, y = [[1, 0, 1], [1, 1, 0], [0, 0, 1], [0, 1, 0]], ["a", "a", "b", "b"]
-    >>> score = partial(nb.mutual_information_score, model=nb.Bernoulli(), unit="bits")
-    >>> score(X, y).round(2)
-    array([0.67, 0.  , 0.  ])
-    >>> make_pipeline(SelectKBest(score, k=1), BernoulliNB()).fit(X, y).predict(X).tolist()
-    ['a', 'a', 'b', 'b']
-    """
-    X, y = split_labels(X, y)
-    table = as_table(X)
-    posterior = fit(NaiveBayes.from_frame(table) if model is None else model, table, y)
-    scores = np.full(len(table.names), np.nan)
-    scores[sorted(column for block in posterior.model.blocks for column in block.columns)] = information_estimate(
-        posterior, unit
-    )
-    return scores

@@ -1,7 +1,7 @@
 """Which features are the strongest evidence for each class?"""
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
@@ -14,7 +14,8 @@ from bayesnb.core.arrays import dense, in_float64, log
 from bayesnb.core.checking import proportion, whole_number
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.running import random_generator
-from bayesnb.figures.panels import percent
+from bayesnb.figures.forest import Points, Rows, forest, how_many
+from bayesnb.figures.panels import chosen, percent
 from bayesnb.model.blocks import Block
 from bayesnb.model.describe import features_of
 from bayesnb.model.program import draw_cells
@@ -24,7 +25,7 @@ from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
-__all__ = ["telling_features"]
+__all__ = ["TellingFeatures", "telling_features"]
 
 FEWEST_DRAWS, MOST_DRAWS = 50, 250
 """Draws in each of four chains from a closed form."""
@@ -65,8 +66,93 @@ class _Candidates:
     medians: np.ndarray
 
 
-class _TellingFeatures(PrintedFrame):
-    """The result, which prints the medians of a number in the place of its value."""
+class TellingFeatures(PrintedFrame):
+    """The result of `telling_features`, which prints the medians of a number in the place of its value.
+
+    What pandas makes of it, such as a sorted or a rounded frame, is an ordinary frame again.
+
+    See Also
+    --------
+    telling_features : The values that favour a class most.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.Bernoulli(), [[1, 0], [1, 1], [0, 1]], ["a", "a", "b"])
+    >>> nb.telling_features(posterior)["class"].tolist()
+    ['a', 'a', 'b', 'b']
+    """
+
+    def plot(
+        self,
+        *,
+        classes: Sequence[Any] | None = None,
+        max_panels: int = 10,
+        panels_across: int | None = None,
+        axes: Any = None,
+        figsize: Any = None,
+    ) -> Any:
+        """The strongest evidence for each class: log odds of features (points), intervals (bars), a panel for a class.
+
+        Parameters
+        ----------
+        classes : sequence, optional
+            Classes that get a panel, in this order; by default all for which a feature is evidence.
+        max_panels : int, default 10
+            The first classes get a panel.
+        panels_across : int, optional
+            Panels side by side; by default two, or as many as fit the width.
+        axes : array or sequence of matplotlib axes, optional
+            Where to draw, one for each panel; by default in a new figure.
+        figsize : (width, height), optional
+            Inches of a new figure; a height of None follows from the rows.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The new figure, or that of `axes`; all panels have the same scale. Infinite log odds, which only point
+            estimates have, are an arrow head at the edge.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a class is unknown, no feature is evidence for any class, or `axes` and `figsize` do not fit.
+
+        See Also
+        --------
+        telling_features : The values that favour a class most.
+        plot_evidence : The log odds of one row, feature by feature.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> X, y = nb.datasets.penguins()
+        >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+        >>> figure = nb.telling_features(posterior, num=3).plot()
+        """
+        if self.empty:
+            raise ValueError("no feature is evidence for any class (all log odds are zero): there is nothing to draw")
+        there = list(dict.fromkeys(self["class"]))
+        wanted = there if classes is None else [there[i] for i in chosen("classes", classes, there)]
+        shown = wanted[: whole_number("max_panels", max_panels)]
+        rows = []
+        for label in shown:
+            of_class = self[self["class"] == label]
+            names = zip(of_class["feature"], of_class["value"], strict=True)
+            rows.append(
+                Rows(
+                    [str(feature) if pd.isna(value) else f"{feature} = {value}" for feature, value in names],
+                    [Points(of_class["log_odds"].to_numpy(), "log odds")],
+                    of_class["lower"].to_numpy(),
+                    of_class["upper"].to_numpy(),
+                    f"{percent(self.attrs['prob'])} interval",
+                    title=f"for {label}",
+                    at=0.0,
+                )
+            )
+        number = f" ({how_many(len(shown), len(wanted), 'class', 'first')})" if len(shown) < len(wanted) else ""
+        title = f"Log odds against the other classes in {self.attrs['unit']}{number}"
+        return forest(rows, title=title, same_axis=True, panels_across=panels_across, axes=axes, figsize=figsize)
 
     def _shown(self) -> pd.DataFrame:
         shown = super()._shown().drop(columns=["mcse", "median", "median_of_others"])
@@ -85,7 +171,7 @@ def telling_features(
     prob: float = 0.89,
     num_draws: int | None = None,
     key: Any = 0,
-) -> pd.DataFrame:
+) -> TellingFeatures:
     r"""The features that are the strongest evidence for each class, with intervals.
 
     A value x of a feature is evidence for the class c, against all others together, with the log odds
@@ -112,9 +198,10 @@ def telling_features(
 
     Returns
     -------
-    pandas.DataFrame
-        Class by class, in the order of `Posterior.classes`, the most telling feature first. Unit and `prob` are in
-        ``attrs``. In print, a number has its two medians in the place of a value.
+    TellingFeatures
+        A pandas frame, class by class, in the order of `Posterior.classes`, the most telling feature first. Unit and
+        `prob` are in ``attrs``. In print, a number has its two medians in the place of a value. Its ``plot()`` draws
+        it.
 
         ``class``, ``feature``
             The class, and the column, the word or the joint block that is evidence for it.
@@ -146,7 +233,6 @@ def telling_features(
 
     See Also
     --------
-    plot_telling_features : The values that favour each class most.
     Posterior.explain : The numbers of the picture.
     mutual_information : Mutual information of each feature and the class.
 
@@ -195,7 +281,7 @@ def telling_features(
     frame = pd.DataFrame(parts, columns=["class", "feature", "value", *NUMBERS], dtype=object)
     frame = frame.astype(dict.fromkeys(NUMBERS, float))
     frame.attrs = {"unit": unit, "prob": prob}
-    return _TellingFeatures(frame, _heading(frame, unit, prob))
+    return TellingFeatures(frame, _heading(frame, unit, prob))
 
 
 def _heading(frame: pd.DataFrame, unit: str, prob: float) -> str:

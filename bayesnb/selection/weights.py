@@ -102,7 +102,6 @@ def weight_features(
     See Also
     --------
     WeightedPosterior : A posterior with weights of features.
-    plot_weights : Weights with intervals.
     select_features : Drop the features that do not help.
     group_columns : Merge columns that depend on each other.
 

@@ -15,7 +15,7 @@ from sklearn.metrics import accuracy_score, brier_score_loss, log_loss
 
 import bayesnb as nb
 from bayesnb.checks import calibration as module
-from bayesnb.checks.calibration import calibration, jeffreys_interval, plot_reliability
+from bayesnb.checks.calibration import calibration, jeffreys_interval
 from bayesnb.estimators import NaiveBayesClassifier
 
 
@@ -345,7 +345,7 @@ def test_the_picture(two_models, kind):
     assert [text.get_text().split(":")[0] for text in figure.legends[0].get_texts()] == list(found.names.values())
     figure.draw_without_rendering()
     with pytest.raises(ValueError, match="kind is 'bars'"):
-        plot_reliability(found, kind="bars")
+        found.plot(kind="bars")
 
 
 @pytest.mark.parametrize("kind", ["classes", "confidence"])

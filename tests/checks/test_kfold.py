@@ -43,7 +43,7 @@ class Stub(nb.Exact):
 
 def by_refitting(model, inference, weights=None, **options):
     """The log score of each row under a fit to the rows of the other folds."""
-    bound = nb.NaiveBayes(model).bind(X, Y) if isinstance(model, nb.Family) else model.bind(X, Y)
+    bound = nb.NaiveBayes(model).bind(X, Y) if isinstance(model, nb.families.Family) else model.bind(X, Y)
     found = np.empty(40)
     for name in np.unique(FOLDS):
         out = np.isin(FOLDS, name)

@@ -19,7 +19,7 @@ from bayesnb.posterior.exact import ExactPosterior
 
 
 @dataclass(frozen=True)
-class Wrong(nb.Inference):
+class Wrong(nb.results.Inference):
     """The closed form of another problem than the one given."""
 
     change: Any
@@ -32,7 +32,7 @@ class Wrong(nb.Inference):
 
 
 @dataclass(frozen=True)
-class Drawn(nb.Inference):
+class Drawn(nb.results.Inference):
     """Draws from the closed form, which may be bent."""
 
     bend: Any = lambda value: value
@@ -43,7 +43,7 @@ class Drawn(nb.Inference):
     def fit(self, problem, *, key=0):
         parameters = nb.Exact().fit(problem).parameter_draws(2, 200, key)
         bent = replace(parameters, blocks=jax.tree.map(self.bend, parameters.blocks))
-        return nb.SampledPosterior(problem, problem.resolved, bent, {}, self)
+        return nb.results.SampledPosterior(problem, problem.resolved, bent, {}, self)
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Reported(Drawn):
         posterior = super().fit(problem, key=key)
         failed = np.random.default_rng(np.asarray(jax.random.key_data(key))).uniform() < self.share
         stats = {"diverging": np.full((2, 200), failed), "energy": np.random.default_rng(0).normal(size=(2, 200))}
-        return nb.SampledPosterior(problem, problem.resolved, posterior.parameters, stats, self)
+        return nb.results.SampledPosterior(problem, problem.resolved, posterior.parameters, stats, self)
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ def test_draws_that_are_too_few_or_apart_are_problems(coins):
         def fit(self, problem, *, key=0):
             drawn = super().fit(problem, key=key).parameters
             apart = jax.tree.map(lambda leaf: leaf * np.array([1.0, 0.6]).reshape(2, *[1] * (leaf.ndim - 1)), drawn)
-            return nb.SampledPosterior(problem, problem.resolved, apart, {}, self)
+            return nb.results.SampledPosterior(problem, problem.resolved, apart, {}, self)
 
     @dataclass(frozen=True)
     class Few(Drawn):
@@ -213,7 +213,7 @@ def test_draws_that_are_too_few_or_apart_are_problems(coins):
 
         def fit(self, problem, *, key=0):
             drawn = jax.tree.map(lambda leaf: leaf[:, : self.draws], super().fit(problem, key=key).parameters)
-            return nb.SampledPosterior(problem, problem.resolved, drawn, {}, self)
+            return nb.results.SampledPosterior(problem, problem.resolved, drawn, {}, self)
 
     assert sbc(coins, Apart(), num_simulations=20).problems["R-hat"].all()
     found = sbc(coins, Few(), num_simulations=20)

@@ -110,8 +110,8 @@ class TestVerbs:
         pd.testing.assert_frame_equal(
             nb.compare_models(models, FRAME, "kind").table, nb.compare_models(models, X, Y).table
         )
-        score = nb.mutual_information_score(FRAME, "kind", model=MODEL)
-        np.testing.assert_array_equal(score, nb.mutual_information_score(X, Y, model=MODEL))
+        score = nb.estimators.mutual_information_score(FRAME, "kind", model=MODEL)
+        np.testing.assert_array_equal(score, nb.estimators.mutual_information_score(X, Y, model=MODEL))
 
     def test_simulation_based_calibration_and_programs(self):
         model, cells = nb.NaiveBayes({"eggs": nb.Poisson(1.0, 1.0)}), {"num_simulations": 20, "num_rows": 5}

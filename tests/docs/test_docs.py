@@ -7,6 +7,7 @@ import pkgutil
 import re
 import tomllib
 from ast import literal_eval
+from operator import attrgetter
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ LONG = {
     "bayesnb.inference.gibbs",
     "bayesnb.inference.nuts",
     "bayesnb.checks.compare",
-    "bayesnb.plots.crowd",
+    "bayesnb.crowd.figures",
     "bayesnb.posterior.sampled",
 }
 """Their examples compile or sample for more than a second."""
@@ -38,9 +39,16 @@ def test_examples_in_docstrings(name):
     assert result.failed == 0
 
 
-@pytest.mark.parametrize("name", sorted(nb.__all__))
+@pytest.mark.parametrize(
+    "name",
+    [
+        *nb.__all__,
+        *(f"results.{name}" for name in nb.results.__all__),
+        *(f"families.{name}" for name in nb.families.__all__),
+    ],
+)
 def test_every_public_name_is_documented(name):
-    thing = getattr(nb, name)
+    thing = attrgetter(name)(nb)
     assert inspect.getdoc(thing), name
     if inspect.isclass(thing):
         for member, value in inspect.getmembers(thing):
@@ -57,14 +65,14 @@ DEFAULT = re.compile(r"^ *(\w+(?:, \w+)*) : .*?\bdefault (.+?)\s*$", re.MULTILIN
 
 def public():
     """Names and objects of all functions, classes and methods."""
-    for module in (nb, estimators):
+    for module in (nb, nb.results, nb.families, estimators):
         for name in sorted(module.__all__):
             thing = getattr(module, name)
             if inspect.isfunction(thing) or (inspect.isclass(thing) and not issubclass(thing, Warning)):
                 yield name, thing
             if inspect.isclass(thing):
                 for member, value in inspect.getmembers(thing, inspect.isfunction):
-                    if not member.startswith("_"):
+                    if not member.startswith("_") and value.__module__.startswith("bayesnb."):
                         yield f"{name}.{member}", value
 
 
@@ -95,7 +103,7 @@ def test_defaults_that_are_not_documented_are_the_same_everywhere():
     for name, thing in public():
         parameters = inspect.signature(thing).parameters
         assert "key" not in parameters or parameters["key"].default in (0, inspect.Parameter.empty), name
-        if thing in map(vars(estimators).get, estimators.__all__):
+        if inspect.isclass(thing) and thing in map(vars(estimators).get, estimators.__all__):
             for parameter in {"decay", "fit_prior", "force_alpha", "predictive"} & {*parameters}:
                 assert parameters[parameter].default == shared[parameter].default, (name, parameter)
             bursts = thing is estimators.DirichletMultinomialNB  # without a closed form

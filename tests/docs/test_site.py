@@ -142,11 +142,11 @@ NAMED = {
     "NUTS()": "bayesnb.NUTS",
     "GaussianNB": "bayesnb.estimators.GaussianNB",
     "nb.NaiveBayes.from_frame(X, y)": "bayesnb.NaiveBayes.from_frame",
-    "Posterior.update": "bayesnb.Posterior.update",
-    "exact.predict_proba(X)": "bayesnb.Posterior.predict_proba",
-    "exact.plugin().predict_proba(X)": "bayesnb.ExactPosterior.plugin",
-    "update": "bayesnb.Posterior.update",
-    "predict_proba": "bayesnb.Posterior.predict_proba",
+    "Posterior.update": "bayesnb.results.Posterior.update",
+    "exact.predict_proba(X)": "bayesnb.results.Posterior.predict_proba",
+    "exact.plugin().predict_proba(X)": "bayesnb.results.ExactPosterior.plugin",
+    "update": "bayesnb.results.Posterior.update",
+    "predict_proba": "bayesnb.results.Posterior.predict_proba",
     "loo_scores": "bayesnb.loo_scores",
     "az.loo(tree)": "arviz.loo",
 }
@@ -165,7 +165,7 @@ def test_code_that_names_something_public_becomes_a_link(documentation):
 
 def test_links_to_the_source_name_its_lines(documentation):
     reference = documentation("reference")
-    address = reference.source_of("py", {"module": "bayesnb", "fullname": "Posterior.update"})
+    address = reference.source_of("py", {"module": "bayesnb.results", "fullname": "Posterior.update"})
     file, lines = re.fullmatch(rf"{re.escape(reference.SOURCE)}(.+)#L(\d+)-L\d+", address).groups()
     assert "def update(" in (ROOT / file).read_text("utf-8").splitlines()[int(lines) - 1]
     assert reference.source_of("py", {"module": "bayesnb", "fullname": "loo"}).startswith(
@@ -177,8 +177,8 @@ def test_a_family_that_comes_with_the_package_lists_no_hooks(documentation):
     reference = documentation("reference")
     here, elsewhere = reference.members_by_class()["bayesnb.Gaussian"]
     assert here == []
-    assert {member.partition(".")[2] for member in elsewhere} == reference.FOR_USERS_OF_FAMILIES
-    assert "Family.prior" in reference.members_by_class()["bayesnb.Family"][0]
+    assert {member.rpartition(".")[2] for member in elsewhere} == reference.FOR_USERS_OF_FAMILIES
+    assert "bayesnb.families.Family.prior" in reference.members_by_class()["bayesnb.families.Family"][0]
 
 
 def test_a_name_without_a_page_or_an_example_is_a_warning(documentation, monkeypatch):
@@ -191,28 +191,28 @@ def test_a_name_without_a_page_or_an_example_is_a_warning(documentation, monkeyp
     reference.warn_of_missing_names(None, env)
     assert warned == []
     del described.objects["bayesnb.loo"]
-    monkeypatch.setattr(nb.plot_sbc, "__doc__", "No example.")
-    monkeypatch.setattr(nb.Family, "unheard_of", property(nb.Family.story.__get__, doc="A hook."), raising=False)
+    monkeypatch.setattr(nb.plot_spikes, "__doc__", "No example.")
+    monkeypatch.setattr(
+        nb.families.Family, "unheard_of", property(nb.families.Family.story.__get__, doc="A hook."), raising=False
+    )
     reference.warn_of_missing_names(None, env)
     assert warned == [
         "public name bayesnb.loo is missing from docs/api/",
         "method Family.unheard_of is missing from docs/api/extend.rst",
-        "the docstring of bayesnb.plot_sbc has no section See Also",
-        "the docstring of bayesnb.plot_sbc has no section Examples",
+        "the docstring of bayesnb.plot_spikes has no section See Also",
+        "the docstring of bayesnb.plot_spikes has no section Examples",
     ]
 
 
 def test_pictures_are_those_of_the_examples(site, documentation):
     pictures = documentation("pictures")
     gallery = (site / "gallery.html").read_text("utf-8")
-    for name in pictures.FUNCTIONS:
-        shown = f"_images/{pictures.file_of(name)}"
-        page = (site / "api" / "generated" / f"{name}.html").read_text("utf-8")
+    for name in pictures.DRAWN:
+        shown, described = f"_images/{pictures.file_of(name)}", pictures.page_of(name)
+        page = (site / "api" / "generated" / f"{described}.html").read_text("utf-8")
         assert f'src="../../{shown}"' in page, name
         assert f'src="{shown}"' in gallery, name
-        assert f'href="api/generated/{name}.html"' in gallery, name
-    result = (site / "api" / "generated" / "bayesnb.Comparison.html").read_text("utf-8")
-    assert 'src="../../_images/plot_comparison.png"' in result
+        assert f'href="api/generated/{described}.html"' in gallery, name
 
 
 def test_examples_and_text_link_to_the_reference(site):

@@ -34,7 +34,7 @@ def test_is_weight_features_of_the_fit(data, kind, weighted):
     posterior = nb.fit(MODEL, X, y, sample_weight=weights)
     expected = nb.weight_features(posterior, X, y, shared=kind == "shared", sample_weight=weights)
     found = estimator.posterior_
-    assert isinstance(found, nb.WeightedPosterior)
+    assert isinstance(found, nb.results.WeightedPosterior)
     np.testing.assert_allclose(found.feature_weights.weight, expected.feature_weights.weight, atol=0.02)
     np.testing.assert_allclose(estimator.predict_proba(X), expected.predict_proba(X), atol=0.01)
     assert found.feature_weights.shared == (kind == "shared")
@@ -57,9 +57,9 @@ def test_the_random_state_draws(data):
 def test_families_may_be_chosen_and_features_averaged(data):
     X, y = data
     chosen = NaiveBayesClassifier(feature_weights="each").fit(X, y)
-    assert isinstance(chosen.posterior_.unweighted, nb.ExactPosterior)
+    assert isinstance(chosen.posterior_.unweighted, nb.results.ExactPosterior)
     averaged = NaiveBayesClassifier(MODEL, feature_weights="shared", feature_inclusion=0.5).fit(X, y)
-    assert isinstance(averaged.posterior_.unweighted, nb.AveragedPosterior)
+    assert isinstance(averaged.posterior_.unweighted, nb.results.AveragedPosterior)
 
 
 def test_scikit_learn_clones_scores_and_pickles(data):
@@ -102,7 +102,7 @@ def plain_cases(X, y):
 def test_the_default_is_plain_where_no_weights_can_be_learned(data, case):
     estimator, *rows = plain_cases(*data)[case]
     fitted = estimator.fit(*rows)
-    assert not isinstance(fitted.posterior_, nb.WeightedPosterior)
+    assert not isinstance(fitted.posterior_, nb.results.WeightedPosterior)
     expected = clone(estimator).set_params(feature_weights=None).fit(*rows)
     np.testing.assert_array_equal(fitted.predict_proba(rows[0]), expected.predict_proba(rows[0]))
     assert not hasattr(fitted, "weights_")
@@ -113,7 +113,7 @@ def test_rows_of_weight_zero_cost_no_warning(data):
     weights = np.where(np.arange(60) < 6, 0.0, 1.0)
     tree = pd.Series(np.where(weights > 0, "old", "new"))
     found = NaiveBayesClassifier().fit(X.assign(tree=tree), y, weights)
-    assert isinstance(found.posterior_, nb.WeightedPosterior)
+    assert isinstance(found.posterior_, nb.results.WeightedPosterior)
 
 
 @pytest.mark.parametrize("sizes", [[30, 20, 10], [1] * 6, [40]], ids=str)

@@ -150,7 +150,9 @@ def test_simulated_rows_follow_scipys_distribution(name: str) -> None:
 @pytest.mark.parametrize(
     ("family", "ends"), [(nb.Beta(), (0.0, 1.0)), (nb.Gamma(), (0.0, np.inf))], ids=["beta", "gamma"]
 )
-def test_simulated_rows_are_no_ends_that_the_family_refuses(family: nb.Family, ends: tuple[float, float]) -> None:
+def test_simulated_rows_are_no_ends_that_the_family_refuses(
+    family: nb.families.Family, ends: tuple[float, float]
+) -> None:
     """Most numbers of these distributions are nearer to an end than float64 can tell."""
     parameters = {"mean": [[0.5]], "concentration": [[1e-3]]}
     posterior = nb.from_parameters(family, classes=["a"], class_probs=[1.0], parameters=parameters)
@@ -427,7 +429,7 @@ class TestBadInput:
             (nb.VonMises(), 4.0, "move radians into the interval by np.angle(np.exp(1j * x))"),
         ],
     )
-    def test_cells(self, family: nb.Family, value: float, told: str) -> None:
+    def test_cells(self, family: nb.families.Family, value: float, told: str) -> None:
         pd = pytest.importorskip("pandas")
         with pytest.raises(ValueError, match=re.escape(told)):
             nb.fit(family, pd.DataFrame({"wait": [0.5, value, 0.7]}), ["a", "b", "a"], nb.MAP())
@@ -550,7 +552,7 @@ HARD = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("family", "x", "y"), HARD.values(), ids=HARD)
-def test_hard_columns_are_sampled_without_a_warning(family: nb.Family, x: np.ndarray, y: np.ndarray) -> None:
+def test_hard_columns_are_sampled_without_a_warning(family: nb.families.Family, x: np.ndarray, y: np.ndarray) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error", nb.ConvergenceWarning)
         posterior = nb.fit(family, x[:, None], y, nb.NUTS(progress=False), key=3, classes=["a", "b"])

@@ -17,7 +17,7 @@ TRIALS = 10
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Binomial(nb.ExponentialFamily, nb.ConjugateFamily):
+class Binomial(nb.families.ExponentialFamily, nb.families.ConjugateFamily):
     """Successes in a known number of trials."""
 
     concentration1: float = 1.0
@@ -107,7 +107,7 @@ def test_a_support_that_follows_a_constant_refuses_what_is_outside(fitted, colum
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Late(nb.ExponentialFamily):
+class Late(nb.families.ExponentialFamily):
     """Waiting times after a known start, where a filled cell has to be later than the start."""
 
     scale: float = 1.0

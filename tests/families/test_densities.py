@@ -34,7 +34,7 @@ def _log_normaliser(a, b):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Gamma(nb.ExponentialFamily):
+class Gamma(nb.families.ExponentialFamily):
     """Two sufficient statistics, a base measure, and no conjugate prior."""
 
     scale: Any = 1.0
@@ -62,7 +62,7 @@ class Gamma(nb.ExponentialFamily):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class NumPyroGamma(nb.Family):
+class NumPyroGamma(nb.families.Family):
     """The same by NumPyro's distributions alone."""
 
     scale: Any = 1.0
@@ -351,7 +351,7 @@ def test_the_predictive_distribution_of_numpyro(case, rng):
 
 @pytest.mark.usefixtures("float64")
 def test_a_family_that_states_no_closed_form_is_told():
-    class Silent(nb.ConjugateFamily):
+    class Silent(nb.families.ConjugateFamily):
         prior = likelihood = statistics = log_likelihood = update = lambda self: self
 
     with pytest.raises(NotImplementedError, match="Silent states neither cell_log_predictive nor predictive"):

@@ -479,7 +479,11 @@ def two_words():
     draws = {"class_prob": rng.dirichlet([26, 21], (4, 2000)), "x_concentration": np.stack(drawn, axis=2)}
     found = nb.from_samples(nb.DirichletMultinomial(), draws, X=x, y=y)
     stats_of_draws = {"diverging": np.zeros((4, 2000), dtype=bool)}
-    return x, y, nb.SampledPosterior(found.problem, found.model, found.parameters, stats_of_draws, found.inference)
+    return (
+        x,
+        y,
+        nb.results.SampledPosterior(found.problem, found.model, found.parameters, stats_of_draws, found.inference),
+    )
 
 
 class TestSampled:

@@ -20,7 +20,7 @@ from bayesnb.families.distributions import LogProbability, OrZero, SampledParame
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Logged(nb.ExponentialFamily, nb.ConjugateFamily):
+class Logged(nb.families.ExponentialFamily, nb.families.ConjugateFamily):
     """Positive numbers whose logarithms are normal with a known variance of one: a family from outside."""
 
     loc: Any = 0.0

@@ -22,7 +22,7 @@ NORMAL = stats.multivariate_normal(np.zeros(3), COVARIANCE)
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Cloud(nb.ConjugateFamily):
+class Cloud(nb.families.ConjugateFamily):
     """Vectors with a normal distribution whose covariance matrix is known."""
 
     loc: Any = 0.0
@@ -41,7 +41,7 @@ class Cloud(nb.ConjugateFamily):
 
     def statistics(self, x, membership):
         log_base = membership.T @ NORMAL.logpdf(np.nan_to_num(x)).reshape(-1, 1)
-        return nb.Counts(membership.sum(axis=0)[:, None], membership.T @ np.nan_to_num(x), log_base)
+        return nb.families.Counts(membership.sum(axis=0)[:, None], membership.T @ np.nan_to_num(x), log_base)
 
     def log_likelihood(self, parameters, statistics):
         solved = parameters["mean"] @ PRECISION

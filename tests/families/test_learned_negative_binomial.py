@@ -39,7 +39,7 @@ def cells() -> np.ndarray:
     return rng.negative_binomial([1.5, 4.0], np.where(Y == "a", 0.2, 0.4)[:, None], (len(Y), 2)) * 1.0
 
 
-def resolved(family: nb.Family, X: np.ndarray, y: Any = Y) -> Any:
+def resolved(family: nb.families.Family, X: np.ndarray, y: Any = Y) -> Any:
     return read_table(nb.NaiveBayes(family), X, y, None).resolved.families[0]
 
 
@@ -58,7 +58,7 @@ class TestWhichFamily:
         assert nb.NegativeBinomial(None, **GIVEN).hyperparameters() == GIVEN
 
     @pytest.mark.parametrize("family", [nb.NegativeBinomial(2.5, 2.0), nb.NegativeBinomial(rate=3.0)])
-    def test_copies(self, family: nb.Family) -> None:
+    def test_copies(self, family: nb.families.Family) -> None:
         copies = [copy.copy(family), copy.deepcopy(family), pickle.loads(pickle.dumps(family))]
         assert all(type(one) is type(family) and one == family for one in copies)
 

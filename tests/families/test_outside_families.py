@@ -208,7 +208,7 @@ VERBS = {
         p.model, [(X[:7], LABELS[:7]), (X[7:], LABELS[7:])], classes=["a", "b"]
     ).log_joint(X),
     "plot_prior_posterior": lambda p, X: nb.plot_prior_posterior(p),
-    "plot_mutual_information": lambda p, X: nb.plot_mutual_information(p),
+    "plot_mutual_information": lambda p, X: nb.mutual_information(p).plot(),
     "plot_log_odds": lambda p, X: nb.plot_log_odds(p, X, LABELS, num_draws=20),
     "plot_proba": lambda p, X: nb.plot_proba(p, X, LABELS, num_draws=20),
     "plot_check": lambda p, X: nb.check(p, X, LABELS, num_replicates=20).plot(),
@@ -325,7 +325,7 @@ def test_an_outside_class_of_a_built_in_name_is_itself(tmp_path: Any) -> None:
 
 
 @dataclass(frozen=True)
-class Sums(nb.Statistics):
+class Sums(nb.families.Statistics):
     """Statistics from outside, which JAX does not know."""
 
     n: Any
@@ -472,7 +472,7 @@ def test_columns_of_vectors_by_default() -> None:
     @jax.tree_util.register_dataclass
     @dataclass(frozen=True)
     class Plain(Tokens):
-        of_each_column = nb.Family.of_each_column
+        of_each_column = nb.families.Family.of_each_column
 
     X = np.random.default_rng(4).poisson(np.where((LABELS == "a")[:, None], [6.0, 1.0, 3.0], [2.0, 4.0, 3.0]))
     for inclusion in (None, 0.4):

@@ -58,7 +58,7 @@ SUMS = {
 
 
 @pytest.mark.parametrize("family", SUMS, ids=lambda family: type(family).__name__)
-def test_numbers_and_sums(family: nb.Family) -> None:
+def test_numbers_and_sums(family: nb.families.Family) -> None:
     for (n, total), expected in SUMS[family].items():
         statistics = Counts(*(np.full((1, 1), float(value)) for value in (n, total, 0.0)))
         assert np.asarray(family.possible(statistics)).all() == expected, (n, total)
@@ -159,9 +159,9 @@ def test_documents(longest: int) -> None:
         (nb.MultivariateGaussian(), [1.0, 2.0], [1.0, 5.0]),
         (nb.Hurdle(), [0.0], [2.0]),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, nb.Family) else None,
+    ids=lambda value: type(value).__name__ if isinstance(value, nb.families.Family) else None,
 )
-def test_rows_that_were_never_there(family: nb.Family, here: list, never: list) -> None:
+def test_rows_that_were_never_there(family: nb.families.Family, here: list, never: list) -> None:
     """Of the first class only; the second has every row."""
     X, y = [here, here, here, never, here, never], ["a", "a", "a", "b", "b", "b"]
     model = nb.NaiveBayes({"x": (family, slice(None))}).bind(X, y)

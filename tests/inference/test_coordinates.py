@@ -357,7 +357,7 @@ def test_draws_that_underflow_are_no_error_anywhere():
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Geometric(nb.ConjugateFamily):
+class Geometric(nb.families.ConjugateFamily):
     """Failures before a success: a user's family with a Beta prior and plain formulas."""
 
     concentration1: Any = 1.0
@@ -375,7 +375,7 @@ class Geometric(nb.ConjugateFamily):
 
     def statistics(self, x, membership):
         n = observed_weight(x, membership)
-        return nb.Counts(n, class_sums(np.nan_to_num(x), membership), np.zeros_like(n))
+        return nb.families.Counts(n, class_sums(np.nan_to_num(x), membership), np.zeros_like(n))
 
     def log_likelihood(self, parameters, statistics):
         prob = parameters["prob"]
@@ -393,7 +393,7 @@ class Geometric(nb.ConjugateFamily):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Shares(nb.Family):
+class Shares(nb.families.Family):
     """Three cells of one column with a Dirichlet prior: a user's family that does not know its closed form."""
 
     concentration: Any = 1.0
@@ -411,7 +411,7 @@ class Shares(nb.Family):
 
     def statistics(self, x, membership):
         total = np.stack([class_sums((x == k).astype(float), membership) for k in range(3)], axis=-1)
-        return nb.Counts(total.sum(axis=-1), total, np.zeros(total.shape[:2]))
+        return nb.families.Counts(total.sum(axis=-1), total, np.zeros(total.shape[:2]))
 
     def log_likelihood(self, parameters, statistics):
         return jax.scipy.special.xlogy(statistics.total, parameters["prob"]).sum(axis=-1)

@@ -320,7 +320,7 @@ class TestEverythingTakesOne:
         again = nb.fit(fitted.model, SECOND, MORE)
         expected = nb.fit(with_numbers(), SECOND, MORE)
         assert nb.kfold(again, SECOND, MORE, k=2).elpd == pytest.approx(nb.kfold(expected, SECOND, MORE, k=2).elpd)
-        assert nb.mutual_information_score(SECOND, MORE, model=fitted.model).shape == (5,)
+        assert nb.estimators.mutual_information_score(SECOND, MORE, model=fitted.model).shape == (5,)
 
     def test_program(self, fitted):
         def sites(program, X, y):

@@ -52,7 +52,7 @@ def assert_same(one, other):
 def test_a_fit_and_updates_are_the_fit_to_all_rows(described):
     at_once = nb.fit(described, X, Y)
     in_three = in_parts(described, 3, 6)
-    if isinstance(at_once, nb.AveragedPosterior):
+    if isinstance(at_once, nb.results.AveragedPosterior):
         np.testing.assert_allclose(in_three.log_joint(X), at_once.log_joint(X), rtol=1e-12)
         assert in_three.log_evidence == pytest.approx(at_once.log_evidence, rel=1e-12)
     else:

@@ -312,7 +312,7 @@ def test_groups_names_and_files(table, sampled, tmp_path):
     assert "Dirichlet(Gamma(1, 1))" in repr(sampled)
     sampled.save(tmp_path / "p.nc")
     loaded = nb.load(tmp_path / "p.nc")
-    assert isinstance(loaded, nb.CollapsedPosterior)
+    assert isinstance(loaded, nb.results.CollapsedPosterior)
     np.testing.assert_array_equal(loaded.predict_proba(X), sampled.predict_proba(X))
     assert repr(loaded.model) == repr(sampled.model)
 

@@ -248,7 +248,7 @@ def test_array_hyperparameters_reach_their_column_and_class(rng):
 def test_problem_of_conjugate_families_only():
     @jax.tree_util.register_dataclass
     @dataclass(frozen=True)
-    class Stubborn(nb.Family):
+    class Stubborn(nb.families.Family):
         def prior(self, sample):
             return {"rate": sample("rate", dist.Gamma(np.ones(2)[:, None], 1.0))}
 

@@ -12,7 +12,8 @@ import bayesnb as nb
 
 NAMES = {"item": "photo", "annotator": "person", "label": "seen"}
 KINDS = ("ash", "birch", "oak")
-PLOTS = (nb.plot_annotators, nb.plot_confusion, nb.plot_items)
+FIT = nb.results.AnnotationFit
+PLOTS = (FIT.plot_annotators, FIT.plot_confusion, FIT.plot_items)
 
 
 def photos() -> pd.DataFrame:
@@ -65,7 +66,7 @@ def bars(axis: Any) -> np.ndarray:
 
 class TestAnnotators:
     def test_points_and_intervals_are_those_of_the_frame(self):
-        axis = nb.plot_annotators(sampled(), sort=None).axes[0]
+        axis = sampled().plot_annotators(sort=None).axes[0]
         frame = sampled().annotators
         (points,) = axis.collections
         np.testing.assert_allclose(points.get_offsets(), np.column_stack([frame["accuracy"], range(3)]))
@@ -73,7 +74,7 @@ class TestAnnotators:
         assert ticks(axis.yaxis) == ["Ann (24)", "Bob (36)", "Cem (24)"]
 
     def test_the_line_is_the_accuracy_of_a_constant_label(self):
-        figure = nb.plot_annotators(point())
+        figure = point().plot_annotators()
         assert figure.axes[0].lines[0].get_xdata() == pytest.approx([point().class_probs.max()] * 2)
         legend = [text.get_text() for text in figure.legends[0].get_texts()]
         assert legend == [f"label {point().class_probs.idxmax()} for every item", "estimate"]
@@ -82,41 +83,38 @@ class TestAnnotators:
         ("sort", "order"), [("accuracy", "Cem Ann Bob"), ("annotations", "Bob Ann Cem"), (None, "Ann Bob Cem")]
     )
     def test_orders(self, sort, order):
-        names = ticks(nb.plot_annotators(point(), sort=sort).axes[0].yaxis)
+        names = ticks(point().plot_annotators(sort=sort).axes[0].yaxis)
         assert [name.split()[0] for name in names] == order.split()
-        panels = nb.plot_confusion(point(), sort=sort).axes
+        panels = point().plot_confusion(sort=sort).axes
         assert [panel.get_title().split()[0] for panel in panels] == order.split()
 
     def test_titles_say_who_is_not_shown(self):
-        assert nb.plot_annotators(sampled()).get_suptitle() == (
+        assert sampled().plot_annotators().get_suptitle() == (
             "Accuracy of 3 annotators\n(in brackets: number of annotations)"
         )
-        assert nb.plot_annotators(point(), max_annotators=2).get_suptitle() == (
+        assert point().plot_annotators(max_annotators=2).get_suptitle() == (
             "Accuracy of the 2 of 3 annotators with the lowest accuracy\n"
             "(in brackets: number of annotations; a point estimate has no intervals)"
         )
-        title = nb.plot_confusion(point(), max_panels=1, figsize=(9, None)).get_suptitle()
+        title = point().plot_confusion(max_panels=1, figsize=(9, None)).get_suptitle()
         assert title.startswith("Confusion matrices in percent: the 1 of 3 annotators with the most annotations")
-        title = nb.plot_confusion(point(), max_panels=2, sort=None).get_suptitle()
+        title = point().plot_confusion(max_panels=2, sort=None).get_suptitle()
         assert "the first 2 of 3 annotators\n" in title
 
     def test_annotators_who_are_chosen(self):
-        axis = nb.plot_annotators(point(), annotators=["Bob", "Ann"], sort=None).axes[0]
+        axis = point().plot_annotators(annotators=["Bob", "Ann"], sort=None).axes[0]
         assert ticks(axis.yaxis) == ["Bob (36)", "Ann (24)"]
 
     def test_the_interval_has_the_probability_that_is_given(self):
-        figure = nb.plot_annotators(sampled(), prob=0.5, annotators=["Cem", "Ann"], sort=None)
+        figure = sampled().plot_annotators(prob=0.5, annotators=["Cem", "Ann"], sort=None)
         expected = sampled().accuracy_interval(prob=0.5).loc[["Cem", "Ann"]]
         np.testing.assert_allclose(intervals(figure.axes[0]), expected)
         assert figure.legends[0].get_texts()[1].get_text() == "50 % interval"
 
-    def test_other_libraries(self):
-        assert nb.plot_annotators(sampled(), backend="none").backend == "none"
-
 
 class TestConfusion:
     def test_numbers_are_percent_of_the_classes_in_their_order_and_then_other_labels(self):
-        panels = nb.plot_confusion(point(), annotators=["Cem", "Ann"], sort=None).axes
+        panels = point().plot_confusion(annotators=["Cem", "Ann"], sort=None).axes
         confusion = point().confusion.sel(label=[*KINDS, "a tree"])
         for panel, person in zip(panels, ("Cem", "Ann"), strict=True):
             np.testing.assert_allclose(numbers(panel), 100 * confusion.sel(annotator=person), atol=0.5)
@@ -125,13 +123,13 @@ class TestConfusion:
         assert panels[0].get_title() == "Cem (24)"
 
     def test_a_frame_is_around_the_right_label(self):
-        panel = nb.plot_confusion(point(), classes=["oak", "ash", "birch"]).axes[0]
+        panel = point().plot_confusion(classes=["oak", "ash", "birch"]).axes[0]
         middle = [(p.get_x() + p.get_width() / 2, p.get_y() + p.get_height() / 2) for p in panel.patches]
         np.testing.assert_allclose(middle, [(0, 0), (1, 1), (2, 2)])
         assert ticks(panel.xaxis)[:3] == ["oak", "ash", "birch"]
 
     def test_labels_of_classes_that_are_left_out_share_a_column(self):
-        panel = nb.plot_confusion(point(), annotators="Ann", classes=["oak", "ash"]).axes[0]
+        panel = point().plot_confusion(annotators="Ann", classes=["oak", "ash"]).axes[0]
         confusion = point().confusion.sel({"annotator": "Ann", "class": ["oak", "ash"]})
         others = confusion.sel(label=["birch", "a tree"]).sum("label")
         expected = np.column_stack([confusion.sel(label=["oak", "ash"]), others])
@@ -139,29 +137,29 @@ class TestConfusion:
         assert ticks(panel.xaxis) == ["oak", "ash", "2 others"]
 
     def test_of_many_classes_the_most_frequent_are_shown(self):
-        panel = nb.plot_confusion(many_classes(), max_panels=1).axes[0]
+        panel = many_classes().plot_confusion(max_panels=1).axes[0]
         shown = many_classes().class_probs.nlargest(8).index
         assert ticks(panel.yaxis) == [str(c) for c in sorted(shown)]
         assert len(numbers(panel)) == 8
         assert ticks(panel.xaxis)[-1] == "2 others"
 
     def test_intervals_are_below_the_means_of_draws(self):
-        figure = nb.plot_confusion(sampled(), prob=0.5, annotators="Cem", figsize=(5, 4))
+        figure = sampled().plot_confusion(prob=0.5, annotators="Cem", figsize=(5, 4))
         ends = sampled().confusion_interval(prob=0.5).sel(annotator="Cem")
         expected = [f"{100 * ends['lower'][at]:.0f}\N{EN DASH}{100 * ends['upper'][at]:.0f}" for at in np.ndindex(3, 4)]
         below = np.array([text.get_text().split("\n")[1] for text in figure.axes[0].texts]).reshape(3, 4)
         # "a tree" is the first label of the fit and the last of the figure.
         np.testing.assert_array_equal(np.roll(below, 1, axis=1).ravel(), expected)
         assert figure.get_suptitle().endswith("(in brackets: number of annotations; below a mean: 50 % interval)")
-        figure = nb.plot_confusion(sampled(), annotators="Cem", classes=["oak"], figsize=(5, 4))
+        figure = sampled().plot_confusion(annotators="Cem", classes=["oak"], figsize=(5, 4))
         assert "\n" in figure.axes[0].texts[0].get_text()
         assert "\n" not in figure.axes[0].texts[1].get_text(), "the others have no interval"
-        narrow = nb.plot_confusion(sampled(), annotators="Cem", figsize=(1.6, None))
+        narrow = sampled().plot_confusion(annotators="Cem", figsize=(1.6, None))
         assert all(text.get_text().isdigit() for text in narrow.axes[0].texts)
         assert "interval" not in narrow.get_suptitle()
 
     def test_a_cell_is_the_darker_the_more_probable(self):
-        panel = nb.plot_confusion(point(), annotators="Ann").axes[0]
+        panel = point().plot_confusion(annotators="Ann").axes[0]
         light = panel.collections[0].get_array()[..., 0]
         assert (light.argmin(axis=1) == numbers(panel).argmax(axis=1)).all()
         assert (light.argmax(axis=1) == numbers(panel).argmin(axis=1)).all()
@@ -169,25 +167,25 @@ class TestConfusion:
 
 class TestItems:
     def test_bars_are_the_probabilities_of_the_classes(self):
-        axis = nb.plot_items(point()).axes[0]
+        axis = point().plot_items().axes[0]
         order = point().items["entropy"].sort_values(ascending=False, kind="stable").index[:20]
         np.testing.assert_allclose(bars(axis).T, point().proba.loc[order], atol=1e-12)
         assert ticks(axis.yaxis)[0] == f"{order[0]} ({point().items.loc[order[0], 'num_annotations']})"
 
     def test_items_and_classes_that_are_chosen(self):
-        figure = nb.plot_items(point(), items=[7, 3], classes=["oak"], sort=False)
+        figure = point().plot_items(items=[7, 3], classes=["oak"], sort=False)
         proba = point().proba.loc[[7, 3]]
         expected = [proba["oak"], proba[["ash", "birch"]].sum(axis=1)]
         np.testing.assert_allclose(bars(figure.axes[0]), expected, atol=1e-12)
         assert [text.get_text() for text in figure.legends[0].get_texts()] == ["oak", "2 others"]
 
     def test_a_class_that_is_left_out_alone_has_its_name(self):
-        figure = nb.plot_items(point(), classes=["oak", "ash"])
+        figure = point().plot_items(classes=["oak", "ash"])
         assert [text.get_text() for text in figure.legends[0].get_texts()] == ["oak", "ash", "birch"]
 
     def test_of_many_classes_the_most_probable_are_shown(self):
         crowd = many_classes()
-        figure = nb.plot_items(crowd, items=[0, 1, 9], max_items=2, sort=False)
+        figure = crowd.plot_items(items=[0, 1, 9], max_items=2, sort=False)
         found = bars(figure.axes[0])
         assert found.shape == (8, 2)
         np.testing.assert_allclose(found.sum(axis=0), 1)
@@ -196,23 +194,23 @@ class TestItems:
 
     def test_the_title_counts_uncertain_items(self):
         below = (point().items["probability"] < 0.9).sum()
-        title = nb.plot_items(point(), max_items=5, figsize=(12, None)).get_suptitle()
+        title = point().plot_items(max_items=5, figsize=(12, None)).get_suptitle()
         assert title == (
             f"Labels of the 5 of 24 items with the largest entropy\n({below} of all 24 labels have a probability below "
             "90 %; in brackets: number of annotations)"
         )
-        title = nb.plot_items(point(), items=[3], figsize=(12, None)).get_suptitle()
+        title = point().plot_items(items=[3], figsize=(12, None)).get_suptitle()
         assert title.startswith(f"Labels of 1 item\n({int(point().items.loc[3, 'probability'] < 0.9)} of 1 labels have")
-        title = nb.plot_items(point(), max_items=5, sort=False, figsize=(12, None)).get_suptitle()
+        title = point().plot_items(max_items=5, sort=False, figsize=(12, None)).get_suptitle()
         assert title.startswith("Labels of the first 5 of 24 items\n")
 
     def test_dates_are_named_as_pandas_prints_them(self):
         rows = photos()
         day = pd.Timestamp("2024-01-01") + pd.to_timedelta(rows[NAMES["item"]], "D")
         crowd = nb.fit_annotations(rows.assign(**{NAMES["item"]: day}), **NAMES)
-        figure = nb.plot_items(crowd, items=["2024-01-04", "2024-01-02"], sort=False)
+        figure = crowd.plot_items(items=["2024-01-04", "2024-01-02"], sort=False)
         assert [name.split()[0] for name in ticks(figure.axes[0].yaxis)] == ["2024-01-04", "2024-01-02"]
-        assert ticks(nb.plot_items(crowd, items="2024-01-04").axes[0].yaxis)[0].startswith("2024-01-04 (")
+        assert ticks(crowd.plot_items(items="2024-01-04").axes[0].yaxis)[0].startswith("2024-01-04 (")
 
 
 @pytest.mark.slow
@@ -235,11 +233,6 @@ def test_texts_of_many_annotators_and_long_names_do_not_touch(plot, width):
 
 
 class TestBadInput:
-    @pytest.mark.parametrize("plot", PLOTS)
-    def test_something_else_than_a_fit_of_annotations(self, plot):
-        with pytest.raises(TypeError, match=r"crowd is a DataFrame: give what nb.fit_annotations\(...\) returns"):
-            plot(photos())
-
     @pytest.mark.parametrize("plot", PLOTS[:2])
     def test_an_unknown_annotator_or_order(self, plot):
         with pytest.raises(
@@ -253,8 +246,8 @@ class TestBadInput:
 
     def test_an_unknown_item(self):
         with pytest.raises(ValueError, match=r"items names 99, which is not in column '\w+': name some of "):
-            nb.plot_items(point(), items=99)
+            point().plot_items(items=99)
 
     def test_too_many_classes(self):
         with pytest.raises(ValueError, match=r"classes has 8 entries, .* name up to 7"):
-            nb.plot_items(many_classes(), classes=range(8))
+            many_classes().plot_items(classes=range(8))

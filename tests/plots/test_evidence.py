@@ -1,5 +1,7 @@
 """Figures of evidence: bars and points are the numbers of the frames."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -81,7 +83,7 @@ def test_nothing_is_clipped(words, penguins, width):
     for posterior, X in (words, penguins):
         figure = nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5, figsize=(width, None))
         assert collisions(figure) == []
-        figure = nb.plot_telling_features(posterior, num_draws=5, figsize=(width, None))
+        figure = nb.telling_features(posterior, num_draws=5).plot(figsize=(width, None))
         assert collisions(figure) == []
 
 
@@ -102,7 +104,7 @@ def test_a_point_has_no_intervals_and_infinite_bars_end_in_an_arrow_head():
 def test_telling_features_are_drawn_by_class(words):
     posterior, _ = words
     frame = nb.telling_features(posterior, 5, num_draws=10)
-    figure = nb.plot_telling_features(frame)
+    figure = frame.plot()
     assert len(figure.axes) == 2
     for axis, (label, rows) in zip(figure.axes, frame.groupby("class", sort=False), strict=True):
         assert axis.get_title().replace("\n", " ") == f"for {label}"
@@ -112,58 +114,36 @@ def test_telling_features_are_drawn_by_class(words):
         (points,) = axis.collections
         np.testing.assert_allclose(points.get_offsets()[:, 0], rows["log_odds"])
     assert len({axis.get_xlim() for axis in figure.axes}) == 1
-    same = nb.plot_telling_features(posterior, num=5, num_draws=10)
-    assert [axis.get_xlim() for axis in same.axes] == [axis.get_xlim() for axis in figure.axes]
     assert "89 % interval" in [text.get_text() for text in figure.legends[0].get_texts()]
     assert figure.get_suptitle() == "Log odds against the other classes in nats"
     assert collisions(figure) == []
-    (second,) = nb.plot_telling_features(frame, classes=posterior.classes[[1]]).axes
+    (second,) = frame.plot(classes=posterior.classes[[1]]).axes
     assert second.get_title() == figure.axes[1].get_title()
 
 
 def test_values_have_their_column(penguins):
-    figure = nb.plot_telling_features(penguins[0], num=2, num_draws=5, max_panels=2)
+    figure = nb.telling_features(penguins[0], num=2, num_draws=5).plot(max_panels=2)
     assert len(figure.axes) == 2
     names = {text.get_text().replace("\n", " ") for axis in figure.axes for text in axis.get_yticklabels()}
     assert {"island = Torgersen", "bill_length_mm", "island = Dream"} <= names
     assert "the first 2 of 3 classes" in figure.get_suptitle().replace("\n", " ")
 
 
-@pytest.mark.parametrize("backend", ["none", "bokeh", "plotly"])
-def test_other_libraries_draw_points_and_intervals(penguins, backend):
-    if backend != "none":
-        pytest.importorskip(backend)
+def test_what_explain_returns_draws_the_same_picture(penguins):
     posterior, X = penguins
-    for found in (
-        nb.plot_telling_features(posterior, num=2, num_draws=5, backend=backend),
-        nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5, backend=backend),
-    ):
-        assert type(found).__name__ == "PlotCollection"
-        assert found.backend == backend
-    with pytest.raises(ValueError, match="backend is 'ggplot': give one of"):
-        nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5, backend="ggplot")
-    with pytest.raises(ValueError, match=f"backend is '{backend}', and ax is matplotlib's"):
-        nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5, backend=backend, ax=object())
+    found = posterior.explain(X.iloc[[0]], "Chinstrap", "Adelie", unit="bits", num_draws=30)
+    own = found.plot(max_features=3, sort=False)
+    same = nb.plot_evidence(
+        posterior, X.iloc[[0]], "Chinstrap", "Adelie", unit="bits", num_draws=30, max_features=3, sort=False
+    )
+    assert drawn_bars(own.axes[0]) == drawn_bars(same.axes[0])
+    assert own.get_suptitle() == same.get_suptitle()
+    assert drawn_bars(pickle.loads(pickle.dumps(found)).plot(max_features=3, sort=False).axes[0]) == drawn_bars(
+        own.axes[0]
+    )
 
 
-def test_another_backend_gets_the_numbers_of_explain(penguins, monkeypatch):
-    posterior, X = penguins
-    monkeypatch.setattr("bayesnb.plots.features.forest", lambda rows, **options: rows)
-    (rows,) = nb.plot_evidence(posterior, X.iloc[[0]], "Chinstrap", "Adelie", num_draws=30, sort=False, backend="bokeh")
-    table = posterior.explain(X.iloc[[0]], "Chinstrap", "Adelie", num_draws=30)
-    for feature in ("bill_length_mm", "island"):
-        (i,) = (i for i, name in enumerate(rows.names) if name.startswith(feature))
-        found = rows.points[0].values[i], rows.lower[i], rows.upper[i]
-        assert found == pytest.approx(table.loc[feature, ["log_odds", "lower", "upper"]].tolist())
-
-
-def test_telling_features_refuse_what_does_not_fit(penguins):
-    frame = nb.telling_features(penguins[0], 1, num_draws=5)
-    with pytest.raises(ValueError, match=r"\['num'\] are for a posterior"):
-        nb.plot_telling_features(frame, num=3)
-    with pytest.raises(TypeError, match=r"found has the columns \['class'\]"):
-        nb.plot_telling_features(frame[["class"]])
+def test_a_frame_in_which_no_feature_is_evidence_is_not_drawn(penguins):
+    alike = nb.fit(nb.Bernoulli(), [[0], [1], [0], [1]], ["a", "a", "b", "b"], nb.MLE())
     with pytest.raises(ValueError, match="no feature is evidence for any class"):
-        nb.plot_telling_features(frame.head(0))
-    with pytest.raises(TypeError, match="found is an int"):
-        nb.plot_telling_features(3)
+        nb.telling_features(alike).plot()

@@ -8,16 +8,15 @@ import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from drawn import result
 from figures import described
 
 import bayesnb as nb
-from bayesnb.checks.compare import plot_comparison
 
 KEPT = Path(__file__).parent / "figures.json"
 
@@ -81,7 +80,7 @@ def models(probability: list[float]) -> Any:
     names = ["Gaussian", "a model with a long name that needs two lines"]
     columns = {"model_probability": probability, "elpd_difference": [0.0, -3.5], "elpd_difference_se": [0.0, 1.2]}
     prior = pd.Series([0.25, 0.75], index=names[::-1])
-    return SimpleNamespace(table=pd.DataFrame(columns, index=names), prior=prior)
+    return result(nb.results.ModelComparison, table=pd.DataFrame(columns, index=names), prior=prior)
 
 
 def uniformity(number: int) -> Any:
@@ -89,7 +88,7 @@ def uniformity(number: int) -> Any:
     labels = [f"a parameter of a long name[of class {i}]" for i in range(number)]
     pit = pd.DataFrame({label: ((7 * at + i) % 30 / 30) ** (1 + i) for i, label in enumerate(labels)})
     frame = pd.DataFrame({"p_value": [0.7, 0.0, 0.03, 0.2, 1e-9][:number]}, index=labels)
-    return SimpleNamespace(table=frame, pit=pit, error_rate=0.05, verdict="It is not calibrated, as some p say.")
+    return result(nb.results.SBC, table=frame, pit=pit, error_rate=0.05, verdict="It is not calibrated, as some p say.")
 
 
 def merges() -> Any:
@@ -100,7 +99,7 @@ def merges() -> Any:
         "log_bayes_factor": [9.0, 4.5, 1.5],
         "total": [9.0, 13.5, 15.0],
     }
-    return SimpleNamespace(table=pd.DataFrame(columns), blocks=(("a", "b", "c"), ("x", "y")))
+    return result(nb.results.ColumnGrouping, table=pd.DataFrame(columns), blocks=(("a", "b", "c"), ("x", "y")))
 
 
 def selection() -> Any:
@@ -110,13 +109,12 @@ def selection() -> Any:
         "difference": [0.0, 1.5, 2.5],
         "se": [0.0, 0.5, 0.25],
     }
-    return SimpleNamespace(table=pd.DataFrame(columns), kept=("old",), dropped=("height", "nests"))
+    return result(nb.results.FeatureSelection, table=pd.DataFrame(columns), kept=("old",), dropped=("height", "nests"))
 
 
 def weighted(*, shared: bool = False) -> Any:
     columns = {"mean": [0.4, 0.9, 0.7], "sd": [0.1, 0.1, 0.1], "lower": [0.2, 0.6, 0.6], "upper": [0.5, 1.1, 0.9]}
-    weights = pd.DataFrame(columns, index=["height", "nests", "old"])
-    return SimpleNamespace(weights=weights, feature_weights=SimpleNamespace(shared=shared))
+    return nb.results.WeightsFrame(columns, ["height", "nests", "old"], shared=shared)
 
 
 def amounts() -> pd.DataFrame:
@@ -158,30 +156,28 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "spikes of one class": lambda: nb.plot_spikes(one_class(), num_labels=4),
     "spikes of many columns": lambda: nb.plot_spikes(many(), num_labels=6, tolerance=0.2),
     "spikes of columns": lambda: nb.plot_spikes(exact(), block="old", max_panels=2),
-    "mutual information": lambda: nb.plot_mutual_information(
-        nb.mutual_information(exact(), num_draws=40), max_features=3
-    ),
-    "mutual information of some": lambda: nb.plot_mutual_information(information()),
-    "mutual information at the mean": lambda: nb.plot_mutual_information(nb.mutual_information(sampled(), "bits")),
+    "mutual information": lambda: nb.mutual_information(exact(), num_draws=40).plot(max_features=3),
+    "mutual information of some": lambda: information().plot(),
+    "mutual information at the mean": lambda: nb.mutual_information(sampled(), "bits").plot(),
     "check": lambda: nb.check(exact(), table(), LABELS, num_replicates=60).plot(max_panels=4, panels_across=3),
     "check all": lambda: nb.check(pair(), *rows_of_pair(), statistics="mean", num_replicates=30).plot(),
-    "comparison": lambda: plot_comparison(compared(), max_panels=2),
-    "comparison of all": lambda: plot_comparison(compared()),
-    "models": lambda: nb.plot_model_comparison(models([0.9, 0.1])),
-    "models of some probabilities": lambda: nb.plot_model_comparison(models([0.9, np.nan])),
-    "models without probabilities": lambda: nb.plot_model_comparison(models([np.nan, np.nan])),
-    "sbc": lambda: nb.plot_sbc(uniformity(5), max_panels=4, panels_across=3),
-    "sbc of few": lambda: nb.plot_sbc(uniformity(2)),
-    "merges": lambda: nb.plot_column_grouping(merges()),
-    "selection": lambda: nb.plot_feature_selection(selection()),
-    "weights": lambda: nb.plot_weights(weighted(), max_features=2),
-    "weights in order": lambda: nb.plot_weights(weighted(), sort=False),
-    "weight of all": lambda: nb.plot_weights(weighted(shared=True)),
+    "comparison": lambda: compared().plot(max_panels=2),
+    "comparison of all": lambda: compared().plot(),
+    "models": lambda: models([0.9, 0.1]).plot(),
+    "models of some probabilities": lambda: models([0.9, np.nan]).plot(),
+    "models without probabilities": lambda: models([np.nan, np.nan]).plot(),
+    "sbc": lambda: uniformity(5).plot(max_panels=4, panels_across=3),
+    "sbc of few": lambda: uniformity(2).plot(),
+    "merges": lambda: merges().plot(),
+    "selection": lambda: selection().plot(),
+    "weights": lambda: weighted().plot(max_features=2),
+    "weights in order": lambda: weighted().plot(sort=False),
+    "weight of all": lambda: weighted(shared=True).plot(),
     "families of amounts": lambda: nb.choose_families(amounts(), LABELS[::-1]).plot(),
     "families": lambda: nb.choose_families(table(), LABELS).plot(),
-    "annotators": lambda: nb.plot_annotators(crowd(), max_annotators=2),
-    "confusion": lambda: nb.plot_confusion(crowd(), sort="accuracy", classes=["oak", "ash"]),
-    "items": lambda: nb.plot_items(crowd(), max_items=4),
+    "annotators": lambda: crowd().plot_annotators(max_annotators=2),
+    "confusion": lambda: crowd().plot_confusion(sort="accuracy", classes=["oak", "ash"]),
+    "items": lambda: crowd().plot_items(max_items=4),
     "sensitivity": lambda: nb.sensitivity(one_class()).plot(),
     "feature evidence": lambda: nb.feature_evidence(exact()).plot(),
     "reliability of sure predictions": lambda: nb.calibration(exact(), table(), LABELS, bins=4).plot(
@@ -227,9 +223,10 @@ def many() -> Any:
     return nb.fit(nb.Bernoulli(), pd.DataFrame(columns), LABELS)
 
 
-def information() -> pd.DataFrame:
+def information() -> Any:
     """Of three features, one without an interval and one at the posterior mean alone."""
-    found = nb.mutual_information(exact(), num_draws=40).iloc[:3].copy()
+    whole = nb.mutual_information(exact(), num_draws=40)
+    found = nb.results.MutualInformation(whole.iloc[:3].copy(), "Three features")
     found.iloc[0, found.columns.get_indexer(["lower", "upper"])] = np.nan
     found.iloc[1, found.columns.get_indexer(["estimate"])] = np.nan
     return found

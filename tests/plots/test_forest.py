@@ -1,6 +1,4 @@
-"""Rows with points and intervals, on every backend."""
-
-import sys
+"""Rows with points and intervals."""
 
 import matplotlib.style
 import numpy as np
@@ -8,7 +6,7 @@ import pytest
 from drawn import collisions, faint
 from matplotlib.figure import Figure
 
-from bayesnb.figures.forest import BACKENDS, Points, Rows, forest
+from bayesnb.figures.forest import Points, Rows, forest
 
 VALUES = np.array([1.0, -2.0, np.nan, np.inf, -np.inf])
 LOWER, UPPER = np.array([0.5, -3.0, -1.0, np.nan, -np.inf]), np.array([2.0, -1.0, 1.0, np.nan, 0.0])
@@ -28,82 +26,67 @@ ONE = Rows(
 TWO = Rows(["x", "y"], [Points([3.0, 4.0], "estimate"), Points([7.0, 8.0], "prior", "|", "B1")])
 
 
-def drawn(plot, function):
-    """What the backend that draws nothing was given."""
-    return [call for call in plot if call["function"] == function]
+def offsets(axis):
+    """Places of the marks of each kind."""
+    return [np.asarray(marks.get_offsets()) for marks in axis.collections]
 
 
-def plots_of(collection):
-    return list(collection.viz["plot"].values)
-
-
-def test_a_backend_gets_the_rows_their_points_and_their_intervals():
-    first, second = plots_of(forest([ONE, TWO], title="all", panels_across=2, backend="none"))
-    finite, below, above = drawn(first, "scatter")
-    np.testing.assert_array_equal(finite["x"], [1.0, -2.0])
-    np.testing.assert_array_equal(finite["y"], [0, 1])
-    assert (below["marker"], below["y"].tolist()) == ("<", [4])
-    assert (above["marker"], above["y"].tolist()) == (">", [3])
-    ((low, high),) = [call["lims"] for call in drawn(first, "xlim")]
-    assert low < below["x"] < -3.0
-    assert 2.0 < above["x"] < high
-    zero, line = drawn(first, "line")
-    np.testing.assert_array_equal([zero["x"], zero["y"]], [[0.0, 0.0], [-0.5, 4.5]])
-    x, y = line["x"].reshape(5, 3), line["y"].reshape(5, 3)
+def test_rows_their_points_and_their_intervals_are_drawn():
+    figure = forest([ONE, TWO], title="all", panels_across=2)
+    first, second = figure.axes
+    finite, below, above = offsets(first)
+    np.testing.assert_array_equal(finite, [[1.0, 0], [-2.0, 1]])
+    low, high = first.get_xlim()
+    ((x_below, y_below),), ((x_above, y_above),) = below, above
+    assert (y_below, y_above) == (4, 3)
+    assert low < x_below < -3.0
+    assert 2.0 < x_above < high
+    zero, line = first.lines
+    np.testing.assert_array_equal(zero.get_xydata(), [[0.0, -0.5], [0.0, 4.5]])
+    x, y = line.get_xdata().reshape(5, 3), line.get_ydata().reshape(5, 3)
     np.testing.assert_array_equal(x[:3, :2], np.column_stack([LOWER, UPPER])[:3])
     np.testing.assert_array_equal(x[4, :2], [low, 0.0], err_msg="an end without bound is the end of the axis")
     assert np.isnan(x[:, 2]).all()
     assert np.isnan(x[3]).all()
     np.testing.assert_array_equal(y, np.arange(5)[:, None] * np.ones(3))
-    ((bottom, top),) = [call["lims"] for call in drawn(first, "ylim")]
+    bottom, top = first.get_ylim()
     assert bottom > top, "the first row is at the top"
-    (ticks,) = drawn(first, "yticks")
-    assert ticks["labels"] == ["a", "b", "in $ and $", "a name of\ntwo lines", "e"]
-    (label,) = drawn(first, "xlabel")
-    assert label["string"] == "in $"
-    assert drawn(second, "line") == []
+    names = [text.get_text().replace(r"\$", "$") for text in first.get_yticklabels()]
+    assert names == ["a", "b", "in $ and $", "a name of\ntwo lines", "e"]
+    assert first.get_xlabel() == r"in \$"
+    assert list(second.lines) == []
+    assert figure.get_suptitle() == "all"
 
 
 def test_each_mark_is_in_the_legend_once():
-    first, second = plots_of(forest([ONE, TWO], backend="none"))
-    assert [call.get("label") for call in drawn(first, "line") + drawn(first, "scatter")] == [
-        "zero",
-        "interval",
-        "estimate",
-        None,
-        None,
-    ]
-    assert [call.get("label") for call in drawn(second, "scatter")] == [None, "prior"]
     figure = forest([ONE, TWO])
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["zero", "interval", "estimate", "prior"]
+    assert not forest([Rows(["x"], [Points([3.0])], [2.0], [4.0], at=0.0)]).legends
+
+
+def test_open_marks_have_the_colour_behind_them():
+    marks = [Points([0.0], filled=filled) for filled in (True, False)]
+    closed, opened = forest([Rows(["x"], marks)]).axes[0].collections
+    np.testing.assert_array_equal(closed.get_facecolor(), closed.get_edgecolor())
+    np.testing.assert_array_equal(opened.get_facecolor(), [[1, 1, 1, 1]])
+    np.testing.assert_array_equal(opened.get_edgecolor(), closed.get_edgecolor())
 
 
 def test_panels_have_the_same_axis_where_they_are_to_be_compared():
-    apart = [drawn(plot, "xlim")[0]["lims"] for plot in plots_of(forest([ONE, TWO], backend="none"))]
-    same = [drawn(plot, "xlim")[0]["lims"] for plot in plots_of(forest([ONE, TWO], backend="none", same_axis=True))]
+    apart = [axis.get_xlim() for axis in forest([ONE, TWO]).axes]
+    same = [axis.get_xlim() for axis in forest([ONE, TWO], same_axis=True).axes]
     assert apart[0] != apart[1]
     assert same[0] == same[1]
     assert same[0] == pytest.approx((-3.66, 8.66)), "a margin of 0.06 of the range from -3 to 8"
     begun = Rows(["x"], [Points([3.0])], limits=(0.0, None))
-    ((low, _),) = [drawn(plot, "xlim")[0]["lims"] for plot in plots_of(forest([begun], backend="none"))]
-    assert low == 0.0
+    assert forest([begun]).axes[0].get_xlim()[0] == 0.0
 
 
 def test_the_axis_of_rows_without_a_finite_value():
     for values in ([np.nan], [np.inf], [0.0], [5.0]):
-        (plot,) = plots_of(forest([Rows(["x"], [Points(values)])], backend="none"))
-        ((low, high),) = [call["lims"] for call in drawn(plot, "xlim")]
+        low, high = forest([Rows(["x"], [Points(values)])]).axes[0].get_xlim()
         assert np.isfinite([low, high]).all()
         assert low < high
-
-
-@pytest.mark.parametrize("backend", ["matplotlib", "bokeh", "plotly"])
-def test_every_backend_has_every_marker(backend):
-    if backend != "matplotlib":
-        pytest.importorskip(backend)
-    (found,) = (each for each in BACKENDS if each.name == backend)
-    rows = [Rows(["x"], [Points([0.0], name, name, filled=i % 2 == 0)]) for i, name in enumerate(found.markers)]
-    forest([*rows, ONE], title="all", panels_across=3, backend=backend)
 
 
 def test_axes_of_the_caller():
@@ -126,15 +109,3 @@ def test_panels_of_any_width(width):
         assert collisions(figure) == []
         with matplotlib.style.context("dark_background"):
             assert faint(forest(panels, figsize=(width, None))) == []
-
-
-def test_what_cannot_be_drawn_is_refused(monkeypatch):
-    with pytest.raises(ValueError, match=r"backend is 'ggplot': give one of \['matplotlib', 'bokeh', 'plotly'"):
-        forest([ONE], backend="ggplot")
-    for name in ("ax", "axes"):
-        with pytest.raises(ValueError, match=f"backend is 'none', and {name} is matplotlib's: leave one of the two"):
-            forest([ONE], backend="none", **{name: Figure().subplots()})
-    monkeypatch.delitem(sys.modules, "arviz_plots.backend.bokeh", raising=False)
-    monkeypatch.setitem(sys.modules, "bokeh", None)
-    with pytest.raises(ModuleNotFoundError, match=r"needs the package bokeh.*: pip install 'arviz-plots\[bokeh\]'"):
-        forest([ONE], backend="bokeh")

@@ -66,7 +66,7 @@ def test_the_figure_of_probabilities_has_a_row_for_each_row_and_class():
     X = pd.DataFrame({"height": [1.0, 2.0, 4.0, 5.0, 3.0]})
     posterior = nb.fit(nb.Gaussian(), X, ["ash", "ash", "oak", "oak", "oak"])
     found = nb.sensitivity(posterior, X.iloc[[0, 4]])
-    figure = nb.plot_sensitivity(found, kind="probabilities")
+    figure = found.plot(kind="probabilities")
     (axis,) = figure.axes
     table = found.probabilities.sort_values("prior", key=abs, ascending=False, kind="stable")
     names = [f"row {row}, {label}: {prob:.3f}" for (row, label), prob in table["probability"].items()]
@@ -75,10 +75,10 @@ def test_the_figure_of_probabilities_has_a_row_for_each_row_and_class():
     np.testing.assert_allclose(likelihood, table["likelihood"])
     np.testing.assert_allclose(prior, table["prior"])
     assert figure.get_suptitle() == "Sensitivity to prior and likelihood: 4 probabilities"
-    one = nb.plot_sensitivity(found, kind="probabilities", parameters=[(1, "oak")])
+    one = found.plot(kind="probabilities", parameters=[(1, "oak")])
     assert [text.get_text()[:10] for text in one.axes[0].get_yticklabels()] == ["row 1, oak"]
     without = nb.sensitivity(posterior)
     with pytest.raises(ValueError, match=r"there are none: give the rows to nb.sensitivity\(posterior, X\)"):
-        nb.plot_sensitivity(without, kind="probabilities")
+        without.plot(kind="probabilities")
     with pytest.raises(ValueError, match=r"kind is 'rows': give one of \['parameters', 'probabilities'\]"):
-        nb.plot_sensitivity(without, kind="rows")
+        without.plot(kind="rows")

@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from types import SimpleNamespace
 from typing import Any
 
 import arviz_plots  # noqa: F401  # registers its styles
@@ -17,6 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from drawn import collisions, faint
+from drawn import result as made
 from matplotlib.figure import Figure
 
 import bayesnb as nb
@@ -109,7 +109,8 @@ def result(name: str) -> Any:
         ),
         "models": lambda: nb.compare_models({"normal": nb.Gaussian(), "log-normal": nb.LogNormal()}, bill, y),
         "families": lambda: nb.choose_families(bill, y),
-        "uniformity": lambda: SimpleNamespace(
+        "uniformity": lambda: made(
+            nb.results.SBC,
             table=pd.DataFrame({"p_value": [0.7, 0.01]}, index=["the first parameter[of a class]", "the second one"]),
             pit=pd.DataFrame(
                 np.random.default_rng(1).uniform(size=(40, 2)),
@@ -118,7 +119,8 @@ def result(name: str) -> Any:
             error_rate=0.05,
             verdict="It is calibrated, as far as p says.",
         ),
-        "merges": lambda: SimpleNamespace(
+        "merges": lambda: made(
+            nb.results.ColumnGrouping,
             table=pd.DataFrame(
                 {
                     "first": ["bill_length_mm", "island"],
@@ -130,7 +132,8 @@ def result(name: str) -> Any:
             ),
             blocks=(),
         ),
-        "selection": lambda: SimpleNamespace(
+        "selection": lambda: made(
+            nb.results.FeatureSelection,
             table=pd.DataFrame(
                 {"action": ["", "drop"], "feature": ["", "sex"], "difference": [0.0, 1.5], "se": [0.0, 0.5]}
             ),
@@ -142,34 +145,28 @@ def result(name: str) -> Any:
 
 
 PLOTS: dict[str, Plot] = {
-    "weights": Plot(lambda **options: nb.plot_weights(result("weights"), **options), features=True),
-    "mutual information": Plot(
-        lambda **options: nb.plot_mutual_information(result("information"), **options), features=True
-    ),
-    "feature evidence": Plot(
-        lambda **options: nb.plot_feature_evidence(result("evidence"), **options), panels=2, features=True
-    ),
-    "sensitivity": Plot(lambda **options: nb.plot_sensitivity(result("sensitivity"), **options)),
+    "weights": Plot(lambda **options: result("weights").weights.plot(**options), features=True),
+    "mutual information": Plot(lambda **options: result("information").plot(**options), features=True),
+    "feature evidence": Plot(lambda **options: result("evidence").plot(**options), panels=2, features=True),
+    "sensitivity": Plot(lambda **options: result("sensitivity").plot(**options)),
     "log odds": Plot(
         lambda **options: nb.plot_log_odds(
             *penguins(), classes=("Gentoo", "Adelie"), max_rows=5, num_draws=20, **options
         )
     ),
-    "reliability": Plot(lambda **options: nb.plot_reliability(result("calibration"), **options), panels=2),
-    "check": Plot(lambda **options: nb.plot_check(result("check"), **options), panels=3),
-    "comparison": Plot(lambda **options: nb.plot_comparison(result("comparison"), max_panels=2, **options), panels=2),
-    "models": Plot(lambda **options: nb.plot_model_comparison(result("models"), **options), panels=2),
-    "sbc": Plot(lambda **options: nb.plot_sbc(result("uniformity"), **options), panels=2),
-    "families": Plot(
-        lambda **options: nb.plot_family_choice(result("families"), **options), panels=2, classes=True, features=True
-    ),
-    "merges": Plot(lambda **options: nb.plot_column_grouping(result("merges"), **options)),
-    "selection": Plot(lambda **options: nb.plot_feature_selection(result("selection"), **options)),
+    "reliability": Plot(lambda **options: result("calibration").plot(**options), panels=2),
+    "check": Plot(lambda **options: result("check").plot(**options), panels=3),
+    "comparison": Plot(lambda **options: result("comparison").plot(max_panels=2, **options), panels=2),
+    "models": Plot(lambda **options: result("models").plot(**options), panels=2),
+    "sbc": Plot(lambda **options: result("uniformity").plot(**options), panels=2),
+    "families": Plot(lambda **options: result("families").plot(**options), panels=2, classes=True, features=True),
+    "merges": Plot(lambda **options: result("merges").plot(**options)),
+    "selection": Plot(lambda **options: result("selection").plot(**options)),
     "proba": Plot(lambda **options: few_rows(*penguins(), **options), classes=True),
     "proba of many classes": Plot(lambda **options: few_rows(*many_classes(), **options), classes=True),
     "evidence": Plot(lambda **options: nb.plot_evidence(penguins()[0], penguins()[1].head(1), num_draws=5, **options)),
     "telling features": Plot(
-        lambda **options: nb.plot_telling_features(told(), **options),
+        lambda **options: told().plot(**options),
         panels=3,
         classes=True,
     ),
@@ -181,9 +178,9 @@ PLOTS: dict[str, Plot] = {
         classes=True,
     ),
     "spikes": Plot(lambda **options: nb.plot_spikes(words(), **options), panels=2, classes=True),
-    "annotators": Plot(lambda **options: nb.plot_annotators(crowd(), **options)),
-    "confusion": Plot(lambda **options: nb.plot_confusion(crowd(), **options), panels=3, classes=True),
-    "items": Plot(lambda **options: nb.plot_items(crowd(), **options), classes=True),
+    "annotators": Plot(lambda **options: crowd().plot_annotators(**options)),
+    "confusion": Plot(lambda **options: crowd().plot_confusion(**options), panels=3, classes=True),
+    "items": Plot(lambda **options: crowd().plot_items(**options), classes=True),
     "densities": Plot(
         lambda **options: nb.plot_densities(*penguins(), **options), panels=6, classes=True, features=True
     ),

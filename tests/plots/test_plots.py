@@ -581,10 +581,6 @@ def test_densities_refuse_what_is_not_there(exact, table, words):
         nb.plot_densities(exact, features=["nest"])
     with pytest.raises(ValueError, match="features names 'height' twice: name each once"):
         nb.plot_densities(exact, X, y, features=["height", "nests", "height"])
-    with pytest.raises(TypeError, match=r"plot_telling_features has no argument 'ax': it has found, .*axes, .*num, "):
-        nb.plot_telling_features(exact, ax=None)
-    with pytest.raises(TypeError, match=r"plot_mutual_information has no argument 'units' \(did you mean 'unit'\?\)"):
-        nb.plot_mutual_information(exact, units="bits")
     with pytest.raises(ValueError, match=r"features is \[\]: name one or more of"):
         nb.plot_densities(exact, features=[])
     with pytest.raises(ValueError, match=r"classes is \['elm'\]: name one or more of \['ash', 'birch', 'oak'\]"):
@@ -822,7 +818,7 @@ def test_a_heavy_tailed_prior_does_not_hide_the_posterior():
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Robust(nb.Family):
+class Robust(nb.families.Family):
     """Normal cells of variance one, whose mean has a Laplace prior: no closed form."""
 
     loc: Any
@@ -993,7 +989,7 @@ def test_the_highest_weights_are_drawn_and_the_others_counted(weighted):
     assert list(drawn_weights(figure).index) == list(weighted.weights["mean"].nlargest(3).index)
     assert figure.get_suptitle().replace("\n", " ").startswith("Weights of the top 3 of 4 features (0:")
     assert list(drawn_weights(weighted.plot(max_features=1)).index) == [weighted.weights["mean"].idxmax()]
-    first = drawn_weights(nb.plot_weights(weighted, max_features=2, sort=False))
+    first = drawn_weights(weighted.weights.plot(max_features=2, sort=False))
     assert list(first.index) == ["height", "nests"]
     named = drawn_weights(weighted.plot(features=["old", "height"], sort=False))
     pd.testing.assert_frame_equal(named, weighted.weights.loc[["old", "height"], list(named)], check_names=False)
@@ -1024,25 +1020,6 @@ def test_weights_of_many_features_with_long_names():
     assert len(drawn_weights(figure)) == 40
     assert figure.get_suptitle().replace("\n", " ").startswith("Weights of the top 40 of 45 features (0:")
     assert not [text for text in figure.findobj(Text) if is_math_text(text.get_text())]
-
-
-@pytest.mark.parametrize(
-    ("plot", "call"),
-    [
-        (nb.plot_check, "nb.check"),
-        (nb.plot_comparison, "nb.compare"),
-        (nb.plot_model_comparison, "nb.compare_models"),
-        (nb.plot_reliability, "nb.calibration"),
-        (nb.plot_sbc, "nb.sbc"),
-        (nb.plot_sensitivity, "nb.sensitivity"),
-        (nb.plot_feature_evidence, "nb.feature_evidence"),
-        (nb.plot_weights, "nb.weight_features"),
-    ],
-)
-def test_figures_of_results_name_the_call_that_gives_them(exact, plot, call):
-    for given in (exact, nb.estimators.GaussianNB().fit([[1.0], [2.0]], [0, 1])):
-        with pytest.raises(TypeError, match=rf"is an? {type(given).__name__}: give what {call}\("):
-            plot(given)
 
 
 def test_the_panel_of_a_parameter_without_spread_has_its_value_in_the_middle():

@@ -26,7 +26,7 @@ def posterior():
         ({"rate": np.ones((2, 3, 2, 2))},),
         {"class_concentration": CLASSES, "x_concentration": SHAPE},
     )
-    return nb.CollapsedPosterior(Problem(model, model.statistics(X, Y)), model, parameters, {}, nb.NUTS())
+    return nb.results.CollapsedPosterior(Problem(model, model.statistics(X, Y)), model, parameters, {}, nb.NUTS())
 
 
 def exact(chain, draw):
@@ -65,7 +65,7 @@ def test_a_hyperprior_for_each_class_is_saved(tmp_path):
         ({"rate": np.ones((2, 3, 2, 2))},),
         {"class_concentration": np.stack([CLASSES, 2 * CLASSES], axis=-1)},
     )
-    saved = nb.CollapsedPosterior(Problem(model, model.statistics(X, Y)), model, parameters, {}, nb.NUTS())
+    saved = nb.results.CollapsedPosterior(Problem(model, model.statistics(X, Y)), model, parameters, {}, nb.NUTS())
     saved.save(tmp_path / "p.nc")
     loaded = nb.load(tmp_path / "p.nc")
     assert loaded.problem.model.class_concentration.batch_shape == (2,)

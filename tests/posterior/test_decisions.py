@@ -211,7 +211,7 @@ def test_estimators_decide_through_their_posterior(flowers, posteriors):
     loss = np.array([[0, 1, 9], [2, 0, 1], [1, 5, 0]])
     assert fitted.posterior_.predict(X, loss=loss).tolist() == posteriors["exact"].predict(X, loss=loss).tolist()
     assert fitted.posterior_.predict(X).tolist() == fitted.predict(X).tolist()
-    for name in estimators.__all__:
+    for name in [name for name in estimators.__all__ if name[0].isupper()]:
         assert list(inspect.signature(getattr(estimators, name).predict).parameters) == ["self", "X"]
 
 

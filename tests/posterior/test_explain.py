@@ -23,7 +23,9 @@ NAMES = ["before any cell", *ALONE]
 
 
 def parts_of(posterior, row, class_, against, *, words=False, num_draws=None, key=0):
-    return evidence_of_row(posterior, row, class_, against, unit="nats", words=words, num_draws=num_draws, key=key)
+    return evidence_of_row(
+        posterior, row, class_, against, unit="nats", prob=0.7, words=words, num_draws=num_draws, key=key
+    )
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +67,7 @@ def weighted(posterior, seed=0):
         num_rows=30,
         no_information=SHARE,
     )
-    return nb.WeightedPosterior(posterior, weights)
+    return nb.results.WeightedPosterior(posterior, weights)
 
 
 def collapsed(X, y):
@@ -86,7 +88,7 @@ def collapsed(X, y):
         for i, block in enumerate(draws[0].blocks)
     )
     parameters = ModelParameters(stacked([draw.class_prob for draw in draws]), blocks, {"bark_concentration": shape})
-    return nb.CollapsedPosterior(Problem(model, model.statistics(X, y)), model, parameters, {}, nb.NUTS())
+    return nb.results.CollapsedPosterior(Problem(model, model.statistics(X, y)), model, parameters, {}, nb.NUTS())
 
 
 KINDS = [
@@ -200,7 +202,7 @@ class TestFamilies:
         found = sampled.explain(X[[0]], 1, 0, words=False)
         assert found["log_odds"].sum() == pytest.approx(log_odds(sampled, X[[0]], 1, 0)[0], rel=1e-9, abs=1e-9)
         joint = sampled.log_joint_draws(X[[0]])[..., 0, :]
-        total = parts_of(sampled, X[[0]], 1, 0, words=True).draws.sum(axis=1)
+        total = parts_of(sampled, X[[0]], 1, 0, words=True)._beside[1].sum(axis=1)
         np.testing.assert_allclose(total, (joint[..., 1] - joint[..., 0]).ravel(), rtol=1e-8, atol=1e-8)
 
 
@@ -286,12 +288,12 @@ class TestIntervals:
         evidence = parts_of(posterior, row, "oak", "fir", num_draws=20, key=3)
         proba = posterior.proba_draws(row, num_draws=20, key=3)[:, :, 0]
         expected = np.log(proba[..., 2] / proba[..., 1]).ravel()
-        np.testing.assert_allclose(evidence.draws.sum(axis=1), expected, rtol=1e-7, atol=1e-8)
-        np.testing.assert_allclose(
-            evidence.interval(slice(None), 0.7), np.quantile(expected, [0.15, 0.85]), rtol=1e-7, atol=1e-8
-        )
+        np.testing.assert_allclose(evidence._beside[1].sum(axis=1), expected, rtol=1e-7, atol=1e-8)
+        axis = evidence.plot().axes[0]
+        ends_of_sum = axis.lines[len(axis.get_yticklabels()) - 1].get_xdata()
+        np.testing.assert_allclose(ends_of_sum, np.quantile(expected, [0.15, 0.85]), rtol=1e-7, atol=1e-8)
         frame = posterior.explain(row, "oak", "fir", prob=0.7, num_draws=20, key=3)
-        ends = np.quantile(evidence.draws, [0.15, 0.85], axis=0).T
+        ends = np.quantile(evidence._beside[1], [0.15, 0.85], axis=0).T
         ends[frame.index == "features together"] = np.nan  # no draw has this part
         np.testing.assert_allclose(frame[["lower", "upper"]], ends, rtol=1e-12)
         assert (np.ptp(ends[frame["log_odds"] != 0], axis=1)[:-1] > 0).all()

@@ -46,7 +46,7 @@ def picture(figure):
 
 def _model(given):
     """Of a posterior its model: these verbs take a model too."""
-    return given.problem.model if isinstance(given, nb.WeightedPosterior) else given
+    return given.problem.model if isinstance(given, nb.results.WeightedPosterior) else given
 
 
 VERBS = {
@@ -61,9 +61,8 @@ VERBS = {
     "compare_models": lambda p: nb.compare_models({"one": p, "other": nb.Gaussian(kappa=1.0)}, X, Y).table,
     "plot_densities": lambda p: picture(nb.plot_densities(p, X, Y)),
     "plot_log_odds": lambda p: picture(nb.plot_log_odds(p, X[:3])),
-    "plot_mutual_information": lambda p: picture(nb.plot_mutual_information(p, num_draws=20)),
     "plot_prior_posterior": lambda p: picture(nb.plot_prior_posterior(p, max_panels=2)),
-    "plot_weights": lambda p: picture(nb.plot_weights(p)),
+    "plot_evidence": lambda p: picture(nb.plot_evidence(p, X[0])),
     "select_features": lambda p: nb.select_features(_model(p), X, Y).table,
     "group_columns": lambda p: nb.group_columns(_model(p), X, Y, columns=[0, 1]).notes,
     "plot_proba": lambda p: picture(nb.plot_proba(p, X[:3])),
@@ -114,7 +113,7 @@ def refusals():
 
 @pytest.mark.parametrize(("given", "error", "message"), refusals(), ids=lambda value: type(value).__name__)
 def test_what_holds_no_posterior_is_refused(given, error, message):
-    for verb in ("check", "calibration", "feature_evidence", "plot_mutual_information"):
+    for verb in ("check", "calibration", "feature_evidence", "plot_evidence"):
         with pytest.raises(error, match=re.escape(message)):
             VERBS[verb](given)
 

@@ -131,11 +131,11 @@ class TestEarlierFormats:
             nb.load(saved)
 
 
-def of_class(labels: Any) -> nb.Posterior:
+def of_class(labels: Any) -> nb.results.Posterior:
     return nb.fit(nb.Gaussian(), [[0.0], [1.0], [2.0], [4.0]], labels)
 
 
-def of_category(labels: Any) -> nb.Posterior:
+def of_category(labels: Any) -> nb.results.Posterior:
     return nb.fit(nb.NaiveBayes({"x": nb.Categorical()}), pd.DataFrame({"x": labels}), ["a", "a", "b", "b"])
 
 

@@ -313,7 +313,7 @@ def test_bad_arguments(x, error, words):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class HostOnly(nb.ConjugateFamily):
+class HostOnly(nb.families.ConjugateFamily):
     """A density that needs NumPy's numbers."""
 
     concentration: Any = 1.0
@@ -329,7 +329,7 @@ class HostOnly(nb.ConjugateFamily):
 
     def statistics(self, x, membership):
         n = membership.T @ np.ones_like(x)
-        return nb.Counts(n, membership.T @ x, np.zeros_like(n))
+        return nb.families.Counts(n, membership.T @ x, np.zeros_like(n))
 
     def log_likelihood(self, parameters, statistics):
         return statistics.n * jnp.log(parameters["rate"]) - statistics.total * parameters["rate"]

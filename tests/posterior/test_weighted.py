@@ -49,7 +49,7 @@ def exact(data):
 
 @pytest.fixture(scope="module")
 def weighted(exact):
-    return nb.WeightedPosterior(exact, feature_weights(WEIGHT, OFFSET, share=SHARE))
+    return nb.results.WeightedPosterior(exact, feature_weights(WEIGHT, OFFSET, share=SHARE))
 
 
 def densities(data, **options):
@@ -77,7 +77,7 @@ def test_predictions_by_hand(data, inclusion, shared, share):
     X, y, new = data
     weight = np.full(5, 0.6) if shared else WEIGHT
     plain = nb.fit(nb.NaiveBayes(FEATURES, feature_inclusion=inclusion), X, y)
-    posterior = nb.WeightedPosterior(plain, feature_weights(weight, OFFSET, shared, share=share))
+    posterior = nb.results.WeightedPosterior(plain, feature_weights(weight, OFFSET, shared, share=share))
     of_features = densities(data, feature_inclusion=inclusion)
     expected = log_joint_by_hand(plain.class_probs(), of_features, weight, OFFSET, share, shared)
     np.testing.assert_allclose(posterior.log_joint(new), expected, rtol=1e-10)
@@ -90,7 +90,7 @@ def test_predictions_by_hand(data, inclusion, shared, share):
 def test_weights_of_one_are_naive_bayes(data, inclusion):
     X, y, new = data
     plain = nb.fit(nb.NaiveBayes(FEATURES, feature_inclusion=inclusion), X, y)
-    posterior = nb.WeightedPosterior(plain, feature_weights(np.ones(5), np.zeros(3)))
+    posterior = nb.results.WeightedPosterior(plain, feature_weights(np.ones(5), np.zeros(3)))
     np.testing.assert_allclose(posterior.log_joint(new), plain.log_joint(new), rtol=1e-12)
     np.testing.assert_allclose(posterior.predict_proba(new), plain.predict_proba(new), rtol=1e-12)
 
@@ -99,7 +99,7 @@ def test_the_share_bounds_what_a_cell_and_a_row_can_say(exact):
     """A height of a thousand standard deviations is worth as much as the share allows, and no more."""
     columns = ["leaves", "height", "bark", "moss", "width", "cones", "twigs"]
     far = pd.DataFrame([[0, 1e4, "rough", 1, 1.0, 0, 0]], columns=columns).astype({"bark": object})
-    posterior = nb.WeightedPosterior(exact, feature_weights(np.ones(5), np.zeros(3), share=SHARE))
+    posterior = nb.results.WeightedPosterior(exact, feature_weights(np.ones(5), np.zeros(3), share=SHARE))
     probs = exact.class_probs()
     for c, of_class in enumerate(CLASSES):
         for against in {*CLASSES} - {of_class}:
@@ -120,7 +120,7 @@ def test_a_class_without_probability_has_none_with_weights(data):
     X, y, new = data
     plain = nb.fit(nb.NaiveBayes(FEATURES, class_probs=[0.5, 0.0, 0.5]), X, y)
     for weight in (WEIGHT, np.full(5, 0.6)):
-        found = nb.WeightedPosterior(plain, feature_weights(weight, OFFSET)).predict_proba(new)
+        found = nb.results.WeightedPosterior(plain, feature_weights(weight, OFFSET)).predict_proba(new)
         assert (found[:, 1] == 0).all()
         np.testing.assert_allclose(found.sum(axis=1), 1.0)
 
@@ -130,7 +130,7 @@ def test_a_row_without_cells_has_the_class_probabilities(exact, data):
     X, y, _ = data
     model = {name: value for name, value in FEATURES.items() if name != "fallen"}
     for weight in (WEIGHT[1:], np.full(4, 0.6)):
-        posterior = nb.WeightedPosterior(
+        posterior = nb.results.WeightedPosterior(
             nb.fit(nb.NaiveBayes(model), X, y), feature_weights(weight, OFFSET, share=SHARE)
         )
         empty = pd.DataFrame(np.nan, index=[0], columns=X.columns).astype({"bark": object})
@@ -159,7 +159,7 @@ def test_density_in_jax_of_averages(data, float64):
     X, y, new = data
     model = {name: FEATURES[name] for name in ("moss", "fallen")}
     plain = nb.fit(nb.NaiveBayes(model, feature_inclusion=0.4), X[["leaves", "cones", "twigs", "moss"]], y)
-    posterior = nb.WeightedPosterior(plain, feature_weights([0.7, 1.4], OFFSET, share=SHARE))
+    posterior = nb.results.WeightedPosterior(plain, feature_weights([0.7, 1.4], OFFSET, share=SHARE))
     rows = new[["leaves", "cones", "twigs", "moss"]]
     np.testing.assert_allclose(
         posterior.log_joint_function()(rows.to_numpy(float)), posterior.log_joint(rows), rtol=1e-10
@@ -169,14 +169,14 @@ def test_density_in_jax_of_averages(data, float64):
 def test_density_in_jax_of_two_classes(float64):
     X, y = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 1, 1.0]]), np.array([0, 0, 1, 1])
     plain = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
-    posterior = nb.WeightedPosterior(plain, feature_weights([0.5, 1.5, 0.0], [0.3, -0.2]))
+    posterior = nb.results.WeightedPosterior(plain, feature_weights([0.5, 1.5, 0.0], [0.3, -0.2]))
     np.testing.assert_allclose(posterior.log_joint_function()(X), posterior.log_joint(X), rtol=1e-10)
 
 
 def test_decision_boundary():
     X, y = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 1, 1.0]]), np.array([0, 0, 1, 1])
     plain = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
-    posterior = nb.WeightedPosterior(plain, feature_weights([0.5, 1.5, 0.0], [0.3, -0.2]))
+    posterior = nb.results.WeightedPosterior(plain, feature_weights([0.5, 1.5, 0.0], [0.3, -0.2]))
     slope, bias = posterior.decision_boundary()
     of_plain, bias_of_plain = plain.decision_boundary()
     np.testing.assert_allclose(slope, of_plain * [0.5, 1.5, 0.0], rtol=1e-10, atol=1e-12)
@@ -184,7 +184,7 @@ def test_decision_boundary():
     np.testing.assert_allclose(X @ slope + bias, odds, rtol=1e-9, atol=1e-12)
     assert bias != pytest.approx(bias_of_plain)
     with pytest.raises(ValueError, match=r"linear, and with probability 0\.07 .* posterior\.unweighted"):
-        nb.WeightedPosterior(plain, feature_weights([1, 1, 1], [0, 0], share=SHARE)).decision_boundary()
+        nb.results.WeightedPosterior(plain, feature_weights([1, 1, 1], [0, 0], share=SHARE)).decision_boundary()
 
 
 class TestDraws:
@@ -258,7 +258,7 @@ class TestDraws:
         weights = FeatureWeights(weight, np.zeros(2), np.tile(weight, (*shape, 1)), np.zeros((*shape, 2)), None, 40)
         found, expected = (
             np.diff(np.log(posterior.proba_draws(np.repeat([[0], [1]], num, axis=1), num_draws=2000)))[..., 0]
-            for posterior, num in ((nb.WeightedPosterior(several, weights), copies), (one, 1))
+            for posterior, num in ((nb.results.WeightedPosterior(several, weights), copies), (one, 1))
         )
         np.testing.assert_allclose(found.mean(axis=(0, 1)), expected.mean(axis=(0, 1)), atol=0.03)
         np.testing.assert_allclose(found.std(axis=(0, 1)), expected.std(axis=(0, 1)), rtol=0.05)
@@ -286,7 +286,9 @@ class TestDraws:
 
     def test_a_shared_weight_has_no_spread(self, exact, data):
         _, _, new = data
-        posterior = nb.WeightedPosterior(exact, feature_weights(np.full(5, 0.6), OFFSET, shared=True, share=SHARE))
+        posterior = nb.results.WeightedPosterior(
+            exact, feature_weights(np.full(5, 0.6), OFFSET, shared=True, share=SHARE)
+        )
         draws = posterior.draws(num_chains=1, num_draws=4)
         assert "weight_spread" not in draws
         assert (draws["feature_weight"] == draws["feature_weight"][..., :1]).all()
@@ -374,7 +376,7 @@ class TestSummaries:
         assert "says nothing about the label with probability 0.07" in text.replace("\n", " ")
         assert all(name in text for name in ALONE)
         assert "<table" in weighted._repr_html_()
-        shared = nb.WeightedPosterior(exact, feature_weights(np.full(5, 0.6), OFFSET, shared=True))
+        shared = nb.results.WeightedPosterior(exact, feature_weights(np.full(5, 0.6), OFFSET, shared=True))
         assert "one weight for all features\n" in repr(shared)
 
     def test_calibration_is_that_of_the_weighted_probabilities(self, weighted, data):
@@ -401,7 +403,7 @@ def test_saved_and_pickled_ones_are_the_same(data, tmp_path, inclusion, shared):
     X, y, new = data
     plain = nb.fit(nb.NaiveBayes(FEATURES, feature_inclusion=inclusion), X, y)
     weight = np.full(5, 0.6) if shared else WEIGHT
-    posterior = nb.WeightedPosterior(plain, feature_weights(weight, OFFSET, shared=shared, share=SHARE))
+    posterior = nb.results.WeightedPosterior(plain, feature_weights(weight, OFFSET, shared=shared, share=SHARE))
     posterior.save(tmp_path / "w.nc")
     same(nb.load(tmp_path / "w.nc"), posterior, new)
     same(pickle.loads(pickle.dumps(posterior)), posterior, new)
@@ -476,10 +478,10 @@ def test_leave_one_out_of_draws_with_weights_of_one_is_that_without(data, exact)
     sampled = nb.from_samples(exact.problem.model, exact.draws(num_draws=250, key=1), X=X, y=y)
     ones = replace(feature_weights(np.ones(5), np.zeros(3)), weight_draws=np.ones((2, 40, 5)))
     ones = replace(ones, offset_draws=np.zeros((2, 40, 3)))
-    found, expected = nb.loo(nb.WeightedPosterior(sampled, ones), X, y), nb.loo(sampled, X, y)
+    found, expected = nb.loo(nb.results.WeightedPosterior(sampled, ones), X, y), nb.loo(sampled, X, y)
     # Constants among the parameters change only the effective number of draws, which sets the length of the tail.
     np.testing.assert_allclose(found.elpd_i, expected.elpd_i, atol=0.01)
-    other = nb.loo(nb.WeightedPosterior(sampled, feature_weights(WEIGHT, OFFSET)), X, y)
+    other = nb.loo(nb.results.WeightedPosterior(sampled, feature_weights(WEIGHT, OFFSET)), X, y)
     assert np.abs(other.elpd_i - expected.elpd_i).max() > 0.5
 
 
@@ -565,7 +567,7 @@ def test_rows_that_are_impossible_under_a_class_teach_no_weights():
         parameters={"moss": [1.0, 0.5, 0.5], "cones": [1.0, 2.0, 1.0]},
         columns=["moss", "cones"],
     )
-    posterior = nb.WeightedPosterior(
+    posterior = nb.results.WeightedPosterior(
         known, replace(feature_weights([1.0, 1.0], OFFSET), gaussian=Gaussian.before_any_row(2, 3))
     )
     rows = pd.DataFrame({"moss": [0.0, 1.0], "cones": [1, 1]})
@@ -601,5 +603,3 @@ def test_plot_has_a_line_for_each_feature(weighted):
     unsorted = weighted.plot(sort=False, max_features=2)
     assert [label.get_text() for label in unsorted.axes[0].get_yticklabels()] == ["fallen", "height"]
     assert unsorted.get_suptitle().replace("\n", " ").startswith("Weights of the first 2 of 5 features (0:")
-    with pytest.raises(TypeError, match=r"nb\.weight_features"):
-        nb.plot_weights(weighted.unweighted)

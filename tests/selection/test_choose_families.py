@@ -315,8 +315,6 @@ class TestResult:
             choice.plot(features=[])
         with pytest.raises(ValueError, match="no column has more than one family"):
             nb.choose_families(X[["flag", "colour"]], y).plot()
-        with pytest.raises(TypeError, match=r"choice is a str: give what nb.choose_families"):
-            nb.plot_family_choice("size")
 
     @pytest.mark.parametrize("kind", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "pyarrow"])
     def test_is_that_of_every_kind_of_frame(self, table, kind):

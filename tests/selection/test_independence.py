@@ -136,7 +136,7 @@ class TestNothingToFind:
         assert (found["lower"] > 0).sum() <= 8
         assert (found["p_value"] < 0.05).sum() <= 8
         assert scipy.stats.kstest(found["p_value"], "uniform").pvalue > 1e-3
-        assert nb.mutual_information_score(*noise, model=nb.Categorical()).mean() == pytest.approx(
+        assert nb.estimators.mutual_information_score(*noise, model=nb.Categorical()).mean() == pytest.approx(
             found["estimate"].mean()
         )
 
@@ -314,7 +314,7 @@ class TestOtherFamilies:
 
     def test_counts_of_the_user(self):
         class Plain(nb.Poisson):
-            mutual_information = nb.ConjugateFamily.mutual_information
+            mutual_information = nb.families.ConjugateFamily.mutual_information
 
         at = np.full((1, 3, 1), 1 / 3), {"rate": np.array([0.2, 3.0, 40.0])[None, :, None]}
         np.testing.assert_allclose(Plain().mutual_information(*at), nb.Poisson().mutual_information(*at), rtol=1e-7)
@@ -328,7 +328,7 @@ class TestOtherFamilies:
         trials = 5000
 
         class Plain(nb.Binomial):
-            mutual_information = nb.ConjugateFamily.mutual_information
+            mutual_information = nb.families.ConjugateFamily.mutual_information
 
         # Some counts on both sides of 512, and of 512 below the largest.
         prob = np.array([535.0, 2500.0, trials - 500.0]) / trials
@@ -471,7 +471,7 @@ class TestOtherFamilies:
         )
         frame[["estimate", "at_posterior_mean", "mean"]] = np.nan
         with pytest.raises(ValueError, match=r"every feature \(0, 1\) is NaN.*define mutual_information"):
-            nb.plot_mutual_information(frame)
+            frame.plot()
 
 
 class TestWithoutData:
@@ -503,7 +503,7 @@ class TestWithoutData:
 def test_a_column_that_tells_the_classes_apart_without_spread_has_a_score():
     y = np.repeat([0, 1], 20)
     X = np.column_stack([y.astype(float), np.random.default_rng(4).normal(size=(40, 2))])
-    scores = nb.mutual_information_score(X, y, model=nb.Gaussian())
+    scores = nb.estimators.mutual_information_score(X, y, model=nb.Gaussian())
     assert scores.argmax() == 0
     assert 0.3 < scores[0] <= np.log(2)
 

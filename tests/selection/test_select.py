@@ -230,7 +230,7 @@ class TestAveraged:
         for inclusion in (PRIOR, by_name, pd.Series(by_name)[::-1]):
             model = nb.NaiveBayes(FAMILIES, class_concentration=[1.0, 2.0, 0.5], feature_inclusion=inclusion)
             posterior = nb.fit(model, X, y)
-            assert isinstance(posterior, nb.AveragedPosterior)
+            assert isinstance(posterior, nb.results.AveragedPosterior)
             np.testing.assert_array_equal(posterior.log_joint(new), averaged.log_joint(new))
             assert posterior.log_evidence == averaged.log_evidence
         pd.testing.assert_series_equal(
@@ -304,7 +304,7 @@ class TestAveraged:
     def test_update_and_forget_equal_a_fit_to_the_rest(self, averaged, mixed):
         X, y, new = mixed
         part = nb.fit(averaged.model, X[:20], y[:20], classes=["x", "y", "z"])
-        assert isinstance(part.update(X[20:], y[20:]), nb.AveragedPosterior)
+        assert isinstance(part.update(X[20:], y[20:]), nb.results.AveragedPosterior)
         np.testing.assert_allclose(part.update(X[20:], y[20:]).log_joint(new), averaged.log_joint(new), rtol=1e-12)
         np.testing.assert_allclose(averaged.forget(X[20:], y[20:]).log_joint(new), part.log_joint(new), rtol=1e-12)
 
@@ -328,7 +328,7 @@ class TestAveraged:
             posterior = exact.averaged(inclusion)
             posterior.save(tmp_path / "averaged.nc")
             again = nb.load(tmp_path / "averaged.nc", families=families)
-            assert isinstance(again, nb.AveragedPosterior)
+            assert isinstance(again, nb.results.AveragedPosterior)
             np.testing.assert_array_equal(again.log_joint(new), posterior.log_joint(new))
 
     def test_tree_has_no_density_of_a_prior_that_has_none(self, averaged, mixed):
@@ -388,7 +388,7 @@ class TestEstimators:
         )
         X, y = rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
         estimator = make(feature_inclusion=[0.5, 0.1, 0.9]).fit(X, y)
-        assert isinstance(estimator.posterior_, nb.AveragedPosterior)
+        assert isinstance(estimator.posterior_, nb.results.AveragedPosterior)
         plain = make().fit(X, y)
         expected = plain.posterior_.averaged([0.5, 0.1, 0.9]).predict_proba(X)
         np.testing.assert_allclose(estimator.predict_proba(X), expected, rtol=1e-12)
@@ -408,7 +408,7 @@ class TestEstimators:
         in_parts.partial_fit(X[30:], y[30:])
         at_once = estimators.CategoricalNB(feature_inclusion=0.3).fit(X, y)
         np.testing.assert_allclose(in_parts.predict_proba(X), at_once.predict_proba(X), rtol=1e-12)
-        assert isinstance(in_parts.posterior_, nb.AveragedPosterior)
+        assert isinstance(in_parts.posterior_, nb.results.AveragedPosterior)
 
     def test_classifier_keeps_the_option_of_its_model(self, rng):
         X, y = rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
@@ -709,12 +709,12 @@ class TestScore:
         X[:, 4] = np.where(rng.uniform(size=200) < 0.9, y == "yes", X[:, 4])
         X[:, 11] = np.where(rng.uniform(size=200) < 0.6, y == "yes", X[:, 11])
         for table in (X, scipy.sparse.csr_array(X)):
-            score = partial(nb.mutual_information_score, model=nb.Bernoulli())
+            score = partial(nb.estimators.mutual_information_score, model=nb.Bernoulli())
             pipe = make_pipeline(SelectKBest(score, k=2), estimators.BernoulliNB()).fit(table, y)
             assert pipe[0].get_support(indices=True).tolist() == [4, 11]
             assert pipe.score(table, y) > 0.8
         expected = nb.mutual_information(nb.fit(nb.Bernoulli(), X, y), "bits", num_draws=1)["estimate"]
-        np.testing.assert_allclose(nb.mutual_information_score(X, y, unit="bits"), expected, rtol=1e-12)
+        np.testing.assert_allclose(nb.estimators.mutual_information_score(X, y, unit="bits"), expected, rtol=1e-12)
 
     def test_of_text_and_missing_cells_in_a_pipeline(self):
         X, y = nb.datasets.penguins()
@@ -735,17 +735,17 @@ class TestScore:
         expected = estimators.NaiveBayesClassifier().fit(X[kept], y).predict_proba(X[kept])
         np.testing.assert_allclose(pipe.predict_proba(X), expected, rtol=1e-12)
         with pytest.raises(ValueError, match=r"could not convert string to float|contains NaN"):
-            SelectKBest(nb.mutual_information_score, k=3).fit(X, y)
+            SelectKBest(nb.estimators.mutual_information_score, k=3).fit(X, y)
 
     def test_columns_outside_the_model(self, mixed):
         X, y, _ = mixed
         model = nb.NaiveBayes({"calls": nb.Poisson(), "seen": nb.Bernoulli()})
-        scores = nb.mutual_information_score(X, y, model=model)
+        scores = nb.estimators.mutual_information_score(X, y, model=model)
         assert np.flatnonzero(~np.isnan(scores)).tolist() == [0, 4]
         found = nb.mutual_information(nb.fit(model, X, y), num_draws=1)["estimate"]
         np.testing.assert_allclose(scores[[0, 4]], found[["seen", "calls"]])
         with pytest.raises(ValueError, match="unit is 'shannons'"):
-            nb.mutual_information_score(X, y, model=model, unit="shannons")
+            nb.estimators.mutual_information_score(X, y, model=model, unit="shannons")
 
 
 @pytest.fixture(scope="module")
@@ -765,8 +765,8 @@ def compared(penguins):
 class TestCompareModels:
     def test_evidence_and_probability(self, compared):
         size, y, models, found = compared
-        assert isinstance(found, nb.ModelComparison)
-        posteriors = {k: m if isinstance(m, nb.Posterior) else nb.fit(m, size, y) for k, m in models.items()}
+        assert isinstance(found, nb.results.ModelComparison)
+        posteriors = {k: m if isinstance(m, nb.results.Posterior) else nb.fit(m, size, y) for k, m in models.items()}
         evidence = np.array([posteriors[name].log_evidence for name in found.table.index])
         np.testing.assert_allclose(found.table["log_evidence"], evidence)
         np.testing.assert_allclose(found.table["model_probability"], softmax(evidence), atol=1e-12)
@@ -886,7 +886,7 @@ class TestCompareModels:
 class TestPictures:
     def test_mutual_information(self, informed):
         found = nb.mutual_information(informed, "bits", num_draws=20)
-        figure = nb.plot_mutual_information(found, max_features=4)
+        figure = found.plot(max_features=4)
         (axis,) = figure.axes
         top = found.sort_values("estimate", ascending=False, kind="stable")[:4]
         assert [label.get_text() for label in axis.get_yticklabels()] == top.index.tolist()
@@ -896,21 +896,16 @@ class TestPictures:
         np.testing.assert_allclose(intervals(axis), top[["lower", "upper"]])
         assert "bits" in axis.get_xlabel()
         assert "top 4 of 8" in figure.get_suptitle()
-        assert isinstance(nb.plot_mutual_information(informed, unit="bits", num_draws=5), Figure)
-        with pytest.raises(ValueError, match=r"'unit'.* are for a posterior"):
-            nb.plot_mutual_information(found, unit="bits")
-        with pytest.raises(TypeError, match="found is a dict"):
-            nb.plot_mutual_information({})
         names = found.index[[5, 2]].tolist()
-        (axis,) = nb.plot_mutual_information(found, features=names, sort=False).axes
+        (axis,) = found.plot(features=names, sort=False).axes
         assert [label.get_text() for label in axis.get_yticklabels()] == names
         with pytest.raises(ValueError, match=r"features is \['nothing'\]: name one or more of \["):
-            nb.plot_mutual_information(found, features=["nothing"])
+            found.plot(features=["nothing"])
 
     def test_of_a_point(self, mixed):
         X, y, _ = mixed
         point = nb.fit(nb.Bernoulli(), X[["seen"]], y, nb.MLE())
-        figure = nb.plot_mutual_information(point)
+        figure = nb.mutual_information(point).plot()
         assert [text.get_text() for text in figure.legends[0].get_texts()] == ["89 % interval", "estimate"]
         given = nb.from_parameters(
             nb.NaiveBayes({"seen": nb.Bernoulli()}),
@@ -918,7 +913,7 @@ class TestPictures:
             class_probs=[0.5, 0.5],
             parameters={"seen": [0.2, 0.4]},
         )
-        figure = nb.plot_mutual_information(given)
+        figure = nb.mutual_information(given).plot()
         assert [text.get_text() for text in figure.legends[0].get_texts()] == ["at the posterior mean"]
 
     def test_feature_evidence(self, mixed):
@@ -927,7 +922,7 @@ class TestPictures:
         order = found.sort_values("log_bayes_factor", ascending=False, kind="stable")
         for figure, expected in [
             (found.plot(), order),
-            (nb.plot_feature_evidence(found, features=["seen"]), found.loc[["seen"]]),
+            (found.plot(features=["seen"]), found.loc[["seen"]]),
             (found.plot(sort=False, max_features=1), found.head(1)),
         ]:
             for axis, column in zip(figure.axes, ["log_bayes_factor", "inclusion_probability"], strict=True):
@@ -938,10 +933,6 @@ class TestPictures:
         assert type(order) is pd.DataFrame, "what pandas makes of it is an ordinary frame"
         with pytest.raises(ValueError, match=r"features is \['nothing'\]: name one or more of \["):
             found.plot(features=["nothing"])
-        with pytest.raises(TypeError, match=r"evidence is a dict: give what nb.feature_evidence\(posterior\) returns"):
-            nb.plot_feature_evidence({})
-        with pytest.raises(TypeError, match=r"evidence has the columns \['x'\]: give what nb.feature_evidence"):
-            nb.plot_feature_evidence(pd.DataFrame({"x": [1.0]}))
 
     def test_models(self, compared):
         *_, found = compared

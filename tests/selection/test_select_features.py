@@ -1,6 +1,5 @@
 """Features kept by the leave-one-out score of the labels: scores by fits, models that fit the table, and bad input."""
 
-import re
 from dataclasses import dataclass
 
 import jax
@@ -416,8 +415,6 @@ def test_the_result_shows_its_steps_in_print_and_in_a_figure(table):
         assert last.min() == pytest.approx(difference - 2 * se)
         assert last.max() == pytest.approx(difference + 2 * se)
     assert len(found.plot(max_steps=1).axes[0].get_yticklabels()) == 2
-    with pytest.raises(TypeError, match=re.escape("selection is a dict: give what nb.select_features(model, X, y)")):
-        nb.plot_feature_selection({})
     alone = nb.select_features(nb.Gaussian(), X[["height"]], y)
     with pytest.raises(ValueError, match="no feature was dropped, because that would lower the score"):
         alone.plot()

@@ -186,7 +186,7 @@ def test_of_two_classes_a_weight_of_one_or_more_multiplies_the_log_odds():
         spread_draws=np.ones((2, 5)),
         num_rows=6,
     )
-    posterior = nb.WeightedPosterior(plain, weights)
+    posterior = nb.results.WeightedPosterior(plain, weights)
     columns, keys = ["log_odds", "lower", "upper"], ["class", "feature", "value"]
     found, alone = (
         nb.telling_features(p, 20, num_draws=5).astype({"value": str}).set_index(keys)[columns]

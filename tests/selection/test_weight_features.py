@@ -462,7 +462,7 @@ def test_the_parts_are_those_of_the_table(rng):
     """Modes and draws have the shapes that the posterior needs."""
     X, y = bernoulli_table(rng, 50, columns=2)
     found = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y)
-    assert isinstance(found, nb.WeightedPosterior)
+    assert isinstance(found, nb.results.WeightedPosterior)
     assert isinstance(found.feature_weights, FeatureWeights)
     assert not found.feature_weights.shared
     assert found.feature_weights.num_rows == 50

@@ -173,7 +173,7 @@ WRONG: dict[str, tuple[Callable[[np.random.Generator], Table], str]] = {
 }
 
 
-def p_values(case: Callable[[np.random.Generator], Table], seeds: Iterable[int]) -> Iterable[nb.Check]:
+def p_values(case: Callable[[np.random.Generator], Table], seeds: Iterable[int]) -> Iterable[nb.results.Check]:
     for seed in seeds:
         model, X, y = case(np.random.default_rng([seed, 20]))
         yield nb.check(nb.fit(model, X, y), X, y, num_replicates=REPLICATES, key=seed)

@@ -70,7 +70,7 @@ CASES = [
 ]
 
 
-def one_run(case: Case, ess: float, run: int) -> tuple[nb.Comparison, list[bool]]:
+def one_run(case: Case, ess: float, run: int) -> tuple[nb.results.Comparison, list[bool]]:
     """The comparison, and for each error rate whether a test rejects."""
     rng = np.random.default_rng([zlib.crc32(case.name.encode()), int(ess), run])
     model, X, y = case.data(rng)

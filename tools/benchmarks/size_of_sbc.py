@@ -28,7 +28,7 @@ RATES = 0.05, 0.01
 
 
 @dataclass(frozen=True)
-class Changed(nb.Inference):
+class Changed(nb.results.Inference):
     """The closed form of another problem than the one given."""
 
     change: Callable[[Problem], Problem] = lambda problem: problem
@@ -41,7 +41,7 @@ class Changed(nb.Inference):
 
 
 @dataclass(frozen=True)
-class Correlated(nb.Inference):
+class Correlated(nb.results.Inference):
     """Draws with the exact posterior as their distribution, each depending on the one before.
 
     Every parameter is the quantile of its Beta distribution at a uniform number, and the normal scores of these are an
@@ -53,13 +53,13 @@ class Correlated(nb.Inference):
     def check(self, problem: Problem) -> None:
         pass
 
-    def fit(self, problem: Problem, *, key: Any = 0) -> nb.SampledPosterior:
+    def fit(self, problem: Problem, *, key: Any = 0) -> nb.results.SampledPosterior:
         rng = random_generator(key)
         classes, (family,) = problem.posterior_classes.concentration, problem.posterior_families
         first = self._draws(rng, classes[:1], classes[1:])[..., 0]
         prob = self._draws(rng, family.concentration1, family.concentration0)
         parameters = ModelParameters(np.stack([first, 1 - first], axis=-1), ({"prob": prob},))
-        return nb.SampledPosterior(problem, problem.resolved, parameters, {}, self)
+        return nb.results.SampledPosterior(problem, problem.resolved, parameters, {}, self)
 
     def _draws(self, rng: np.random.Generator, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Draws of Beta(a, b), shape (1, draws, *shape of a)."""
@@ -104,7 +104,7 @@ WRONG = {
 }
 
 
-def runs(inference: nb.Inference, num_simulations: int, number: int) -> Iterator[tuple[float, bool]]:
+def runs(inference: nb.results.Inference, num_simulations: int, number: int) -> Iterator[tuple[float, bool]]:
     """The smallest p-value of each run times the number of tests, and whether many fits have problems."""
     for key in range(number):
         found = nb.sbc(
@@ -113,7 +113,7 @@ def runs(inference: nb.Inference, num_simulations: int, number: int) -> Iterator
         yield found.table["p_value"].min() * len(found.table), "UNDECIDED" in found.verdict
 
 
-def shares(inference: nb.Inference, num_simulations: int, number: int) -> str:
+def shares(inference: nb.results.Inference, num_simulations: int, number: int) -> str:
     """Share of NO at each error rate."""
     smallest, undecided = np.array(list(runs(inference, num_simulations, number))).T
     cell = " / ".join(f"{np.mean(smallest < rate):.2f}".removeprefix("0") for rate in RATES)

@@ -1,0 +1,529 @@
+"""Figures of annotators and items: methods of what a fit to annotations gives."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from bayesnb.core.checking import proportion, whole_number
+from bayesnb.core.columns import listed, near_matches
+from bayesnb.core.printing import counted
+from bayesnb.figures.forest import Points, Rows, forest
+from bayesnb.figures.panels import (
+    HATCHES,
+    SMALL,
+    TINY,
+    background,
+    chosen,
+    grid_of_panels,
+    line_height,
+    muted,
+    panel_of_rows,
+    percent,
+    shorten_to,
+    text_color,
+    text_width,
+    yes_or_no,
+)
+from bayesnb.posterior.exact import PointPosterior
+
+__all__ = ["AnnotationFigures", "positions_of"]
+
+# --------------------------------------------------------------------------------------------------
+# Items and annotators that a user names
+# --------------------------------------------------------------------------------------------------
+
+LISTED = 1000
+"""Names among which an error looks for near matches."""
+
+
+def positions_of(argument: str, names: Any, index: pd.Index) -> np.ndarray:
+    """Positions of names in an index, each once, in the order given; all positions if no names are given.
+
+    Parameters
+    ----------
+    argument : str
+        What errors call the names: "items" or "annotators".
+    names : sequence or name or None
+    index : pandas.Index
+        The index of `AnnotationFit.items` or `AnnotationFit.annotators`.
+
+    Raises
+    ------
+    ValueError
+        If there is no name, or a name is not in the index.
+    """
+    if names is None:
+        return np.arange(len(index))
+    named = pd.Index(list(names) if pd.api.types.is_list_like(names) else [names], tupleize_cols=False)
+    if named.empty:
+        raise ValueError(f"{argument} is empty: name one or more, or leave it out for all")
+    found = index.get_indexer(named)
+    if (found < 0).any():
+        name = named.tolist()[int(np.argmax(found < 0))]
+        raise ValueError(
+            f"{argument} names {name!r}, which is not in column {index.name!r}{near_matches(name, index[:LISTED])}: "
+            f"name some of {listed(index[:LISTED])}"
+        )
+    return pd.unique(found)
+
+
+# --------------------------------------------------------------------------------------------------
+# The annotators that a figure shows, and their names
+# --------------------------------------------------------------------------------------------------
+
+ORDERS = {
+    "accuracy": ("accuracy", True, "with the lowest accuracy"),
+    "annotations": ("num_annotations", False, "with the most annotations"),
+}
+"""By order, the column of the frame, whether it ascends, and what the first annotators are."""
+
+
+def annotators_in_order(crowd: Any, annotators: Any, sort: str | None) -> pd.DataFrame:
+    """The annotators to show, a part of `AnnotationFit.annotators` in the order of the figure.
+
+    Parameters
+    ----------
+    crowd : AnnotationFit
+    annotators : sequence or name, optional
+        By default all.
+    sort : {"accuracy", "annotations"} or None
+        The lowest accuracy or the most annotations first; None for the order of `annotators`.
+
+    Raises
+    ------
+    ValueError
+        If an annotator is unknown, or there is no such order.
+    """
+    frame = crowd.annotators
+    frame = frame.iloc[positions_of("annotators", annotators, frame.index)]
+    if sort is None:
+        return frame
+    if sort not in ORDERS:
+        raise ValueError(f"sort is {sort!r}: give one of {list(ORDERS)}, or None for the order of the annotators")
+    column, ascending, _ = ORDERS[sort]
+    return frame.sort_values(column, ascending=ascending, kind="stable")
+
+
+def positions(crowd: Any, shown: pd.DataFrame) -> np.ndarray:
+    """Positions of the annotators of a part of `AnnotationFit.annotators`."""
+    found: np.ndarray = crowd.annotators.index.get_indexer(shown.index)
+    return found
+
+
+def first_annotators(shown: int, number: int, sort: str | None) -> str:
+    """What a title says of the annotators that are shown."""
+    if shown == number:
+        return counted(number, "annotator")
+    which = "the first" if sort is None else "the"
+    return f"{which} {shown} of {number} annotators" + (f" {ORDERS[sort][2]}" if sort else "")
+
+
+def names_of(shown: pd.DataFrame) -> list[str]:
+    """The items or annotators of a frame, each with its number of annotations in brackets.
+
+    Dates without times have no time of day, as pandas prints them.
+    """
+    names = shown.index.astype(str)
+    return [f"{name} ({number:,})" for name, number in zip(names, shown["num_annotations"], strict=True)]
+
+
+def others(labels: Sequence[Any]) -> str:
+    """What several labels are called together; a single one has its own name."""
+    return str(labels[0]) if len(labels) == 1 else f"{len(labels)} others"
+
+
+# --------------------------------------------------------------------------------------------------
+# The figure of the confusion matrices of annotators
+# --------------------------------------------------------------------------------------------------
+
+MOST_CLASSES = 8
+"""Classes that are shown by default."""
+
+NAME = 0.9
+"""Inches of the name of a class or label at most."""
+
+CELL = 0.34
+"""Inches of a cell."""
+
+NARROW = 0.24
+"""Inches of a cell at least, which the number 100 needs."""
+
+SIDE = "class of the item"
+"""Label beside the panels."""
+
+STRENGTH = 0.6
+"""Share of the colour in a cell of probability one, so that its number can be read."""
+
+
+@dataclass(frozen=True)
+class _Matrices:
+    """What is drawn.
+
+    Attributes
+    ----------
+    values : array, shape (annotators, classes, labels)
+        Probabilities.
+    intervals : array of str, of the same shape
+        Empty where there is none.
+        The first labels are those of the classes, in the same order.
+    classes, labels : list of str
+    """
+
+    values: np.ndarray
+    intervals: np.ndarray
+    classes: list[str]
+    labels: list[str]
+
+
+def _matrices(crowd: Any, annotators: np.ndarray, classes: Sequence[Any] | None, prob: float) -> _Matrices:
+    """The cells of some annotators; the labels of classes that are left out are one column."""
+    known, own, labels = crowd.classes.tolist(), crowd.annotations.own_label, crowd.annotations.labels
+    if classes is None:
+        codes = sorted(np.argsort(-crowd.class_probs.to_numpy(), kind="stable")[:MOST_CLASSES].tolist())
+    else:
+        codes = chosen("classes", classes, known)
+    shown = own[codes]
+    if len(codes) == len(known):
+        shown = np.concatenate([shown, np.setdiff1d(np.arange(len(labels)), own)])
+    rest = np.setdiff1d(np.arange(len(labels)), shown)
+    mean = crowd.confusion.to_numpy()[annotators][:, codes]
+    values, names = mean[..., shown], [str(labels[at]) for at in shown]
+    intervals = np.full(values.shape, "", dtype=object)
+    if not isinstance(crowd.posterior, PointPosterior):
+        ends = crowd.confusion_interval(prob=prob)
+        for place in np.ndindex(intervals.shape):
+            at = annotators[place[0]], codes[place[1]], shown[place[2]]
+            lower, upper = (100 * float(ends[end].to_numpy()[at]) for end in ("lower", "upper"))
+            intervals[place] = f"{lower:.0f}\N{EN DASH}{upper:.0f}"
+    if len(rest):
+        values = np.concatenate([values, mean[..., rest].sum(axis=-1, keepdims=True)], axis=-1)
+        intervals = np.concatenate([intervals, np.full((*mean.shape[:2], 1), "", dtype=object)], axis=-1)
+        names.append(others([labels[at] for at in rest]))
+    return _Matrices(values, intervals, [str(known[c]) for c in codes], names)
+
+
+def _draw(axis: Any, values: np.ndarray, below: np.ndarray) -> None:
+    """The cells of a matrix with their numbers, and a frame around those of the right labels."""
+    from bayesnb.figures.picture import to_rgb
+
+    strength = STRENGTH * values[..., None]
+    colors = (1 - strength) * np.array(background()) + strength * np.array(to_rgb("C0"))
+    rows, columns = values.shape
+    edges = [np.arange(number + 1) - 0.5 for number in (columns, rows)]
+    axis.pcolormesh(*edges, colors, edgecolors=[muted(0.4)], linewidth=0.5)
+    for (row, column), value in np.ndenumerate(values):
+        text = f"{100 * value:.0f}\n{below[row, column]}".strip()
+        # The layout need not measure what is inside a panel.
+        axis.text(column, row, text, ha="center", va="center", fontsize=TINY, in_layout=False)
+    right = np.arange(rows)
+    axis.bar(right, 0.94, 0.94, right - 0.47, fill=False, edgecolor=text_color(), linewidth=1.2)
+    axis.set(xlim=(-0.5, columns - 0.5), ylim=(rows - 0.5, -0.5))
+    axis.tick_params(length=0)
+    axis.spines["bottom"].set_visible(False)
+    axis.grid(visible=False)
+
+
+# --------------------------------------------------------------------------------------------------
+# The figure of the items whose labels are uncertain
+# --------------------------------------------------------------------------------------------------
+
+OTHERS = HATCHES[-1]
+"""Hatch of the classes that are not shown, together."""
+
+MOST_HATCHES = len(HATCHES) - 1
+"""Classes that have a hatch of their own."""
+
+
+SURE = 0.9
+"""The title says how many labels have a probability below this one."""
+
+
+def _classes(crowd: Any, classes: Sequence[Any] | None, proba: np.ndarray) -> list[int]:
+    """Positions of the classes that have a part of the bar of their own."""
+    if classes is not None:
+        return chosen("classes", classes, crowd.classes.tolist(), most=MOST_HATCHES)
+    most_probable = np.argsort(-proba.sum(axis=0), kind="stable")[:MOST_HATCHES]
+    found: list[int] = np.sort(most_probable).tolist()
+    return found
+
+
+def _which(shown: int, number: int, *, sort: bool) -> str:
+    if shown == number:
+        return f"Labels of {counted(number, 'item')}"
+    return (
+        f"Labels of {'the' if sort else 'the first'} {shown} of {number:,} items" + " with the largest entropy" * sort
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# The three figures
+# --------------------------------------------------------------------------------------------------
+
+
+class AnnotationFigures:
+    """The figures of an `AnnotationFit`, whose frames they draw."""
+
+    def plot_annotators(
+        self: Any,
+        *,
+        prob: float = 0.89,
+        annotators: Any = None,
+        sort: str | None = "accuracy",
+        max_annotators: int = 30,
+        ax: Any = None,
+        figsize: Any = None,
+    ) -> Any:
+        """Accuracy of annotators (points), with intervals (bars).
+
+        Parameters
+        ----------
+        prob : float, default 0.89
+            Posterior probability of the interval.
+        annotators : sequence or name, optional
+            Annotators to show, by default all.
+        sort : {"accuracy", "annotations"} or None, default "accuracy"
+            The lowest accuracy first, or the most annotations first; None for the order of `annotators`, or of the
+            table.
+        max_annotators : int, default 30
+            The first ones in this order are drawn.
+        ax : matplotlib axes, optional
+            Where to draw; by default in a new figure. In a figure with ``layout="constrained"`` long names are not cut.
+        figsize : (width, height), optional
+            Inches of a new figure; a height of None follows from the rows.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            A name has the number of the annotator's annotations beside it, in brackets. The dashed line is the accuracy
+            of somebody who gives every item the most frequent class.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an annotator is unknown, there is no such order, or `ax` and `figsize`
+            do not fit.
+
+        See Also
+        --------
+        AnnotationFit.accuracy_interval : The intervals.
+        AnnotationFit.plot_confusion : Which classes an annotator confuses.
+        AnnotationFit.plot_items : The items with the most uncertain labels.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> ratings = nb.datasets.anesthesia()
+        >>> columns = {"item": "patient", "annotator": "anesthetist", "label": "rating"}
+        >>> crowd = nb.fit_annotations(ratings, **columns, inference=nb.Gibbs(num_samples=2000))
+        >>> figure = crowd.plot_annotators()
+        """
+        proportion("prob", prob)
+        frame = annotators_in_order(self, annotators, sort)
+        shown = frame.head(whole_number("max_annotators", max_annotators))
+        is_point = isinstance(self.posterior, PointPosterior)
+        ends = shown if is_point else self.accuracy_interval(prob=prob).iloc[positions(self, shown)]
+        most_frequent = self.class_probs
+        rows = Rows(
+            names_of(shown),
+            [Points(shown["accuracy"], "estimate" if is_point else "posterior mean")],
+            ends["lower"],
+            ends["upper"],
+            f"{percent(prob)} interval",
+            x_label="probability of the right label",
+            at=float(most_frequent.max()),
+            at_label=f"label {most_frequent.idxmax()} for every item",
+        )
+        title = f"Accuracy of {first_annotators(len(shown), len(frame), sort)}\n(in brackets: number of annotations"
+        title += "; a point estimate has no intervals)" if is_point else ")"
+        return forest([rows], title=title, ax=ax, figsize=figsize)
+
+    def plot_confusion(
+        self: Any,
+        *,
+        prob: float = 0.89,
+        annotators: Any = None,
+        classes: Sequence[Any] | None = None,
+        sort: str | None = "annotations",
+        max_panels: int = 12,
+        panels_across: int | None = None,
+        axes: Any = None,
+        figsize: Any = None,
+    ) -> Any:
+        """Confusion matrices of annotators: the probability of each label (columns) given the class (rows).
+
+        Parameters
+        ----------
+        prob : float, default 0.89
+            Posterior probability of the intervals.
+        annotators : sequence or name, optional
+            Annotators to show, by default all.
+        classes : sequence, optional
+            Classes to show, in this order, by default up to eight, the most frequent ones. If some are left out, their
+            labels share the last column.
+        sort : {"annotations", "accuracy"} or None, default "annotations"
+            The most annotations first, or the lowest accuracy first; None for the order of `annotators`, or of the
+            table.
+        max_panels : int, default 12
+            The first ones in this order get a panel.
+        panels_across : int, optional
+            Panels side by side; by default as many as fit the width, up to four.
+        axes : array or sequence of matplotlib axes, optional
+            Where to draw, one for each panel; by default in a new figure.
+        figsize : (width, height), optional
+            Inches of a new figure; a height of None follows from the panels.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The new figure, or that of `axes`. Numbers are posterior means in percent, each row adds up to 100, and a
+            frame marks the right label. Under draws the interval is below the number, if the cells are wide enough. The
+            title of a panel has the number of the annotator's annotations in brackets.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an annotator or a class is unknown, there is no such order, or `axes` and
+            `figsize` do not fit.
+
+        See Also
+        --------
+        AnnotationFit.confusion_interval : The intervals.
+        AnnotationFit.plot_annotators : Accuracy of annotators, with intervals.
+        AnnotationFit.plot_items : The items with the most uncertain labels.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> ratings = nb.datasets.anesthesia()
+        >>> columns = {"item": "patient", "annotator": "anesthetist", "label": "rating"}
+        >>> crowd = nb.fit_annotations(ratings, **columns, inference=nb.Gibbs(num_samples=2000))
+        >>> figure = crowd.plot_confusion()
+        """
+        proportion("prob", prob)
+        frame = annotators_in_order(self, annotators, sort)
+        shown = frame.head(whole_number("max_panels", max_panels))
+        matrices = _matrices(self, positions(self, shown), classes, prob)
+        names = [shorten_to(name, NAME, TINY) for name in matrices.classes]
+        beside = max(text_width(name, TINY) for name in names)
+        interval = max(text_width(text, TINY) for text in np.unique(matrices.intervals)) + 0.06
+        rows, columns = matrices.values.shape[1:]
+        panels = grid_of_panels(
+            len(shown),
+            axes=axes,
+            figsize=figsize,
+            across=panels_across,
+            width=max(1.6, 0.5 + beside + columns * max(CELL, interval)),
+            narrowest=max(1.0, 0.2 + beside + columns * NARROW),
+        )
+        if not panels.given:
+            panels.panel_width -= beside / panels.across + 0.1
+        cell = panels.panel_width / columns
+        with_intervals = 0.06 < interval <= cell
+        labels = [shorten_to(label, NAME, TINY) for label in matrices.labels]
+        widest = max(text_width(label, TINY) for label in labels)
+        upright = widest > cell
+        around = 3 * line_height(SMALL) + (widest if upright else line_height(TINY))
+        lines = rows * ((1 + with_intervals) * line_height(TINY) + 0.02)
+        panels.set_heights(around + rows * CELL + 0.2, around + max(lines, text_width(SIDE, SMALL)))
+        for panel, values in enumerate(matrices.values):
+            axis = panels.axes[panel]
+            _draw(axis, values, matrices.intervals[panel] if with_intervals else np.full(values.shape, ""))
+            first, lowest = panel % panels.across == 0, panel + panels.across >= len(shown)
+            axis.set_yticks(np.arange(rows), names if first else [""] * rows, fontsize=TINY)
+            below = labels if lowest else [""] * columns
+            axis.set_xticks(np.arange(columns), below, fontsize=TINY, rotation=90 if upright else 0)
+        panels.heads(names_of(shown))
+        which = first_annotators(len(shown), len(frame), sort)
+        below = f"; below a mean: {percent(prob)} interval" * with_intervals
+        panels.title(f"Confusion matrices in percent: {which}\n(in brackets: number of annotations{below})")
+        panels.x_label("label given by the annotator")
+        panels.y_label(SIDE)
+        return panels.drawn()
+
+    def plot_items(
+        self: Any,
+        *,
+        items: Any = None,
+        classes: Sequence[Any] | None = None,
+        sort: bool = True,
+        max_items: int = 20,
+        ax: Any = None,
+        figsize: Any = None,
+    ) -> Any:
+        """Class probabilities of the items with the most uncertain labels, a bar for each item.
+
+        These are the items to look at, or to give to more annotators.
+
+        Parameters
+        ----------
+        items : sequence or name, optional
+            Items to show, by default all.
+        classes : sequence, optional
+            Classes to show, up to seven; the others share one part of the bar. By default all of up to seven classes,
+            and else those that are the most probable in the items that are shown.
+        sort : bool, default True
+            The largest entropy first; otherwise in the order of `items`, or of the table.
+        max_items : int, default 20
+            The first ones in this order are drawn.
+        ax : matplotlib axes, optional
+            Where to draw; by default in a new figure. In a figure with ``layout="constrained"`` long names are not cut.
+        figsize : (width, height), optional
+            Inches of a new figure; a height of None follows from the items.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The new figure, or that of `ax`. A name has the number of the item's annotations beside it, in brackets.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an item or class is unknown, there are more than seven classes, or `ax`
+            and `figsize` do not fit.
+
+        See Also
+        --------
+        AnnotationFit : The numbers of the picture, in its frames ``items`` and ``proba``.
+        AnnotationFit.plot_annotators : Accuracy of annotators.
+        AnnotationFit.plot_confusion : Which classes an annotator confuses.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> ratings = nb.datasets.anesthesia()
+        >>> columns = {"item": "patient", "annotator": "anesthetist", "label": "rating"}
+        >>> crowd = nb.fit_annotations(ratings, **columns, inference=nb.Gibbs(num_samples=2000))
+        >>> figure = crowd.plot_items(max_items=10)
+        """
+        frame = self.items
+        at = positions_of("items", items, frame.index)
+        number, below = len(at), int((frame["probability"].iloc[at] < SURE).sum())
+        if yes_or_no("sort", sort):
+            at = at[np.argsort(-frame["entropy"].to_numpy()[at], kind="stable")]
+        at = at[: whole_number("max_items", max_items)]
+        shown, proba = frame.iloc[at], self.proba.to_numpy()[at]
+        codes = _classes(self, classes, proba)
+        panels = panel_of_rows(names_of(shown), ax=ax, figsize=figsize, row_height=0.24)
+        axis, rows, left = panels.axes[0], np.arange(len(at)), np.zeros(len(at))
+        entries = []
+        parts: list[tuple[np.ndarray, str, Any, str]] = [
+            (proba[:, c], str(self.classes[c]), ("C" + str(i), 0.6), HATCHES[i]) for i, c in enumerate(codes)
+        ]
+        rest = np.setdiff1d(np.arange(len(self.classes)), codes)
+        if len(rest):
+            parts.append((proba[:, rest].sum(axis=1), others(self.classes[rest].tolist()), muted(0.25), OTHERS))
+        for width, label, color, hatch in parts:
+            look = {"facecolor": color, "hatch": hatch, "edgecolor": text_color(), "linewidth": 0.8}
+            entries.append((axis.barh(rows, width, left=left, height=0.66, zorder=2, **look), label))
+            left = left + width
+        axis.set_xlim(0.0, 1.0)
+        panels.x_label("probability of the class")
+        panels.title(
+            f"{_which(len(at), number, sort=sort)}\n({below:,} of {'all ' * (items is None)}{number:,} labels have a "
+            f"probability below {percent(SURE)}; in brackets: number of annotations)"
+        )
+        panels.legend(entries)
+        return panels.drawn()

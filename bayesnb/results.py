@@ -1,0 +1,52 @@
+"""Types of what the functions of bayesnb return, for ``isinstance`` and annotations.
+
+Users make none of them. `Inference` is what an inference of your own inherits.
+"""
+
+from bayesnb.checks.calibration import Calibration
+from bayesnb.checks.compare import Comparison
+from bayesnb.checks.predictive import Check
+from bayesnb.checks.sbc import SBC
+from bayesnb.checks.sensitivity import Sensitivity
+from bayesnb.crowd.result import AnnotationFit
+from bayesnb.inference.exact import Inference
+from bayesnb.model.bound import BoundModel
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior, PointPosterior
+from bayesnb.posterior.explain import Explanation
+from bayesnb.posterior.sampled import CollapsedPosterior, SampledPosterior
+from bayesnb.posterior.weighted import WeightedPosterior, WeightsFrame
+from bayesnb.selection.evidence import FeatureEvidence
+from bayesnb.selection.families import FamilyChoice
+from bayesnb.selection.features import FeatureSelection
+from bayesnb.selection.grouping import ColumnGrouping
+from bayesnb.selection.information import MutualInformation
+from bayesnb.selection.models import ModelComparison
+from bayesnb.selection.telling import TellingFeatures
+
+__all__ = [
+    "SBC",
+    "AnnotationFit",
+    "AveragedPosterior",
+    "BoundModel",
+    "Calibration",
+    "Check",
+    "CollapsedPosterior",
+    "ColumnGrouping",
+    "Comparison",
+    "ExactPosterior",
+    "Explanation",
+    "FamilyChoice",
+    "FeatureEvidence",
+    "FeatureSelection",
+    "Inference",
+    "ModelComparison",
+    "MutualInformation",
+    "PointPosterior",
+    "Posterior",
+    "SampledPosterior",
+    "Sensitivity",
+    "TellingFeatures",
+    "WeightedPosterior",
+    "WeightsFrame",
+]
