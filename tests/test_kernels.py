@@ -28,6 +28,7 @@ from bayesnb.estimators.categories import highest_numbers
 from bayesnb.families import gaussian
 from bayesnb.families import words as documents
 from bayesnb.families.exponential import Weights
+from bayesnb.families.statistics import Membership
 from bayesnb.families.words import Documents, _best_level, log_coefficient
 from bayesnb.model.cells import LARGEST_NUMBER, not_negative_up_to
 from bayesnb.model.problem import Unlabelled
@@ -55,7 +56,7 @@ def forms(case, x):
 def test_counting_by_class_equals_counting_by_weights(case, rng):
     codes = rng.integers(0, CLASSES, 700)
     for x in forms(case, case.cells(rng, 700)):
-        fast = jax.tree.leaves(case.family.statistics_by_class(x, codes, CLASSES))
+        fast = jax.tree.leaves(case.family.statistics(x, Membership.of(codes, None, CLASSES)))
         general = jax.tree.leaves(case.family.statistics(x, np.eye(CLASSES)[codes]))
         for mine, other in zip(fast, general, strict=True):
             assert mine.dtype == (np.int64 if other.dtype.kind == "i" else np.float64)
@@ -77,7 +78,7 @@ def test_moments_by_class_keep_their_digits(rng, mean, holes):
     codes = rng.integers(0, 3, 5000)
     x = rng.normal(size=(5000, 100)) + mean * (1 + codes[:, None])
     x[rng.uniform(size=x.shape) < holes] = np.nan
-    found = gaussian.moments_by_class(x, codes, 3)
+    found = nb.Gaussian().statistics(x, Membership.of(codes, None, 3))
     for c in range(3):
         mean_of_class, variance = exact_moments(x[codes == c])
         np.testing.assert_allclose(found.mean[c], mean_of_class, rtol=1e-15, atol=1e-15)
@@ -91,7 +92,7 @@ def test_moments_of_classes_far_apart_and_of_constant_columns(rng, offset):
     exact = x.copy()
     x[:, 1], x[codes == 4, 2] = 0.1, np.nan
     before = x.copy()
-    found = gaussian.moments_by_class(x, codes, 8)
+    found = nb.Gaussian().statistics(x, Membership.of(codes, None, 8))
     np.testing.assert_array_equal(x, before)
     for c in (0, 2, 4, 6):
         _, variance = exact_moments(exact[codes == c])

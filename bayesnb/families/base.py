@@ -259,7 +259,7 @@ class Family(Params, ABC):
         return None
 
     @abstractmethod
-    def statistics(self, x: Any, membership: np.ndarray) -> Statistics:
+    def statistics(self, x: Any, membership: Any) -> Statistics:
         """Sufficient statistics of rows.
 
         Parameters
@@ -267,42 +267,9 @@ class Family(Params, ABC):
         x : array, shape (rows, columns)
             Missing cells are NaN. CSR arrays come only to families that set `sparse`.
         membership : array, shape (rows, classes)
-            Weight of each row in each class.
+            Weight of each row in each class, so that ``membership.T @ values`` has the weighted sums of each class. It
+            is a SciPy array, which NumPy's functions take like its own, where each row is in one class.
         """
-
-    def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> Statistics:
-        """As `statistics`, for rows of one class and of weight one each.
-
-        Parameters
-        ----------
-        x : array, shape (rows, columns)
-        codes : array of int, shape (rows,)
-            Position of each row's class.
-        num_classes : int
-        """
-        return self.statistics(x, np.eye(num_classes)[codes])
-
-    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Statistics:
-        """As `statistics`, for JAX to compile and to run on the table's device.
-
-        The default raises NotImplementedError. The table is then copied to the host chunk by chunk, and `statistics`
-        counts it.
-
-        Parameters
-        ----------
-        x : jax.Array, float64, shape (rows, columns)
-            Missing cells are NaN.
-        codes : jax.Array of int, shape (rows,)
-            Position of each row's class.
-        membership : jax.Array, float64, shape (rows, classes)
-            Weight of each row in each class, zero in all but its own; zero in all for rows that do not count.
-
-        Raises
-        ------
-        NotImplementedError
-            Unless a family defines it.
-        """
-        raise NotImplementedError
 
     @abstractmethod
     def log_likelihood(self, parameters: Parameters, statistics: Any) -> Any:

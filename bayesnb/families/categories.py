@@ -21,12 +21,10 @@ from bayesnb.families.information import divergence
 from bayesnb.families.look_up import (
     Table,
     count_codes,
-    count_codes_by_class,
-    count_codes_on_device,
     look_up_cells,
     look_up_on_device,
 )
-from bayesnb.families.statistics import Counts, Statistics, clear_rounding, count_cells, count_trues
+from bayesnb.families.statistics import Counts, clear_rounding, count_cells
 
 __all__ = ["Bernoulli", "Categorical", "dirichlet_log_evidence", "dirichlet_mode", "log_of_rest"]
 
@@ -219,14 +217,6 @@ class Bernoulli(TableFamily):
         counted = count_cells(x, membership)
         return counted.with_all_ones(counted.n)
 
-    def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> Statistics:
-        if x.dtype == bool and isinstance(x, np.ndarray):
-            return count_trues(x, codes, num_classes)
-        return super().statistics_by_class(x, codes, num_classes)
-
-    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Counts:
-        return self.statistics(x, membership)
-
     def update(self, statistics: Counts) -> Self:
         ones, zeros = statistics.total, statistics.n - statistics.total
         return type(self)(self.concentration1 + ones, self.concentration0 + zeros)
@@ -329,14 +319,8 @@ class Categorical(TableFamily):
     def by_value(self, statistics: Counts) -> Any:
         return statistics.total
 
-    def statistics(self, x: np.ndarray, membership: np.ndarray) -> Counts:
+    def statistics(self, x: np.ndarray, membership: Any) -> Counts:
         return _counts(count_codes(x, membership, self._size))
-
-    def statistics_by_class(self, x: np.ndarray, codes: np.ndarray, num_classes: int) -> Counts:
-        return _counts(count_codes_by_class(x, codes, num_classes, self._size))
-
-    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Counts:
-        return _counts(count_codes_on_device(x, membership, self._size))
 
     @property
     def _size(self) -> int:

@@ -499,11 +499,10 @@ class ExponentialFamily(Family):
         return sum(products, self.log_base(x, *origin)) - log_partition
 
     def statistics(self, x: Any, membership: Any) -> Statistics:
-        xp, _ = namespace(x)
         observed, cells = filled_cells(self, x)
 
         def summed(values: Any) -> Any:
-            return class_sums(xp.where(observed, values, 0.0), membership)
+            return class_sums(np.where(observed, values, 0.0), membership)
 
         terms = self.terms(cells)
         if not isinstance(terms, tuple):
@@ -512,11 +511,8 @@ class ExponentialFamily(Family):
                 "parameter, as in return (x,)"
             )
         sums = [summed(term) for term in terms]
-        total = sums[0] if len(sums) == 1 else xp.stack(sums, axis=-1)
+        total = sums[0] if len(sums) == 1 else np.stack(sums, axis=-1)
         return Counts(observed_weight(x, membership), total, summed(self.log_base(cells)))
-
-    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Any:
-        return self.statistics(x, membership)
 
     def log_likelihood(self, parameters: Parameters, statistics: Any) -> Any:
         natural, log_partition = natural_parameters(self, parameters)

@@ -15,7 +15,7 @@ from bayesnb.families.distributions import TDistribution
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import of_gaussian_cells
-from bayesnb.families.moments import Moments, device_moments, moments, moments_by_class
+from bayesnb.families.moments import Moments, moments
 from bayesnb.families.student_t import StudentT, default_rate, left_out, refitted, too_narrow
 
 __all__ = ["Gaussian", "LogNormal"]
@@ -120,14 +120,8 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     def origin(self, parameters: Parameters) -> Any:
         return parameters["mean"]
 
-    def statistics(self, x: np.ndarray, membership: np.ndarray) -> Moments:
+    def statistics(self, x: np.ndarray, membership: Any) -> Moments:
         return moments(x, membership)
-
-    def statistics_by_class(self, x: np.ndarray, codes: np.ndarray, num_classes: int) -> Moments:
-        return moments_by_class(x, codes, num_classes)
-
-    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Moments:
-        return device_moments(x, codes, membership)
 
     def possible(self, statistics: Moments) -> Any:
         return (statistics.n >= 0) & (statistics.ssd >= 0)
@@ -296,14 +290,8 @@ class LogNormal(Gaussian):
     def log_base(self, x: Any, origin: Any) -> Any:
         return -_logs(x)
 
-    def statistics(self, x: np.ndarray, membership: np.ndarray) -> Moments:
+    def statistics(self, x: np.ndarray, membership: Any) -> Moments:
         return super().statistics(_logs(x), membership)
-
-    def statistics_by_class(self, x: np.ndarray, codes: np.ndarray, num_classes: int) -> Moments:
-        return super().statistics_by_class(_logs(x), codes, num_classes)
-
-    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Moments:
-        return super().device_statistics(_logs(x), codes, membership)
 
     def on_scale_of(self, pooled: Moments) -> Self:
         # Another unit adds a number to all logarithms: their magnitude is no scale for the spread of a constant column.

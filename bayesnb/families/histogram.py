@@ -144,14 +144,6 @@ class BinnedFamily(ConjugateFamily):
         counted = self._of_codes.statistics(self._bins.codes(x), membership)
         return replace(counted, log_base=class_sums(self._bins.log_density(x), membership))
 
-    def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> Counts:
-        counted = self._of_codes.statistics_by_class(self._bins.codes(x), codes, num_classes)
-        return replace(counted, log_base=class_sums(self._bins.log_density(x), np.eye(num_classes)[codes]))
-
-    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Counts:
-        counted = self._of_codes.device_statistics(self._bins.codes(x), codes, membership)
-        return replace(counted, log_base=class_sums(self._bins.log_density(x), membership))
-
     def possible(self, statistics: Counts) -> Any:
         return self._of_codes.possible(statistics)
 

@@ -246,20 +246,6 @@ class Hurdle(ConjugateFamily):
             self._of_zeros.statistics(nonzero, membership), self.family.statistics(values, membership)
         )
 
-    def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> HurdleStatistics:
-        nonzero, values = _parts(x)
-        return HurdleStatistics(
-            self._of_zeros.statistics(nonzero, np.eye(num_classes)[codes]),
-            self.family.statistics_by_class(values, codes, num_classes),
-        )
-
-    def device_statistics(self, x: Any, codes: Any, membership: Any) -> HurdleStatistics:
-        nonzero, values = _parts(x)
-        return HurdleStatistics(
-            self._of_zeros.device_statistics(nonzero, codes, membership),
-            self.family.device_statistics(values, codes, membership),
-        )
-
     def possible(self, statistics: HurdleStatistics) -> Any:
         return self._of_zeros.possible(statistics.nonzero) & np.asarray(self.family.possible(statistics.values))
 

@@ -20,7 +20,7 @@ from bayesnb.families.distributions import log_of
 from bayesnb.families.exponential import times
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.look_up import look_up_cells
-from bayesnb.families.statistics import Counts, Occurrences, Tally, clear_rounding
+from bayesnb.families.statistics import Counts, Occurrences, Tally, clear_rounding, entries_of
 
 __all__ = ["CombinationOfCategories", "Combinations", "JointCategorical", "count_combinations"]
 
@@ -54,24 +54,23 @@ class CombinationCounts(Occurrences):
         return type(self)(self.n, Tally.of(self.values.place, new(self.values.number), self.values.weight))
 
 
-def count_combinations(combinations: np.ndarray, membership: np.ndarray) -> CombinationCounts:
+def count_combinations(combinations: np.ndarray, membership: Any) -> CombinationCounts:
     """Weight of the rows of each combination, per class.
 
     Parameters
     ----------
     combinations : array of int, shape (rows,)
         Codes of the rows' combinations.
-    membership : array, shape (rows, classes)
-        Weight of each row in each class.
+    membership : array or Membership, shape (rows, classes)
 
     Returns
     -------
     CombinationCounts
     """
-    row, owner = np.nonzero(membership)
+    row, owner, weight = entries_of(membership)
     num_classes = membership.shape[1]
     entries, position = np.unique(combinations[row] * num_classes + owner, return_inverse=True)
-    weight = np.bincount(position.ravel(), membership[row, owner], minlength=len(entries))
+    weight = np.bincount(position.ravel(), weight, minlength=len(entries))
     values = Tally.of(entries % num_classes, entries // num_classes, weight)
     return CombinationCounts(membership.sum(axis=0)[:, None], values)
 
@@ -475,9 +474,9 @@ class JointCategorical(ConjugateFamily):
     def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
         return CombinationOfCategories(parameters["prob"], self._combinations, observed)
 
-    def statistics(self, x: np.ndarray, membership: np.ndarray) -> CombinationCounts:
-        rows = membership.any(axis=1)
-        return count_combinations(self._combinations.codes(x[rows]).astype(np.int64), membership[rows])
+    def statistics(self, x: np.ndarray, membership: Any) -> CombinationCounts:
+        # Rows of weight zero may have missing cells.
+        return count_combinations(self._combinations.codes(np.nan_to_num(x)).astype(np.int64), membership)
 
     def recoded(self, statistics: CombinationCounts, places: Any) -> CombinationCounts:
         before = Combinations((), tuple(map(len, places)))

@@ -13,12 +13,11 @@ import scipy.sparse
 
 from bayesnb.core.arrays import any_missing, csr_of_ones, filled, missing_entries, namespace, row_pieces, rows_by_class
 from bayesnb.families.exponential import Weights
+from bayesnb.families.statistics import classes_of_rows
 
 __all__ = [
     "Table",
     "count_codes",
-    "count_codes_by_class",
-    "count_codes_on_device",
     "look_up_cells",
     "look_up_on_device",
 ]
@@ -28,34 +27,25 @@ __all__ = [
 # --------------------------------------------------------------------------------------------------
 
 
-def count_codes(x: np.ndarray, membership: np.ndarray, num_categories: int) -> np.ndarray:
+def count_codes(x: np.ndarray, membership: Any, num_categories: int) -> np.ndarray:
     """Weight of the cells of each category, shape (classes, columns, categories).
 
     Parameters
     ----------
     x : array, shape (rows, columns)
         Codes; missing ones NaN.
-    membership : array, shape (rows, classes)
-        Weight of each row in each class.
+    membership : array or Membership, shape (rows, classes)
     num_categories : int
     """
-    sums = one_hot(x, num_categories).T @ membership
-    by_class = np.moveaxis(sums.reshape(x.shape[1], num_categories + 1, -1), -1, 0)
-    return np.ascontiguousarray(by_class[..., :num_categories])
-
-
-def count_codes_by_class(x: np.ndarray, codes: np.ndarray, num_classes: int, num_categories: int) -> np.ndarray:
-    """As `count_codes`, for rows of one class (rows,) and of weight one each."""
-    shape = num_classes, x.shape[1], num_categories + 1
+    codes = classes_of_rows(membership)
+    if codes is None:
+        sums = one_hot(x, num_categories).T @ membership
+        sums = sums.toarray() if scipy.sparse.issparse(sums) else sums
+        by_class = np.moveaxis(sums.reshape(x.shape[1], num_categories + 1, -1), -1, 0)
+        return np.ascontiguousarray(by_class[..., :num_categories])
+    shape = membership.shape[1], x.shape[1], num_categories + 1
     counted = np.bincount(places_by_class(x, codes, shape).ravel(), minlength=math.prod(shape)).reshape(shape)
     return counted[..., :-1].astype(np.float64)
-
-
-def count_codes_on_device(x: Any, membership: Any, num_categories: int) -> Any:
-    """As `count_codes`, for JAX to compile."""
-    categories = jnp.arange(float(num_categories))
-    # One category after the other, so that no array is larger than the cells.
-    return jnp.moveaxis(jax.lax.map(lambda k: membership.T @ (x == k).astype(x.dtype), categories), 0, -1)
 
 
 def one_hot(x: np.ndarray, num_categories: int) -> scipy.sparse.csr_array:

@@ -1,17 +1,17 @@
 """Sufficient statistics that are moments."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from scipy.linalg.blas import dger
 
 from bayesnb.core.arrays import close, namespace, rows_by_class
-from bayesnb.families.statistics import ROUNDING, Statistics, clear_rounding, safe_ratio
+from bayesnb.families.statistics import ROUNDING, Statistics, clear_rounding, entries_of, safe_ratio
 
-__all__ = ["Moments", "Scatter", "device_moments", "device_scatter", "moments", "moments_by_class", "scatter"]
+__all__ = ["Moments", "Scatter", "moments", "scatter"]
 
 # --------------------------------------------------------------------------------------------------
 # Weights, means and spreads about the mean, which merge without loss of digits
@@ -154,32 +154,22 @@ def moments(x: np.ndarray, membership: np.ndarray) -> Moments:
         Arrays of shape (classes, columns).
     """
     n, mean, ssd = np.zeros((3, membership.shape[1], x.shape[1]))
-    for c, whole in enumerate(membership.sum(axis=0)):
-        rows = np.flatnonzero(membership[:, c])
-        n[c], mean[c], ssd[c] = _moments_of_class(x[rows], membership[rows, c], whole)
-    return _without_rounding_of_cells(n, mean, ssd)
-
-
-def moments_by_class(x: np.ndarray, codes: np.ndarray, num_classes: int) -> Moments:
-    """As `moments`, for rows of one class and of weight one each.
-
-    Parameters
-    ----------
-    x : array, shape (rows, columns)
-    codes : array of int, shape (rows,)
-    """
-    n, mean, ssd = np.zeros((3, num_classes, x.shape[1]))
     # NumPy takes rows of an array in C order without copying it all.
-    cells, ones = np.ascontiguousarray(x), np.ones(len(codes))
-    for c, rows in rows_by_class(codes, num_classes):
-        n[c], mean[c], ssd[c] = _moments_of_class(cells.take(rows, axis=0), ones[: len(rows)], len(rows))
+    x = np.ascontiguousarray(x)
+    for c, rows, weight in _of_classes(membership):
+        n[c], mean[c], ssd[c] = _moments_of_class(x.take(rows, axis=0), weight, weight.sum())
     return _without_rounding_of_cells(n, mean, ssd)
+
+
+def _of_classes(membership: Any) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Each class that has rows, their positions, and their weights."""
+    row, owner, weight = entries_of(membership)
+    for c, entries in rows_by_class(owner, membership.shape[1]):
+        yield c, row[entries], weight[entries]
 
 
 def _moments_of_class(cells: np.ndarray, weight: np.ndarray, whole: Any) -> tuple[Any, Any, Any]:
     """Weight, mean and sum of squared deviations of each column, given the whole weight; the cells are overwritten."""
-    if whole == 0:
-        return 0.0, 0.0, 0.0
     n = divisor = whole
     total = weight @ cells
     missing = np.isnan(cells) if np.isnan(total).any() else None
@@ -194,24 +184,6 @@ def _moments_of_class(cells: np.ndarray, weight: np.ndarray, whole: Any) -> tupl
         cells[missing] = 0.0
     correction = weight @ cells / divisor
     return n, approximate + correction, weight @ np.square(cells, out=cells) - n * correction**2
-
-
-def device_moments(x: Any, codes: Any, membership: Any) -> Moments:
-    """As `moments`, for JAX to compile, and for rows in one class each.
-
-    Parameters
-    ----------
-    x : jax.Array, float64, shape (rows, columns)
-    codes : jax.Array of int, shape (rows,)
-    membership : jax.Array, float64, shape (rows, classes)
-    """
-    observed = ~jnp.isnan(x)
-    n = membership.T @ observed.astype(x.dtype)
-    approximate = safe_ratio(membership.T @ jnp.where(observed, x, 0.0), n)
-    deviations = jnp.where(observed, x - approximate[codes], 0.0)
-    correction = safe_ratio(membership.T @ deviations, n)
-    ssd = membership.T @ deviations**2 - n * correction**2
-    return _without_rounding_of_cells(n, approximate + correction, ssd)
 
 
 def _without_rounding_of_cells(n: Any, mean: Any, ssd: Any) -> Moments:
@@ -318,9 +290,8 @@ def scatter(x: np.ndarray, membership: np.ndarray) -> Scatter:
     num_classes, num_columns = membership.shape[1], x.shape[1]
     n, mean = membership.sum(axis=0)[:, None].astype(np.float64), np.zeros((num_classes, num_columns))
     sums = np.zeros((num_classes, num_columns, num_columns))
-    for c in np.flatnonzero(n[:, 0]):
-        rows = np.flatnonzero(membership[:, c])
-        weight, cells = membership[rows, c], x[rows]
+    for c, rows, weight in _of_classes(membership):
+        cells = x[rows]
         approximate = weight @ cells / n[c]
         deviations = cells - approximate
         correction = weight @ deviations / n[c]
@@ -328,27 +299,6 @@ def scatter(x: np.ndarray, membership: np.ndarray) -> Scatter:
         products = (deviations * weight[:, None]).T @ deviations - n[c] * _outer(correction)
         # The products of matrices are not symmetric to the last digit.
         sums[c] = (products + products.T) / 2
-    return Scatter(n, mean, _scatter_without_rounding(n, mean, sums))
-
-
-def device_scatter(x: Any, codes: Any, membership: Any) -> Scatter:
-    """As `scatter`, for JAX to compile, and for rows in one class each.
-
-    Parameters
-    ----------
-    x : jax.Array, float64, shape (rows, columns)
-    codes : jax.Array of int, shape (rows,)
-    membership : jax.Array, float64, shape (rows, classes)
-    """
-    n = membership.sum(axis=0)[:, None]
-    cells = jnp.where(jnp.isnan(x), 0.0, x)
-    approximate = safe_ratio(membership.T @ cells, n)
-    deviations = cells - approximate[codes]
-    correction = safe_ratio(membership.T @ deviations, n)
-    # One class at a time: all together would take memory for rows times classes times columns.
-    products = jax.lax.map(lambda weight: (deviations * weight[:, None]).T @ deviations, membership.T)
-    sums = (products + jnp.swapaxes(products, -1, -2)) / 2 - n[..., None] * _outer(correction)
-    mean = approximate + correction
     return Scatter(n, mean, _scatter_without_rounding(n, mean, sums))
 
 

@@ -15,7 +15,7 @@ from bayesnb.families.distributions import TDistribution
 from bayesnb.families.gaussian import FARTHEST, Gaussian
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
 from bayesnb.families.inverse_wishart import CovarianceElement
-from bayesnb.families.moments import Moments, Scatter, device_scatter, scatter
+from bayesnb.families.moments import Moments, Scatter, scatter
 from bayesnb.families.student_t import (
     default_rate,
     distances,
@@ -185,11 +185,8 @@ class MultivariateGaussian(ConjugateFamily):
         alone = xp.eye(covariance.shape[-1]) / (2 * np.pi)
         return self.likelihood(mean, xp.where(both, covariance, alone))
 
-    def statistics(self, x: np.ndarray, membership: np.ndarray) -> Scatter:
+    def statistics(self, x: np.ndarray, membership: Any) -> Scatter:
         return scatter(x, membership)
-
-    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Scatter:
-        return device_scatter(x, codes, membership)
 
     def possible(self, statistics: Scatter) -> Any:
         squares = statistics.of_columns.ssd

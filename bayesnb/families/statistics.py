@@ -6,11 +6,10 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import close, filled, missing_entries, namespace
+from bayesnb.core.arrays import any_missing, close, filled, missing_entries, namespace
 
 __all__ = [
     "LEVELS",
@@ -18,13 +17,15 @@ __all__ = [
     "ClassCounts",
     "Counts",
     "Levels",
+    "Membership",
     "Occurrences",
     "Statistics",
     "Tally",
     "class_sums",
+    "classes_of_rows",
     "clear_rounding",
     "count_cells",
-    "count_trues",
+    "entries_of",
     "levels",
     "observed_weight",
     "occurrences",
@@ -246,19 +247,77 @@ class Counts(Statistics):
         return replace(self, total=namespace(self.total)[0].where(all_ones, self.n, self.total))
 
 
-def trues_by_class(x: np.ndarray, codes: np.ndarray, num_classes: int) -> np.ndarray:
-    """How many rows of each class are true, column by column.
+class Membership(scipy.sparse.csr_array):
+    """Weight of each row in its class, with one entry a row; for NumPy's functions an array, shape (rows, classes)."""
 
-    Bytes are summed as they are, over at most 255 rows at a time, so that no sum overflows.
+    @classmethod
+    def of(cls, codes: np.ndarray, weights: np.ndarray | None, num_classes: int) -> Self:
+        """The weights, by default ones, given the position of each row's class (rows,)."""
+        weights = np.ones(len(codes)) if weights is None else weights
+        return cls((weights, codes, np.arange(len(codes) + 1)), shape=(len(codes), num_classes))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        return self.toarray().astype(dtype or np.float64, copy=False)
+
+
+def classes_of_rows(membership: Any) -> np.ndarray | None:
+    """Position of each row's class, shape (rows,), if every row has weight one in one class; else None."""
+    return membership.indices if isinstance(membership, Membership) and (membership.data == 1).all() else None
+
+
+def entries_of(membership: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row, class and weight of each weight that is not zero, shape (entries,) each."""
+    entries = scipy.sparse.coo_array(membership)
+    entries.eliminate_zeros()
+    row, owner = (np.asarray(places, np.intp) for places in entries.coords)
+    return row, owner, entries.data
+
+
+def class_sums(x: Any, membership: Any) -> np.ndarray:
+    """Weighted column sums per class, shape (classes, columns).
 
     Parameters
     ----------
-    x : array of bool, shape (rows, columns)
-    codes : array of int, shape (rows,)
+    x : array or SciPy sparse array, shape (rows, columns)
+    membership : array or Membership, shape (rows, classes)
+    """
+    if not scipy.sparse.issparse(x):
+        return membership.T @ x
+    if not isinstance(membership, Membership):
+        return np.ascontiguousarray((x.T @ membership).T)
+    x = scipy.sparse.csr_array(x)
+    entries = np.diff(x.indptr)
+    # Set one by one, because SciPy's constructor would look for the largest index of each kind.
+    sums = scipy.sparse.coo_array((membership.shape[1], x.shape[1]))
+    sums.coords = np.repeat(membership.indices.astype(x.indices.dtype, copy=False), entries), x.indices
+    sums.data = x.data if classes_of_rows(membership) is not None else x.data * np.repeat(membership.data, entries)
+    return sums.toarray()
 
-    Returns
-    -------
-    array, shape (classes, columns)
+
+def observed_weight(x: Any, membership: Any) -> np.ndarray:
+    """Weight of the cells that are not missing, shape (classes, columns), for an array or CSR array of cells."""
+    of_rows = membership.sum(axis=0)[:, None]
+    if scipy.sparse.issparse(x):
+        missing = missing_entries(x)
+        if missing.nnz:
+            return of_rows - class_sums(missing, membership)
+    elif any_missing(x):
+        return membership.T @ (~np.isnan(x)).astype(np.float64)
+    return np.repeat(of_rows, x.shape[1], axis=1)
+
+
+def count_cells(x: Any, membership: Any) -> Counts:
+    """Weight and sum of the observed cells of an array, also of booleans, or CSR array."""
+    n, codes = observed_weight(x, membership), classes_of_rows(membership)
+    if x.dtype == bool and codes is not None and isinstance(x, np.ndarray):
+        return Counts(n, _trues_by_class(x, codes, len(n)), 0.0 * n)
+    return Counts(n, class_sums(filled(x), membership), 0.0 * n)
+
+
+def _trues_by_class(x: np.ndarray, codes: np.ndarray, num_classes: int) -> np.ndarray:
+    """How many rows of each class are true, column by column, shape (classes, columns).
+
+    Bytes are summed as they are, over at most 255 rows at a time, so that no sum overflows.
     """
     num_rows, num_columns = x.shape
     group = codes + num_classes * (np.arange(num_rows) // 255)
@@ -268,52 +327,6 @@ def trues_by_class(x: np.ndarray, codes: np.ndarray, num_classes: int) -> np.nda
     )
     sums = indicator @ x.view(np.uint8)
     return sums.reshape(-1, num_classes, num_columns).sum(axis=0, dtype=np.float64)
-
-
-def class_sums(x: Any, membership: np.ndarray) -> np.ndarray:
-    """Weighted column sums per class.
-
-    Parameters
-    ----------
-    x : array or SciPy sparse array, shape (rows, columns)
-    membership : array, shape (rows, classes)
-        Weight of each row in each class.
-
-    Returns
-    -------
-    array, shape (classes, columns)
-    """
-    if scipy.sparse.issparse(x):
-        return np.ascontiguousarray((x.T @ membership).T)
-    return membership.T @ x
-
-
-def observed_weight(x: Any, membership: Any) -> Any:
-    """Weight of the cells that are not missing, shape (classes, columns); NumPy, SciPy sparse or JAX arrays."""
-    if scipy.sparse.issparse(x):
-        missing = missing_entries(x)
-        if missing.nnz:
-            return membership.sum(axis=0)[:, None] - class_sums(missing, membership)
-    else:
-        xp, _ = namespace(x)
-        missing = xp.isnan(x)
-        if xp is not np or missing.any():
-            return membership.T @ (~missing).astype(np.float64)
-    return np.repeat(membership.sum(axis=0)[:, None], x.shape[1], axis=1)
-
-
-def count_cells(x: Any, membership: Any) -> Counts:
-    """Weight and sum of the observed cells; NumPy, SciPy sparse or JAX arrays."""
-    n = observed_weight(x, membership)
-    cells = jnp.nan_to_num(x) if isinstance(x, jax.Array) else filled(x)
-    return Counts(n, class_sums(cells, membership), 0.0 * n)
-
-
-def count_trues(x: np.ndarray, codes: np.ndarray, num_classes: int) -> Counts:
-    """As `count_cells` of booleans, for rows of one class (rows,) and of weight one each."""
-    total = trues_by_class(x, codes, num_classes)
-    n = np.repeat(np.bincount(codes, minlength=num_classes)[:, None].astype(np.float64), x.shape[1], axis=1)
-    return Counts(n, total, np.zeros_like(n))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -473,8 +486,7 @@ def levels(x: Any, membership: np.ndarray, log_coefficient: np.ndarray) -> Level
     counts.eliminate_zeros()
     num_columns = counts.shape[1]
     total = class_sums(counts, membership)
-    row, owner = np.nonzero(membership)
-    weight = membership[row, owner]
+    row, owner, weight = entries_of(membership)
     chosen = counts[row].tocoo()
     length = np.asarray(chosen.sum(axis=1)).ravel()
     start = owner * (num_columns + 1)
@@ -577,8 +589,8 @@ def occurrences(x: np.ndarray, membership: np.ndarray) -> Occurrences:
     -------
     Occurrences
     """
-    row, owner = np.nonzero(membership)
-    cells, weight = x[row], membership[row, owner]
+    row, owner, weight = entries_of(membership)
+    cells = x[row]
     observed, column = np.nonzero(~np.isnan(cells))
     place = owner[observed] * x.shape[1] + column
     return Occurrences(observed_weight(x, membership), Tally.of(place, cells[observed, column], weight[observed]))

@@ -30,7 +30,7 @@ from bayesnb.families.distributions import log_of
 from bayesnb.families.draw import draw_words
 from bayesnb.families.exponential import Weights, times
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.families.statistics import Counts, Statistics, class_sums, clear_rounding
+from bayesnb.families.statistics import Counts, class_sums, clear_rounding
 
 __all__ = ["Documents", "Multinomial", "log_coefficient"]
 
@@ -225,21 +225,6 @@ def log_coefficient(x: Any) -> np.ndarray:
     return gammaln(x.sum(axis=1) + 1.0) - log_factorial(np.asarray(x)).sum(axis=1)
 
 
-def count_documents_by_class(x: Any, codes: np.ndarray, num_classes: int) -> Counts:
-    """Statistics of CSR rows of one class (rows,) and of weight one each."""
-    x = without_duplicates(x)
-    n = np.bincount(codes, minlength=num_classes).astype(np.float64)
-    of_entry = np.repeat(codes.astype(x.indices.dtype), np.diff(x.indptr))
-    others = np.flatnonzero(x.data != 1)
-    log_factorials = np.bincount(of_entry[others], log_factorial(x.data[others]), minlength=num_classes)
-    log_base = np.bincount(codes, log_factorial(x.sum(axis=1)), minlength=num_classes) - log_factorials
-    # Set one by one, because SciPy's constructor would look for the largest index of each kind.
-    entries = scipy.sparse.coo_array((num_classes, x.shape[1]))
-    entries.coords = of_entry, x.indices
-    entries.data = x.data
-    return Counts(n[:, None], entries.toarray(), log_base[:, None])
-
-
 def left_out(concentration: np.ndarray, x: Any, codes: np.ndarray, statistics: Counts) -> np.ndarray:
     """As `ConjugateFamily.row_log_left_out`, for a Dirichlet prior (classes, columns)."""
     total = np.asarray(statistics.total)
@@ -360,18 +345,10 @@ class Multinomial(ConjugateFamily):
     ) -> Any:
         return draw_words(np.asarray(parameters["prob"]), members, totals, rng)
 
-    def statistics(self, x: Any, membership: np.ndarray) -> Counts:
+    def statistics(self, x: Any, membership: Any) -> Counts:
+        x = without_duplicates(x) if scipy.sparse.issparse(x) else x
         n = membership.sum(axis=0)[:, None]
         return Counts(n, class_sums(x, membership), class_sums(log_coefficient(x)[:, None], membership))
-
-    def statistics_by_class(self, x: Any, codes: np.ndarray, num_classes: int) -> Statistics:
-        if scipy.sparse.issparse(x):
-            return count_documents_by_class(x, codes, num_classes)
-        return super().statistics_by_class(x, codes, num_classes)
-
-    def device_statistics(self, x: Any, codes: Any, membership: Any) -> Counts:
-        n = membership.sum(axis=0)[:, None]
-        return Counts(n, membership.T @ x, membership.T @ log_multinomial_coefficient(x)[:, None])
 
     def possible(self, statistics: Counts) -> Any:
         enough = (statistics.n > 0) | (statistics.total.sum(axis=-1, keepdims=True) == 0)

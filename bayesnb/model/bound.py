@@ -48,7 +48,7 @@ from bayesnb.model.prior import (
     sample_hyperparameters,
 )
 from bayesnb.model.program import draw_cells, refuse_subsets, run_program, to_table
-from bayesnb.model.reading import Cells, Chunks, count_by_weight, read
+from bayesnb.model.reading import Cells, Chunks, count_rows, read
 from bayesnb.model.sites import Sites
 
 __all__ = [
@@ -334,7 +334,7 @@ class BoundModel(Printed):
 
     def count(self, cells: Cells, membership: np.ndarray) -> ModelStatistics:
         """Sufficient statistics of encoded rows, given the weight of each row in each class (rows, classes)."""
-        return count_by_weight(self.blocks, cells, membership)
+        return count_rows(self.blocks, cells, membership)
 
     def encode(self, X: Any) -> Iterator[tuple[slice, Cells]]:
         """Read a table chunk by chunk.

@@ -14,7 +14,7 @@ from bayesnb.core.running import in_order
 from bayesnb.data.read import as_rows
 from bayesnb.data.schema import Schema, warn_unseen
 from bayesnb.data.tables import Table
-from bayesnb.families.statistics import ClassCounts
+from bayesnb.families.statistics import ClassCounts, Membership
 from bayesnb.model.blocks import Block, ModelStatistics
 from bayesnb.model.cells import check_cells, outside_as_missing
 
@@ -25,7 +25,7 @@ __all__ = [
     "Density",
     "Unseen",
     "add_unseen",
-    "count_by_weight",
+    "count_rows",
     "is_lost",
     "log_normalised",
     "normalise",
@@ -193,8 +193,8 @@ def encode_block(
 
 
 @in_float64
-def count_by_weight(blocks: Sequence[Block], cells: Cells, membership: np.ndarray) -> ModelStatistics:
-    """Sufficient statistics of rows, given the weight of each row in each class (rows, classes).
+def count_rows(blocks: Sequence[Block], cells: Cells, membership: Any) -> ModelStatistics:
+    """Sufficient statistics of rows, given the weight of each row in each class, as `Family.statistics` takes it.
 
     A block of a family that counts whole rows leaves out those that lack one of its cells.
     """
@@ -204,21 +204,11 @@ def count_by_weight(blocks: Sequence[Block], cells: Cells, membership: np.ndarra
     return ModelStatistics(ClassCounts(membership.sum(axis=0)), counted)
 
 
-@in_float64
-def count_by_class(blocks: Sequence[Block], cells: Cells, codes: np.ndarray, num_classes: int) -> ModelStatistics:
-    """As `count_by_weight`, for rows of weight one, given the position of each row's class (rows,)."""
-    counted = tuple(
-        block.family.statistics_by_class(*_counted_rows(block, x, codes), num_classes)
-        for block, x in zip(blocks, cells, strict=True)
-    )
-    return ModelStatistics(ClassCounts(np.bincount(codes, minlength=num_classes).astype(np.float64)), counted)
-
-
-def _counted_rows(block: Block, x: Any, labels: np.ndarray) -> tuple[Any, np.ndarray]:
-    """The rows that a block counts, and their labels or weights."""
+def _counted_rows(block: Block, x: Any, membership: Any) -> tuple[Any, Any]:
+    """The rows that a block counts, and their weights."""
     if not block.family.whole_rows or not (missing := np.isnan(x).any(axis=1)).any():
-        return x, labels
-    return x[~missing], labels[~missing]
+        return x, membership
+    return x[~missing], membership[~missing]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -312,10 +302,8 @@ class Chunks:
 
         def one_chunk(rows: slice) -> Counted:
             cells, unseen = self.encode(rows, compact=True, tolerant=tolerant)
-            if weights is None or (weights[rows] == 1.0).all():
-                return Counted(count_by_class(self.blocks, cells, codes[rows], number), unseen)
-            membership = np.eye(number)[codes[rows]] * weights[rows, None]
-            return Counted(count_by_weight(self.blocks, cells, membership), unseen)
+            membership = Membership.of(codes[rows], None if weights is None else weights[rows], number)
+            return Counted(count_rows(self.blocks, cells, membership), unseen)
 
         return reduce(add, in_order(one_chunk, self.slices))
 

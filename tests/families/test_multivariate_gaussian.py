@@ -18,7 +18,7 @@ from slow import names_fast
 import bayesnb as nb
 from bayesnb.families.formulas import compiled, log_density
 from bayesnb.families.inverse_wishart import CovarianceElement, bartlett_of, draw_inverse_wishart
-from bayesnb.families.moments import Scatter, device_scatter, scatter
+from bayesnb.families.moments import Scatter, scatter
 from bayesnb.families.student_t import distances, distances_on_device
 from bayesnb.inference.coordinates import AnchoredVector, Drawn, ScaledCovariance
 from bayesnb.inference.sources import read_table
@@ -443,17 +443,6 @@ class TestGaps:
         x = X.to_numpy()[:7]
         found = jax.jit(lambda family, x: family.predictive().log_prob(x))(family, x[:, None])
         np.testing.assert_allclose(found, family.row_log_predictive(x), rtol=1e-9)
-
-    def test_rows_on_a_device_are_counted_as_in_numpy(self, rng):
-        x, codes = 100.0 + rng.normal(size=(40, 3)), rng.integers(0, 2, 40)
-        x[:, 1] = 7.3
-        membership = np.eye(3)[codes] * rng.uniform(0.2, 3.0, (40, 1))
-        missing = np.vstack([x, np.full((1, 3), np.nan)]), np.append(codes, 0), np.vstack([membership, np.zeros(3)])
-        expected = scatter(x, membership)
-        with jax.enable_x64(True):
-            found = jax.jit(device_scatter)(*missing)
-        for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
-            np.testing.assert_allclose(one, other, rtol=1e-11)
 
     def test_densities_under_draws_are_those_of_each_draw(self, rng):
         X, _ = table(rng, 15)
