@@ -37,7 +37,7 @@ def correlated_draws(exact, rng, ess, *, num_chains=4, num_draws=1000, spoil: Sp
         u = spoil(name, ndtr(autoregressive(rng, shape, correlation)))
         return _sticks(distribution, u) if distribution.event_shape else _inverse(distribution, u)
 
-    class_prob = np.asarray(exact.class_posterior.prior(sample))
+    class_prob = np.asarray(exact.closed_form.classes.prior(sample))
     blocks = tuple(family.prior(sample) for family in exact.families)
     blocks = tuple({name: np.asarray(value) for name, value in block.items()} for block in blocks)
     return exact.model.sites.by_name(ModelParameters(class_prob, blocks))

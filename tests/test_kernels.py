@@ -344,7 +344,7 @@ def _convergence(rng):
 def _densities_of_draws(rng):
     X, y = rng.normal(size=(30, 2)), np.arange(30) % 3
     exact = nb.fit(nb.Gaussian(), X, y)
-    return same_draws.log_densities(exact, exact.draw_parameters(rng, (2, 7)), same_draws.simulated_rows(exact, 0))
+    return same_draws.log_densities(exact, exact.closed_form.draw(rng, (2, 7)), same_draws.simulated_rows(exact, 0))
 
 
 def _tests_of_marginals(rng):

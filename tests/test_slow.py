@@ -38,7 +38,7 @@ def test_evidence_by_simulation_from_the_prior():
     model = nb.NaiveBayes({0: nb.Bernoulli(2, 1), 1: nb.Gaussian(0.0, 2.0, 4.0, 2.0), 2: nb.Poisson(6.0, 2.0)})
     posterior = nb.fit(model, X, y)
     prior = posterior.model.draw_prior(np.random.default_rng(1), (400_000,))
-    log_density = np.asarray(posterior.model.log_density(prior, posterior.problem.statistics))
+    log_density = np.asarray(posterior.model.prior.log_likelihood(prior, posterior.problem.statistics))
     log_density = log_density + posterior.problem.statistics.blocks[2].log_base.sum()
     weight = np.exp(log_density)
     error = weight.std() / np.sqrt(weight.size)

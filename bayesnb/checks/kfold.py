@@ -272,7 +272,7 @@ class _Rows:
         scores, lost = [], []
         for some, cells in self._pieces(members):
             codes = self.given.codes[some]
-            log_proba = log_normalised(posterior.log_joint_of(cells))
+            log_proba = log_normalised(posterior.density.log_joint(cells))
             impossible = np.isneginf(log_proba).all(axis=1)
             own = log_proba[np.arange(len(some)), codes]
             scores.append(np.where(impossible, log(posterior.class_probs())[codes], own))

@@ -289,8 +289,10 @@ def _test_dependence(
     blocks = [
         family.independent_pit(values, rng) for family, values in zip(exact.families, parameters.blocks, strict=True)
     ]
-    if exact.class_posterior.probs is None:
-        of_classes = independent_pit(dist.Dirichlet(exact.class_posterior.concentration), parameters.class_prob, rng)
+    if exact.closed_form.classes.probs is None:
+        of_classes = independent_pit(
+            dist.Dirichlet(exact.closed_form.classes.concentration), parameters.class_prob, rng
+        )
     else:
         of_classes = np.full(parameters.class_prob.shape, np.nan)
     u = exact.model.sites.by_name(ModelParameters(of_classes, tuple(blocks)))
@@ -409,7 +411,7 @@ def log_densities(exact: ExactPosterior, parameters: ModelParameters, rows: Rows
     found = np.empty((len(flat.class_prob), 1 + len(rows.codes)))
     for start in range(0, len(found), step):
         piece = jax.tree.map(lambda value, start=start: value[start : start + step], flat)
-        found[start : start + step, 0] = exact.model.log_density(piece, exact.problem.statistics)
+        found[start : start + step, 0] = exact.model.prior.log_likelihood(piece, exact.problem.statistics)
         joint = exact.model.log_joint(piece, rows.chunk)
         found[start : start + step, 1:] = joint[:, np.arange(len(rows.codes)), rows.codes]
     return found.reshape(*parameters.class_prob.shape[:-1], -1)
@@ -442,7 +444,7 @@ def exact_reference(
     step = max(1, IN_PIECES // size)
     densities, kept = [], []
     for start in range(0, number, step):
-        parameters = exact.draw_parameters(rng, (min(step, number - start),))
+        parameters = exact.closed_form.draw(rng, (min(step, number - start),))
         densities.append(log_densities(exact, parameters, rows))
         values = exact.model.sites.by_name(parameters)
         kept.append({site: values[site] for site in sites})
@@ -566,7 +568,7 @@ def run_battery(
     key_of_rows, key_of_draws, key_of_joints = split(jax.random.fold_in(as_key(key), OWN_STREAM), 3)
     rng = random_generator(key_of_draws)
     parameters = exact.model.sites.parameters(
-        sampled.model.sites.by_name(sampled.parameters), exact.class_posterior.probs
+        sampled.model.sites.by_name(sampled.parameters), exact.closed_form.classes.probs
     )
     tests, probabilities = Evidence(), None
     with steps("compare", 4 if X is None else 5, progress) as begin:

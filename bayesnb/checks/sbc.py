@@ -27,7 +27,7 @@ from bayesnb.figures.panels import grid_of_panels, muted
 from bayesnb.inference.em import MAP, MLE
 from bayesnb.inference.exact import Exact, Inference
 from bayesnb.inference.nuts import NUTS, ConvergenceWarning
-from bayesnb.model.blocks import ModelParameters, ModelStatistics, draw_parameters
+from bayesnb.model.blocks import ModelParameters, ModelStatistics
 from bayesnb.model.bound import BoundModel, ways_to_posterior
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, of_table
 from bayesnb.model.problem import Problem
@@ -73,7 +73,7 @@ def pits(
         raise ValueError(no_distribution(posterior.inference or posterior, model))
     true_values = model.sites.by_name(truth)
     if isinstance(posterior, ExactPosterior):
-        drawn = draw_parameters(posterior.class_posterior, posterior.families, rng, (RANK_DRAWS,))
+        drawn = posterior.closed_form.draw(rng, (RANK_DRAWS,))
         draws = posterior.model.sites.by_name(drawn)
         theirs = posterior.model.sites.parameters(true_values)
         found = posterior.model.sites.by_name(_exact_pits(posterior, theirs, drawn, rng))
@@ -81,8 +81,8 @@ def pits(
         draws = {site: _thinned(values) for site, values in posterior.draws(key=key).items()}
         found = {site: _ranked(true_values[site], draws[site], rng) for site in true_values}
     ours = model.sites.parameters(draws)
-    log_likelihood = np.asarray(model.log_density(ours, statistics))
-    found[JOINT] = _ranked(np.asarray(model.log_density(truth, statistics)), log_likelihood, rng)
+    log_likelihood = np.asarray(model.prior.log_likelihood(ours, statistics))
+    found[JOINT] = _ranked(np.asarray(model.prior.log_likelihood(truth, statistics)), log_likelihood, rng)
     for site, values in found.items():
         if np.isnan(values).any():
             raise ValueError(f"the posterior of {site!r} is not a number in one of the simulations")
@@ -93,7 +93,7 @@ def _exact_pits(
     posterior: ExactPosterior, truth: ModelParameters, drawn: ModelParameters, rng: np.random.Generator
 ) -> ModelParameters:
     """PIT of every parameter under its exact marginal distribution, or among draws if that is not known."""
-    classes = posterior.class_posterior
+    classes = posterior.closed_form.classes
     class_prob = truth.class_prob
     if classes.probs is None:
         marginal = dirichlet_marginal(classes.concentration)

@@ -16,7 +16,7 @@ from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed,
 from bayesnb.families.formulas import cdf, mean_and_sd, quantile
 from bayesnb.figures.forest import Points, Rows, forest, how_many
 from bayesnb.figures.panels import chosen, yes_or_no
-from bayesnb.model.blocks import CLASS_SITE, ClassPrior
+from bayesnb.model.blocks import CLASS_SITE, ClassPrior, Prior
 from bayesnb.model.bound import or_closed_form
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior
@@ -368,7 +368,7 @@ def _prior_scaled(posterior: ExactPosterior, power: float) -> ExactPosterior:
         concentration = concentration + (power - 1) * (classes.concentration - 1)
         _require_proper({"concentration": concentration}, CLASS_SITE, power)
         classes = ClassPrior(concentration, None)
-    return _with(posterior, families, classes)
+    return _with(posterior, Prior(classes, tuple(families)))
 
 
 def _power_scaled(family: Any, statistics: Any, power: float) -> Mapping[str, Any]:
@@ -396,18 +396,12 @@ def _require_proper(fields: Mapping[str, Any], name: str, power: float) -> None:
 @in_float64
 def _likelihood_scaled(posterior: ExactPosterior, power: float) -> ExactPosterior:
     problem = posterior.problem
-    statistics = problem.statistics * power
-    families = [
-        to_numpy(family.update(counted))  # type: ignore[attr-defined]
-        for family, counted in zip(problem.resolved.families, statistics.blocks, strict=True)
-    ]
-    return _with(posterior, families, problem.resolved.class_prior.update(statistics.classes))
+    return _with(posterior, to_numpy(problem.resolved.prior.update(problem.statistics * power)))
 
 
-def _with(posterior: ExactPosterior, families: Sequence[Any], classes: ClassPrior) -> ExactPosterior:
+def _with(posterior: ExactPosterior, closed_form: Prior) -> ExactPosterior:
     other = copy(posterior)
-    other.families = tuple(families)
-    other.class_posterior = classes
+    other.closed_form = closed_form
     return other
 
 

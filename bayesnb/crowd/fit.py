@@ -164,7 +164,7 @@ def require_maximum(inference: Inference, problem: Problem, concentration: Any) 
     """
     if not isinstance(inference, MAP) or isinstance(concentration, dist.Distribution):
         return
-    (family,) = problem.posterior_families
+    (family,) = problem.posterior.families
     if (np.asarray(family.hyperparameters()["concentration"]) < 1).any():
         raise ValueError(
             f"concentration holds {np.min(concentration):g}, and nb.{type(inference).__name__}() needs 1 or more: "

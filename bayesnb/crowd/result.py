@@ -17,7 +17,7 @@ from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed,
 from bayesnb.crowd.figures import AnnotationFigures, positions_of
 from bayesnb.crowd.label_draws import LabelDraws, accuracy, information, label_bias, most_informative, num_annotations
 from bayesnb.crowd.read import AnnotationTable, read_labels_of_items, write_annotation_table
-from bayesnb.model.blocks import ModelParameters, log_evidence
+from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Unlabelled
 from bayesnb.model.sites import coordinate
@@ -47,7 +47,7 @@ def variational_bound(model: BoundModel, counts: object, proba: np.ndarray) -> f
         Ones and zeros where the class is known.
     """
     statistics = Unlabelled((counts,), np.ones(len(proba))).count(model, proba)
-    return float(log_evidence(model.class_prior, model.families, statistics)) + float(entr(proba).sum())
+    return float(model.prior.log_evidence(statistics)) + float(entr(proba).sum())
 
 
 # --------------------------------------------------------------------------------------------------

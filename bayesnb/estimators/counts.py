@@ -69,7 +69,7 @@ class Discrete(Estimator):
         super()._start(table, labels, sample_weight)
 
     def _note(self, problem: Problem) -> None:
-        self.class_log_prior_ = log(problem.posterior_classes.mean())
+        self.class_log_prior_ = log(problem.posterior.classes.mean())
 
 
 class Counting(Estimator):
@@ -174,8 +174,8 @@ class PoissonNB(Estimator):
         return NaiveBayes(fractional, class_probs=probs, feature_inclusion=self.feature_inclusion)
 
     def _note(self, problem: Problem) -> None:
-        self.class_log_prior_ = log(problem.posterior_classes.mean())
-        self.rate_ = problem.posterior_families[0].mean()["rate"]
+        self.class_log_prior_ = log(problem.posterior.classes.mean())
+        self.rate_ = problem.posterior.families[0].mean()["rate"]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -346,7 +346,7 @@ class DirichletMultinomialNB(Counting):
         return NaiveBayes(family, class_probs=class_probs(self.classes_, self.class_prior, self.fit_prior))
 
     def _note(self, problem: Problem) -> None:
-        self.class_log_prior_ = log(problem.posterior_classes.mean())
+        self.class_log_prior_ = log(problem.posterior.classes.mean())
         self.concentration_ = self.posterior_.mean()["x_concentration"]
 
     def __sklearn_tags__(self) -> Any:

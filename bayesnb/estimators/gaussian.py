@@ -126,7 +126,7 @@ class GaussianNB(Estimator):
         self.epsilon_ = float(self.var_smoothing * pooled.variance.max())
         self.theta_ = counted.mean.astype(self._dtype)
         self.var_ = (counted.variance + self.epsilon_).astype(self._dtype)
-        self.class_prior_ = np.asarray(problem.posterior_classes.mean()).astype(self._dtype)
+        self.class_prior_ = np.asarray(problem.posterior.classes.mean()).astype(self._dtype)
 
     def _predictor(self) -> Posterior:
         posterior = self._posterior()

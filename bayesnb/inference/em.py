@@ -16,7 +16,7 @@ from bayesnb.families.base import Family
 from bayesnb.families.categories import dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.exact import ConvergenceWarning, Inference
-from bayesnb.model.blocks import ModelParameters, ModelStatistics, log_prior_density
+from bayesnb.model.blocks import ModelParameters, ModelStatistics
 from bayesnb.model.bound import BoundModel, gives_mode, ways_to_fit, ways_to_posterior
 from bayesnb.model.problem import Problem, Unlabelled
 from bayesnb.posterior.exact import PointPosterior
@@ -540,8 +540,8 @@ class EM(MAP):
         def step(responsibilities: np.ndarray) -> Step:
             parameters = estimate(expected_statistics(problem, responsibilities))
             after, of_rows = probabilities(label_log_joint(model, rows, parameters))
-            density = float(of_rows @ rows.weights) + float(model.log_density(parameters, problem.statistics))
-            density += float(log_prior_density(model.class_prior, model.families, parameters))
+            density = float(of_rows @ rows.weights) + float(model.prior.log_likelihood(parameters, problem.statistics))
+            density += float(model.prior.log_density(parameters))
             return Step(parameters, density, after)
 
         found = []

@@ -15,7 +15,7 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.formulas import compiled
 from bayesnb.inference.coordinates import unconstrained
 from bayesnb.inference.exact import Inference
-from bayesnb.model.blocks import ModelStatistics, log_evidence
+from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import ways_to_posterior
 from bayesnb.model.prior import LearnedPrior
 from bayesnb.model.problem import Problem
@@ -155,6 +155,6 @@ def _log_evidence(learned: LearnedPrior, statistics: ModelStatistics, point: Poi
 
     def at(point: Point) -> Any:
         values = {name: biject_to(learned.hyperpriors[name].support)(point[name]) for name in learned.names}
-        return log_evidence(*learned.given(values), statistics)
+        return learned.given(values).log_evidence(statistics)
 
     return jax.value_and_grad(at)(point)

@@ -17,7 +17,6 @@ from scipy.special import softmax
 from bayesnb.core.arrays import in_float64, to_numpy
 from bayesnb.core.checking import warn, whole_number
 from bayesnb.core.running import added, in_order, progress_bar, random_generator
-from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily, given
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import compiled, log_prob
@@ -25,14 +24,7 @@ from bayesnb.families.statistics import ClassCounts
 from bayesnb.inference.coordinates import unconstrained
 from bayesnb.inference.em import chain_quantiles, first_responsibilities, label_log_joint, probabilities
 from bayesnb.inference.exact import ConvergenceWarning, Inference
-from bayesnb.model.blocks import (
-    ClassPrior,
-    ModelParameters,
-    ModelStatistics,
-    draw_parameters,
-    log_prior_density,
-    updated,
-)
+from bayesnb.model.blocks import ModelParameters, ModelStatistics, Prior
 from bayesnb.model.bound import BoundModel, refuse_coupled, ways_to_fit
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.sampled import CollapsedPosterior, SampledPosterior
@@ -87,17 +79,16 @@ class ChainHyperparameters:
         """The hyperparameters by name, leading axis the chain."""
         return self._at(self._line)[0]
 
-    def priors(self) -> tuple[ClassPrior, tuple[Family, ...]]:
-        """Class prior and families of all chains, leading axis the chain."""
+    def prior(self) -> Prior:
+        """The prior of all chains, leading axis the chain."""
         if not self._hyperpriors:
             return self._same_for_all
         return self._model.learned.given(self.values)
 
     @cached_property
-    def _same_for_all(self) -> tuple[ClassPrior, tuple[Family, ...]]:
+    def _same_for_all(self) -> Prior:
         number = len(self._line)
-        prior = self._model.class_prior, self._model.families
-        return jax.tree.map(lambda leaf: np.broadcast_to(leaf, (number, *np.shape(leaf))), prior)
+        return jax.tree.map(lambda leaf: np.broadcast_to(leaf, (number, *np.shape(leaf))), self._model.prior)
 
     def with_numbers(self, problem: Problem) -> list[Problem]:
         """The problem with the hyperparameters of each chain in place of the hyperpriors."""
@@ -135,16 +126,16 @@ class ChainHyperparameters:
     def _log_density(self, line: np.ndarray, statistics: ModelStatistics) -> np.ndarray:
         """Log density of the numbers of each owner, shape (chains, owners); -inf where it overflows."""
         values, of_numbers = self._at(line)
-        class_prior, families = self._model.learned.given(values)
+        prior = self._model.learned.given(values)
         # The families get one class axis with the classes of all chains, as the statistics have it.
-        flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), families)
+        flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), prior.families)
         evidence = sum(
             np.asarray(family.log_evidence(counted)).sum(axis=-1)
             for family, counted in zip(flat, statistics.blocks, strict=True)
         )
         by_class = np.reshape(evidence, (len(line), -1))
         if self._num_owners == 1:
-            of_labels = class_prior.log_evidence(ClassCounts(statistics.classes.n.reshape(by_class.shape)))
+            of_labels = prior.classes.log_evidence(ClassCounts(statistics.classes.n.reshape(by_class.shape)))
             by_class = (by_class.sum(axis=1) + of_labels)[:, None]
         total = of_numbers @ np.eye(self._num_owners)[self._owner] + by_class
         return np.where(np.isnan(total), -np.inf, total)
@@ -165,7 +156,7 @@ class ChainHyperparameters:
         """Class that each number belongs to, shape (numbers,); all zero if classes share a number."""
         learned, size = self._model.learned, self._line.shape[1]
         alone = np.zeros(size, dtype=np.int64)
-        of_class_prior = len(jax.tree.leaves(learned.class_prior))
+        of_class_prior = len(jax.tree.leaves(learned.numbers.classes))
         if any((places >= 0).any() for places in learned.places[:of_class_prior]):
             return alone
         found = np.full(size, -1)
@@ -223,7 +214,7 @@ def exchangeable(problem: Problem) -> list[np.ndarray]:
     learned = model.learned.places if model.hyperpriors else ()
     alike: dict[bytes, list[int]] = {}
     for c in np.flatnonzero(problem.statistics.classes.n == 0).tolist():
-        prior = jax.tree.map(lambda leaf, c=c: np.asarray(leaf)[c], (model.class_prior, model.families, learned))
+        prior = jax.tree.map(lambda leaf, c=c: np.asarray(leaf)[c], (model.prior, learned))
         key = b"".join(np.ascontiguousarray(leaf).tobytes() for leaf in jax.tree.leaves(prior))
         alike.setdefault(key, []).append(c)
     return [np.array(group) for group in alike.values() if len(group) > 1]
@@ -407,7 +398,7 @@ class Gibbs(Inference):
         """Draws, and the log density of the unlabelled rows at each, leading axes (chain, draw)."""
         if problem.unlabelled is None and not problem.model.hyperpriors:
             shape = (self.num_chains, self.num_samples)
-            return draw_parameters(problem.posterior_classes, problem.posterior_families, rng, shape), np.zeros(shape)
+            return problem.posterior.draw(rng, shape), np.zeros(shape)
         hyperparameters = ChainHyperparameters(problem.resolved, self.num_chains, rng)
         statistics, sweep = self._sweeps(problem, hyperparameters, rng)
         kept, of_rows = [], []
@@ -490,31 +481,30 @@ def _draw_given(
     hyperparameters: ChainHyperparameters, statistics: ModelStatistics, rng: np.random.Generator
 ) -> ModelParameters:
     """A draw of all parameters for each chain, given its hyperparameters and its statistics."""
-    class_prior, families = hyperparameters.priors()
-    num_chains = len(jax.tree.leaves(class_prior)[0])
+    prior = hyperparameters.prior()
+    num_chains = len(jax.tree.leaves(prior.classes)[0])
     classes = ClassCounts(statistics.classes.n.reshape(num_chains, -1))
     num_classes = classes.n.shape[1]
     # The families get one class axis with the classes of all chains, as the statistics have it.
-    flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), families)
-    class_prior, flat = updated(class_prior, flat, replace(statistics, classes=classes))
+    flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), prior.families)
+    after = Prior(prior.classes, flat).update(replace(statistics, classes=classes))
     in_chains = partial(jax.tree.map, lambda leaf: leaf.reshape(num_chains, num_classes, *leaf.shape[1:]))
     # A family that couples the classes of a chain does not couple those of two chains.
     families = tuple(
         given(family, in_chains(counted))
         if isinstance(family, ConjugateFamily) and family.couples_classes
-        else in_chains(after)
-        for family, after, counted in zip(families, flat, statistics.blocks, strict=True)
+        else in_chains(updated)
+        for family, updated, counted in zip(prior.families, after.families, statistics.blocks, strict=True)
     )
-    drawn = draw_parameters(class_prior, families, rng, hyperparameters=hyperparameters.values)
+    drawn = Prior(after.classes, families).draw(rng, hyperparameters=hyperparameters.values)
     return replace(drawn, class_prob=np.broadcast_to(drawn.class_prob, classes.n.shape))
 
 
 def _log_density(problem: Problem, parameters: ModelParameters) -> np.ndarray:
     """Log density of hyperparameters, parameters and labelled rows, up to a constant, leading axes (chain, draw)."""
     model, values = problem.resolved, parameters.hyperparameters
-    class_prior, families = model.learned.given(values) if values else (model.class_prior, model.families)
-    total = model.log_density(parameters, problem.statistics)
-    total = total + log_prior_density(class_prior, families, parameters)
+    prior = model.learned.given(values) if values else model.prior
+    total = prior.log_likelihood(parameters, problem.statistics) + prior.log_density(parameters)
     for name, value in values.items():
         density = log_prob(model.hyperpriors[name], value)
         total = total + density.reshape(*total.shape, -1).sum(axis=-1)

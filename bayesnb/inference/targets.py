@@ -21,20 +21,10 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.em import chain_quantiles, first_responsibilities
 from bayesnb.inference.gibbs import relabel
 from bayesnb.inference.move import Beginning, Walks, begin
-from bayesnb.model.blocks import (
-    CLASS_SITE,
-    Block,
-    ClassPrior,
-    ModelParameters,
-    ModelStatistics,
-    draw_parameters,
-    statistics_program,
-    updated,
-    walk_sites,
-)
-from bayesnb.model.prior import LearnedPrior, learned_program, sample_hyperparameters, walk_learned
+from bayesnb.model.blocks import CLASS_SITE, Block, ModelParameters, ModelStatistics, Prior
+from bayesnb.model.prior import LearnedPrior, learned_program, sample_in_program
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.sampled import CollapsedPosterior, SampledPosterior, posterior_given
+from bayesnb.posterior.sampled import CollapsedPosterior, SampledPosterior
 
 __all__ = ["Samplable", "target_of"]
 
@@ -125,10 +115,10 @@ class Target(ABC):
 class _Parameters(Target):
     """All parameters, on the statistics."""
 
-    program: Callable = staticmethod(statistics_program)
+    program: Callable = staticmethod(Prior.program)
 
     def _arguments(self) -> tuple[Any, ...]:
-        return self.model.class_prior, self.model.families, self.problem.statistics
+        return self.model.prior, self.problem.statistics
 
     @property
     def knows_scale(self) -> bool:
@@ -139,19 +129,16 @@ class _Parameters(Target):
 
     def _begin(self, starts: Sequence[ModelStatistics], rng: np.random.Generator, number: int) -> Beginning:
         """Begin at the closed form given these statistics; the first of them give the coordinates and the scale."""
-        class_prior, families = self.model.class_prior, self.model.families
-        given = [
-            updated(class_prior, families, counted)
-            for counted in (starts[0], self.problem.statistics, *(start * TEMPERATURE for start in starts))
-        ]
-        prior, posterior, labelled, *wider = (partial(walk_sites, *pair) for pair in [(class_prior, families), *given])
-        walks = Walks(prior, posterior, labelled, wider)
-        # Without a closed form, the update returns the prior.
-        pairs = enumerate(zip(families, given[0][1], strict=True))
-        closed = {
-            f"{i}.{name}" for i, (prior, after) in pairs if after is not prior for name in prior.parameter_names()
-        }
+        prior, posterior, labelled = (partial(self._walk, part) for part in (None, starts[0], self.problem.statistics))
+        walks = Walks(prior, posterior, labelled, [partial(self._walk, start * TEMPERATURE) for start in starts])
+        pairs = [(i, family) for i, family in enumerate(self.model.families) if isinstance(family, ConjugateFamily)]
+        closed = {f"{i}.{name}" for i, family in pairs for name in family.parameter_names()}
         return begin(walks, {CLASS_SITE, *closed}, rng, number)
+
+    def _walk(self, statistics: ModelStatistics | None, sample: Sample) -> None:
+        """Call ``sample(site, distribution)`` for every site, given statistics."""
+        prior = self.model.prior
+        (prior if statistics is None else prior.update(statistics)).walk(sample)
 
     def posterior(
         self,
@@ -171,8 +158,7 @@ class _Parameters(Target):
 
 
 def unlabelled_program(
-    class_prior: ClassPrior,
-    families: Sequence[Family],
+    prior: Prior,
     statistics: ModelStatistics,
     rows: Sequence[tuple[Any, Any]],
     weights: Any,
@@ -183,15 +169,15 @@ def unlabelled_program(
 
     Parameters
     ----------
-    class_prior, families, statistics
-        As for `statistics_program`.
+    prior, statistics
+        As for `Prior.program`.
     rows : sequence of tuple
         For each block what `_cells_of` gives.
     weights : array, shape (rows,)
     """
-    parameters = statistics_program(class_prior, families, statistics)
+    parameters = prior.program(statistics)
     joint = jnp.log(parameters.class_prob)
-    for family, values, (cells, observed) in zip(families, parameters.blocks, rows, strict=True):
+    for family, values, (cells, observed) in zip(prior.families, parameters.blocks, rows, strict=True):
         joint = joint + _row_log_density(family, values, cells, observed)
     numpyro.factor("unlabelled", weights @ logsumexp(joint, axis=-1))
 
@@ -252,8 +238,7 @@ def learned_unlabelled_program(
     prior: LearnedPrior, statistics: ModelStatistics, rows: Sequence[tuple[Any, Any]], weights: Any
 ) -> None:
     """The density of hyperparameters and parameters given labelled and unlabelled rows; see `unlabelled_program`."""
-    class_prior, families = prior.given(sample_hyperparameters({name: prior.hyperpriors[name] for name in prior.names}))
-    unlabelled_program(class_prior, families, statistics, rows, weights)
+    unlabelled_program(prior.sampled(sample_in_program), statistics, rows, weights)
 
 
 class _LearnedMixture(_Mixture):
@@ -262,21 +247,12 @@ class _LearnedMixture(_Mixture):
     program = staticmethod(learned_unlabelled_program)
 
     def _arguments(self) -> tuple[Any, ...]:
-        _, _, *rest = super()._arguments()
+        _, *rest = super()._arguments()
         return self.model.learned, *rest
 
-    def _begin(self, starts: Sequence[ModelStatistics], rng: np.random.Generator, number: int) -> Beginning:
-        prior, posterior, labelled = (partial(self._walk, part) for part in (None, starts[0], self.problem.statistics))
-        walks = Walks(prior, posterior, labelled, [partial(self._walk, start * TEMPERATURE) for start in starts])
-        pairs = [(i, family) for i, family in enumerate(self.model.families) if isinstance(family, ConjugateFamily)]
-        closed = {f"{i}.{name}" for i, family in pairs for name in family.parameter_names()}
-        return begin(walks, {CLASS_SITE, *closed}, rng, number)
-
     def _walk(self, statistics: ModelStatistics | None, sample: Sample) -> None:
-        """Call ``sample(site, distribution)`` for every hyperparameter, and every parameter given it and statistics."""
-        learned = self.model.learned
-        prior = learned.given({name: sample(name, learned.hyperpriors[name]) for name in learned.names})
-        walk_sites(*(prior if statistics is None else updated(*prior, statistics)), sample)
+        prior = self.model.learned.sampled(sample)
+        (prior if statistics is None else prior.update(statistics)).walk(sample)
 
     def posterior(
         self,
@@ -306,7 +282,9 @@ class _Hyperparameters(Target):
     knows_scale = False
 
     def begin(self, rng: np.random.Generator, number: int) -> Beginning:
-        prior = partial(walk_learned, self.model.learned)
+        def prior(sample: Sample) -> None:
+            self.model.learned.sampled(sample).walk(sample, integrated=True)
+
         return begin(Walks(prior, prior, prior, [prior]), (), rng, number)
 
     @in_float64
@@ -318,8 +296,7 @@ class _Hyperparameters(Target):
         inference: Any,
     ) -> SampledPosterior:
         values = {name: sites[name] for name in self.model.learned.names}
-        class_posterior, families = posterior_given(self.problem, values)
-        drawn = draw_parameters(class_posterior, families, rng, hyperparameters=values)
+        drawn = self.model.learned.given(values).update(self.problem.statistics).draw(rng, hyperparameters=values)
         blocks = tuple(
             {name: sites[f"{i}.{name}"] for name in block} if i in self._sampled_blocks else block
             for i, block in enumerate(drawn.blocks)

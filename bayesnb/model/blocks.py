@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from operator import itemgetter
 from typing import Any
@@ -26,25 +26,19 @@ from bayesnb.families.statistics import ClassCounts, Statistics
 
 __all__ = [
     "CLASS_SITE",
+    "AveragedPrior",
     "Block",
     "ClassPrior",
     "ModelParameters",
     "ModelStatistics",
+    "Prior",
     "draw_from_prior",
-    "draw_parameters",
     "join_blocks",
-    "log_evidence",
     "log_joint",
-    "log_prior_density",
     "off_boundary",
-    "prior_densities",
     "require_prior_shape",
     "spread_class_prior",
-    "statistics_program",
     "summed",
-    "updated",
-    "walk_family",
-    "walk_sites",
 ]
 
 # --------------------------------------------------------------------------------------------------
@@ -231,7 +225,7 @@ def join_blocks(blocks: list[Block]) -> Block:
 
 
 # --------------------------------------------------------------------------------------------------
-# The sufficient statistics of a table under a model, and the closed forms given them
+# The sufficient statistics of a table under a model
 # --------------------------------------------------------------------------------------------------
 
 
@@ -250,27 +244,8 @@ class ModelStatistics(Statistics):
     blocks: tuple[Statistics, ...]
 
 
-def updated(
-    class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics
-) -> tuple[ClassPrior, tuple[Family, ...]]:
-    """Class prior and families given statistics; a family without a closed form stays as its prior."""
-    after = tuple(
-        given(family, counted) if isinstance(family, ConjugateFamily) else family
-        for family, counted in zip(families, statistics.blocks, strict=True)
-    )
-    return class_prior.update(statistics.classes), after
-
-
-def log_evidence(class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics) -> Any:
-    """Log density of labels and cells, every parameter integrated out; needs conjugate families."""
-    total = class_prior.log_evidence(statistics.classes)
-    for family, counted in zip(families, statistics.blocks, strict=True):
-        total = total + family.log_evidence(counted).sum()  # type: ignore[attr-defined]
-    return total
-
-
 # --------------------------------------------------------------------------------------------------
-# Values of the parameters of a model, draws of them, and their density under the prior
+# Values of the parameters of a model, and what their priors give
 # --------------------------------------------------------------------------------------------------
 
 PIECE = 250
@@ -294,38 +269,6 @@ class ModelParameters:
     class_prob: Any
     blocks: tuple[dict[str, Any], ...]
     hyperparameters: dict[str, Any] = field(default_factory=dict)
-
-
-def draw_parameters(
-    class_prior: ClassPrior,
-    families: Sequence[Family],
-    rng: np.random.Generator,
-    sample_shape: tuple[int, ...] = (),
-    hyperparameters: Mapping[str, Any] | None = None,
-) -> ModelParameters:
-    """Independent draws of all parameters from priors (or posteriors, which have their form).
-
-    If the priors' arrays have leading axes (one entry for each value of the `hyperparameters`), the draws have them
-    too.
-    """
-
-    def sample(name: str, distribution: dist.Distribution) -> np.ndarray:
-        # A distribution given a parameter already drawn has the sample shape in its batch shape.
-        extra = sample_shape if len(distribution.batch_shape) <= ranks.get(name, depth) else ()
-        require_prior_shape(family, name, distribution)
-        return draw(distribution, rng, extra)
-
-    with jax.enable_x64(True):
-        class_prob = class_prior.prior(lambda name, distribution: draw(distribution, rng, sample_shape))
-        blocks = []
-        for family in families:
-            leaf = np.asarray(jax.tree.leaves(family)[0])
-            depth = leaf.ndim
-            ranks = _batch_ranks(family) if family.joint else {}
-            blocks.append(to_numpy(draw_from_prior(family, sample)))
-        if sample_shape:
-            class_prob = np.broadcast_to(class_prob, (*sample_shape, np.shape(class_prob)[-1]))
-    return ModelParameters(np.asarray(class_prob), tuple(blocks), dict(hyperparameters or {}))
 
 
 def _batch_ranks(family: Family) -> dict[str, int]:
@@ -409,43 +352,6 @@ def off_boundary(value: Any) -> np.ndarray:
     return np.where(np.abs(value) < limits.tiny, limits.tiny, np.where(value == 1, 1 - limits.epsneg, value))
 
 
-def log_prior_density(class_prior: ClassPrior, families: Sequence[Family], parameters: ModelParameters) -> np.ndarray:
-    """Log density of all parameters under their priors, the leading shape of the parameters."""
-    leading = parameters.class_prob.shape[:-1]
-    of_classes, of_blocks = prior_densities(class_prior, families, parameters)
-    total = np.zeros(leading) if of_classes is None else of_classes
-    for density in (density for block in of_blocks for density in block.values()):
-        total = total + density.reshape(*leading, -1).sum(axis=-1)
-    return total
-
-
-@in_float64
-def prior_densities(
-    class_prior: ClassPrior, families: Sequence[Family], parameters: ModelParameters
-) -> tuple[np.ndarray | None, tuple[dict[str, np.ndarray], ...]]:
-    """Log density of each parameter under its prior.
-
-    Parameters
-    ----------
-    class_prior, families
-        If hyperparameters are learned, their arrays have the parameters' leading axes.
-    parameters : ModelParameters
-
-    Returns
-    -------
-    tuple of array and tuple of dict
-        That of the class probabilities, None where they are known. For each block those of its parameters, with the
-        parameters' leading axes and the batch shape of the distribution.
-    """
-    leading = parameters.class_prob.shape[:-1]
-    learned = np.ndim(jax.tree.leaves(class_prior)[0]) > 1
-    of_classes = None
-    if class_prior.probs is None:
-        of_classes = _in_pieces(_log_class_prior, class_prior, parameters.class_prob, leading, learned)
-    pairs = zip(families, parameters.blocks, strict=True)
-    return of_classes, tuple(_in_pieces(_log_priors, family, values, leading, learned) for family, values in pairs)
-
-
 def _in_pieces(density: Callable[..., Any], prior: Any, values: Any, leading: tuple[int, ...], learned: bool) -> Any:
     """A density of values under a prior, computed for `PIECE` draws at a time, which bounds the memory."""
     number = math.prod(leading)
@@ -483,7 +389,7 @@ def _log_priors(family: Family, values: dict[str, Any]) -> dict[str, np.ndarray]
 
 
 # --------------------------------------------------------------------------------------------------
-# The density of a model: of rows given the class, and of parameters given statistics
+# The density of rows given the class
 # --------------------------------------------------------------------------------------------------
 
 
@@ -497,56 +403,200 @@ def summed(densities: Iterable[Any]) -> np.ndarray:
     return reduce(np.add, map(np.asarray, densities))
 
 
-def walk_sites(class_prior: ClassPrior, families: Sequence[Family], sample: Sample) -> None:
-    """Call ``sample(site, distribution)`` for every site of `statistics_program`."""
-    class_prior.prior(sample)
-    for i, family in enumerate(families):
-        walk_family(i, family, sample)
+# --------------------------------------------------------------------------------------------------
+# The distribution of all parameters, before and after the data
+# --------------------------------------------------------------------------------------------------
 
 
-def walk_family(i: int, family: Family, sample: Sample) -> None:
-    """Call ``sample(site, distribution)`` for every site of the family at position `i`."""
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Prior:
+    """A distribution of all parameters: the prior, or the posterior given statistics, which has its type.
 
-    def checked(name: str, distribution: dist.Distribution) -> Any:
-        require_prior_shape(family, name, distribution)
-        return sample(f"{i}.{name}", distribution)
+    Where hyperparameters are learned, its arrays have leading axes, an entry for each value of the hyperparameters.
 
-    draw_from_prior(family, checked)
-
-
-def statistics_program(
-    class_prior: ClassPrior, families: Sequence[Family], statistics: ModelStatistics, *, integrated: bool = False
-) -> ModelParameters:
-    """The model's density given statistics, as a NumPyro program; `NaiveBayes.program` up to a constant.
-
-    Sites are ``class_prob`` and ``<block>.<parameter>`` with the block's position, arrays of a whole block. Where
-    `integrated`, all parameters that have a closed form are integrated out and have no site. A sampler may set a
-    probability's site to a `LogProbability`, whose logarithms the families' log likelihood then uses. Returns the
-    values of the sites.
+    Attributes
+    ----------
+    classes : ClassPrior
+    families : tuple of Family
+        For each block.
     """
-    class_prob = None
-    blocks: list[dict[str, Any]] = []
-    if integrated:
-        numpyro.factor("classes", class_prior.log_evidence(statistics.classes))
-    else:
-        drawn = class_prior.prior(numpyro.sample)
-        numpyro.factor("classes", class_prior.log_likelihood(drawn, statistics.classes))
-        class_prob = jnp.asarray(drawn.prob if isinstance(drawn, LogProbability) else drawn)
-    for i, (family, counted) in enumerate(zip(families, statistics.blocks, strict=True)):
-        if integrated and isinstance(family, ConjugateFamily):
-            numpyro.factor(f"{i}", family.log_evidence(counted).sum())
-            blocks.append({})
-            continue
-        logs: dict[str, LogProbability] = {}
 
-        def sample(name: str, distribution: dist.Distribution, i: int = i, logs: dict[str, Any] = logs) -> Any:
-            value = numpyro.sample(f"{i}.{name}", distribution.to_event(len(distribution.batch_shape)))
-            if isinstance(value, LogProbability):
-                logs[name] = value
-                return value.prob
-            return value
+    classes: ClassPrior
+    families: tuple[Any, ...]
 
-        values = draw_from_prior(family, sample)
-        numpyro.factor(f"{i}", family.log_likelihood(SampledParameters(values, logs), counted).sum())
-        blocks.append(values)
-    return ModelParameters(class_prob, tuple(blocks))
+    def update(self, statistics: ModelStatistics) -> "Prior":
+        """The posterior given statistics; a family without a closed form stays as it is."""
+        after = tuple(
+            given(family, counted) if isinstance(family, ConjugateFamily) else family
+            for family, counted in zip(self.families, statistics.blocks, strict=True)
+        )
+        return Prior(self.classes.update(statistics.classes), after)
+
+    def log_evidence(self, statistics: ModelStatistics) -> Any:
+        """Log density of labels and cells, every parameter integrated out; needs conjugate families."""
+        pairs = zip(self.families, statistics.blocks, strict=True)
+        of_blocks = (family.log_evidence(counted).sum() for family, counted in pairs)
+        return sum(of_blocks, start=self.classes.log_evidence(statistics.classes))
+
+    @in_float64
+    def log_likelihood(self, parameters: ModelParameters, statistics: ModelStatistics) -> Any:
+        """Log likelihood of the data behind the statistics, without terms that hold no parameter, shape (...,)."""
+        total = self.classes.log_likelihood(parameters.class_prob, statistics.classes)
+        for family, values, counted in zip(self.families, parameters.blocks, statistics.blocks, strict=True):
+            total = total + np.asarray(family.log_likelihood(values, counted)).sum(axis=(-1, -2))
+        return total
+
+    def log_density(self, parameters: ModelParameters) -> np.ndarray:
+        """Log density of all parameters, the leading shape of the parameters."""
+        leading = parameters.class_prob.shape[:-1]
+        of_classes, of_blocks = self.log_densities(parameters)
+        total = np.zeros(leading) if of_classes is None else of_classes
+        for density in (density for block in of_blocks for density in block.values()):
+            total = total + density.reshape(*leading, -1).sum(axis=-1)
+        return total
+
+    @in_float64
+    def log_densities(self, parameters: ModelParameters) -> tuple[np.ndarray | None, tuple[dict[str, np.ndarray], ...]]:
+        """Log density of each parameter.
+
+        Returns
+        -------
+        tuple of array and tuple of dict
+            That of the class probabilities, None where they are known. For each block those of its parameters, with the
+            parameters' leading axes and the batch shape of the distribution.
+        """
+        leading = parameters.class_prob.shape[:-1]
+        learned = np.ndim(jax.tree.leaves(self.classes)[0]) > 1
+        of_classes = None
+        if self.classes.probs is None:
+            of_classes = _in_pieces(_log_class_prior, self.classes, parameters.class_prob, leading, learned)
+        pairs = zip(self.families, parameters.blocks, strict=True)
+        return of_classes, tuple(_in_pieces(_log_priors, family, values, leading, learned) for family, values in pairs)
+
+    def draw(
+        self,
+        rng: np.random.Generator,
+        sample_shape: tuple[int, ...] = (),
+        hyperparameters: Mapping[str, Any] | None = None,
+    ) -> ModelParameters:
+        """Independent draws of all parameters; they have the leading axes of the arrays, too."""
+
+        def sample(name: str, distribution: dist.Distribution) -> np.ndarray:
+            # A distribution given a parameter already drawn has the sample shape in its batch shape.
+            extra = sample_shape if len(distribution.batch_shape) <= ranks.get(name, depth) else ()
+            require_prior_shape(family, name, distribution)
+            return draw(distribution, rng, extra)
+
+        with jax.enable_x64(True):
+            class_prob = self.classes.prior(lambda name, distribution: draw(distribution, rng, sample_shape))
+            blocks = []
+            for family in self.families:
+                leaf = np.asarray(jax.tree.leaves(family)[0])
+                depth = leaf.ndim
+                ranks = _batch_ranks(family) if family.joint else {}
+                blocks.append(to_numpy(draw_from_prior(family, sample)))
+            if sample_shape:
+                class_prob = np.broadcast_to(class_prob, (*sample_shape, np.shape(class_prob)[-1]))
+        return ModelParameters(np.asarray(class_prob), tuple(blocks), dict(hyperparameters or {}))
+
+    def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+        """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""
+        return replace(self, families=tuple(family.take(codes) for family in self.families)).draw(rng).blocks
+
+    def walk(self, sample: Sample, *, integrated: bool = False) -> None:
+        """Call ``sample(site, distribution)`` for every site of `program`."""
+        if not integrated:
+            self.classes.prior(sample)
+        for i, family in enumerate(self.families):
+            if integrated and isinstance(family, ConjugateFamily):
+                continue
+
+            def checked(name: str, distribution: dist.Distribution, i: int = i, family: Family = family) -> Any:
+                require_prior_shape(family, name, distribution)
+                return sample(f"{i}.{name}", distribution)
+
+            draw_from_prior(family, checked)
+
+    def program(self, statistics: ModelStatistics, *, integrated: bool = False) -> ModelParameters:
+        """The model's density given statistics, as a NumPyro program; `NaiveBayes.program` up to a constant.
+
+        Sites are ``class_prob`` and ``<block>.<parameter>`` with the block's position, arrays of a whole block. Where
+        `integrated`, all parameters that have a closed form are integrated out and have no site. A sampler may set a
+        probability's site to a `LogProbability`, whose logarithms the families' log likelihood then uses. Returns the
+        values of the sites.
+        """
+        class_prob = None
+        blocks: list[dict[str, Any]] = []
+        if integrated:
+            numpyro.factor("classes", self.classes.log_evidence(statistics.classes))
+        else:
+            drawn = self.classes.prior(numpyro.sample)
+            numpyro.factor("classes", self.classes.log_likelihood(drawn, statistics.classes))
+            class_prob = jnp.asarray(drawn.prob if isinstance(drawn, LogProbability) else drawn)
+        for i, (family, counted) in enumerate(zip(self.families, statistics.blocks, strict=True)):
+            if integrated and isinstance(family, ConjugateFamily):
+                numpyro.factor(f"{i}", family.log_evidence(counted).sum())
+                blocks.append({})
+                continue
+            logs: dict[str, LogProbability] = {}
+
+            def sample(name: str, distribution: dist.Distribution, i: int = i, logs: dict[str, Any] = logs) -> Any:
+                value = numpyro.sample(f"{i}.{name}", distribution.to_event(len(distribution.batch_shape)))
+                if isinstance(value, LogProbability):
+                    logs[name] = value
+                    return value.prob
+                return value
+
+            values = draw_from_prior(family, sample)
+            numpyro.factor(f"{i}", family.log_likelihood(SampledParameters(values, logs), counted).sum())
+            blocks.append(values)
+        return ModelParameters(class_prob, tuple(blocks))
+
+
+@dataclass(frozen=True)
+class AveragedPrior(Prior):
+    """A distribution of all parameters in which all classes share those of a feature, unless it is included.
+
+    Attributes
+    ----------
+    shared : tuple of Family
+        Distribution of the shared parameters of each block, class axis of length one.
+    inclusion : tuple of array, shape (features of the block,)
+        Probability that each feature depends on the class.
+    """
+
+    shared: tuple[Any, ...]
+    inclusion: tuple[np.ndarray, ...]
+
+    def draw(
+        self,
+        rng: np.random.Generator,
+        sample_shape: tuple[int, ...] = (),
+        hyperparameters: Mapping[str, Any] | None = None,
+    ) -> ModelParameters:
+        own = super().draw(rng, sample_shape, hyperparameters)
+        of_all = Prior(self.classes, self.shared).draw(rng, sample_shape)
+        depends = ((rng.uniform(size=(*sample_shape, len(prob))) < prob)[..., None, :] for prob in self.inclusion)
+        return replace(own, blocks=tuple(map(_chosen, depends, own.blocks, of_all.blocks)))
+
+    def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+        own = super().draw_for_rows(codes, rng)
+        of_all = Prior(self.classes, self.shared).draw_for_rows(np.zeros_like(codes), rng)
+        depends = (rng.uniform(size=(len(codes), len(prob))) < prob for prob in self.inclusion)
+        return tuple(map(_chosen, depends, own, of_all))
+
+
+def _chosen(depends: np.ndarray, own: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Parameters of a block: each feature's own ones where it depends on the class, else the shared ones.
+
+    Parameters
+    ----------
+    depends : array of bool, shape (..., features)
+    own, shared : mapping
+        Arrays of shape (..., columns) or (..., columns, categories), of as many leading axes as `depends`.
+    """
+    return {
+        name: np.where(depends.reshape(*depends.shape, *[1] * (np.ndim(value) - depends.ndim)), value, shared[name])
+        for name, value in own.items()
+    }

@@ -21,19 +21,18 @@ from bayesnb.families.base import Family, Parameters, of_column, parameters_of_c
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.draw import draw
 from bayesnb.model.blocks import (
+    AveragedPrior,
     Block,
     ClassPrior,
     ModelParameters,
     ModelStatistics,
-    draw_parameters,
+    Prior,
     log_joint,
     spread_class_prior,
-    summed,
 )
 from bayesnb.model.describe import (
     Description,
     categorical_columns,
-    draw_averaged,
     printed_model,
     read_classes,
     shared_families,
@@ -45,7 +44,7 @@ from bayesnb.model.prior import (
     lay_out,
     learned_prior,
     resolve,
-    sample_hyperparameters,
+    sample_in_program,
 )
 from bayesnb.model.program import draw_cells, refuse_subsets, run_program, to_table
 from bayesnb.model.reading import Cells, Chunks, count_rows, read
@@ -210,6 +209,11 @@ class BoundModel(Printed):
         """
         numbers = self.description.with_placeholders()
         return spread_class_prior(numbers.class_concentration, numbers.class_probs, self.schema.classes)
+
+    @property
+    def prior(self) -> Prior:
+        """The distribution of all parameters before the data, with a parameter for every class."""
+        return Prior(self.class_prior, self.families)
 
     @cached_property
     def inclusion(self) -> tuple[np.ndarray, ...] | None:
@@ -388,33 +392,14 @@ class BoundModel(Printed):
         values = parameters_of_column(values, j, np.ndim(parameters.class_prob) - 1)
         return np.asarray(of_column(family, j).row_log_likelihood(values, x))
 
-    @in_float64
-    def log_ratio(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
-        """Log density of each row given its class and parameters, less a term that all classes share.
-
-        Returns
-        -------
-        array, shape (..., rows, classes)
-        """
-        blocks = zip(self.families, parameters.blocks, chunk, strict=True)
-        return summed(family.row_log_ratio(values, x) for family, values, x in blocks)
-
-    @in_float64
-    def log_density(self, parameters: ModelParameters, statistics: ModelStatistics) -> Any:
-        """Log likelihood of the data behind the statistics, without terms that hold no parameter, shape (...,)."""
-        total = self.class_prior.log_likelihood(parameters.class_prob, statistics.classes)
-        for block, values, counted in zip(self.blocks, parameters.blocks, statistics.blocks, strict=True):
-            total = total + np.asarray(block.family.log_likelihood(values, counted)).sum(axis=(-1, -2))
-        return total
-
     def draw_prior(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
         """Independent draws of all parameters from the prior, shape sample_shape + (classes, ...)."""
         if self.hyperpriors:
             return self.learned.draw(rng, sample_shape)
         if self.inclusion is not None:
             shared = shared_families(self.blocks)
-            return draw_averaged(self.class_prior, self.families, shared, self.inclusion, rng, sample_shape)
-        return draw_parameters(self.class_prior, self.families, rng, sample_shape)
+            return AveragedPrior(self.class_prior, self.families, shared, self.inclusion).draw(rng, sample_shape)
+        return self.prior.draw(rng, sample_shape)
 
     def simulate(
         self, num_rows: int, *, key: Any = 0, total_count: Any = None, return_parameters: bool = False
@@ -530,14 +515,13 @@ class BoundModel(Printed):
         model = model.with_every_value()
         cells = None if table is None else [dense(x) for x in model.read(table).whole()]
         # Arrays of its own for each run: JAX keeps its copy of an array that it traced, in the precision of that run.
-        class_prior, families = jax.tree.map(np.array, (model.class_prior, model.families))
+        prior = jax.tree.map(np.array, model.prior)
         if model.hyperpriors:
-            class_prior, families = model.learned.given(sample_hyperparameters(model.hyperpriors))
+            prior = model.learned.sampled(sample_in_program)
         run_program(
             model.blocks,
             model.sites,
-            class_prior,
-            families,
+            prior,
             len(self.schema.classes),
             size,
             codes=codes,

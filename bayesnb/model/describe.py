@@ -13,7 +13,6 @@ import numpy as np
 import numpyro.distributions as dist
 from scipy.special import log_expit, logit
 
-from bayesnb.core.arrays import to_numpy
 from bayesnb.core.checking import Params, a_type, whole_number
 from bayesnb.core.columns import first_few
 from bayesnb.core.printing import Code, Heading, Piece, Printed
@@ -23,7 +22,7 @@ from bayesnb.data.tables import is_missing
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number, require_hyperprior
-from bayesnb.model.blocks import CLASS_SITE, Block, ClassPrior, ModelParameters, ModelStatistics, draw_parameters
+from bayesnb.model.blocks import CLASS_SITE, Block, ModelStatistics
 
 __all__ = [
     "EVERY_COLUMN",
@@ -31,13 +30,11 @@ __all__ = [
     "block_name",
     "categorical_columns",
     "declared_categories",
-    "draw_averaged",
     "feature_names",
     "features_of",
     "in_column_order",
     "log_evidences",
     "log_inclusion",
-    "mixed",
     "parameter_notes",
     "positions_of_features",
     "printed_model",
@@ -455,50 +452,6 @@ def log_inclusion(prior: np.ndarray, log_bayes_factor: np.ndarray) -> tuple[np.n
     """
     log_odds = logit(prior) + log_bayes_factor
     return log_expit(log_odds), log_expit(-log_odds)
-
-
-def mixed(depends: np.ndarray, own: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Parameters of a block: each feature's own ones where it depends on the class, else the shared ones.
-
-    Parameters
-    ----------
-    depends : array of bool, shape (..., features)
-    own, shared : mapping
-        Arrays of shape (..., columns) or (..., columns, categories), of as many leading axes as `depends`.
-    """
-    return {
-        name: np.where(depends.reshape(*depends.shape, *[1] * (np.ndim(value) - depends.ndim)), value, shared[name])
-        for name, value in own.items()
-    }
-
-
-def draw_averaged(
-    class_prior: ClassPrior,
-    families: Sequence[Family],
-    shared: Sequence[Family],
-    inclusion: Sequence[np.ndarray],
-    rng: np.random.Generator,
-    sample_shape: tuple[int, ...] = (),
-) -> ModelParameters:
-    """Independent draws of all parameters, each feature's shared by all classes unless it is included.
-
-    Parameters
-    ----------
-    class_prior : ClassPrior
-    families, shared : sequence of Family
-        Distribution of each block's own parameters and of shared ones.
-    inclusion : sequence of array, shape (features of the block,)
-        Probability that each feature depends on the class.
-    rng : numpy.random.Generator
-    sample_shape : tuple of int
-    """
-    own = draw_parameters(class_prior, families, rng, sample_shape)
-    common = draw_parameters(class_prior, shared, rng, sample_shape)
-    blocks = []
-    for values, of_all, prob in zip(own.blocks, common.blocks, inclusion, strict=True):
-        depends = (rng.uniform(size=(*sample_shape, len(prob))) < prob)[..., None, :]
-        blocks.append(to_numpy(mixed(depends, values, of_all)))
-    return ModelParameters(own.class_prob, tuple(jax.tree.map(np.asarray, block) for block in blocks))
 
 
 # --------------------------------------------------------------------------------------------------

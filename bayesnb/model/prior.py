@@ -22,11 +22,9 @@ from bayesnb.model.blocks import (
     ClassPrior,
     ModelParameters,
     ModelStatistics,
-    draw_parameters,
+    Prior,
     join_blocks,
     spread_class_prior,
-    statistics_program,
-    walk_family,
 )
 from bayesnb.model.describe import Description, block_name
 
@@ -37,8 +35,7 @@ __all__ = [
     "learned_prior",
     "learned_program",
     "resolve",
-    "sample_hyperparameters",
-    "walk_learned",
+    "sample_in_program",
 ]
 
 # --------------------------------------------------------------------------------------------------
@@ -138,22 +135,20 @@ class LearnedPrior:
     ----------
     hyperpriors : dict
         Distribution of each hyperparameter by name.
-    class_prior : ClassPrior
-    families : tuple of Family
-        Those of the blocks, with a placeholder wherever a hyperparameter is learned.
+    numbers : Prior
+        With a placeholder wherever a hyperparameter is learned.
     places : tuple of array of int
-        For each array of class prior and families, places among the learned numbers; -1 where a number is given.
+        For each array of `numbers`, places among the learned numbers; -1 where a number is given.
     names : tuple of str
         The hyperparameters in the order of their numbers.
     """
 
     hyperpriors: dict[str, dist.Distribution]
-    class_prior: ClassPrior
-    families: tuple[Family, ...]
+    numbers: Prior
     places: tuple[Any, ...]
     names: tuple[str, ...] = field(metadata={"static": True})
 
-    def given(self, values: Mapping[str, Any]) -> tuple[ClassPrior, tuple[Family, ...]]:
+    def given(self, values: Mapping[str, Any]) -> Prior:
         """The prior for values of the hyperparameters.
 
         Parameters
@@ -163,7 +158,7 @@ class LearnedPrior:
 
         Returns
         -------
-        tuple of ClassPrior and tuple of Family
+        Prior
             Arrays with the leading axes of the values.
         """
         xp = jnp if any(isinstance(value, jax.Array) for value in values.values()) else np
@@ -175,19 +170,27 @@ class LearnedPrior:
         def fill(number: Any, place: Any) -> Any:
             return xp.where(place < 0, number, line[..., xp.maximum(place, 0)])
 
-        leaves, structure = jax.tree.flatten((self.class_prior, self.families))
+        leaves, structure = jax.tree.flatten(self.numbers)
         return jax.tree.unflatten(structure, map(fill, leaves, self.places))
 
     def draw(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
         """Independent draws from the prior of hyperparameters and parameters."""
         values = self.draw_hyperparameters(rng, sample_shape)
-        class_prior, families = self.given(values)
-        return draw_parameters(class_prior, families, rng, hyperparameters=values)
+        return self.given(values).draw(rng, hyperparameters=values)
 
     def draw_hyperparameters(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> dict[str, Any]:
         """Independent draws of the hyperparameters alone, by name."""
         with jax.enable_x64(True):
             return {name: np.asarray(draw(self.hyperpriors[name], rng, sample_shape)) for name in self.names}
+
+    def sampled(self, sample: Sample) -> Prior:
+        """The prior for hyperparameters that ``sample(name, distribution)`` gives one by one."""
+        return self.given({name: sample(name, self.hyperpriors[name]) for name in self.names})
+
+
+def sample_in_program(name: str, distribution: dist.Distribution) -> Any:
+    """A NumPyro sample of a hyperparameter, for `LearnedPrior.sampled`."""
+    return numpyro.sample(name, distribution.to_event(len(distribution.batch_shape)))
 
 
 def learned_prior(
@@ -206,36 +209,19 @@ def learned_prior(
     coded = description.with_hyperparameters(placeholder_codes(description.hyperpriors))
     coded_blocks = lay_out(coded, schema, [block.columns for block in blocks])
     coded_classes = spread_class_prior(coded.class_concentration, coded.class_probs, schema.classes)
-    numbers = class_prior, tuple(block.family for block in blocks)
-    codes = coded_classes, tuple(block.family for block in coded_blocks)
+    numbers = Prior(class_prior, tuple(block.family for block in blocks))
+    codes = Prior(coded_classes, tuple(block.family for block in coded_blocks))
     places = tuple(map(_place, jax.tree.leaves(numbers), jax.tree.leaves(codes)))
-    return LearnedPrior(dict(description.hyperpriors), *numbers, places, tuple(description.hyperpriors))
+    return LearnedPrior(dict(description.hyperpriors), numbers, places, tuple(description.hyperpriors))
 
 
 def _place(number: Any, code: Any) -> np.ndarray:
     return np.where(np.equal(number, code), -1, np.asarray(code) - FIRST_CODE).astype(np.int64)
 
 
-def sample_hyperparameters(hyperpriors: Mapping[str, dist.Distribution]) -> dict[str, Any]:
-    """A NumPyro sample of each hyperparameter, by name."""
-    return {
-        name: numpyro.sample(name, distribution.to_event(len(distribution.batch_shape)))
-        for name, distribution in hyperpriors.items()
-    }
-
-
-def walk_learned(prior: LearnedPrior, sample: Sample) -> None:
-    """Call ``sample(site, distribution)`` for every site of `learned_program`."""
-    _, families = prior.given({name: sample(name, prior.hyperpriors[name]) for name in prior.names})
-    for i, family in enumerate(families):
-        if not isinstance(family, ConjugateFamily):
-            walk_family(i, family, sample)
-
-
 def learned_program(prior: LearnedPrior, statistics: ModelStatistics) -> None:
     """Density of the hyperparameters given statistics, parameters with a closed form integrated out."""
-    class_prior, families = prior.given(sample_hyperparameters({name: prior.hyperpriors[name] for name in prior.names}))
-    statistics_program(class_prior, families, statistics, integrated=True)
+    prior.sampled(sample_in_program).program(statistics, integrated=True)
 
 
 def hyperparameter_axes(description: Description, schema: Schema) -> dict[str, tuple[tuple[str, tuple], ...]]:

@@ -20,7 +20,7 @@ from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Statistics
-from bayesnb.model.blocks import Block, ClassPrior, ModelStatistics, log_evidence, updated
+from bayesnb.model.blocks import Block, ModelStatistics, Prior
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import Description, log_evidences, log_inclusion
 from bayesnb.model.reading import Chunks, Counted, Unseen
@@ -331,14 +331,9 @@ class Problem:
 
     @cached_property
     @in_float64
-    def posterior_families(self) -> tuple[ConjugateFamily, ...]:
-        """Each block's family given the data; needs conjugate families."""
-        return to_numpy(updated(self.resolved.class_prior, self.resolved.families, self.statistics)[1])
-
-    @property
-    def posterior_classes(self) -> ClassPrior:
-        """The class prior given the data."""
-        return self.resolved.class_prior.update(self.statistics.classes)
+    def posterior(self) -> Prior:
+        """The prior given the data; a family without a closed form stays as its prior."""
+        return to_numpy(self.resolved.prior.update(self.statistics))
 
     @cached_property
     @in_float64
@@ -353,7 +348,7 @@ class Problem:
         self.require_labels("log_evidence in closed form", "leave them out")
         prior = self.resolved
         if prior.inclusion is None:
-            return float(log_evidence(prior.class_prior, prior.families, self.statistics))
+            return float(prior.prior.log_evidence(self.statistics))
         total = float(prior.class_prior.log_evidence(self.statistics.classes))
         with np.errstate(divide="ignore"):
             for p, (own, shared) in zip(prior.inclusion, log_evidences(prior.blocks, self.statistics), strict=True):

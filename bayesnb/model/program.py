@@ -12,7 +12,7 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.data.schema import Schema
 from bayesnb.families.base import Family, Parameters, filled_cells
 from bayesnb.families.draw import draw
-from bayesnb.model.blocks import CLASS_SITE, Block, ClassPrior, draw_from_prior, require_prior_shape
+from bayesnb.model.blocks import CLASS_SITE, Block, Prior, draw_from_prior, require_prior_shape
 from bayesnb.model.sites import Sites
 
 __all__ = ["draw_cells", "refuse_subsets", "run_program", "to_table", "total_counts"]
@@ -39,8 +39,7 @@ def refuse_subsets(feature_inclusion: Any) -> None:
 def run_program(
     blocks: Sequence[Block],
     sites: Sites,
-    class_prior: ClassPrior,
-    families: Sequence[Family],
+    prior: Prior,
     num_classes: int,
     num_rows: int,
     *,
@@ -55,9 +54,8 @@ def run_program(
     blocks : sequence of Block
     sites : Sites
         Names of the parameters.
-    class_prior : ClassPrior
-    families : sequence of Family
-        Prior of each block; given apart from the blocks, because learned hyperparameters are sampled before.
+    prior : Prior
+        Apart from the blocks, because learned hyperparameters are sampled before.
     num_classes, num_rows : int
     codes : array of int, shape (rows,), or None
         Positions of the labels among the classes.
@@ -66,8 +64,8 @@ def run_program(
     total_count : int or array, or None
         Totals of the count vectors to draw.
     """
-    class_prob = class_prior.prior(numpyro.sample)
-    parameters = _sample_parameters(blocks, sites, families, num_classes)
+    class_prob = prior.classes.prior(numpyro.sample)
+    parameters = _sample_parameters(blocks, sites, prior.families, num_classes)
     with numpyro.plate("row", num_rows):
         label = numpyro.sample("y", dist.Categorical(probs=jnp.asarray(class_prob)), obs=codes)
         for i, block in enumerate(blocks):

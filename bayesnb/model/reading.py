@@ -220,28 +220,25 @@ Form = Literal["log_joint", "log_proba", "proba"]
 
 
 class Density(Protocol):
-    """Densities of rows together with each class; every posterior is one."""
+    """Densities of rows together with each class; every posterior has one."""
 
-    def class_probs(self) -> np.ndarray:
-        """Class probabilities before any feature is seen, shape (classes,)."""
-
-    def log_joint_of(self, cells: Cells) -> np.ndarray:
+    def log_joint(self, cells: Cells) -> np.ndarray:
         """Log density of encoded rows together with each class, shape (rows, classes)."""
 
-    def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        """Two terms, shapes (classes,) and (rows, classes), whose sum is `log_joint_of` plus a number for each row."""
+    def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        """Two terms, shapes (classes,) and (rows, classes), whose sum is `log_joint` plus a number for each row."""
 
 
 def _put_log_joint(density: Density, cells: Cells, out: np.ndarray) -> None:
-    out[...] = density.log_joint_of(cells)
+    out[...] = density.log_joint(cells)
 
 
 def _put_log_proba(density: Density, cells: Cells, out: np.ndarray) -> None:
-    out[...] = log_normalised(np.add(*density.log_ratio_of(cells)))
+    out[...] = log_normalised(np.add(*density.log_ratio(cells)))
 
 
 def _put_proba(density: Density, cells: Cells, out: np.ndarray) -> None:
-    normalise_into(out, *density.log_ratio_of(cells))
+    normalise_into(out, *density.log_ratio(cells))
 
 
 FORMS = {"log_joint": _put_log_joint, "log_proba": _put_log_proba, "proba": _put_proba}

@@ -175,8 +175,9 @@ def _density(posterior: Posterior, at: tuple[int, int], values: np.ndarray) -> n
     cells[:, j] = values
     feature = 0 if block.is_joint else j
     if not isinstance(posterior, SampledPosterior):
-        return np.exp(posterior.feature_log_density(i, feature, cells))
-    under_draws, prob = posterior.feature_under_draws(i, feature, cells), flatten(posterior.parameters).class_prob
+        return np.exp(posterior.density.feature(i, feature, cells))
+    under_draws = posterior.density.feature_under_draws(i, feature, cells)
+    prob = flatten(posterior.parameters).class_prob
     pieces = [(np.exp(under_draws(rows)) * prob[:, None]).sum(axis=0) for rows in pieces_of_rows(len(values))]
     with np.errstate(invalid="ignore"):
         return np.concatenate(pieces) / prob.sum(axis=0)

@@ -252,7 +252,7 @@ def _after(posterior: Posterior) -> dict[str, Any]:
 def _before(posterior: Posterior) -> dict[str, Any]:
     """The prior's marginals, or draws where a family has no closed form."""
     model = posterior.model
-    exact = marginals_by_site(model, model.class_prior, model.families)
+    exact = marginals_by_site(model, model.prior)
     if all(site.name in exact for site in model.sites):
         return exact
     return model.sites.by_name(model.draw_prior(random_generator(0), (PRIOR_DRAWS,))) | exact

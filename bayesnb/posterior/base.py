@@ -3,7 +3,7 @@
 import itertools
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpyro.distributions as dist
@@ -249,42 +249,10 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
     array([[1., 0., 0.]])
     """
 
-    adds_up: ClassVar[bool] = True
-    """Whether `log_joint_of` is the sum of the log class probabilities and `feature_log_density` of all features."""
-
     @property
     def generative(self) -> Any:
         """The posterior of the features given the class: without weights of features, which act on the labels only."""
         return self
-
-    @abstractmethod
-    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
-        """Log density of a feature of block `i` under each class, the parameters integrated out, shape (rows, classes).
-
-        Parameters
-        ----------
-        i : int
-            Position of the block.
-        j : int
-            Position of the column in the block; zero for a joint block, which is one feature.
-        x : array or CSR array, shape (rows, columns)
-            Cells of the block.
-        """
-
-    def weighed(self, i: int, j: int, log_density: np.ndarray, log_class_prob: np.ndarray) -> np.ndarray:
-        """What log densities of a feature add to the log joint density of their rows; themselves, without weights.
-
-        Parameters
-        ----------
-        i, j : int
-            Positions of the block, and of the column in it.
-        log_density, log_class_prob : array, shape (rows, classes)
-        """
-        return log_density
-
-    def joined(self, log_class_prob: np.ndarray, of_features: np.ndarray) -> np.ndarray:
-        """Log joint densities of rows from log class probabilities and the sum of what `weighed` gives."""
-        return log_class_prob + of_features
 
     @abstractmethod
     def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
@@ -341,9 +309,9 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
                 What the feature contributes, exactly zero if its cell is missing. The column adds up to the difference
                 of the two classes in `predict_log_proba`, to rounding.
             ``lower``, ``upper``
-                Equal-tailed interval of the same log odds under single draws of the parameters. NaN for a point
-                estimate, whose parameters have no spread. ``log_odds`` averages densities and not their logarithms. In
-                a class with few data it may therefore be outside the interval.
+                Equal-tailed interval of the same log odds under single draws of the parameters, which reaches at least
+                to ``log_odds``: that averages densities and not their logarithms, and in a class with few data may be
+                beyond nearly all draws. NaN for a point estimate, whose parameters have no spread.
 
         Raises
         ------

@@ -15,7 +15,7 @@ from bayesnb.data.read import LabelledRows, labelled_rows
 from bayesnb.data.tables import Table
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
-from bayesnb.model.blocks import CLASS_SITE, ModelParameters, off_boundary, prior_densities
+from bayesnb.model.blocks import CLASS_SITE, ModelParameters, off_boundary
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.reading import log_normalised
 from bayesnb.model.sites import coordinate
@@ -183,13 +183,13 @@ def _log_prior(model: BoundModel, parameters: ModelParameters) -> dict[str, np.n
     """Log prior density of each site at each draw, shape (chain, draw)."""
     found: dict[str, np.ndarray] = {}
     leading = parameters.class_prob.shape[:2]
-    class_prior, families = model.class_prior, model.families
+    prior = model.prior
     if model.hyperpriors:
         for name, distribution in model.hyperpriors.items():
             density = log_prob(distribution, off_boundary(parameters.hyperparameters[name]))
             found[name] = density.reshape(*leading, -1).sum(axis=-1)
-        class_prior, families = model.learned.given(parameters.hyperparameters)
-    of_classes, of_blocks = prior_densities(class_prior, families, parameters)
+        prior = model.learned.given(parameters.hyperparameters)
+    of_classes, of_blocks = prior.log_densities(parameters)
     if of_classes is not None:
         found[CLASS_SITE] = of_classes
     for i, densities in enumerate(of_blocks):

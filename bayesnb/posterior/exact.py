@@ -1,7 +1,6 @@
 """Posteriors in closed form: exact, averaged over subsets of features, points."""
 
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,18 +11,16 @@ from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.checking import whole_number
 from bayesnb.core.printing import Piece
 from bayesnb.core.running import random_generator
-from bayesnb.families.base import Family, Parameters, of_column
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.formulas import cdf, dirichlet_marginal, mean_and_sd, mean_of, quantile, variance_of
-from bayesnb.model.blocks import CLASS_SITE, ClassPrior, ModelParameters, draw_parameters, log_joint, summed
+from bayesnb.model.blocks import CLASS_SITE, AveragedPrior, ModelParameters, Prior
 from bayesnb.model.bound import BoundModel, ways_to_posterior
-from bayesnb.model.describe import draw_averaged, feature_names, in_column_order, mixed, shared_families
+from bayesnb.model.describe import feature_names, in_column_order, shared_families
 from bayesnb.model.problem import Problem
-from bayesnb.model.reading import Cells
 from bayesnb.model.sites import Site
 from bayesnb.posterior.base import Posterior, parameters_by_class
+from bayesnb.posterior.density import Averaged, Given, Integrated, RowDensity
 from bayesnb.posterior.draws import Fitting
-from bayesnb.posterior.in_jax import log_joint_of_averages
 
 __all__ = [
     "AveragedPosterior",
@@ -86,20 +83,10 @@ class PointPosterior(Posterior):
     def mean_parameters(self) -> ModelParameters:
         return self.parameters
 
-    def log_joint_of(self, cells: Cells) -> np.ndarray:
-        return self.model.log_joint(self.parameters, cells)
-
-    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
-        return self.model.feature_log_likelihood(self.parameters, i, j, x)
-
-    def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        return log(self.class_probs()), self.model.log_ratio(self.parameters, cells)
-
-    def device_densities(self) -> list[tuple[Family, Parameters | None]]:
-        return [
-            (block.family, dict(values))
-            for block, values in zip(self.model.blocks, self.parameters.blocks, strict=True)
-        ]
+    @property
+    def density(self) -> RowDensity:
+        pairs = zip(self.model.families, self.parameters.blocks, strict=True)
+        return RowDensity(log(self.class_probs()), [Given(family, dict(values)) for family, values in pairs])
 
     def class_probs(self) -> np.ndarray:
         return np.asarray(self.parameters.class_prob)
@@ -158,34 +145,33 @@ class ClosedFormPosterior(SpreadPosterior):
         self.problem = problem
         self.inference = inference
         self.model = problem.resolved
-        self.families = problem.posterior_families
-        self.class_posterior = problem.posterior_classes
+        self.closed_form = problem.posterior
+
+    @property
+    def families(self) -> tuple[Any, ...]:
+        """Posterior of each block of the model, the same types as the priors."""
+        return self.closed_form.families
 
     def class_probs(self) -> np.ndarray:
-        return np.asarray(self.class_posterior.mean())
+        return np.asarray(self.closed_form.classes.mean())
 
     def parameter_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         shape = (
             whole_number("num_chains", 4 if num_chains is None else num_chains),
             whole_number("num_draws", 1000 if num_draws is None else num_draws),
         )
-        return self.draw_parameters(random_generator(key), shape)
+        return self.closed_form.draw(random_generator(key), shape)
 
-    @abstractmethod
-    def feature_densities_in_jax(self) -> list[tuple[Any, ...]]:
-        """For each block the arrays from which `log_joint_of_weighted` computes the densities of its features."""
-
-    @abstractmethod
-    def draw_parameters(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
-        """Independent draws of all parameters."""
+    def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+        return self.closed_form.draw_for_rows(codes, rng)
 
     def draws_for_densities(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         return self.parameter_draws(num_chains, 250 if num_draws is None else num_draws, key)
 
     def _class_moments(self) -> dict[str, Any]:
         """Mean and standard deviation of the class probabilities."""
-        if self.class_posterior.probs is None:
-            return moments_of(dirichlet_marginal(self.class_posterior.concentration))
+        if self.closed_form.classes.probs is None:
+            return moments_of(dirichlet_marginal(self.closed_form.classes.concentration))
         return {"mean": self.class_probs(), "sd": 0.0}
 
     def _known_class_probs(self) -> dict[str, Any]:
@@ -201,8 +187,8 @@ class ExactPosterior(ClosedFormPosterior):
     ----------
     families : tuple of ConjugateFamily
         Posterior of each block of the model, the same types as the priors.
-    class_posterior : ClassPrior
-        Posterior of the class probabilities.
+    closed_form : Prior
+        The posterior of all parameters, of the type of the prior.
 
     See Also
     --------
@@ -225,35 +211,9 @@ class ExactPosterior(ClosedFormPosterior):
     x_prob[b, 0]   0.25  0.19   0.02   0.62
     """
 
-    @in_float64
-    def log_joint_of(self, cells: Cells) -> np.ndarray:
-        densities = (family.row_log_predictive(x) for family, x in zip(self.families, cells, strict=True))
-        return log_joint(self.class_probs(), densities)
-
-    @in_float64
-    def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        densities = (family.row_log_predictive_ratio(x) for family, x in zip(self.families, cells, strict=True))
-        return log(self.class_probs()), summed(densities)
-
-    @in_float64
-    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
-        family = self.families[i]
-        if family.joint:
-            return np.asarray(family.row_log_predictive(x))
-        return np.asarray(of_column(family, j).row_log_predictive(x[:, j : j + 1]))
-
-    def feature_densities_in_jax(self) -> list[tuple[Any, ...]]:
-        return [(family,) for family in self.families]
-
-    def device_densities(self) -> list[tuple[Family, Parameters | None]]:
-        return [(family, None) for family in self.families]
-
-    def draw_parameters(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
-        return draw_parameters(self.class_posterior, self.families, rng, shape)
-
-    def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
-        families = [family.take(codes) for family in self.families]
-        return draw_parameters(self.class_posterior, families, rng).blocks
+    @property
+    def density(self) -> RowDensity:
+        return RowDensity(log(self.class_probs()), [Integrated(family) for family in self.families])
 
     @in_float64
     def marginals(self) -> dict[str, dist.Distribution]:
@@ -261,7 +221,7 @@ class ExactPosterior(ClosedFormPosterior):
 
         Class probabilities that are known have none.
         """
-        return marginals_by_site(self.model, self.class_posterior, self.families)
+        return marginals_by_site(self.model, self.closed_form)
 
     @in_float64
     def site_moments(self, site: str) -> dict[str, Any]:
@@ -328,26 +288,22 @@ def moments_of(marginal: dist.Distribution) -> dict[str, Any]:
     return dict(zip(("mean", "sd"), mean_and_sd(marginal), strict=True))
 
 
-def marginals_by_site(
-    model: BoundModel, class_prior: ClassPrior, families: Sequence[Family]
-) -> dict[str, dist.Distribution]:
+def marginals_by_site(model: BoundModel, prior: Prior) -> dict[str, dist.Distribution]:
     """Distribution of every scalar parameter, by site; batch shape that of the site.
 
     Parameters
     ----------
     model : BoundModel
         Names the sites.
-    class_prior : ClassPrior
-        Prior or posterior of the class probabilities, which have no distribution where they are known.
-    families : sequence of Family
-        Prior or posterior of each block. Sites of a family that is not conjugate are left out.
+    prior : Prior
+        Prior or posterior. Class probabilities that are known, and families that are not conjugate, are left out.
     """
     found: dict[str, dist.Distribution] = {}
-    if class_prior.probs is None:
-        found[CLASS_SITE] = dirichlet_marginal(class_prior.concentration)
+    if prior.classes.probs is None:
+        found[CLASS_SITE] = dirichlet_marginal(prior.classes.concentration)
     for site in model.sites:
-        if isinstance(families[site.block], ConjugateFamily):
-            found[site.name] = marginal_of_site(site, families)
+        if isinstance(prior.families[site.block], ConjugateFamily):
+            found[site.name] = marginal_of_site(site, prior.families)
     return found
 
 
@@ -389,8 +345,8 @@ class AveragedPosterior(ClosedFormPosterior):
     ----------
     families, shared : tuple of ConjugateFamily
         Posterior of each block, a parameter for every class, and one for all of them (class axis of length one).
-    class_posterior : ClassPrior
-        Posterior of the class probabilities.
+    closed_form : Prior
+        The posterior of all parameters, of the type of the prior.
 
     See Also
     --------
@@ -410,6 +366,8 @@ class AveragedPosterior(ClosedFormPosterior):
         super().__init__(problem, inference)
         self.shared = _updated(problem)
         self._log_inclusion = problem.log_inclusion
+        closed_form = problem.posterior
+        self.closed_form = AveragedPrior(closed_form.classes, closed_form.families, self.shared, self.inclusion)
 
     @property
     def inclusion_probability(self) -> Any:
@@ -425,39 +383,10 @@ class AveragedPosterior(ClosedFormPosterior):
         """Posterior probability that each feature depends on the class, for each block an array."""
         return tuple(np.exp(log_probs[0]) for log_probs in self._log_inclusion)
 
-    @in_float64
-    def log_joint_of(self, cells: Cells) -> np.ndarray:
-        blocks = zip(self.families, self.shared, self._log_inclusion, cells, strict=True)
-        return log_joint(self.class_probs(), (_average(*block) for block in blocks))
-
-    @in_float64
-    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
-        own, shared, inclusion = self.families[i], self.shared[i], self._log_inclusion[i]
-        if own.joint:
-            return _average(own, shared, inclusion, x)
-        column = slice(j, j + 1)
-        log_in, log_out = (values[column] for values in inclusion)
-        return _average(of_column(own, j), of_column(shared, j), (log_in, log_out), x[:, column])
-
-    def density_in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
-        return log_joint_of_averages, (log(self.class_probs()), self.feature_densities_in_jax())
-
-    def feature_densities_in_jax(self) -> list[tuple[Any, ...]]:
-        log_probs = ((np.asarray(log_in), np.asarray(log_out)) for log_in, log_out in self._log_inclusion)
-        pairs = zip(self.families, self.shared, log_probs, strict=True)
-        return [(own, shared, *probs) for own, shared, probs in pairs]
-
-    def draw_parameters(self, rng: np.random.Generator, shape: tuple[int, ...]) -> ModelParameters:
-        return draw_averaged(self.class_posterior, self.families, self.shared, self.inclusion, rng, shape)
-
-    def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
-        own = draw_parameters(self.class_posterior, [family.take(codes) for family in self.families], rng).blocks
-        only_class = np.zeros_like(codes)
-        common = draw_parameters(self.class_posterior, [family.take(only_class) for family in self.shared], rng).blocks
-        return tuple(
-            mixed(rng.uniform(size=(len(codes), len(prob))) < prob, values, of_all)
-            for prob, values, of_all in zip(self.inclusion, own, common, strict=True)
-        )
+    @property
+    def density(self) -> RowDensity:
+        blocks = zip(self.families, self.shared, self._log_inclusion, strict=True)
+        return RowDensity(log(self.class_probs()), [Averaged(own, shared, *probs) for own, shared, probs in blocks])
 
     def mean_parameters(self) -> ModelParameters:
         blocks = []
@@ -482,8 +411,8 @@ class AveragedPosterior(ClosedFormPosterior):
 
     @in_float64
     def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
-        own = marginals_by_site(self.model, self.class_posterior, self.families)
-        shared = marginals_by_site(self.model, self.class_posterior, self.shared)
+        own = marginals_by_site(self.model, self.closed_form)
+        shared = marginals_by_site(self.model, Prior(self.closed_form.classes, self.shared))
         levels = {"lower": (1 - prob) / 2, "upper": (1 + prob) / 2}
         of_classes = summary_of(own[CLASS_SITE], prob) if CLASS_SITE in own else self._known_class_probs()
         found = {CLASS_SITE: of_classes}
@@ -493,14 +422,6 @@ class AveragedPosterior(ClosedFormPosterior):
 
     def _details(self) -> str:
         return f"averaged over the subsets of {len(feature_names(self.model.blocks))} features"
-
-
-def _average(own: Any, shared: Any, inclusion: tuple[np.ndarray, np.ndarray], x: Any) -> np.ndarray:
-    """Log density of each row under each class, a feature's two hypotheses averaged."""
-    log_in, log_out = inclusion
-    if own.joint:
-        return np.logaddexp(log_in + own.row_log_predictive(x), log_out + shared.row_log_predictive(x))
-    return own.row_log_average(shared, log_in, log_out, x)
 
 
 @in_float64

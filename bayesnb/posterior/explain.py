@@ -1,7 +1,7 @@
 """Why a row has its label: the log odds of two classes, feature by feature."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -16,7 +16,7 @@ from bayesnb.figures.panels import panel_of_rows, percent, text_color, yes_or_no
 from bayesnb.model.blocks import Block, ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import features_of
-from bayesnb.model.reading import Cells
+from bayesnb.posterior.density import RowDensity
 from bayesnb.posterior.predictions import NATS, nats_of
 
 __all__ = ["UNITS", "Explanation", "evidence_of_row"]
@@ -41,11 +41,14 @@ class Explained(Protocol):
     """What the log odds of a row are computed from; every posterior is one."""
 
     model: BoundModel
-    adds_up: ClassVar[bool]
 
     @property
     def classes(self) -> np.ndarray:
         """Labels of the classes."""
+
+    @property
+    def density(self) -> RowDensity:
+        """The density of rows."""
 
     @property
     def drawn_model(self) -> BoundModel:
@@ -53,12 +56,6 @@ class Explained(Protocol):
 
     def class_probs(self) -> np.ndarray:
         """Class probabilities before any feature is seen."""
-
-    def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        """Two terms whose sum is the log joint density, up to a number for each row."""
-
-    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
-        """Log density of a feature, the parameters integrated out."""
 
     def draws_for_intervals(self, num_draws: int | None, key: Any) -> ModelParameters | None:
         """Draws of the parameters; None if they have no spread."""
@@ -83,9 +80,15 @@ class Explanation(PrintedFrame):
     """
 
     def __init__(
-        self, names: list[Any], cells: list[str], log_odds: np.ndarray, draws: np.ndarray | None, told: dict[str, Any]
+        self,
+        names: list[Any],
+        cells: list[str],
+        log_odds: np.ndarray,
+        draws: np.ndarray | None,
+        told: dict[str, Any],
+        rest: str,
     ) -> None:
-        ends = np.array([_interval(draws, [part], told["prob"]) for part in range(len(names))])
+        ends = np.array([_interval(log_odds, draws, [part], told["prob"]) for part in range(len(names))])
         ends[[name == TOGETHER for name in names]] = np.nan  # no draw of the parameters has this part
         frame = pd.DataFrame(
             {"log_odds": log_odds, "lower": ends[:, 0], "upper": ends[:, 1]},
@@ -98,7 +101,8 @@ class Explanation(PrintedFrame):
         total = float(np.sum(log_odds))
         winner = told["class"] if total > 0 else told["against"]
         note = f"Sum {total:.4g}" + (f": {winner} is the more probable of the two." if abs(total) > ROUNDING else ".")
-        super().__init__(frame, heading, [note], zero=ROUNDING)
+        notes = [note, f"{TOGETHER}: {rest}."] if rest else [note]
+        super().__init__(frame, heading, notes, zero=ROUNDING)
         self._beside = cells, draws
 
     def plot(self, *, max_features: int = 15, sort: bool = True, ax: Any = None, figsize: Any = None) -> Any:
@@ -143,7 +147,7 @@ class Explanation(PrintedFrame):
         class_, against, unit, prob = (self.attrs[name] for name in ("class", "against", "unit", "prob"))
         log_odds, (_, draws) = self["log_odds"].to_numpy(), self._beside
         values = np.array([log_odds[part].sum() for part in parts])
-        ends = np.array([_interval(draws, part, prob) for part in parts])
+        ends = np.array([_interval(log_odds, draws, part, prob) for part in parts])
         panels = panel_of_rows(names, ax=ax, figsize=figsize, row_height=0.26)
         axis, ink = panels.axes[0], text_color()
         finite = np.concatenate([values, ends.ravel()])
@@ -181,11 +185,13 @@ class Explanation(PrintedFrame):
         return [*names, "sum"], [*parts, list(range(len(self)))]
 
 
-def _interval(draws: np.ndarray | None, parts: list[int], prob: float) -> np.ndarray:
-    """Equal-tailed interval of the sum of some parts, shape (2,); NaN without draws."""
+def _interval(log_odds: np.ndarray, draws: np.ndarray | None, parts: list[int], prob: float) -> np.ndarray:
+    """Equal-tailed interval of the sum of some parts, which reaches to the sum, shape (2,); NaN without draws."""
     if draws is None:
         return np.full(2, np.nan)
-    return np.quantile(draws[:, parts].sum(axis=1), [(1 - prob) / 2, (1 + prob) / 2])
+    lower, upper = np.quantile(draws[:, parts].sum(axis=1), [(1 - prob) / 2, (1 + prob) / 2])
+    total = log_odds[parts].sum()
+    return np.array([min(lower, total), max(upper, total)])
 
 
 def _limits(values: np.ndarray, ends: np.ndarray, edge: float) -> tuple[float, float]:
@@ -214,7 +220,7 @@ def evidence_of_row(
     scale = nats_of(unit, UNITS)
     model = posterior.model
     cells = model.read(as_row(X_row)).whole()
-    log_joint = np.add(*posterior.log_ratio_of(cells))[0]
+    log_joint = np.add(*posterior.density.log_ratio(cells))[0]
     pair = _pair(posterior.classes.tolist(), log_joint, class_, against)
     class_, against = (posterior.classes.tolist()[c] for c in pair)
     total = _odds(log_joint, pair)
@@ -242,7 +248,7 @@ def evidence_of_row(
         of_features = np.concatenate(by_block, axis=-1)[..., order]
         return np.concatenate([_odds(log_class_prob, pair)[..., None], of_features], axis=-1)
 
-    found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(posterior.feature_log_density(i, j, x), pair))
+    found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(posterior.density.feature(i, j, x), pair))
     parameters = posterior.draws_for_intervals(num_draws, key)
     draws = None
     if parameters is not None:
@@ -251,13 +257,14 @@ def evidence_of_row(
             drawn.log_class_prob(parameters),
             lambda i, j, x: _odds(drawn.feature_log_likelihood(parameters, i, j, x), pair),
         ).reshape(-1, len(names))
-    if not posterior.adds_up:
+    rest = posterior.density.rest
+    if rest:
         # Given the parameters, the features are independent: under each draw this part is zero.
         names, texts = [*names, TOGETHER], [*texts, ""]
         found = np.append(found, _rest(total, found))
         draws = None if draws is None else np.pad(draws, ((0, 0), (0, 1)))
     told = {"class": class_, "against": against, "unit": unit, "prob": prob}
-    return Explanation(names, texts, found / scale, None if draws is None else draws / scale, told)
+    return Explanation(names, texts, found / scale, None if draws is None else draws / scale, told, rest)
 
 
 def _pair(labels: list[Any], log_joint: np.ndarray, class_: Any, against: Any) -> tuple[int, int]:

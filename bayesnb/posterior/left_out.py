@@ -64,7 +64,7 @@ def sampled_features(
     def of_features(chunk: Cells, some: LabelledRows) -> Iterator[tuple[slice, int, int, np.ndarray]]:
         for i, (block, x) in enumerate(zip(blocks, chunk, strict=True)):
             for j, _ in enumerate(features_of(block)):
-                under_draws = posterior.feature_under_draws(i, j, x)
+                under_draws = posterior.density.feature_under_draws(i, j, x)
                 for rows in pieces_of_rows(len(some)):
                     yield rows, i, j, _without(under_draws(rows), some.codes[rows])
 
@@ -170,13 +170,13 @@ def _by_feature(posterior: AveragedPosterior | WeightedPosterior, rows: Labelled
     of_features = of_features_without(posterior.generative, rows)
     for where, chunk in posterior.model.encode(rows.table):
         some = rows.take(where)
-        in_sample = log_normalised(posterior.log_joint_of(chunk))[np.arange(len(some)), some.codes]
+        in_sample = log_normalised(posterior.density.log_joint(chunk))[np.arange(len(some)), some.codes]
         log_joint = np.array(log_class_probs_without(posterior, some))
         log_class_prob, weighted = log_joint.copy(), np.zeros(log_joint.shape)
         for piece, i, j, densities in of_features(chunk, some):
             log_joint[piece] += densities
-            weighted[piece] += posterior.weighed(i, j, densities, log_class_prob[piece])
-        left_out.set(where, log_joint, in_sample, posterior.joined(log_class_prob, weighted))
+            weighted[piece] += posterior.density.weighed(i, j, densities, log_class_prob[piece])
+        left_out.set(where, log_joint, in_sample, posterior.density.joined(log_class_prob, weighted))
     return left_out
 
 

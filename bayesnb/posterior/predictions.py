@@ -1,7 +1,7 @@
 """What every posterior predicts."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial, wraps
 from typing import Any, Concatenate
 
@@ -13,12 +13,10 @@ from bayesnb.core.columns import near_matches
 from bayesnb.data.labels import as_labels
 from bayesnb.data.partitions import map_partitions
 from bayesnb.data.read import is_dask
-from bayesnb.families.base import Family, Parameters
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.device import log_joint_of_blocks
-from bayesnb.model.reading import Cells, Density, normalise, with_fallback
-from bayesnb.posterior.in_jax import function_of_array
+from bayesnb.model.reading import Cells, normalise, with_fallback
+from bayesnb.posterior.density import RowDensity, function_of_array
 from bayesnb.posterior.under_draws import in_pieces
 
 __all__ = ["NATS", "Predictions", "nats_of", "uncertainty_under"]
@@ -52,7 +50,7 @@ def _answer(posterior: Any, method: str, args: tuple, kwargs: dict[str, Any], X:
 # --------------------------------------------------------------------------------------------------
 
 
-def linear_rule(model: BoundModel, density: Density) -> tuple[np.ndarray, float]:
+def linear_rule(model: BoundModel, density: RowDensity) -> tuple[np.ndarray, float]:
     """Weights and bias; `Posterior.decision_boundary` gives the formula and the errors."""
     classes = model.schema.classes
     if len(classes) != 2:
@@ -65,12 +63,12 @@ def linear_rule(model: BoundModel, density: Density) -> tuple[np.ndarray, float]
                 f"column {block.labels[0]!r} is {block.family.family_name}: the rule is linear in 0/1 features only"
             )
     sizes = [len(block.columns) for block in model.blocks]
-    at_zero = density.log_joint_of(tuple(np.zeros((1, size)) for size in sizes))
+    at_zero = density.log_joint(tuple(np.zeros((1, size)) for size in sizes))
     bias = float(at_zero[0, 1] - at_zero[0, 0])
     weights: dict[int, float] = {}
     for i, block in enumerate(model.blocks):
         chunk = tuple(np.eye(size) if i == k else np.zeros((sizes[i], size)) for k, size in enumerate(sizes))
-        joint = density.log_joint_of(chunk)
+        joint = density.log_joint(chunk)
         weights |= dict(zip(block.columns, joint[:, 1] - joint[:, 0] - bias, strict=True))
     return np.array([weights[column] for column in sorted(weights)]), bias
 
@@ -300,8 +298,7 @@ def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters, un
 class Predictions(ABC):
     """Densities and class probabilities of rows, with the parameters integrated out.
 
-    A subclass defines `log_joint_of` and `class_probs`. For speed it may override `log_ratio_of` and
-    `device_densities`. For `log_joint_function` it overrides one of `device_densities` and `density_in_jax`.
+    A subclass defines `density` and `class_probs`.
     """
 
     model: BoundModel
@@ -311,46 +308,14 @@ class Predictions(ABC):
         """Labels, in the column order of `predict_proba`."""
         return self.model.schema.classes
 
+    @property
     @abstractmethod
-    def log_joint_of(self, cells: Cells) -> np.ndarray:
-        """Log p(x, y=c | data) of rows that `BoundModel.encode` encoded, shape (rows, classes)."""
+    def density(self) -> RowDensity:
+        """The density of encoded rows together with each class, the parameters integrated out."""
 
     @abstractmethod
     def class_probs(self) -> np.ndarray:
         """Predictive class probabilities before any feature is seen, shape (classes,)."""
-
-    def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        """Two terms whose sum is log p(x, y=c | data) plus a number for each row, which cancels in class probabilities.
-
-        Returns
-        -------
-        tuple of array, shapes (classes,) and (rows, classes)
-        """
-        return np.zeros(len(self.classes)), self.log_joint_of(cells)
-
-    def device_densities(self) -> list[tuple[Family, Parameters | None]] | None:
-        """What an accelerator computes the densities from.
-
-        Returns
-        -------
-        list of tuple, or None
-            For each block its family and the parameters; None in place of the parameters means the family's predictive
-            density. None in place of the list means that only the host can compute the densities.
-        """
-        return None
-
-    def density_in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
-        """`log_joint_of` for JAX.
-
-        Returns
-        -------
-        tuple of callable and pytree
-            A pure function, and the arrays that are its first argument. Its second argument is the cells of each block,
-            shape (rows, columns), all of them inside the support.
-        """
-        densities = self.device_densities()
-        assert densities is not None
-        return log_joint_of_blocks, (log(self.class_probs()), densities)
 
     @partition_by_partition
     def log_joint(self, X: Any) -> np.ndarray:
@@ -372,7 +337,7 @@ class Predictions(ABC):
         ValueError, TypeError
             If X does not have the columns of the fit, or a cell is outside its family's support.
         """
-        return self.model.read(X).densities(self, "log_joint")
+        return self.model.read(X).densities(self.density, "log_joint")
 
     @partition_by_partition
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -382,7 +347,7 @@ class Predictions(ABC):
         -------
         array, shape (rows, classes)
         """
-        return with_fallback(self.model.read(X).densities(self, "log_proba"), -np.inf, log(self.class_probs()))
+        return with_fallback(self.model.read(X).densities(self.density, "log_proba"), -np.inf, log(self.class_probs()))
 
     @partition_by_partition
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -404,7 +369,7 @@ class Predictions(ABC):
             If a row has probability zero under every class (only point estimates can do that): it gets the class
             probabilities, as if no feature had been seen.
         """
-        return with_fallback(self.model.read(X).densities(self, "proba"), 0.0, self.class_probs())
+        return with_fallback(self.model.read(X).densities(self.density, "proba"), 0.0, self.class_probs())
 
     @partition_by_partition
     def predict(self, X: Any, *, loss: Any = None, confidence: float | None = None, abstain: Any = None) -> np.ndarray:
@@ -470,7 +435,7 @@ class Predictions(ABC):
         ValueError
             If there are not two classes, or a column holds other numbers than 0 and 1.
         """
-        return linear_rule(self.model, self)
+        return linear_rule(self.model, self.density)
 
     def log_joint_function(self) -> Callable[[Any], Any]:
         """`log_joint` as a pure function of an array, which ``jax.jit``, ``jax.vmap`` and ``jax.grad`` take.
@@ -522,4 +487,4 @@ class Predictions(ABC):
         >>> jax.vmap(log_odds)(np.array(X)).shape
         (4,)
         """
-        return function_of_array(self.model, *self.density_in_jax())
+        return function_of_array(self.model, *self.density.in_jax())

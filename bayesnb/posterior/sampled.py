@@ -1,28 +1,23 @@
 """Posteriors as draws."""
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import numpy as np
-from scipy.special import logsumexp
 
-from bayesnb.core.arrays import in_float64, log
+from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.checking import whole_number
-from bayesnb.families.base import Family, of_column, parameters_of_column
-from bayesnb.model.blocks import CLASS_SITE, ClassPrior, ModelParameters, log_joint, updated
+from bayesnb.model.blocks import CLASS_SITE, ModelParameters, Prior
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem
-from bayesnb.model.reading import Cells
+from bayesnb.posterior.density import Integrated, MeanOfClosedForms, MeanOverDraws, RowDensity
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.draws import Fitting
 from bayesnb.posterior.exact import SpreadPosterior
-from bayesnb.posterior.in_jax import log_mean_of_closed_forms, log_mean_under_draws
-from bayesnb.posterior.under_draws import flatten, log_mean_joint, pieces_of_rows
 
-__all__ = ["CollapsedPosterior", "SampledPosterior", "posterior_given"]
+__all__ = ["CollapsedPosterior", "SampledPosterior"]
 
 # --------------------------------------------------------------------------------------------------
 # Draws from the posterior
@@ -71,9 +66,6 @@ class SampledPosterior(SpreadPosterior):
         self._sample_stats = sample_stats
         self.inference = inference
 
-    # The density of the whole row is averaged over the draws, and features that share draws depend on each other.
-    adds_up: ClassVar[bool] = False
-
     @property
     def sample_stats(self) -> dict[str, np.ndarray]:
         return self._sample_stats
@@ -96,45 +88,9 @@ class SampledPosterior(SpreadPosterior):
         stats = self.sample_stats if self.inference is None else {"diverging": np.zeros(1), **self.sample_stats}
         return diagnose(self.draws(), stats, known, self.model.sites.scalar_labels())
 
-    def log_joint_of(self, cells: Cells) -> np.ndarray:
-        return log_mean_joint(self.model.families, flatten(self.parameters), cells)
-
-    def feature_under_draws(self, i: int, j: int, x: Any) -> Callable[[slice], np.ndarray]:
-        """Log density of a feature of block `i` under each draw and class; a function of rows (draws, rows, classes).
-
-        Parameters
-        ----------
-        i, j : int
-            Positions of the block, and of the column in it; the second is zero for a joint block.
-        x : array or CSR array, shape (rows, columns)
-            Cells of the block.
-        """
-        family, values = self._feature(i, j)
-        return family.densities_of_rows(values, x if family.joint else x[:, j : j + 1])
-
-    @in_float64
-    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
-        under_draws = self.feature_under_draws(i, j, x)
-        result = np.empty((x.shape[0], len(self.classes)))
-        for rows in pieces_of_rows(x.shape[0]):
-            densities = under_draws(rows)
-            result[rows] = logsumexp(densities, axis=0) - np.log(len(densities))
-        return result
-
-    def feature_densities_in_jax(self) -> list[tuple[Any, ...]]:
-        """For each block its family and its parameters under the draws."""
-        draws = flatten(self.parameters)
-        return [(family, dict(values)) for family, values in zip(self.model.families, draws.blocks, strict=True)]
-
-    def _feature(self, i: int, j: int) -> tuple[Family, dict[str, np.ndarray]]:
-        family, values = self.model.families[i], flatten(self.parameters).blocks[i]
-        if family.joint:
-            return family, values
-        return of_column(family, j), parameters_of_column(values, j, 1)
-
-    def density_in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
-        draws = flatten(self.parameters)
-        return log_mean_under_draws, (log(draws.class_prob), list(self.model.families), draws.blocks)
+    @property
+    def density(self) -> MeanOverDraws:
+        return MeanOverDraws.of(self.model, self.parameters)
 
     def class_probs(self) -> np.ndarray:
         return self.parameters.class_prob.mean(axis=(0, 1))
@@ -248,39 +204,25 @@ class CollapsedPosterior(SampledPosterior):
 
     problem: Problem
 
-    @in_float64
-    def log_joint_of(self, cells: Cells) -> np.ndarray:
-        pieces = []
-        for values in self._mixture():
-            class_posterior, families = posterior_given(self.problem, values)
-            pairs = zip(families, cells, strict=True)
-            densities = (family.row_log_predictive(x) for family, x in pairs)  # type: ignore[attr-defined]
-            pieces.append(log_joint(class_posterior.mean(), densities))
-        return logsumexp(np.stack(pieces), axis=0) - np.log(len(pieces))
+    @cached_property
+    def density(self) -> MeanOverDraws:
+        """The density of encoded rows together with each class, the parameters integrated out."""
+        of_draws = MeanOverDraws.of(self.model, self.parameters)
+        forms = RowDensity(log(self._forms.classes.mean()), [Integrated(family) for family in self._forms.families])
+        return MeanOfClosedForms(of_draws.log_class_prob, of_draws.blocks, forms)
 
-    @in_float64
-    def density_in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
-        forms = [posterior_given(self.problem, values) for values in self._mixture()]
-        class_probs = np.stack([class_posterior.mean() for class_posterior, _ in forms])
-        families = jax.tree.map(lambda *leaves: np.stack(leaves), *(families for _, families in forms))
-        return log_mean_of_closed_forms, (log(class_probs), families)
-
-    @in_float64
     def class_probs(self) -> np.ndarray:
-        return np.mean([posterior_given(self.problem, values)[0].mean() for values in self._mixture()], axis=0)
+        return np.asarray(self._forms.classes.mean()).mean(axis=0)
 
-    def _mixture(self) -> list[dict[str, np.ndarray]]:
+    @cached_property
+    @in_float64
+    def _forms(self) -> Prior:
+        """The closed form given each draw of the hyperparameters, axis of the draws first."""
+        return to_numpy(self.model.learned.given(self._mixture()).update(self.problem.statistics))
+
+    def _mixture(self) -> dict[str, np.ndarray]:
         """Evenly spaced draws of the hyperparameters, at most `MIXTURE` of them."""
         flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in self.parameters.hyperparameters.items()}
         number = len(next(iter(flat.values())))
         kept = np.linspace(0, number - 1, min(number, MIXTURE)).round().astype(int)
-        return [{name: value[s] for name, value in flat.items()} for s in kept]
-
-
-def posterior_given(problem: Problem, values: Mapping[str, Any]) -> tuple[ClassPrior, tuple[Family, ...]]:
-    """Class prior and families given the data and values of the hyperparameters, with the values' leading axes.
-
-    A family without a closed form stays as its prior.
-    """
-    class_prior, families = problem.resolved.learned.given(values)
-    return updated(class_prior, families, problem.statistics)
+        return {name: value[kept] for name, value in flat.items()}

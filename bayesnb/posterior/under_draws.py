@@ -7,9 +7,8 @@ from typing import Any
 import jax
 import numpy as np
 
-from bayesnb.core.arrays import in_float64, log
-from bayesnb.families.base import Family
-from bayesnb.model.blocks import ModelParameters, summed
+from bayesnb.core.arrays import log
+from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.reading import Cells, normalise, warn_lost
 
@@ -17,7 +16,7 @@ __all__ = [
     "flatten",
     "in_pieces",
     "log_joint_under",
-    "log_mean_joint",
+    "log_sum",
     "pieces_of_rows",
     "proba_quantiles_under",
     "proba_under",
@@ -133,43 +132,11 @@ def in_pieces(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[M
 
 
 # --------------------------------------------------------------------------------------------------
-# The joint density of rows and classes, averaged over draws of the parameters
+# Averages over draws, of some rows at a time
 # --------------------------------------------------------------------------------------------------
 
 ROWS = 256
 """Number of rows whose densities under all draws and one class are in memory at a time."""
-
-
-@in_float64
-def log_mean_joint(families: Sequence[Family], parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
-    r"""Log of the average of :math:`p(x, y=c \mid \theta_s)` over the draws s.
-
-    It is computed for one class and some rows at a time, so that no array of all draws, rows and classes is needed.
-
-    Parameters
-    ----------
-    families : sequence of Family
-    parameters : ModelParameters
-        One leading axis, the draws.
-    chunk : tuple of array
-        Encoded rows of each block.
-
-    Returns
-    -------
-    array, shape (rows, classes)
-    """
-    num_rows, (num_draws, num_classes) = chunk[0].shape[0], parameters.class_prob.shape
-    log_class_prob = log(parameters.class_prob)
-    result = np.empty((num_rows, num_classes))
-    for c in range(num_classes):
-        densities = [
-            family.densities_of_rows({name: value[:, c : c + 1] for name, value in values.items()}, x)
-            for family, values, x in zip(families, parameters.blocks, chunk, strict=True)
-        ]
-        for rows in pieces_of_rows(num_rows):
-            joint = summed(of_rows(rows)[..., 0] for of_rows in densities) + log_class_prob[:, c, None]
-            result[rows, c] = _log_sum(joint)
-    return result - np.log(num_draws)
 
 
 def pieces_of_rows(num_rows: int) -> Iterator[slice]:
@@ -178,7 +145,7 @@ def pieces_of_rows(num_rows: int) -> Iterator[slice]:
         yield slice(start, min(start + ROWS, num_rows))
 
 
-def _log_sum(joint: np.ndarray) -> np.ndarray:
+def log_sum(joint: np.ndarray) -> np.ndarray:
     """Log of the sum of exponentials over the first axis; the argument is overwritten."""
     highest = joint.max(axis=0)
     highest[np.isneginf(highest)] = 0.0

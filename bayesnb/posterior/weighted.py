@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Concatenate, Protocol
 import jax
 import numpy as np
 import pandas as pd
-from scipy.special import log_softmax, softmax
+from scipy.special import softmax
 
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import a_type, whole_number
@@ -16,27 +16,24 @@ from bayesnb.core.printing import DataTable, Paragraph, Piece, Printed
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import labelled_rows
 from bayesnb.families.base import Family
-from bayesnb.families.exponential import times
 from bayesnb.figures.forest import Points, Rows, forest, how_many
 from bayesnb.figures.panels import chosen, yes_or_no
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import feature_names
 from bayesnb.model.naive_bayes import Model, as_model
-from bayesnb.model.reading import Cells
 from bayesnb.model.weighted import WeightedModel, WeightedParameters
 from bayesnb.model.weights import (
     ConditionalLikelihood,
     FeatureWeights,
     learn_on,
-    mixed,
     mixed_features,
     share_without_information,
     some_rows,
 )
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.density import WeightedDensity
 from bayesnb.posterior.exact import ClosedFormPosterior, ExactPosterior, PointPosterior
-from bayesnb.posterior.in_jax import log_joint_of_weighted
 from bayesnb.posterior.sampled import SampledPosterior
 
 __all__ = ["Fitted", "WeightedPosterior", "WeightsFrame", "model_of", "no_information", "of_features", "posterior_of"]
@@ -204,9 +201,6 @@ class WeightedPosterior(Posterior):
         self.problem = unweighted.problem
         self.inference = unweighted.inference
 
-    # All features of a row say nothing with some probability, and the log odds are nearer to those of the classes.
-    adds_up: ClassVar[bool] = False
-
     @property
     def generative(self) -> Any:
         return self.unweighted
@@ -240,42 +234,12 @@ class WeightedPosterior(Posterior):
     def class_probs(self) -> np.ndarray:
         return softmax(log(self.unweighted.class_probs()) + self.feature_weights.offset)
 
-    @in_float64
-    def log_joint_of(self, cells: Cells) -> np.ndarray:
-        total = np.zeros((cells[0].shape[0], len(self.classes)))
-        for i, x in enumerate(cells):
-            for j, _ in enumerate(self._weighted_model.positions[i]):
-                total += self.feature_log_density(i, j, x)
-        return self.joined(self._log_class_prob, total)
-
-    @property
-    def _log_class_prob(self) -> np.ndarray:
-        return log(self.unweighted.class_probs())
-
-    def feature_log_density(self, i: int, j: int, x: Any) -> np.ndarray:
-        if self.feature_weights.weight[self._weighted_model.positions[i][j]] == 0:
-            return np.zeros((x.shape[0], len(self.classes)))
-        return self.weighed(i, j, self.unweighted.feature_log_density(i, j, x), self._log_class_prob)
-
-    def weighed(self, i: int, j: int, log_density: np.ndarray, log_class_prob: np.ndarray) -> np.ndarray:
-        weight = self.feature_weights.weight[self._weighted_model.positions[i][j]]
-        return times(weight, mixed(log_density, log_class_prob, self.feature_weights.no_information_in_feature))
-
-    def joined(self, log_class_prob: np.ndarray, of_features: np.ndarray) -> np.ndarray:
-        log_prior = log_softmax(log_class_prob + self.feature_weights.offset, axis=-1)
-        return log_prior + mixed(of_features, log_prior, self.feature_weights.no_information)
-
-    @in_float64
-    def log_ratio_of(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        weight = self.feature_weights.weight
-        if not self.feature_weights.shared or isinstance(self.unweighted, SampledPosterior):
-            return super().log_ratio_of(cells)
-        log_class_prob = self._log_class_prob
-        # A class without probability stays impossible, and no infinity is subtracted from another.
-        density = np.add(*self.unweighted.log_ratio_of(cells)) - np.where(
-            np.isfinite(log_class_prob), log_class_prob, 0
-        )
-        return np.zeros(len(log_class_prob)), self.joined(log_class_prob, times(weight[0], density))
+    @cached_property
+    def density(self) -> WeightedDensity:
+        """The density of encoded rows together with each class, the parameters integrated out."""
+        plain, positions = self.unweighted.density, self._weighted_model.positions
+        log_class_prob = log(self.unweighted.class_probs())
+        return WeightedDensity(log_class_prob, plain.blocks, plain, self.feature_weights, positions)
 
     def decision_boundary(self) -> tuple[np.ndarray, float]:
         """As `ExactPosterior.decision_boundary`, if no row says nothing about its label.
@@ -293,20 +257,12 @@ class WeightedPosterior(Posterior):
             )
         return super().decision_boundary()
 
-    def density_in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
-        densities = self.unweighted.feature_densities_in_jax()
-        blocks = [
-            (self.feature_weights.weight[positions], of_block)
-            for positions, of_block in zip(self._weighted_model.positions, densities, strict=True)
-        ]
-        shares = self.feature_weights.no_information_in_feature, self.feature_weights.no_information
-        probs = self._log_class_prob, log(self.class_probs())
-        return log_joint_of_weighted, (*probs, *(share or None for share in shares), blocks)
-
     def proba_interval(self, X: Any, **options: Any) -> np.ndarray:
         """As `Posterior.proba_interval`. The interval reaches at least to the prediction.
 
-        The draws of the parameters are without the small probability that a row says nothing about its label.
+        A prediction keeps away from zero and one by the small probability that a row says nothing about its label; the
+        draws of the parameters are without it. Near zero or one nearly all draws are therefore beyond the prediction,
+        which is then itself an end of the interval.
         """
         proba = self.predict_proba(X)
         lower, upper = np.moveaxis(super().proba_interval(X, **options), -1, 0)
@@ -392,7 +348,7 @@ class WeightedPosterior(Posterior):
         log_density = np.empty((len(rows), len(self.classes), num_features))
         for i, x in enumerate(self.model.read(given.table).whole(warn=False)):
             for j, position in enumerate(positions[i]):
-                log_density[..., position] = self.unweighted.feature_log_density(i, j, x[rows])
+                log_density[..., position] = self.unweighted.density.feature(i, j, x[rows])
         log_class_prob = np.tile(log(self.unweighted.class_probs()), (len(rows), 1))
         log_density = mixed_features(log_density, log_class_prob, self.feature_weights.no_information_in_feature)
         possible = np.isfinite(log_density).all(axis=(1, 2)) & np.isfinite(log_class_prob[0, given.codes[rows]])

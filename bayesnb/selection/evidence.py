@@ -104,7 +104,7 @@ def _some_at_a_time(posterior: Posterior, num_draws: int | None, key: Any) -> It
     rng = random_generator(key)
     number = CHAINS * whole_number("num_draws", DRAWS if num_draws is None else num_draws)
     for start in range(0, number, step):
-        yield posterior.draw_parameters(rng, (min(step, number - start),))
+        yield posterior.closed_form.draw(rng, (min(step, number - start),))
 
 
 def information(block: Block, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:

@@ -308,7 +308,7 @@ def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None
     def odds(i: int, j: int, x: Any, of: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
         """Log odds under the draws (draws, ...), by the function `of` of log densities and log class probabilities."""
         if parameters is None:
-            return of(posterior.feature_log_density(i, j, x), log_prob)[None]
+            return of(posterior.density.feature(i, j, x), log_prob)[None]
         log_probs = np.asarray(model.log_class_prob(parameters))[..., None, :]
         found = of(model.feature_log_likelihood(parameters, i, j, x), log_probs)
         return found.reshape(-1, *found.shape[2:])

@@ -127,7 +127,7 @@ def test_a_draw_of_one_is_rounded_for_probabilities_only(rng):
 def test_components_of_a_dirichlet_vector_become_independent(concentration):
     rng = np.random.default_rng(3)
     exact = nb.fit(nb.Categorical(concentration, categories=list("abcd")), np.array([["a"], ["b"]]), [0, 1])
-    parameters = exact.draw_parameters(rng, (4000,))
+    parameters = exact.closed_form.draw(rng, (4000,))
     (u,) = exact.families[0].independent_pit(parameters.blocks[0], rng).values()
     assert np.isnan(u[..., 3]).all()
     scores = u[..., :3].reshape(4000, 6)
@@ -160,7 +160,7 @@ def test_a_mean_is_taken_given_its_variance():
 def test_every_familys_numbers_are_uniform_and_independent(case):
     rng = np.random.default_rng(5)
     exact = nb.fit(nb.NaiveBayes(case.default), case.cells(rng, 30), rng.integers(0, 2, 30))
-    parameters = exact.draw_parameters(rng, (4000,))
+    parameters = exact.closed_form.draw(rng, (4000,))
     for family, values in zip(exact.families, parameters.blocks, strict=True):
         u = np.concatenate([found.reshape(4000, -1) for found in family.independent_pit(values, rng).values()], axis=1)
         u = u[:, ~np.isnan(u[0])]
@@ -487,7 +487,7 @@ def test_the_log_density_of_rows_is_that_of_scipy():
     rng = np.random.default_rng(10)
     model, X, y = gaussians(rng)
     exact = nb.fit(model, X, y)
-    parameters = exact.draw_parameters(rng, (3, 2))
+    parameters = exact.closed_form.draw(rng, (3, 2))
     rows = same_draws.rows_of(exact, X, exact.predict_proba(X))
     found = same_draws.log_densities(exact, parameters, rows)
     chosen = [0, 2, 4, 7, 9, 11]

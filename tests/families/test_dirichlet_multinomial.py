@@ -584,7 +584,7 @@ class TestSampled:
                 {**values, "y": jnp.zeros(1, int), "x": jnp.zeros((1, 2))},
             )
             label = np.log(parameters.class_prob[0])
-            found.append(float(whole) - float(prior) + label - float(model.log_density(parameters, counted)))
+            found.append(float(whole) - float(prior) + label - float(model.prior.log_likelihood(parameters, counted)))
         np.testing.assert_allclose(found, counted.blocks[0].log_base.sum(), rtol=1e-9)
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 from slow import cases_fast
 
 from bayesnb.families.formulas import log_density
-from bayesnb.model.blocks import ClassPrior, draw_parameters
+from bayesnb.model.blocks import ClassPrior, Prior
 
 FAST = {"outside categorical", *(case.name for case in CASES)}
 
@@ -36,7 +36,7 @@ def pytest_generate_tests(metafunc):
 
 def draw(family, rng, shape=()):
     """Parameters from a family as prior, or as posterior."""
-    return draw_parameters(ClassPrior(None, np.full(CLASSES, 1 / CLASSES)), [family], rng, shape).blocks[0]
+    return Prior(ClassPrior(None, np.full(CLASSES, 1 / CLASSES)), (family,)).draw(rng, shape).blocks[0]
 
 
 def leaves_close(one, other, rtol=1e-10, atol=1e-10):

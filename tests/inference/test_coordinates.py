@@ -342,7 +342,7 @@ def test_draws_that_underflow_are_no_error_anywhere():
     assert (draws["flag_prob"] == 1).any()
     assert not any(np.isnan(value).any() for value in draws.values())
     assert not sampled.diagnostics.problems()
-    assert not np.isnan(sampled.model.log_density(sampled.parameters, sampled.problem.statistics)).any()
+    assert not np.isnan(sampled.model.prior.log_likelihood(sampled.parameters, sampled.problem.statistics)).any()
     assert np.isfinite(sampled.predict_proba(X)).all()
     np.testing.assert_allclose(sampled.predict_proba(X), exact.predict_proba(X), atol=0.01)
     assert np.isfinite(sampled.proba_draws(X)).all()

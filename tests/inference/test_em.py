@@ -7,7 +7,6 @@ from scipy.special import softmax
 import bayesnb as nb
 import bayesnb.inference.em as em
 from bayesnb.inference.em import Step, climb, extrapolated, label_log_joint, probabilities
-from bayesnb.model.blocks import log_prior_density
 
 RNG = np.random.default_rng(0)
 CODES = RNG.integers(3, size=300)
@@ -20,8 +19,8 @@ def log_posterior(posterior):
     problem, parameters = posterior.problem, posterior.parameters
     model = problem.resolved
     of_rows = probabilities(label_log_joint(model, problem.unlabelled, parameters))[1]
-    of_labelled = model.log_density(parameters, problem.statistics)
-    prior = log_prior_density(model.class_prior, model.families, parameters)
+    of_labelled = model.prior.log_likelihood(parameters, problem.statistics)
+    prior = model.prior.log_density(parameters)
     return float(of_rows @ problem.unlabelled.weights + of_labelled + prior)
 
 

@@ -23,7 +23,7 @@ from bayesnb.inference.em import TOLERANCE, first_responsibilities, iterate, lab
 from bayesnb.inference.gibbs import exchangeable, relabel
 from bayesnb.inference.sources import read_table
 from bayesnb.inference.targets import target_of
-from bayesnb.model.blocks import ModelParameters, log_prior_density
+from bayesnb.model.blocks import ModelParameters
 
 CRITICAL_Z = 4.5
 """For some hundred tests at an error rate of one in a thousand."""
@@ -286,8 +286,8 @@ def test_the_density_that_nuts_samples(name, rng, float64):
     compiled = jax.jit(lambda arguments, sites: log_density(target.program, arguments, {}, sites)[0])
     found = compiled(target.arguments, sites)
     model = problem.resolved
-    expected = log_prior_density(model.class_prior, model.families, parameters)
-    expected = expected + model.log_density(parameters, problem.statistics)
+    expected = model.prior.log_density(parameters)
+    expected = expected + model.prior.log_likelihood(parameters, problem.statistics)
     for _, chunk in model.encode(X[y == None]):  # noqa: E711
         expected = expected + weight[y == None] @ logsumexp(model.log_joint(parameters, chunk), axis=-1)  # noqa: E711
     assert float(found) == pytest.approx(float(expected), rel=1e-9)

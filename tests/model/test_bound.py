@@ -241,9 +241,9 @@ class TestFittedAgain:
         assert_same(nb.fit(bound.with_hyperparameters(values), FIRST, LABELS), expected)
         # Its statistics are those of the blocks before.
         assert resolved.with_hyperparameters(values).layout == resolved.layout == bound.layout
-        prior, families = resolved.learned.given({"island_concentration": np.array(3.0)})
-        np.testing.assert_array_equal(prior.concentration, [1.0, 1.0])
-        for family, block in zip(families, expected.model.blocks, strict=True):
+        prior = resolved.learned.given({"island_concentration": np.array(3.0)})
+        np.testing.assert_array_equal(prior.classes.concentration, [1.0, 1.0])
+        for family, block in zip(prior.families, expected.model.blocks, strict=True):
             for name, value in block.family.hyperparameters().items():
                 np.testing.assert_allclose(getattr(family, name), value, rtol=1e-12)
 
@@ -251,7 +251,7 @@ class TestFittedAgain:
         model = nb.NaiveBayes({"island": nb.Categorical(dist.Gamma(2.0, 1.0))}, class_probs="empirical")
         bound = model.bind(FIRST, ["a"] * 4 + ["b"] * 2)
         resolved = bound.resolve(bound.statistics(FIRST, ["a"] * 4 + ["b"] * 2))
-        np.testing.assert_allclose(resolved.learned.class_prior.probs, [2 / 3, 1 / 3])
+        np.testing.assert_allclose(resolved.learned.numbers.classes.probs, [2 / 3, 1 / 3])
 
 
 class TestClasses:

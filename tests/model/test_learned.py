@@ -263,13 +263,13 @@ def test_the_prior_for_values_is_that_of_a_model_with_these_numbers(table, name)
     statistics = model.statistics(X, y)
     resolved = model.resolve(statistics)
     values = resolved.learned.draw_hyperparameters(np.random.default_rng(0), (2,))
-    class_prior, families = resolved.learned.given(values)
+    prior = resolved.learned.given(values)
     drawn = resolved.draw_prior(np.random.default_rng(1), (2, 3))
     named = resolved.sites.by_name(drawn)
     for s in range(2):
         numbers = model.with_hyperparameters({key: value[s] for key, value in values.items()}).resolve(statistics)
-        np.testing.assert_array_equal(class_prior.concentration[s], numbers.class_prior.concentration)
-        for family, block in zip(families, numbers.blocks, strict=True):
+        np.testing.assert_array_equal(prior.classes.concentration[s], numbers.class_prior.concentration)
+        for family, block in zip(prior.families, numbers.blocks, strict=True):
             for field, value in block.family.hyperparameters().items():
                 np.testing.assert_array_equal(getattr(family, field)[s], value)
     axes = resolved.sites.axes()

@@ -15,7 +15,7 @@ from numpyro.infer.util import log_density
 import bayesnb as nb
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.inference.sources import empty_problem
-from bayesnb.model.blocks import statistics_program
+from bayesnb.model.blocks import Prior
 
 
 @pytest.fixture(scope="module")
@@ -64,9 +64,9 @@ def test_the_program_of_rows_and_of_statistics_have_one_density_up_to_a_constant
     draws = posterior.parameter_draws(1, 6, 0)
     sites = resolved.sites.by_name(draws)
     differences = []
-    args = (resolved.class_prior, resolved.families, problem.statistics)
+    args = (resolved.prior, problem.statistics)
     of_rows = jax.jit(lambda values: log_density(resolved.program, (X, y), {}, values)[0])
-    of_statistics = jax.jit(lambda values: log_density(statistics_program, args, {}, values)[0])
+    of_statistics = jax.jit(lambda values: log_density(Prior.program, args, {}, values)[0])
     with jax.enable_x64(True):
         for k in range(6):
             by_rows = of_rows({name: v[0, k] for name, v in sites.items()})

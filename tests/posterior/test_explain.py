@@ -291,12 +291,36 @@ class TestIntervals:
         np.testing.assert_allclose(evidence._beside[1].sum(axis=1), expected, rtol=1e-7, atol=1e-8)
         axis = evidence.plot().axes[0]
         ends_of_sum = axis.lines[len(axis.get_yticklabels()) - 1].get_xdata()
-        np.testing.assert_allclose(ends_of_sum, np.quantile(expected, [0.15, 0.85]), rtol=1e-7, atol=1e-8)
+        lower, upper = np.quantile(expected, [0.15, 0.85])
+        total = evidence["log_odds"].sum()
+        np.testing.assert_allclose(ends_of_sum, [min(lower, total), max(upper, total)], rtol=1e-7, atol=1e-8)
         frame = posterior.explain(row, "oak", "fir", prob=0.7, num_draws=20, key=3)
-        ends = np.quantile(evidence._beside[1], [0.15, 0.85], axis=0).T
+        lower, upper = np.quantile(evidence._beside[1], [0.15, 0.85], axis=0)
+        ends = np.column_stack([np.minimum(lower, frame["log_odds"]), np.maximum(upper, frame["log_odds"])])
         ends[frame.index == "features together"] = np.nan  # no draw has this part
         np.testing.assert_allclose(frame[["lower", "upper"]], ends, rtol=1e-12)
         assert (np.ptp(ends[frame["log_odds"] != 0], axis=1)[:-1] > 0).all()
+
+    @pytest.mark.parametrize(("kind", "cell"), [("exact", 3.0), ("weighted", 0.2)])
+    def test_they_reach_to_the_log_odds(self, kind, cell):
+        """Densities are averaged, not their logarithms; weights bound the log odds of a cell where few rows are."""
+        X = np.concatenate([[[0.0], [0.4], [0.2]], np.linspace(5, 6, 3 if kind == "weighted" else 200)[:, None]])
+        y = ["a"] * 3 + ["b"] * (len(X) - 3)
+        posterior = nb.fit(nb.Gaussian() if kind == "weighted" else nb.Gaussian(0.0, 1.0, 1.0, 0.01), X, y)
+        if kind == "weighted":
+            posterior = nb.weight_features(posterior, X, y)
+        evidence = parts_of(posterior, [[cell]], "a", "b", num_draws=200, key=0)
+        estimate, lower, upper = posterior.explain([[cell]], "a", "b", num_draws=200, key=0).iloc[1]
+        below, above = np.quantile(evidence._beside[1][:, 1], [0.055, 0.945])
+        assert estimate > above or estimate < below
+        assert (lower, upper) == pytest.approx((min(below, estimate), max(above, estimate)), rel=1e-9)
+
+    def test_features_together_are_explained_in_the_printed_form(self, posteriors, data):
+        printed = {kind: str(posterior.explain(data[2].iloc[[0]])) for kind, posterior in posteriors.items()}
+        for kind, text in printed.items():
+            assert ("features together: " in text) is (kind not in {"exact", "averaged", "point"})
+        assert "a row say nothing" in " ".join(printed["weighted"].split())
+        assert "depend on each other" in " ".join(printed["sampled"].split())
 
     def test_of_a_point_there_are_none(self, posteriors, data):
         found = posteriors["point"].explain(data[2].iloc[[0]])

@@ -63,6 +63,18 @@ def test_every_posterior_predicts(posteriors, votes, kind):
     assert posterior.predict_proba(X.iloc[:0]).shape == (0, 2)
 
 
+class MeanOfJoints:
+    def __init__(self, model, draws):
+        self.model, self.draws = model, draws
+
+    def log_joint(self, cells):
+        joint = self.model.log_joint(self.draws, cells)
+        return logsumexp(joint, axis=0) - np.log(len(joint))
+
+    def log_ratio(self, cells):
+        return 0.0, self.log_joint(cells)
+
+
 class Mixture(Predictions, Draws, Estimates):
     """The average of the densities under given draws, without data."""
 
@@ -74,9 +86,9 @@ class Mixture(Predictions, Draws, Estimates):
     def class_probs(self):
         return self.parameters.class_prob.mean(axis=(0, 1))
 
-    def log_joint_of(self, cells):
-        joint = self.model.log_joint(flatten(self.parameters), cells)
-        return logsumexp(joint, axis=0) - np.log(len(joint))
+    @property
+    def density(self):
+        return MeanOfJoints(self.model, flatten(self.parameters))
 
     def parameter_draws(self, num_chains, num_draws, key):
         return self.parameters

@@ -1,0 +1,572 @@
+"""The density of rows together with each class, the parameters integrated out, for NumPy and for JAX.
+
+A density is a sum over blocks of columns. Posteriors differ in what a block is (a closed form, its average over two
+hypotheses, given parameters), in whether the mean over draws is taken, and in whether features have weights.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.tree_util import Partial
+from numpyro.distributions import constraints
+from scipy.special import log_softmax, logsumexp
+
+from bayesnb.core.arrays import in_float64, log
+from bayesnb.core.checking import a_type
+from bayesnb.families.base import Family, of_column, parameters_of_column
+from bayesnb.families.exponential import times
+from bayesnb.model.blocks import ModelParameters, summed
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.cells import LARGEST_COUNT, LARGEST_NUMBER
+from bayesnb.model.reading import Cells
+from bayesnb.model.weights import FeatureWeights, mixed
+from bayesnb.posterior.under_draws import flatten, log_sum, pieces_of_rows
+
+__all__ = [
+    "Averaged",
+    "Given",
+    "Integrated",
+    "MeanOfClosedForms",
+    "MeanOverDraws",
+    "RowDensity",
+    "WeightedDensity",
+    "function_of_array",
+]
+
+# --------------------------------------------------------------------------------------------------
+# The density of the cells of a block of columns
+# --------------------------------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Integrated:
+    """A block whose parameters are integrated out in closed form; the other kinds of blocks have its methods."""
+
+    family: Any
+
+    varies: ClassVar[str] = "family"
+    """The field that has an axis of draws in a mean over draws."""
+
+    def of_rows(self, x: Any) -> np.ndarray:
+        """Log density of each row under each class, shape (rows, classes)."""
+        return np.asarray(self.family.row_log_predictive(x))
+
+    def ratio_of_rows(self, x: Any) -> np.ndarray:
+        """As `of_rows`, up to a term of each row that all classes share."""
+        return np.asarray(self.family.row_log_predictive_ratio(x))
+
+    def column(self, j: int) -> "Integrated":
+        """The block of one column."""
+        return Integrated(of_column(self.family, j))
+
+    def in_jax(self, x: Any) -> Any:
+        """As `of_rows`, for JAX."""
+        return self.family.device_log_predictive(x)
+
+    def features_in_jax(self, x: Any) -> Any:
+        """Log density of each feature, for JAX, shape (rows, classes, features)."""
+        if self.family.joint:
+            return self.family.device_log_predictive(x)[..., None]
+        return self.family.device_cells_log_predictive(x)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Averaged(Integrated):
+    """A block of a closed form, each feature's density averaged over whether it depends on the class.
+
+    Attributes
+    ----------
+    family, shared : ConjugateFamily
+        With parameters for each class, and with parameters that all classes share.
+    log_in, log_out : array, shape (features,)
+        Log probability of either hypothesis.
+    """
+
+    shared: Any
+    log_in: np.ndarray
+    log_out: np.ndarray
+
+    def of_rows(self, x: Any) -> np.ndarray:
+        if not self.family.joint:
+            return self.family.row_log_average(self.shared, self.log_in, self.log_out, x)
+        own, shared = self.family.row_log_predictive(x), self.shared.row_log_predictive(x)
+        return np.logaddexp(self.log_in + own, self.log_out + shared)
+
+    def ratio_of_rows(self, x: Any) -> np.ndarray:
+        return self.of_rows(x)
+
+    def column(self, j: int) -> "Averaged":
+        column = slice(j, j + 1)
+        return Averaged(of_column(self.family, j), of_column(self.shared, j), self.log_in[column], self.log_out[column])
+
+    def in_jax(self, x: Any) -> Any:
+        return self.features_in_jax(x).sum(axis=-1)
+
+    def features_in_jax(self, x: Any) -> Any:
+        own, shared = (Integrated(family).features_in_jax(x) for family in (self.family, self.shared))
+        averages = jnp.logaddexp(self.log_in + own, self.log_out + shared)
+        return averages if self.family.joint else jnp.where(jnp.isnan(x)[:, None, :], 0.0, averages)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Given:
+    """A block whose parameters are given, or drawn.
+
+    Attributes
+    ----------
+    family : Family
+    parameters : mapping
+    num_leading : int
+        Number of axes before that of the classes: one for draws.
+    """
+
+    family: Family
+    parameters: dict[str, Any]
+    num_leading: int = field(default=0, metadata={"static": True})
+
+    varies: ClassVar[str] = "parameters"
+
+    def of_rows(self, x: Any) -> np.ndarray:
+        return np.asarray(self.family.row_log_likelihood(self.parameters, x))
+
+    def ratio_of_rows(self, x: Any) -> np.ndarray:
+        return np.asarray(self.family.row_log_ratio(self.parameters, x))
+
+    def column(self, j: int) -> "Given":
+        values = parameters_of_column(self.parameters, j, self.num_leading)
+        return Given(of_column(self.family, j), values, self.num_leading)
+
+    def of_class(self, c: int) -> "Given":
+        """The block with the draws of one class."""
+        return replace(self, parameters={name: value[:, c : c + 1] for name, value in self.parameters.items()})
+
+    def under_draws(self, x: Any) -> Callable[[slice], np.ndarray]:
+        """Log density under each draw, a function of rows (draws, rows, classes)."""
+        return self.family.densities_of_rows(self.parameters, x)
+
+    def in_jax(self, x: Any) -> Any:
+        return self.family.device_log_likelihood(self.parameters, x)
+
+    def features_in_jax(self, x: Any) -> Any:
+        """Log of the mean over draws of the density of each feature."""
+        if self.family.joint:
+            return self.mean_in_jax(x)[..., None]
+        return jnp.stack([self.column(j).mean_in_jax(x[:, j : j + 1]) for j in range(x.shape[1])], axis=-1)
+
+    def mean_in_jax(self, x: Any) -> Any:
+        """Log of the mean over draws of the density of each row, for JAX."""
+        return _log_mean(lambda values: replace(self, parameters=values).in_jax(x), self.parameters)
+
+
+# --------------------------------------------------------------------------------------------------
+# The joint density of rows and classes
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RowDensity:
+    """Densities of encoded rows together with each class: the sum over blocks.
+
+    Attributes
+    ----------
+    log_class_prob : array, shape (classes,)
+    blocks : sequence of Integrated or Given
+    """
+
+    log_class_prob: np.ndarray
+    blocks: Sequence[Any]
+
+    rest: ClassVar[str] = ""
+    """Why features contribute more together than each alone; empty where their densities add up."""
+
+    @in_float64
+    def log_joint(self, cells: Cells) -> np.ndarray:
+        """Log p(x, y=c | data) of rows that `BoundModel.encode` encoded, shape (rows, classes)."""
+        blocks = zip(self.blocks, cells, strict=True)
+        return self.log_class_prob + summed(block.of_rows(x) for block, x in blocks)
+
+    @in_float64
+    def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        """Two terms whose sum is `log_joint` plus a number for each row, which cancels in class probabilities.
+
+        Returns
+        -------
+        tuple of array, shapes (classes,) and (rows, classes)
+        """
+        blocks = zip(self.blocks, cells, strict=True)
+        return self.log_class_prob, summed(block.ratio_of_rows(x) for block, x in blocks)
+
+    @in_float64
+    def feature(self, i: int, j: int, x: Any) -> np.ndarray:
+        """Log density of a feature of block `i` under each class, the parameters integrated out, shape (rows, classes).
+
+        Parameters
+        ----------
+        i : int
+            Position of the block.
+        j : int
+            Position of the column in the block; zero for a joint block, which is one feature.
+        x : array or CSR array, shape (rows, columns)
+            Cells of the block.
+        """
+        return np.asarray(self._of_feature(*self._feature(i, j, x)))
+
+    def _feature(self, i: int, j: int, x: Any) -> tuple[Any, Any]:
+        """The block of a feature alone, and its cells."""
+        block = self.blocks[i]
+        return (block, x) if block.family.joint else (block.column(j), x[:, j : j + 1])
+
+    def _of_feature(self, block: Any, x: Any) -> np.ndarray:
+        return block.of_rows(x)
+
+    def weighed(self, i: int, j: int, log_density: np.ndarray, log_class_prob: np.ndarray) -> np.ndarray:
+        """What log densities of a feature add to the log joint density of their rows; themselves, without weights.
+
+        Parameters
+        ----------
+        i, j : int
+            Positions of the block, and of the column in it.
+        log_density, log_class_prob : array, shape (rows, classes)
+        """
+        return log_density
+
+    def joined(self, log_class_prob: np.ndarray, of_features: np.ndarray) -> np.ndarray:
+        """Log joint densities of rows from log class probabilities and the sum of what `weighed` gives."""
+        return log_class_prob + of_features
+
+    def in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
+        """`log_joint` for JAX.
+
+        Returns
+        -------
+        tuple of callable and pytree
+            A pure function, and the arrays that are its first argument. Its second argument is the cells of each block,
+            shape (rows, columns), all of them inside the support.
+        """
+        return _sum_of_blocks, (self.log_class_prob, list(self.blocks))
+
+
+def _sum_of_blocks(arrays: tuple[Any, Sequence[Any]], cells: Sequence[Any]) -> Any:
+    log_class_prob, blocks = arrays
+    return sum((block.in_jax(x) for block, x in zip(blocks, cells, strict=True)), start=log_class_prob)
+
+
+# --------------------------------------------------------------------------------------------------
+# The mean over draws
+# --------------------------------------------------------------------------------------------------
+
+DRAWS = 64
+"""Draws whose densities of single cells JAX has in memory at a time."""
+
+
+@dataclass(frozen=True)
+class MeanOverDraws(RowDensity):
+    """The mean of densities over draws of the parameters; log class probabilities have shape (draws, classes)."""
+
+    # The density of the whole row is averaged over the draws.
+    rest: ClassVar[str] = "the features depend on each other through the uncertain parameters"
+
+    @classmethod
+    def of(cls, model: BoundModel, parameters: ModelParameters) -> "MeanOverDraws":
+        """The mean over draws of a model's parameters, leading axes (chain, draw)."""
+        draws = flatten(parameters)
+        pairs = zip(model.families, draws.blocks, strict=True)
+        return cls(log(draws.class_prob), [Given(family, dict(values), num_leading=1) for family, values in pairs])
+
+    @in_float64
+    def log_joint(self, cells: Cells) -> np.ndarray:
+        # One class and some rows at a time, so that no array of all draws, rows and classes is needed.
+        num_draws, num_classes = self.log_class_prob.shape
+        result = np.empty((cells[0].shape[0], num_classes))
+        for c in range(num_classes):
+            blocks = zip(self.blocks, cells, strict=True)
+            densities = [block.of_class(c).under_draws(x) for block, x in blocks]
+            for rows in pieces_of_rows(len(result)):
+                joint = summed(of_rows(rows)[..., 0] for of_rows in densities) + self.log_class_prob[:, c, None]
+                result[rows, c] = log_sum(joint)
+        return result - np.log(num_draws)
+
+    def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(self.log_class_prob.shape[-1]), self.log_joint(cells)
+
+    def feature_under_draws(self, i: int, j: int, x: Any) -> Callable[[slice], np.ndarray]:
+        """As `feature`, under each draw; a function of rows (draws, rows, classes)."""
+        block, cells = self._feature(i, j, x)
+        return block.under_draws(cells)
+
+    def _of_feature(self, block: Any, x: Any) -> np.ndarray:
+        under_draws, num_draws = block.under_draws(x), len(self.log_class_prob)
+        pieces = [logsumexp(under_draws(rows), axis=0) - np.log(num_draws) for rows in pieces_of_rows(x.shape[0])]
+        return np.concatenate(pieces) if pieces else np.empty((0, self.log_class_prob.shape[-1]))
+
+    def in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
+        return _mean_of_sums, (self.log_class_prob, list(self.blocks))
+
+
+@dataclass(frozen=True)
+class MeanOfClosedForms(MeanOverDraws):
+    """The mean of closed forms over draws of the hyperparameters; a feature alone has the mean over all draws.
+
+    Attributes
+    ----------
+    forms : RowDensity
+        The closed forms, axis of the draws first.
+    """
+
+    forms: RowDensity
+
+    @in_float64
+    def log_joint(self, cells: Cells) -> np.ndarray:
+        number = len(self.forms.log_class_prob)
+        each = (jax.tree.map(lambda leaf, s=s: leaf[s], tuple(self.forms.blocks)) for s in range(number))
+        pairs = zip(self.forms.log_class_prob, each, strict=True)
+        return logsumexp([RowDensity(*form).log_joint(cells) for form in pairs], axis=0) - np.log(number)
+
+    def in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
+        return _mean_of_sums, (self.forms.log_class_prob, list(self.forms.blocks))
+
+
+def _mean_of_sums(arrays: tuple[Any, Sequence[Any]], cells: Sequence[Any]) -> Any:
+    log_class_prob, blocks = arrays
+
+    def of_draw(draw: tuple[Any, Sequence[Any]]) -> Any:
+        of_classes, values = draw
+        drawn = [replace(block, **{block.varies: value}) for block, value in zip(blocks, values, strict=True)]
+        return _sum_of_blocks((of_classes, drawn), cells)
+
+    return _log_mean(of_draw, (log_class_prob, [getattr(block, block.varies) for block in blocks]))
+
+
+def _log_mean(of_one: Callable[[Any], Any], many: Any) -> Any:
+    """Log of the mean of exponentials of a function of each entry of a pytree's first axis."""
+    # The backward pass computes the densities again, so that only their sums are kept.
+    found = jax.lax.map(jax.checkpoint(of_one), many, batch_size=DRAWS)
+    return jax.scipy.special.logsumexp(found, axis=0) - np.log(len(found))
+
+
+# --------------------------------------------------------------------------------------------------
+# Weights of features
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WeightedDensity(RowDensity):
+    """Products of densities of features, each to the power of its weight, mixed as `mixed` says.
+
+    Attributes
+    ----------
+    log_class_prob : array, shape (classes,)
+        Without offsets.
+    unweighted : RowDensity
+    weights : FeatureWeights
+    positions : sequence of sequence of int
+        For each block the positions of its features among the weights.
+    """
+
+    unweighted: RowDensity
+    weights: FeatureWeights
+    positions: Sequence[Sequence[int]]
+
+    rest: ClassVar[str] = (
+        "with a small probability the cells of a row say nothing about its label, which bounds the log odds"
+    )
+
+    @in_float64
+    def log_joint(self, cells: Cells) -> np.ndarray:
+        features = ((i, j, x) for i, x in enumerate(cells) for j, _ in enumerate(self.positions[i]))
+        return self.joined(self.log_class_prob, summed(self.feature(*feature) for feature in features))
+
+    @in_float64
+    def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        if not self.weights.shared or self.unweighted.rest:
+            density = self.log_joint(cells)
+        else:
+            _, of_features = self.unweighted.log_ratio(cells)
+            density = self.joined(self.log_class_prob, times(self.weights.weight[0], of_features))
+        return np.zeros(len(self.log_class_prob)), density
+
+    def feature(self, i: int, j: int, x: Any) -> np.ndarray:
+        if self.weights.weight[self.positions[i][j]] == 0:
+            return np.zeros((x.shape[0], len(self.log_class_prob)))
+        return self.weighed(i, j, self.unweighted.feature(i, j, x), self.log_class_prob)
+
+    def weighed(self, i: int, j: int, log_density: np.ndarray, log_class_prob: np.ndarray) -> np.ndarray:
+        density = mixed(log_density, log_class_prob, self.weights.no_information_in_feature)
+        return times(self.weights.weight[self.positions[i][j]], density)
+
+    def joined(self, log_class_prob: np.ndarray, of_features: np.ndarray) -> np.ndarray:
+        log_prior = log_softmax(log_class_prob + self.weights.offset, axis=-1)
+        return log_prior + mixed(of_features, log_prior, self.weights.no_information)
+
+    def in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
+        weights = self.weights
+        log_prior = log_softmax(self.log_class_prob + weights.offset)
+        shares = (share or None for share in (weights.no_information_in_feature, weights.no_information))
+        of_blocks = [weights.weight[positions] for positions in self.positions]
+        return _weighted_sum, (self.log_class_prob, log_prior, *shares, of_blocks, list(self.unweighted.blocks))
+
+
+def _weighted_sum(arrays: tuple[Any, ...], cells: Sequence[Any]) -> Any:
+    log_class_prob, log_prior, in_feature, in_row, weights, blocks = arrays
+    total = jnp.zeros_like(log_prior)
+    for weight, block, x in zip(weights, blocks, cells, strict=True):
+        by_feature = jnp.moveaxis(block.features_in_jax(x), 1, -1)
+        total += (weight[:, None] * mixed(by_feature, log_class_prob, in_feature)).sum(axis=1)
+    return log_prior + mixed(total, log_prior, in_row)
+
+
+# --------------------------------------------------------------------------------------------------
+# The joint density as a pure function, which JAX's transformations take
+# --------------------------------------------------------------------------------------------------
+
+
+def function_of_array(
+    model: BoundModel, density: Callable[[Any, Sequence[Any]], Any], arrays: Any
+) -> Callable[[Any], Any]:
+    """A pure function of an array of cells; `Posterior.log_joint_function` describes it.
+
+    Parameters
+    ----------
+    model : BoundModel
+    density : callable
+        A function of a module: maps `arrays` and the cells of each block to log joint densities (rows, classes).
+    arrays : pytree
+    """
+    num_columns, num_classes = len(model.schema.columns), len(model.schema.classes)
+    families = list(model.families)
+    places = [
+        (
+            np.asarray(block.columns, dtype=np.int32),
+            _codes([len(model.schema.categories[position]) for position in block.columns])
+            if block.has_categories
+            else None,
+        )
+        for block in model.blocks
+    ]
+    of_rows = Partial(_log_joint, Partial(density), families, places, arrays)
+
+    def log_joint(x: Any) -> Any:
+        cells = _as_numbers(x)
+        if cells.shape[-1:] != (num_columns,):
+            raise ValueError(
+                f"x has shape {cells.shape}: its last axis must be the {num_columns} columns of the fit, "
+                f"{list(model.schema.columns[:10])}{' and so on' if num_columns > 10 else ''}"
+            )
+        try:
+            found = _in_float64(of_rows, cells.reshape(-1, num_columns))
+        except jax.errors.JAXTypeError as error:
+            raise TypeError(
+                f"a density of {sorted({family.family_name for family in families})} needs numbers, which JAX does "
+                "not know under a transformation: write it with jax.numpy, without conditions on its arguments"
+            ) from error
+        return found.reshape(*cells.shape[:-1], num_classes)
+
+    return log_joint
+
+
+def _codes(sizes: Sequence[int]) -> Any:
+    """The codes of a block's categories as `_encoded` takes them, given the number of categories of each column."""
+    if len({*sizes}) == 1:
+        return np.float64(sizes[0])
+    codes = np.arange(float(max(sizes)))
+    return np.where(codes < np.array(sizes)[:, None], codes, np.nan)
+
+
+def _as_numbers(x: Any) -> Any:
+    """An array of floating-point numbers, at least float32."""
+    try:
+        array = jnp.asarray(x)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"x is {a_type(x)} that JAX cannot hold ({error}): give an array of numbers, with the codes of "
+            "categories, which are positions in posterior.model.schema.categories[column]"
+        ) from None
+    if jnp.issubdtype(array.dtype, jnp.complexfloating):
+        raise TypeError("x holds complex numbers: give an array of real numbers")
+    return array.astype(jnp.promote_types(array.dtype, jnp.float32))
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0,))
+def _in_float64(of_rows: Partial, rows: Any) -> Any:
+    """A function of rows, each on its own, computed in float64 and returned in the precision of the rows."""
+    with jax.enable_x64(True):
+        return _values(of_rows, rows)
+
+
+@_in_float64.defjvp
+def _(of_rows: Partial, at: tuple[Any], along: tuple[Any]) -> tuple[Any, Any]:
+    # JAX runs a backward pass outside this block, in its own precision. All derivatives are therefore computed here.
+    (rows,), (direction,) = at, along
+    with jax.enable_x64(True):
+        found, slopes = _values_and_slopes(of_rows, rows)
+    return found, jnp.einsum("crj,rj->rc", slopes, direction)
+
+
+@jax.jit
+def _values(of_rows: Partial, rows: Any) -> Any:
+    return of_rows(rows.astype(jnp.float64)).astype(rows.dtype)
+
+
+@jax.jit
+def _values_and_slopes(of_rows: Partial, rows: Any) -> tuple[Any, Any]:
+    """The function, shape (rows, classes), and its slopes along the columns, shape (classes, rows, columns)."""
+    found, backwards = jax.vjp(of_rows, rows.astype(jnp.float64))
+    classes = jnp.eye(found.shape[-1])
+    (slopes,) = jax.vmap(lambda of_class: backwards(jnp.broadcast_to(of_class, found.shape)))(classes)
+    return found.astype(rows.dtype), slopes.astype(rows.dtype)
+
+
+def _log_joint(
+    density: Callable[[Any, Sequence[Any]], Any],
+    families: Sequence[Family],
+    places: Sequence[tuple[Any, Any]],
+    arrays: Any,
+    rows: Any,
+) -> Any:
+    """Log joint densities, shape (rows, classes); NaN in rows that the model does not allow."""
+    pairs = [_encoded(family, rows, *place) for family, place in zip(families, places, strict=True)]
+    cells, allowed = zip(*pairs, strict=True)
+    return jnp.where(jnp.stack(allowed).all(axis=0)[:, None], density(arrays, cells), jnp.nan)
+
+
+def _encoded(family: Family, rows: Any, columns: Any, categories: Any) -> tuple[Any, Any]:
+    """Cells of a block, and which rows the family allows, as `check_cells` does.
+
+    Parameters
+    ----------
+    family : Family
+    rows : jax.Array, shape (rows, columns of the table)
+    columns : jax.Array of int, shape (columns,), or None
+        Positions of the block's columns in the table; None for all of them.
+    categories : jax.Array or None
+        None for a block without categories; their number, if cells are codes; else the categories themselves, shape
+        (columns, categories).
+
+    Returns
+    -------
+    tuple of jax.Array of shape (rows, columns) and jax.Array of bool of shape (rows,)
+    """
+    x = rows if columns is None else jnp.take(rows, columns, axis=1)
+    if categories is None:
+        support = constraints.nonnegative if family.accepts_fractions else family.support
+        allowed = support(x) & (x < jnp.inf)
+        if support is constraints.nonnegative_integer:
+            allowed &= x <= LARGEST_COUNT
+        elif x.dtype == jnp.float64:  # no smaller type holds LARGEST_NUMBER
+            allowed &= jnp.abs(x) <= LARGEST_NUMBER
+        allowed = allowed | jnp.isnan(x) if family.cell == "number" else allowed
+    elif categories.ndim == 0:
+        allowed = (x >= 0) & (x < categories) & (x == jnp.rint(x)) | jnp.isnan(x)
+    else:
+        same = x[:, :, None] == categories
+        allowed = same.any(axis=-1) | jnp.isnan(x)
+        x = jnp.where(jnp.isnan(x), jnp.nan, same.argmax(axis=-1)).astype(x.dtype)
+    return x, allowed.all(axis=1)
