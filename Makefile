@@ -4,7 +4,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
-.PHONY: help demo test test-slow lint format docs docs-check notebooks real-data bench mutants clean
+.PHONY: help demo test test-slow lint format docs docs-check notebooks real-data bench bench-gpu mutants clean
 
 help: ## show the targets
 	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -64,41 +64,7 @@ clean: ## remove the virtual environment and what the targets wrote
 	$(PIP) install --constraint .ci/constraints.txt --editable ".[notebooks]"
 	@touch $@
 
-.venv/mutants: .venv/base pyproject.toml
-	$(PIP) install --constraint .ci/constraints.txt --editable ".[mutants]"
-	@touch $@
-
-.venv/bench: .venv/base pyproject.toml
-	$(PIP) install --constraint .ci/constraints.txt --editable ".[test,bench]"
-	@touch $@
-
-real-data: .venv/test ## compare with scikit-learn on real tables; writes docs/real-data.md
-	$(BIN)/python tools/benchmarks/first_call.py $(ARGS)
-	$(BIN)/python tools/benchmarks/real_data.py
-	$(BIN)/python tools/benchmarks/text_weights.py
-
-bench: .venv/bench ## time fits, predictions and sampling beside scikit-learn, nutpie and NumPyro; writes docs/performance.md
-	$(BIN)/python tools/benchmarks/bench.py --write
-	$(BIN)/python tools/benchmarks/sampling.py --write
-
-mutants: .venv/base pyproject.toml
-	$(PIP) install --constraint .ci/constraints.txt --editable ".[mutants]"
-	@touch $@
-
-.venv/bench: .venv/base pyproject.toml
-	$(PIP) install --constraint .ci/constraints.txt --editable ".[test,bench]"
-	@touch $@
-
-real-data: .venv/test ## compare with scikit-learn on real tables; writes docs/real-data.md
-	$(BIN)/python tools/benchmarks/first_call.py $(ARGS)
-	$(BIN)/python tools/benchmarks/real_data.py
-	$(BIN)/python tools/benchmarks/text_weights.py
-
-bench: .venv/bench ## time fits, predictions and sampling beside scikit-learn, nutpie and NumPyro; writes docs/performance.md
-	$(BIN)/python tools/benchmarks/bench.py --write
-	$(BIN)/python tools/benchmarks/sampling.py --write
-
-bench-gpu: .venv/test ## check and time tables on JAX's device (first .venv/bin/pip install "jax[cuda13]"); writes docs/performance.md
+.venv/bench-gpu: .venv/test ## check and time densities and NUTS on JAX's device (first .venv/bin/pip install "jax[cuda13]"); writes docs/performance.md
 	$(BIN)/python tools/benchmarks/gpu.py --write
 
 mutants: .venv/mutants ## change single expressions and count the changes that the tests notice; options in ARGS
