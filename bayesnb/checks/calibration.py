@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 import pandas as pd
 import scipy.special
@@ -439,15 +438,11 @@ def calibration(
 def _are_rows_of_fit(posterior: Posterior, table: Table, codes: np.ndarray) -> bool:
     """Whether the rows have the sufficient statistics of the posterior's data."""
     problem = posterior.problem
-    if problem is None:
+    if problem is None or not np.array_equal(
+        np.bincount(codes, minlength=len(posterior.classes)), np.ravel(problem.statistics.classes.n)
+    ):
         return False
-    fitted = problem.statistics
-    if not np.array_equal(np.bincount(codes, minlength=len(posterior.classes)), np.ravel(fitted.classes.n)):
-        return False
-    counted = problem.model.read(table).count(codes, None).statistics
-    mine, theirs = jax.tree.leaves(counted), jax.tree.leaves(fitted)
-    same_shapes = [*map(np.shape, mine)] == [*map(np.shape, theirs)]
-    return same_shapes and all(map(np.allclose, mine, theirs))
+    return problem.model.read(table).count(codes, None).statistics.same_rows(problem.statistics)
 
 
 def _names(posterior: Any, other: Any) -> dict[str, str]:
@@ -514,7 +509,7 @@ def _scores(probs: np.ndarray, log_probs: np.ndarray, codes: np.ndarray, bins: i
     brier, at_frequency, recalibrated = (
         ((truth - forecast) ** 2).sum(axis=1) for forecast in (probs, frequency, fitted)
     )
-    confidence, hit = probs.max(axis=1), (probs.argmax(axis=1) == codes).astype(np.float64)
+    confidence, hit = probs.max(axis=1), _hit(probs, codes)
     member = _membership(confidence, bins)
     gap = hit - confidence
     sign = np.sign(np.bincount(member, gap))

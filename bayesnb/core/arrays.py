@@ -69,11 +69,12 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
     return np, scipy.special
 
 
-def close(one: Any, other: Any) -> bool:
-    """Whether two trees have the same structure and the same numbers, up to rounding."""
+def close(one: Any, other: Any, *, sums: bool = False) -> bool:
+    """Whether two trees have the same structure and the same numbers, up to rounding: of sums, that of the largest."""
     structures: list[Any] = [jax.tree.structure(tree) for tree in (one, other)]
     return bool(structures[0] == structures[1]) and all(
-        np.shape(a) == np.shape(b) and np.allclose(a, b, rtol=1e-9, atol=1e-12)
+        np.shape(a) == np.shape(b)
+        and np.allclose(a, b, rtol=1e-9, atol=1e-12 + sums * 1e-9 * np.abs(a).max(initial=0.0))
         for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
     )
 

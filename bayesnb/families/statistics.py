@@ -120,7 +120,7 @@ class Statistics:
         """Whether both may be statistics of the same rows, added in any order."""
 
         def same(mine: Any, theirs: Any) -> bool:
-            return mine.same_rows(theirs) if isinstance(mine, Statistics) else close(mine, theirs)
+            return mine.same_rows(theirs) if isinstance(mine, Statistics) else close(mine, theirs, sums=True)
 
         return type(other) is type(self) and all(jax.tree.leaves(_each(same, self, other)))
 

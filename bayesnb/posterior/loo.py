@@ -34,6 +34,8 @@ __all__ = [
     "loo_scores",
     "remark_on_impossible_rows",
     "remark_on_labels",
+    "remark_on_weights",
+    "sum_with_error",
 ]
 
 # --------------------------------------------------------------------------------------------------
@@ -68,12 +70,20 @@ def by_row(values: np.ndarray) -> xr.DataArray:
     return xr.DataArray(values, dims=["row"], coords={"row": np.arange(len(values))})
 
 
+def sum_with_error(values: np.ndarray, weights: Any = 1.0) -> tuple[float, float]:
+    """Sum over rows, each with its weight, and the standard error of the sum."""
+    weights = np.broadcast_to(weights, values.shape)
+    total = weights @ values
+    return float(total), float(np.sqrt(weights @ (values - total / weights.sum()) ** 2))
+
+
 def elpd_fields(pointwise: np.ndarray, in_sample: np.ndarray, remarks: Sequence[str]) -> dict[str, Any]:
     """Fields that every kind of ArviZ's ELPDData has; the standard error is that of a sum over rows."""
     with np.errstate(invalid="ignore"):  # a class probability of zero makes a label impossible
+        elpd, se = sum_with_error(pointwise)
         return {
-            "elpd": float(pointwise.sum()),
-            "se": float(np.sqrt(len(pointwise) * np.var(pointwise))),
+            "elpd": elpd,
+            "se": se,
             "p": float((in_sample - pointwise).sum()),
             "n_samples": 0,
             "n_data_points": len(pointwise),

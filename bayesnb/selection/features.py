@@ -24,6 +24,7 @@ from bayesnb.model.describe import declared_categories, feature_names, in_column
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.left_out import FeaturesLeftOut, features_left_out
+from bayesnb.posterior.loo import sum_with_error
 from bayesnb.posterior.weighted import model_of
 from bayesnb.selection.families import ROUNDING
 from bayesnb.selection.information import require_two_classes
@@ -215,13 +216,6 @@ class LabelRatios:
             scores += self.weights[rows] @ _of_own_class(changed)
         return scores
 
-    def difference(self, log_proba: np.ndarray, to: np.ndarray) -> tuple[float, float]:
-        """Difference of two scores, and its standard error, from the log probabilities (rows,) of both."""
-        of_rows = log_proba - to
-        total = float(self.weights @ of_rows)
-        spread = of_rows - total / self.weights.sum()
-        return total, float(np.sqrt(self.weights @ spread**2))
-
 
 @dataclass(frozen=True)
 class Step:
@@ -272,7 +266,7 @@ def while_rising(ratios: LabelRatios) -> list[Step]:
         score = float(ratios.weights @ log_proba)
         if score <= steps[-1].score + ROUNDING:
             break
-        steps.append(Step(feature, kept, score, *ratios.difference(log_proba, of_all)))
+        steps.append(Step(feature, kept, score, *sum_with_error(log_proba - of_all, ratios.weights)))
     return steps
 
 

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 import pandas as pd
 from scipy.special import softmax
@@ -16,12 +15,11 @@ from bayesnb.families.base import Family
 from bayesnb.figures.forest import Points, Rows, forest, how_many
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
-from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import has_closed_form
 from bayesnb.model.naive_bayes import Model
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import PointPosterior
-from bayesnb.posterior.loo import elpd_and_remarks
+from bayesnb.posterior.loo import elpd_and_remarks, sum_with_error
 from bayesnb.posterior.weighted import posterior_of
 
 __all__ = ["ModelComparison", "compare_models"]
@@ -299,20 +297,12 @@ def _fitted(name: Any, given: Any, X: Any, y: Any, sample_weight: Any) -> Poster
         counted = given.problem.model.statistics(X, y, sample_weight=sample_weight)
     except ValueError as error:
         raise ValueError(f"{name!r} was fitted to other data than X and y: {error}") from error
-    if not _same(counted, given.problem.statistics):
+    if not counted.same_rows(given.problem.statistics):
         theirs, mine = (statistics.classes.n for statistics in (given.problem.statistics, counted))
         weights = f"rows by class {theirs.tolist()} there, {mine.tolist()} here"
         reason = weights if not np.allclose(theirs, mine) else "the statistics of its features differ"
         raise ValueError(f"{name!r} was fitted to other data than X and y ({reason}): fit all models to the same")
     return given
-
-
-def _same(one: ModelStatistics, other: ModelStatistics) -> bool:
-    """Whether statistics are those of the same rows, up to rounding."""
-    return all(
-        np.allclose(mine, theirs, rtol=1e-8, atol=1e-9 * max(np.abs(mine).max(initial=0.0), 1e-300))
-        for mine, theirs in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
-    )
 
 
 def _require_same_classes(posteriors: Mapping[Any, Posterior]) -> None:
@@ -439,13 +429,10 @@ def _form(posterior: Posterior) -> dict[int, str]:
 
 def _differences(scores: Mapping[Any, Any]) -> pd.DataFrame:
     """Each model's score minus the highest, with the standard error of the sum of paired differences."""
-    rows: dict[Any, dict[str, float]] = {}
+    rows: dict[Any, tuple[float, float]] = {}
     best = max(scores.values(), key=lambda score: score.elpd, default=None)
     for name, score in scores.items():
         with np.errstate(invalid="ignore"):  # a label of probability zero
             paired = np.asarray(score.elpd_i) - np.asarray(best.elpd_i)  # type: ignore[union-attr]
-            rows[name] = {
-                "elpd_difference": float(paired.sum()),
-                "elpd_difference_se": float(np.sqrt(len(paired) * np.var(paired))),
-            }
+            rows[name] = sum_with_error(paired)
     return pd.DataFrame.from_dict(rows, orient="index", columns=["elpd_difference", "elpd_difference_se"])
