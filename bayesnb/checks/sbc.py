@@ -17,7 +17,7 @@ from bayesnb.core.checking import proportion, whole_number
 from bayesnb.core.columns import ecdf_difference, shown_p, uniform_band
 from bayesnb.core.printing import DataTable, Heading, Piece, Printed
 from bayesnb.core.running import as_key, progress_bar, random_generator, split_twice
-from bayesnb.data.read import split_labels
+from bayesnb.data.read import read_rows
 from bayesnb.families.base import Family
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import dirichlet_marginal, pit
@@ -28,8 +28,8 @@ from bayesnb.inference.em import MAP, MLE
 from bayesnb.inference.exact import Exact, Inference
 from bayesnb.inference.nuts import NUTS, ConvergenceWarning
 from bayesnb.model.blocks import ModelParameters, ModelStatistics
-from bayesnb.model.bound import BoundModel, ways_to_posterior
-from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, of_table
+from bayesnb.model.bound import BoundModel, bound_to, ways_to_posterior
+from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
 from bayesnb.model.problem import Problem
 from bayesnb.model.program import draw_cells
 from bayesnb.model.sites import coordinate
@@ -451,9 +451,9 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
                 'class_probs="empirical" follows the data: give probabilities, or X and y to set them from'
             )
         return model.with_every_value(), total_count
-    X, y = split_labels(X, y, model.features)
-    bound = of_table(model, X, y)
-    statistics = bound.statistics(X, y)
+    rows = read_rows(X, y, features=model.features)
+    bound = bound_to(model, rows)
+    statistics = bound.count_labelled(rows.of_classes(bound.schema.classes))
     total_count = mean_total_count(Problem(bound, statistics)) if total_count is None else total_count
     return bound.resolve(statistics).with_every_value(), total_count
 

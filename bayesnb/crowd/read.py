@@ -156,10 +156,10 @@ def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known
     if not len(codes["item"]):
         raise ValueError("the table has no rows: give at least one annotation")
     given = set(found["label"].tolist())
-    named = _read_classes(classes, sort_categories(given, columns["label"]), columns["label"])
+    named = _read_classes(classes, sort_categories(given), columns["label"])
     if classes is None:
         warn_of_labels(named.tolist(), columns["label"], len(codes["label"]))
-    labels = sort_categories(given | set(named.tolist()), columns["label"])
+    labels = sort_categories(given | set(named.tolist()))
     place = {label: position for position, label in enumerate(labels)}
     code_of_label = np.array([place[label] for label in found["label"].tolist()])[codes["label"]]
     items, annotators = found["item"], found["annotator"]

@@ -70,7 +70,7 @@ class Labels:
             labels = _label_array(labels[~self.missing])
         if labels.dtype.kind != "O":
             return distinct(labels)
-        found = sort_categories(set(labels.tolist()), "y")
+        found = sort_categories(set(labels.tolist()))
         if self.name == "y":  # who lists classes means them
             warn_of_twins(found, self.name, "labels")
         return _label_array(found)

@@ -378,6 +378,9 @@ class GivenRows:
     labels: Labels | None
     weights: np.ndarray
 
+    def __len__(self) -> int:
+        return self.table.num_rows
+
     def counting(self) -> Self:
         """The rows for a fit, in which those of weight zero show no category; see `Table.counting`."""
         return replace(self, table=self.table.counting(self.weights))
@@ -405,7 +408,7 @@ class GivenRows:
         """
         if classes is None or (self.labels is None and not may_miss):
             classes = self.classes(may_miss=may_miss)
-        place = np.arange(self.table.num_rows)
+        place = np.arange(len(self))
         codes = np.full(len(place), -1) if self.labels is None else self.labels.codes(classes, may_miss=may_miss)
         return LabelledRows(self.table, codes, self.weights, classes, place)
 

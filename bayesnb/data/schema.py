@@ -11,7 +11,7 @@ from bayesnb.core.checking import warn
 from bayesnb.core.columns import Column, OutsideSupport, as_range, first_few, listed, near_matches
 from bayesnb.data.tables import Table, distinct_objects, distinct_with_positions, is_missing
 
-__all__ = ["OTHER", "Schema", "learn_categories", "shown_categories", "sort_categories", "warn_of_twins", "warn_unseen"]
+__all__ = ["OTHER", "Schema", "shown_categories", "sort_categories", "warn_of_twins", "warn_unseen", "with_other"]
 
 # --------------------------------------------------------------------------------------------------
 # The categories of a column: declared or found in its cells
@@ -21,36 +21,23 @@ OTHER = "<other>"
 """Label of the category of all values that were never seen."""
 
 
-def learn_categories(table: Table, column: int, declared: tuple | None, other: bool) -> tuple:
-    """Categories of a column.
-
-    Parameters
-    ----------
-    table : Table
-    column : int
-    declared : tuple or None
-        Categories that the model declares. If None, those that the type of the column lists; if it lists none, the
-        distinct values of the column, sorted.
-    other : bool
-        Whether to add the category `OTHER`.
+def with_other(column: Column, categories: tuple, other: bool) -> tuple:
+    """The categories of a column, with the category `OTHER` if wanted.
 
     Raises
     ------
     ValueError
         If there are no categories.
     """
-    found = declared if declared is not None else table.declared_categories(column)
-    if found is None:
-        found = shown_categories(table, column)
-    warn_of_twins(found, f"column {table.names[column]!r}", "categories")
+    warn_of_twins(categories, f"column {column!r}", "categories")
     if other:
-        found = (*found, OTHER)
-    if not found:
+        return (*categories, OTHER)
+    if not categories:
         raise ValueError(
-            f"column {table.names[column]!r} has no observed cell, so its categories are unknown: leave the column "
-            "out, or list them with nb.Categorical(categories=...)"
+            f"column {column!r} has no observed cell, so its categories are unknown: leave the column out, or list "
+            "them with nb.Categorical(categories=...)"
         )
-    return found
+    return categories
 
 
 def shown_categories(table: Table, column: int) -> tuple:
@@ -59,7 +46,7 @@ def shown_categories(table: Table, column: int) -> tuple:
     if values.dtype.kind in "biuf":
         return tuple(np.unique(values[~np.isnan(values)] if values.dtype.kind == "f" else values).tolist())
     distinct, _ = distinct_objects(values, table.names[column])
-    return tuple(sort_categories({value for value in distinct if not is_missing(value)}, table.names[column]))
+    return tuple(sort_categories({value for value in distinct if not is_missing(value)}))
 
 
 def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
@@ -89,7 +76,7 @@ def _as_text(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def sort_categories(values: set, column: Column) -> list:
+def sort_categories(values: set) -> list:
     """The values, sorted; by type and text if they cannot be compared."""
     try:
         return sorted(values)
@@ -272,7 +259,7 @@ class Schema:
             f"{near_matches(column, self.columns)}, or leave it out"
         )
 
-    def locate(self, table: Table, used: Sequence[Sequence[int]]) -> list[Sequence[int]]:
+    def locate(self, names: tuple[Column, ...], named: bool, used: Sequence[Sequence[int]]) -> list[Sequence[int]]:
         """Positions in another table of the columns that a model reads.
 
         If both tables have names, columns are found by name, and other columns of the table are ignored. If one has
@@ -280,7 +267,10 @@ class Schema:
 
         Parameters
         ----------
-        table : Table
+        names : tuple
+            The table's columns.
+        named : bool
+            Whether these are names, rather than positions.
         used : sequence of sequence of int
             For each block, the positions of its columns in the schema.
 
@@ -294,20 +284,20 @@ class Schema:
         ValueError
             If a column of the model is missing, or a table without names has another number of columns.
         """
-        if not (self.named and table.named):
-            if len(table.names) == len(self.columns):
+        if not (self.named and named):
+            if len(names) == len(self.columns):
                 return [as_range(columns) for columns in used]
             raise ValueError(
-                f"X has {len(table.names)} columns, the model was fitted to {len(self.columns)}: give the same "
+                f"X has {len(names)} columns, the model was fitted to {len(self.columns)}: give the same "
                 "columns in the same order"
             )
-        if table.names == self.columns:
+        if names == self.columns:
             return [as_range(columns) for columns in used]
-        there = {name: position for position, name in enumerate(table.names)}
+        there = {name: position for position, name in enumerate(names)}
         missing = [self.columns[column] for columns in used for column in columns if self.columns[column] not in there]
         if missing:
             # A column that was renamed is among those that the fit did not have.
-            others = [name for name in table.names if name not in self._position_of] or table.names
+            others = [name for name in names if name not in self._position_of] or names
             subject = f"column {missing[0]!r} is" if len(missing) == 1 else f"columns {listed(missing)} are"
             raise ValueError(
                 f"{subject} missing in X{near_matches(missing[0], others)}, which has {listed(others)}: rename or "

@@ -20,17 +20,16 @@ from bayesnb.data.partitions import (
 from bayesnb.data.read import is_dask, read_rows, split_labels
 from bayesnb.data.schema import warn_unseen
 from bayesnb.inference.sources import (
-    NO_ROWS,
     Batch,
-    Found,
-    OpenSchema,
     count,
     count_batches,
     empty_problem,
+    find,
+    find_all,
     naming_errors,
     with_progress,
 )
-from bayesnb.model.bound import BoundModel
+from bayesnb.model.bound import BoundModel, Found, OpenSchema
 from bayesnb.model.naive_bayes import Model, read_for
 from bayesnb.model.problem import Problem
 
@@ -69,10 +68,10 @@ def read_batches(
     if schema.complete or once:
         if once:
             schema.require_one_pass()
-        bound = schema.bind(schema.find(first))
+        bound = schema.bind(find(schema, first))
         counting: Iterable[Batch] = chain([first], start)
     else:
-        bound = schema.bind(schema.find_all(bar("categories", chain([first], start))))
+        bound = schema.bind(find_all(schema, bar("categories", chain([first], start))))
         counting = read()
     return count_batches(bound, bar("statistics", counting), check, growing=schema.growing)
 
@@ -134,12 +133,12 @@ def read_dask(
     schema = OpenSchema.of(model, table.names, table.named, classes)
     found = Found.nothing()
     if not schema.complete:
-        found = _fold_partitions(OpenSchema.find, schema, X[schema.open_names] if named else X, y, sample_weight)
+        found = _fold_partitions(find, schema, X[schema.open_names] if named else X, y, sample_weight)
     bound = schema.bind(found)
     check(empty_problem(bound, growing=schema.growing))
     counted = _fold_partitions(count, bound, X[schema.used_names] if named else X, y, sample_weight)
     if counted is None:
-        raise ValueError(NO_ROWS)
+        raise ValueError("X has no rows: give at least one")
     warn_unseen(counted.unseen)
     return Problem(bound, counted.statistics, growing=schema.growing)
 
@@ -261,7 +260,7 @@ def read_parquet(
     bar = partial(with_progress, progress, total=files.num_rows)
     found = Found.nothing()
     if not schema.complete:
-        found = schema.find_all(bar("categories", files.read(schema.open_names)))
+        found = find_all(schema, bar("categories", files.read(schema.open_names)))
     bound = schema.bind(found)
     return count_batches(bound, bar("statistics", files.read(schema.used_names)), check, growing=schema.growing)
 

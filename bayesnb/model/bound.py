@@ -14,9 +14,8 @@ from bayesnb.core.checking import whole_number
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import encode_labels, learn_classes
-from bayesnb.data.read import LabelledRows, as_table, read_rows, split_labels
-from bayesnb.data.schema import Schema, learn_categories, warn_unseen
-from bayesnb.data.tables import Table
+from bayesnb.data.read import GivenRows, LabelledRows, as_table, read_rows, split_labels
+from bayesnb.data.schema import Schema, shown_categories, sort_categories, warn_unseen, with_other
 from bayesnb.families.base import Family, Parameters, of_column, parameters_of_column
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.draw import draw
@@ -52,7 +51,9 @@ from bayesnb.model.sites import Sites
 
 __all__ = [
     "BoundModel",
-    "bind",
+    "Found",
+    "OpenSchema",
+    "bound_to",
     "gives_mode",
     "has_closed_form",
     "or_closed_form",
@@ -246,7 +247,7 @@ class BoundModel(Printed):
 
         Parameters and errors as for `NaiveBayes.bind`. Numbers for each class, column or category stay as they are.
         """
-        return bind(self.description, X, y, classes)
+        return bound_to(self.description, read_rows(X, y, features=self.features), classes)
 
     def with_classes(self, classes: Any) -> Self:
         """The model with other classes; its columns and categories stay.
@@ -533,39 +534,241 @@ class BoundModel(Printed):
         return printed_model(self)
 
 
-def bind(description: Description, X: Any, y: Any, classes: Any, weights: np.ndarray | None = None) -> BoundModel:
-    """The model of a table; parameters and errors as for `NaiveBayes.bind`.
+# --------------------------------------------------------------------------------------------------
+# What rows show of classes and categories, and the model bound to it: rows in memory at once, others batch by batch
+# --------------------------------------------------------------------------------------------------
 
-    The weights of the rows (rows,) count for the constants that families take from the cells.
+
+@dataclass(frozen=True)
+class Found:
+    """The labels and categories found in rows; the sum is what is found in both sets of rows.
+
+    Attributes
+    ----------
+    labels : tuple of array
+        An array of the distinct labels; empty where no labels were looked for.
+    listed : dict
+        For columns whose types list categories, by position: these categories, in their order.
+    values : dict
+        For columns whose types list no categories, by position: the distinct values.
     """
-    X, y = split_labels(X, y, description.features)
-    table = as_table(X)
-    if not table.names:
-        raise ValueError("X has no columns: give at least one")
-    labels = learn_classes(y, table.num_rows, may_miss=True) if classes is None else read_classes(classes)
-    schema = Schema(table.names, table.named, labels)
-    categories = {
-        position: learn_categories(table, position, listed, family.other)
-        for position, family, listed in categorical_columns(description.features, schema)
-    }
-    description = _with_constants(description, schema, table, weights)
-    return BoundModel.of(description, replace(schema, categories=categories))
+
+    labels: tuple[np.ndarray, ...]
+    listed: dict[int, tuple]
+    values: dict[int, frozenset]
+
+    @classmethod
+    def nothing(cls) -> "Found":
+        """Nothing found: the start of a sum."""
+        return cls((), {}, {})
+
+    def __add__(self, other: "Found") -> "Found":
+        listed = dict(self.listed)
+        for position, categories in other.listed.items():
+            listed[position] = tuple(dict.fromkeys((*listed.get(position, ()), *categories)))
+        values = dict(self.values)
+        for position, more in other.values.items():
+            values[position] = values.get(position, frozenset()) | more
+        labels = (*self.labels, *other.labels)
+        return Found((_distinct(labels),) if len(labels) > 1 else labels, listed, values)
+
+    def categories(self, position: int) -> tuple:
+        """The categories of a column: in the order of its type, or sorted if some rows have a type that lists none."""
+        listed, values = self.listed.get(position, ()), self.values.get(position)
+        return tuple(sort_categories({*values, *listed})) if values else listed
 
 
-def _with_constants(description: Description, schema: Schema, table: Table, weights: np.ndarray | None) -> Description:
+def _distinct(labels: Sequence[np.ndarray]) -> np.ndarray:
+    """The distinct labels of several arrays, sorted."""
+    kinds = {part.dtype.kind for part in labels}
+    # NumPy would turn numbers beside text into text, so labels of different types are put together as a list.
+    as_array = len(kinds) == 1 and kinds != {"O"}
+    together = np.concatenate(labels) if as_array else [label for part in labels for label in part.tolist()]
+    return learn_classes(together, len(together))
+
+
+@dataclass(frozen=True)
+class OpenSchema:
+    """A model and the columns of a table; some classes and categories may not be known yet.
+
+    Attributes
+    ----------
+    model : NaiveBayes or BoundModel
+    names : tuple
+        The table's columns.
+    named : bool
+        Whether model and table both name columns, rather than count them.
+    classes : array or None
+        None if they have to be found among the labels.
+    open_columns : tuple of int
+        Positions of the columns whose categories have to be found.
+    """
+
+    model: Description | BoundModel
+    names: tuple[Any, ...]
+    named: bool
+    classes: np.ndarray | None
+    open_columns: tuple[int, ...]
+
+    @classmethod
+    def of(cls, model: Description | BoundModel, names: tuple[Any, ...], named: bool, classes: Any) -> "OpenSchema":
+        """The schema as far as it is known before the rows are read; complete if the model is bound.
+
+        Parameters
+        ----------
+        model : NaiveBayes or BoundModel
+        names : tuple
+            The table's columns.
+        named : bool
+            Whether these are names, rather than positions.
+        classes : sequence, int or None
+            As for `fit`.
+        """
+        if isinstance(model, BoundModel):
+            model = model if classes is None else model.with_classes(classes)
+            return cls(model, names, named and model.schema.named, model.schema.classes, ())
+        if not names:
+            raise ValueError("X has no columns: give at least one")
+        columns = categorical_columns(model.features, Schema(names, named, np.empty(0)))
+        open_columns = tuple(position for position, _, listed in columns if listed is None)
+        return cls(model, names, named, None if classes is None else read_classes(classes), open_columns)
+
+    @property
+    def growing(self) -> bool:
+        """Whether rows may bring more categories; not if the model is already bound."""
+        return not isinstance(self.model, BoundModel)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all classes and categories are known."""
+        return self.classes is not None and not self.open_columns
+
+    @property
+    def open_names(self) -> list[Any]:
+        """Names of the columns whose categories have to be found."""
+        return [self.names[position] for position in self.open_columns]
+
+    @property
+    def used_names(self) -> list[Any]:
+        """Names of the columns that the model reads; of all columns, if the model counts them.
+
+        Raises
+        ------
+        ValueError
+            If the model is bound and a column of it is missing.
+        """
+        if not self.named:
+            return list(self.names)
+        if isinstance(self.model, BoundModel):
+            places = self.model.schema.locate(self.names, True, self.model.layout)
+            return [self.names[place] for block in places for place in block]
+        features = self.model.features.items()
+        positions = {p for name, (_, columns) in features for p in self._columns.positions(name, columns)}
+        return [self.names[position] for position in sorted(positions)]
+
+    @property
+    def _columns(self) -> Schema:
+        """The columns as a schema, which locates them in tables."""
+        return Schema(self.names, self.named, np.empty(0))
+
+    def require_one_pass(self) -> None:
+        """Raise an error if one pass over the rows is not enough.
+
+        Raises
+        ------
+        ValueError
+            If the classes are not known, or a column with ``other=True`` does not list its categories.
+        """
+        again = "or a callable that returns a fresh iterator, which is then read twice"
+        if self.classes is None:
+            raise ValueError(
+                "batches is an iterator, which can be read only once, and its classes are unknown: give "
+                f"classes=[...], {again}"
+            )
+        for _, family, listed in categorical_columns(self.model.features, self._columns):
+            if family.other and listed is None:
+                raise ValueError(
+                    "batches is an iterator, which can be read only once, and Categorical(other=True) needs "
+                    f"the categories that are counted separately: give Categorical(categories=...), {again}"
+                )
+
+    def find(self, rows: GivenRows, *, may_miss: bool = False) -> Found:
+        """The labels and categories of some rows, as far as they are not known.
+
+        Parameters
+        ----------
+        rows : GivenRows
+        may_miss : bool, default False
+            Whether rows may have no label.
+        """
+        labels = (rows.classes(may_miss=may_miss),) if self.classes is None and len(rows) else ()
+        (places,) = self._columns.locate(rows.table.names, rows.table.named, [self.open_columns])
+        listed, values = {}, {}
+        for position, place in zip(self.open_columns, places, strict=True):
+            categories = rows.table.declared_categories(place)
+            if categories is not None:
+                listed[position] = categories
+            else:
+                values[position] = frozenset(shown_categories(rows.table, place))
+        return Found(labels, listed, values)
+
+    def bind(self, found: Found, rows: GivenRows | None = None) -> BoundModel:
+        """The model bound to the columns, with the classes and categories that were found.
+
+        Parameters
+        ----------
+        found : Found
+        rows : GivenRows, optional
+            All rows, from whose cells some families take constants.
+
+        Raises
+        ------
+        ValueError
+            If the classes are not known and no label was found; or a column has no category.
+        """
+        if isinstance(self.model, BoundModel):
+            return self.model
+        if self.classes is None and not found.labels:
+            raise ValueError("X has no rows: give at least one")
+        schema = Schema(self.names, self.named, found.labels[0] if self.classes is None else self.classes)
+        categories = {
+            position: with_other(
+                self.names[position], found.categories(position) if listed is None else listed, family.other
+            )
+            for position, family, listed in categorical_columns(self.model.features, schema)
+        }
+        description = _with_constants(self.model, schema, rows)
+        return BoundModel.of(description, replace(schema, categories=categories))
+
+
+def bound_to(model: Description | BoundModel, rows: GivenRows, classes: Any = None) -> BoundModel:
+    """The model that a fit to rows conditions: a description is bound to them, and a bound model stays bound.
+
+    Parameters
+    ----------
+    model : NaiveBayes or BoundModel
+    rows : GivenRows
+    classes : sequence or int, optional
+        Labels that may occur, also for a bound model.
+    """
+    schema = OpenSchema.of(model, rows.table.names, rows.table.named, classes)
+    return schema.bind(schema.find(rows, may_miss=True), rows)
+
+
+def _with_constants(description: Description, schema: Schema, rows: GivenRows | None) -> Description:
     """The description with the constants of its families that follow from the cells of a table.
 
     Raises
     ------
     ValueError
-        If there are such constants, and the table has no rows.
+        If there are such constants, and no rows.
     """
     features = dict(description.features)
     for name, (family, columns) in description.features.items():
         wanted = [position for position in schema.positions(name, columns) if family.must_see(schema.columns[position])]
         if not wanted:
             continue
-        if not table.num_rows:
+        if not rows:
             column = schema.columns[wanted[0]]
             constants = " and ".join(family.must_see(column))
             raise ValueError(
@@ -573,9 +776,9 @@ def _with_constants(description: Description, schema: Schema, table: Table, weig
                 "are none when the model is bound (batches, Parquet files and Dask tables are read afterwards): give "
                 f"{constants}, or bind the model to a table in memory first, model.bind(X, y)"
             )
-        cells = {schema.columns[position]: table.numbers([position], slice(None))[:, 0] for position in wanted}
-        equal = weights is None or (weights == 1.0).all()
-        features[name] = (family.having_seen(cells, None if equal else weights), columns)
+        cells = {schema.columns[position]: rows.table.numbers([position], slice(None))[:, 0] for position in wanted}
+        weights = None if (rows.weights == 1.0).all() else rows.weights
+        features[name] = (family.having_seen(cells, weights), columns)
     return replace(description, features=features)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import warn
 from bayesnb.core.columns import Column, first_few, listed, near_matches
-from bayesnb.data.read import LabelledRows, as_table
+from bayesnb.data.read import GivenRows, LabelledRows, as_table
 from bayesnb.data.tables import SparseTable, Table, distinct_objects
 from bayesnb.families.base import Family, of_column
 from bayesnb.families.bins import resolution
@@ -23,7 +23,7 @@ from bayesnb.families.polya_tree import PolyaTree
 from bayesnb.families.rates import Exponential, Poisson
 from bayesnb.families.successes import Geometric, NegativeBinomial
 from bayesnb.families.words import Multinomial
-from bayesnb.model.bound import bind
+from bayesnb.model.bound import bound_to
 from bayesnb.model.cells import LARGEST_COUNT
 from bayesnb.model.describe import Description
 
@@ -531,7 +531,7 @@ def _compare_one(rows: LabelledRows, candidate_of: Mapping[int, Candidate]) -> l
     """The evidences of one family for some columns."""
     table = rows.table
     features = {table.names[position]: candidate.family for position, candidate in candidate_of.items()}
-    model = bind(Description(features), table, None, rows.classes, rows.weights)
+    model = bound_to(Description(features), GivenRows(table, None, rows.weights), rows.classes)
     statistics = model.read(table).count(rows.codes, rows.weights).statistics
     found = []
     for block, counted in zip(model.resolve(statistics).blocks, statistics.blocks, strict=True):

@@ -4,18 +4,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
-
 from bayesnb.core.checking import a_type
 from bayesnb.data.read import GivenRows, read_rows, split_labels
 from bayesnb.data.tables import shortened
 from bayesnb.families.base import Family
-from bayesnb.model.bound import BoundModel, bind
+from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.choose import choose_features, family_of_words, guess_features, open_columns
 from bayesnb.model.describe import Description
 from bayesnb.model.program import refuse_subsets
 
-__all__ = ["Model", "NaiveBayes", "as_model", "of_table", "read_for"]
+__all__ = ["Model", "NaiveBayes", "as_model", "read_for"]
 
 
 class _NeedsTable:
@@ -217,7 +215,7 @@ class NaiveBayes(Description):
             If the table lacks a column of the model, or a hyperparameter has another number of classes, columns or
             categories.
         """
-        return bind(self, X, y, classes)
+        return bound_to(self, read_rows(X, y, features=self.features), classes)
 
     def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
         """The row-level NumPyro program of the model bound to X and y; see `BoundModel.program`.
@@ -243,24 +241,6 @@ class NaiveBayes(Description):
 
 Model = NaiveBayes | BoundModel
 """What is fitted: a description, or the model of a table."""
-
-
-def of_table(model: Model, X: Any, y: Any = None, classes: Any = None, weights: np.ndarray | None = None) -> BoundModel:
-    """The model that a fit to a table conditions: a description is bound to the table, and a bound model stays bound.
-
-    Parameters
-    ----------
-    model : NaiveBayes or BoundModel
-    X : table, shape (rows, columns)
-    y : labels of shape (rows,) or str, optional
-    classes : sequence or int, optional
-        Labels that may occur, also for a bound model.
-    weights : array, shape (rows,), optional
-        Weights of the rows.
-    """
-    if isinstance(model, NaiveBayes):
-        return bind(model, X, y, classes, weights)
-    return model if classes is None else model.with_classes(classes)
 
 
 def read_for(model: Model, X: Any, y: Any, sample_weight: Any = None, feature_names: Any = None) -> GivenRows:

@@ -540,12 +540,12 @@ def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Probl
     schema = model.schema
     if not problem.growing or not model.open_columns:
         return problem
-    (places,) = schema.locate(table, [model.open_columns])
+    (places,) = schema.locate(table.names, table.named, [model.open_columns])
     categories = dict(schema.categories)
     for position, place in zip(model.open_columns, places, strict=True):
         known, name = schema.categories[position], schema.columns[position]
         listed = dict.fromkeys(table.declared_categories(place) or ())
-        met = sort_categories({*unseen.get(name, ())} - listed.keys(), name)
+        met = sort_categories({*unseen.get(name, ())} - listed.keys())
         categories[position] = tuple(dict.fromkeys((*known, *listed, *met)))
         if categories[position] != known:
             warn_of_twins(categories[position], f"column {name!r}", "categories")

@@ -423,5 +423,5 @@ def read(schema: Schema, blocks: Sequence[Block], X: Any, tolerant: frozenset[An
         If X is not a table, or its columns are not those of the model.
     """
     table = as_rows(X)
-    columns = schema.locate(table, [block.columns for block in blocks])
+    columns = schema.locate(table.names, table.named, [block.columns for block in blocks])
     return Chunks(schema, tuple(blocks), table, columns, tolerant)

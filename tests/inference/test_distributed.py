@@ -23,7 +23,7 @@ import bayesnb.inference.large
 from bayesnb.families.moments import Moments
 from bayesnb.inference import sources as counting
 from bayesnb.inference.large import read_dask
-from bayesnb.inference.sources import OpenSchema
+from bayesnb.model.bound import OpenSchema
 
 MODEL = nb.NaiveBayes(
     {
@@ -195,7 +195,7 @@ class TestDaskFrames:
             lambda model, batch: read.append([*batch.rows.table.names]) or count(model, batch),
         )
         monkeypatch.setattr(
-            OpenSchema, "find", lambda schema, batch: read.append([*batch.rows.table.names]) or find(schema, batch)
+            OpenSchema, "find", lambda schema, rows, **_: read.append([*rows.table.names]) or find(schema, rows)
         )
         model = nb.NaiveBayes({"size": nb.Categorical(), "mass": nb.Gaussian()})
         posterior = nb.fit(model, partitioned(X, 2), partitioned(Y, 2))
