@@ -45,13 +45,13 @@ def _table(sensitivity: "Sensitivity", kind: str) -> pd.DataFrame:
 
 
 def _of_parameters(sensitivity: "Sensitivity", shown: pd.DataFrame, points: list[Points]) -> Rows:
-    told = (("" if each == sensitivity.nothing else f": {each}") for each in shown["diagnosis"])
+    told = (("" if each == NOTHING else f": {each}") for each in shown["diagnosis"])
     return Rows(
         [f"{name}{diagnosis}" for name, diagnosis in zip(shown.index, told, strict=True)],
         points,
         x_label="cumulative Jensen-Shannon distance for each doubling of the power",
-        at=sensitivity.threshold,
-        at_label=f"noticeable, from {sensitivity.threshold:g}",
+        at=THRESHOLD,
+        at_label=f"noticeable, from {THRESHOLD:g}",
         limits=(-0.015 * shown[["prior", "likelihood"]].max(axis=None), None),
     )
 
@@ -119,16 +119,6 @@ class Sensitivity(Printed):
     probabilities: pd.DataFrame | None
     prior: tuple[float, float]
     likelihood: tuple[float, float]
-
-    @property
-    def threshold(self) -> float:
-        """Sensitivity that counts as noticeable."""
-        return THRESHOLD
-
-    @property
-    def nothing(self) -> str:
-        """The diagnosis of a parameter without a noticeable sensitivity to the prior."""
-        return NOTHING
 
     @property
     def flat(self) -> pd.Series:

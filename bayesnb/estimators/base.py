@@ -4,10 +4,10 @@ from abc import ABCMeta, abstractmethod
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from numbers import Real
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import narwhals as nw
 import numpy as np
@@ -35,7 +35,6 @@ from bayesnb.posterior.exact import ExactPosterior, SpreadPosterior
 
 __all__ = [
     "Estimator",
-    "class_probs",
     "named",
     "read_counts",
     "read_mixed",
@@ -45,7 +44,7 @@ __all__ = [
 ]
 
 # --------------------------------------------------------------------------------------------------
-# Labels and class probabilities, checked with scikit-learn's error messages
+# Labels, checked with scikit-learn's error messages
 # --------------------------------------------------------------------------------------------------
 
 
@@ -132,33 +131,6 @@ def check_known(labels: np.ndarray, classes: np.ndarray) -> None:
     unknown = np.setdiff1d(distinct(labels), classes)
     if unknown.size:
         raise ValueError(f"The target label(s) {unknown} in y do not exist in the initial classes {classes}")
-
-
-def class_probs(classes: np.ndarray, class_prior: Any, fit_prior: bool) -> Any:
-    """The argument `class_probs` of `NaiveBayes` that scikit-learn's `class_prior` and `fit_prior` mean.
-
-    Parameters
-    ----------
-    classes : array of shape (n_classes,)
-    class_prior : array-like of shape (n_classes,), optional
-        Class probabilities.
-    fit_prior : bool
-        Without `class_prior`: whether the class frequencies are the class probabilities, which are equal otherwise.
-
-    Returns
-    -------
-    "empirical" or array of shape (n_classes,)
-
-    Raises
-    ------
-    ValueError
-        If the number of probabilities is not that of the classes.
-    """
-    if class_prior is not None:
-        if len(class_prior) != len(classes):
-            raise ValueError("Number of priors must match number of classes.")
-        return np.asarray(class_prior, dtype=np.float64)
-    return "empirical" if fit_prior else np.full(len(classes), 1 / len(classes))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -282,17 +254,21 @@ def refuse_infinity(X: Any, name: str) -> None:
 # --------------------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """A `NaiveBayes` model with scikit-learn's methods.
 
     A subclass defines how a table is read and which model is fitted to it. The fitted posterior is `posterior_`.
     """
 
-    inference: Any
-    predictive: str
-    unlabelled: Any
-    decay: float
-    random_state: Any
+    inference: Any = "exact"
+    predictive: str = "exact"
+    unlabelled: Any = None
+    decay: float = 1.0
+    random_state: Any = None
+
+    _input_tags: ClassVar[dict[str, bool]] = {}
+    """Tags of scikit-learn that differ from those of other estimators."""
 
     @abstractmethod
     def _model(self, table: Table, labels: Any, weight: Any) -> Model:
@@ -667,5 +643,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = True
+        for name, value in self._input_tags.items():
+            setattr(tags.input_tags, name, value)
         tags.classifier_tags.poor_score = True
         return tags

@@ -1,8 +1,8 @@
 """Estimators of 0/1 columns and of categories."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse
@@ -24,6 +24,7 @@ __all__ = ["BernoulliNB", "CategoricalNB", "highest_numbers"]
 # --------------------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class BernoulliNB(Smoothed):
     """Naive Bayes for 0/1 features, with scikit-learn's arguments and a posterior.
 
@@ -79,32 +80,8 @@ class BernoulliNB(Smoothed):
     ['a']
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        binarize: float | None = 0.0,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        inference: Any = "exact",
-        predictive: str = "exact",
-        feature_inclusion: Any = None,
-        unlabelled: Any = None,
-        decay: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.binarize = binarize
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.inference = inference
-        self.predictive = predictive
-        self.feature_inclusion = feature_inclusion
-        self.unlabelled = unlabelled
-        self.decay = decay
-        self.random_state = random_state
+    binarize: float | None = 0.0
+    feature_inclusion: Any = None
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         return named(self, self._binarized(read_numbers(self, X, reset=reset)))
@@ -145,6 +122,7 @@ MOST_CATEGORIES = 2**24
 """Categories of all columns of numbers together; with more, a mistake is likelier than enough memory."""
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class CategoricalNB(Discrete):
     """Naive Bayes for categories, with scikit-learn's arguments and a posterior.
 
@@ -186,32 +164,10 @@ class CategoricalNB(Discrete):
     array([[0.75, 0.25]])
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        min_categories: Any = None,
-        inference: Any = "exact",
-        predictive: str = "exact",
-        feature_inclusion: Any = None,
-        unlabelled: Any = None,
-        decay: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.min_categories = min_categories
-        self.inference = inference
-        self.predictive = predictive
-        self.feature_inclusion = feature_inclusion
-        self.unlabelled = unlabelled
-        self.decay = decay
-        self.random_state = random_state
+    _input_tags: ClassVar = {"categorical": True, "string": True, "positive_only": True}
+
+    min_categories: Any = None
+    feature_inclusion: Any = None
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         table = read_mixed(self, X, reset=reset)
@@ -294,13 +250,6 @@ class CategoricalNB(Discrete):
                 np.log(count + alpha[j]) - np.log((count + alpha[j]).sum(axis=1, keepdims=True))
                 for j, count in enumerate(self.category_count_)
             ]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.input_tags.positive_only = True
-        return tags
 
 
 def _listed(found: Mapping[int, range | tuple], table: Table) -> dict[int, tuple]:

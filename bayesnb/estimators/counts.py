@@ -1,9 +1,9 @@
 """Estimators of counts."""
 
 from abc import abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, check_non_negative
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import warn
 from bayesnb.data.tables import Table
-from bayesnb.estimators.base import Estimator, class_probs, named, read_counts, read_numbers
+from bayesnb.estimators.base import Estimator, named, read_counts, read_numbers
 from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
 from bayesnb.families.rates import Poisson
 from bayesnb.families.statistics import Counts
@@ -29,13 +29,37 @@ ALPHA_MIN = 1e-10
 """scikit-learn's smallest alpha if `force_alpha` is False."""
 
 
-class Discrete(Estimator):
-    """An estimator with scikit-learn's smoothing parameters and class prior."""
+@dataclass(eq=False, repr=False, kw_only=True)
+class WithClassPrior(Estimator):
+    """An estimator with scikit-learn's class prior."""
 
-    alpha: Any
-    force_alpha: bool
-    fit_prior: bool
-    class_prior: Any
+    fit_prior: bool = True
+    class_prior: Any = None
+
+    def _class_probs(self) -> Any:
+        """The class probabilities of the model.
+
+        Raises
+        ------
+        ValueError
+            If the number of probabilities is not that of the classes.
+        """
+        if self.class_prior is None:
+            return "empirical" if self.fit_prior else np.full(len(self.classes_), 1 / len(self.classes_))
+        if len(self.class_prior) != len(self.classes_):
+            raise ValueError("Number of priors must match number of classes.")
+        return np.asarray(self.class_prior, dtype=np.float64)
+
+    def _note(self, problem: Problem) -> None:
+        self.class_log_prior_ = log(problem.posterior.classes.mean())
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Discrete(WithClassPrior):
+    """An estimator with scikit-learn's smoothing parameters."""
+
+    alpha: Any = 1.0
+    force_alpha: bool = True
 
     def _check_alpha(self) -> Any:
         """The smoothing that is used, checked with scikit-learn's error messages."""
@@ -61,18 +85,12 @@ class Discrete(Estimator):
         """Concentration of the prior: alpha, or the smallest normal float64 in place of zero."""
         return np.maximum(self._alpha, np.finfo(np.float64).tiny)
 
-    def _class_probs(self) -> Any:
-        return class_probs(self.classes_, self.class_prior, self.fit_prior)
-
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         self._alpha = self._check_alpha()
         super()._start(table, labels, sample_weight)
 
-    def _note(self, problem: Problem) -> None:
-        self.class_log_prior_ = log(problem.posterior.classes.mean())
 
-
-class Counting(Estimator):
+class Counting(WithClassPrior):
     """An estimator whose features are counted. Attributes as large as the counts are computed when they are read."""
 
     @property
@@ -105,7 +123,8 @@ class Smoothed(Counting, Discrete):
 # --------------------------------------------------------------------------------------------------
 
 
-class PoissonNB(Estimator):
+@dataclass(eq=False, repr=False, kw_only=True)
+class PoissonNB(WithClassPrior):
     """Naive Bayes for counts of independent events: each feature is Poisson, with a gamma prior on its rate.
 
     Parameters
@@ -137,28 +156,10 @@ class PoissonNB(Estimator):
            [5.74]])
     """
 
-    def __init__(
-        self,
-        *,
-        prior: Poisson | None = None,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        inference: Any = "exact",
-        predictive: str = "exact",
-        feature_inclusion: Any = None,
-        unlabelled: Any = None,
-        decay: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.prior = prior
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.inference = inference
-        self.predictive = predictive
-        self.feature_inclusion = feature_inclusion
-        self.unlabelled = unlabelled
-        self.decay = decay
-        self.random_state = random_state
+    _input_tags: ClassVar = {"positive_only": True}
+
+    prior: Poisson | None = None
+    feature_inclusion: Any = None
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         X = read_numbers(self, X, reset=reset)
@@ -169,18 +170,12 @@ class PoissonNB(Estimator):
         family = Poisson() if self.prior is None else self.prior
         if not isinstance(family, Poisson):
             raise TypeError(f"prior is {family!r}: give nb.Poisson(...)")
-        probs = class_probs(self.classes_, self.class_prior, self.fit_prior)
         fractional = replace(family, fractional=True)
-        return NaiveBayes(fractional, class_probs=probs, feature_inclusion=self.feature_inclusion)
+        return NaiveBayes(fractional, class_probs=self._class_probs(), feature_inclusion=self.feature_inclusion)
 
     def _note(self, problem: Problem) -> None:
-        self.class_log_prior_ = log(problem.posterior.classes.mean())
+        super()._note(problem)
         self.rate_ = problem.posterior.families[0].mean()["rate"]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.positive_only = True
-        return tags
 
 
 # --------------------------------------------------------------------------------------------------
@@ -188,6 +183,7 @@ class PoissonNB(Estimator):
 # --------------------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class MultinomialNB(Smoothed):
     """Naive Bayes for count vectors, with scikit-learn's arguments and a posterior.
 
@@ -224,28 +220,7 @@ class MultinomialNB(Smoothed):
     array([[0.672, 0.328]])
     """
 
-    def __init__(
-        self,
-        *,
-        alpha: Any = 1.0,
-        force_alpha: bool = True,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        inference: Any = "exact",
-        predictive: str = "exact",
-        unlabelled: Any = None,
-        decay: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.alpha = alpha
-        self.force_alpha = force_alpha
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.inference = inference
-        self.predictive = predictive
-        self.unlabelled = unlabelled
-        self.decay = decay
-        self.random_state = random_state
+    _input_tags: ClassVar = {"allow_nan": False, "positive_only": True}
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         return read_counts(self, X, reset=reset)
@@ -258,18 +233,13 @@ class MultinomialNB(Smoothed):
         smoothed = counted.total + self._alpha
         return np.log(smoothed) - np.log(smoothed.sum(axis=1, keepdims=True))
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = False
-        tags.input_tags.positive_only = True
-        return tags
-
 
 # --------------------------------------------------------------------------------------------------
 # Naive Bayes for count vectors in which words come in bursts
 # --------------------------------------------------------------------------------------------------
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class DirichletMultinomialNB(Counting):
     """Naive Bayes for count vectors in which words come in bursts: the Dirichlet compound multinomial.
 
@@ -315,42 +285,20 @@ class DirichletMultinomialNB(Counting):
     array(['a', 'b'], dtype='<U1')
     """
 
-    predictive = "exact"
+    _input_tags: ClassVar = {"allow_nan": False, "positive_only": True}
+    predictive: ClassVar[str] = "exact"  # type: ignore[misc]  # no parameter
 
-    def __init__(
-        self,
-        *,
-        concentration: Any = 1.5,
-        rate: Any = 0.1,
-        fit_prior: bool = True,
-        class_prior: Any = None,
-        inference: Any = "map",
-        unlabelled: Any = None,
-        decay: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.concentration = concentration
-        self.rate = rate
-        self.fit_prior = fit_prior
-        self.class_prior = class_prior
-        self.inference = inference
-        self.unlabelled = unlabelled
-        self.decay = decay
-        self.random_state = random_state
+    concentration: Any = 1.5
+    rate: Any = 0.1
+    inference: Any = "map"
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         return read_counts(self, X, reset=reset)
 
     def _model(self, table: Table, labels: Any, weight: Any) -> NaiveBayes:
         family = DirichletMultinomial(self.concentration, self.rate, fractional=True)
-        return NaiveBayes(family, class_probs=class_probs(self.classes_, self.class_prior, self.fit_prior))
+        return NaiveBayes(family, class_probs=self._class_probs())
 
     def _note(self, problem: Problem) -> None:
-        self.class_log_prior_ = log(problem.posterior.classes.mean())
+        super()._note(problem)
         self.concentration_ = self.posterior_.mean()["x_concentration"]
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = False
-        tags.input_tags.positive_only = True
-        return tags

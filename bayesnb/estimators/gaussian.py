@@ -1,6 +1,6 @@
 """Naive Bayes for measurements."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from bayesnb.posterior.exact import PointPosterior
 __all__ = ["GaussianNB"]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class GaussianNB(Estimator):
     """Naive Bayes for measurements, with scikit-learn's arguments and a posterior.
 
@@ -64,28 +65,10 @@ class GaussianNB(Estimator):
            [3. ]])
     """
 
-    def __init__(
-        self,
-        *,
-        priors: Any = None,
-        var_smoothing: float = 1e-9,
-        prior: Gaussian | None = None,
-        inference: Any = "exact",
-        predictive: str = "exact",
-        feature_inclusion: Any = None,
-        unlabelled: Any = None,
-        decay: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.priors = priors
-        self.var_smoothing = var_smoothing
-        self.prior = prior
-        self.inference = inference
-        self.predictive = predictive
-        self.feature_inclusion = feature_inclusion
-        self.unlabelled = unlabelled
-        self.decay = decay
-        self.random_state = random_state
+    priors: Any = None
+    var_smoothing: float = 1e-9
+    prior: Gaussian | None = None
+    feature_inclusion: Any = None
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         X = read_numbers(self, X, reset=reset)

@@ -1,6 +1,7 @@
 """Any naive Bayes model as an estimator."""
 
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -20,6 +21,7 @@ from bayesnb.selection.weights import weight_features, weighted_or_plain
 __all__ = ["NaiveBayesClassifier", "mutual_information_score"]
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class NaiveBayesClassifier(Estimator):
     """Any naive Bayes model as an estimator; by default one whose families the labels choose.
 
@@ -88,26 +90,11 @@ class NaiveBayesClassifier(Estimator):
     [0, 0, 1, 1]
     """
 
-    def __init__(
-        self,
-        model: Model | Family | None = None,
-        *,
-        inference: Any = "exact",
-        predictive: str = "exact",
-        feature_inclusion: Any = None,
-        feature_weights: str | None = "auto",
-        unlabelled: Any = None,
-        decay: float = 1.0,
-        random_state: Any = None,
-    ) -> None:
-        self.model = model
-        self.inference = inference
-        self.predictive = predictive
-        self.feature_inclusion = feature_inclusion
-        self.feature_weights = feature_weights
-        self.unlabelled = unlabelled
-        self.decay = decay
-        self.random_state = random_state
+    _input_tags: ClassVar = {"categorical": True, "string": True}
+
+    model: Model | Family | None = field(default=None, kw_only=False)
+    feature_inclusion: Any = None
+    feature_weights: str | None = "auto"
 
     @property
     def weights_(self) -> Any:
@@ -185,12 +172,6 @@ class NaiveBayesClassifier(Estimator):
 
     def _note(self, problem: Problem) -> None:
         self.model_ = problem.resolved
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        return tags
 
 
 # --------------------------------------------------------------------------------------------------

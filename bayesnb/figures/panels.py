@@ -5,7 +5,6 @@ import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -29,8 +28,6 @@ __all__ = [
     "muted",
     "panel_of_rows",
     "percent",
-    "require_known",
-    "require_result",
     "shorten_to",
     "size_in_inches",
     "text_color",
@@ -40,29 +37,8 @@ __all__ = [
 ]
 
 # --------------------------------------------------------------------------------------------------
-# Checks of what the caller of a figure gives: a result, classes, features, order, axes and size
+# Checks of what the caller of a figure gives: classes, features, order, axes and size
 # --------------------------------------------------------------------------------------------------
-
-
-def require_result(given: Any, kind: type, name: str, call: str) -> None:
-    """Refuse what lacks the attributes of a result that a figure draws.
-
-    Parameters
-    ----------
-    given : object
-    kind : type
-        A protocol that can be checked at run time.
-    name : str
-        What errors call it.
-    call : str
-        The call that returns such a result.
-
-    Raises
-    ------
-    TypeError
-    """
-    if not isinstance(given, kind):
-        raise TypeError(f"{name} is {a_type(given)}: give what {call} returns")
 
 
 def chosen(name: str, given: Any, known: Sequence[Any], *, most: int | None = None) -> list[int]:
@@ -96,23 +72,6 @@ def chosen(name: str, given: Any, known: Sequence[Any], *, most: int | None = No
     if most is not None and len(positions) > most:
         raise ValueError(f"{name} has {len(positions)} entries, more than the eye tells apart: name up to {most}")
     return positions
-
-
-def require_known(options: Iterable[str], *functions: Callable[..., Any]) -> None:
-    """Refuse arguments that no function has; the first one is the figure, the others get what it passes on.
-
-    Raises
-    ------
-    TypeError
-    """
-    every = [signature(function).parameters.values() for function in functions]
-    known = [one.name for some in every for one in some if one.kind is not one.VAR_KEYWORD]
-    wrong = next((option for option in options if option not in known), None)
-    if wrong is not None:
-        raise TypeError(
-            f"{functions[0].__name__} has no argument {wrong!r}{near_matches(wrong, known)}: it has "
-            f"{', '.join(dict.fromkeys(known))}"
-        )
 
 
 def yes_or_no(name: str, given: Any) -> bool:
