@@ -1,7 +1,7 @@
 """What a fit to annotations gives."""
 
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -16,13 +16,14 @@ from bayesnb.core.columns import listed
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
 from bayesnb.crowd.figures import AnnotationFigures, positions_of
 from bayesnb.crowd.label_draws import LabelDraws, accuracy, information, label_bias, most_informative, num_annotations
-from bayesnb.crowd.read import AnnotationTable, read_labels_of_items, write_annotation_table
+from bayesnb.crowd.read import AnnotationTable, read_labels_of_items
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Unlabelled
 from bayesnb.model.sites import coordinate
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import PointPosterior
+from bayesnb.posterior.files import save
 from bayesnb.posterior.under_draws import flatten
 
 __all__ = ["AnnotationFit"]
@@ -552,7 +553,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         >>> again.items.equals(crowd.items)
         True
         """
-        self.posterior.write(path, partial(write_annotation_table, self.annotations, (self.item, self.annotator)))
+        save(path, self)
 
     @property
     def _is_point(self) -> bool:

@@ -32,6 +32,7 @@ from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, check_decay, count_more
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import ExactPosterior, SpreadPosterior
+from bayesnb.posterior.files import save
 
 __all__ = [
     "Estimator",
@@ -510,25 +511,11 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         ImportError, OSError
             As for `Posterior.save`.
         """
-        from bayesnb.posterior.files import write_own_problem, write_value
-
-        posterior, name = self._posterior(), type(self).__name__
+        check_is_fitted(self)
+        name = type(self).__name__
         if type(self).__module__.partition(".")[0] != "bayesnb":
             raise TypeError(f"{name} is a class of your own, which load would not find: save posterior_, or pickle it")
-        apart = {"posterior_", "_problem", "model_"}
-
-        def add(arrays: Any) -> dict[str, Any]:
-            state = {key: write_value(key, value, arrays) for key, value in vars(self).items() if key not in apart}
-            problem = None if posterior.problem is self._problem else write_own_problem(self._problem, arrays)
-            return {"estimator": {"class": name, "state": state, "problem": problem}}
-
-        posterior.write(path, add)
-
-    def restored(self, state: dict[str, Any], posterior: Posterior, problem: Problem) -> Self:
-        """The estimator with the parts that `save` wrote."""
-        self.__dict__.update(state, posterior_=posterior, _problem=problem)
-        self._note(problem)
-        return self
+        save(path, {"estimator": name} | vars(self), name)
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         check_decay(self.decay)

@@ -585,26 +585,6 @@ class Family(Params, ABC):
         hyperparameters = ", ".join(f"{name}={format_number(value)}" for name, value in self.hyperparameters().items())
         return type(self).__name__ + (f"({settings})" if settings else ""), [f"prior: {hyperparameters}"]
 
-    def from_older_statistics(self, kind: str, statistics: Any) -> Any:
-        """Statistics from a file that was saved when the family had another kind of them.
-
-        Parameters
-        ----------
-        kind : str
-            Name of the class that they had.
-        statistics : Statistics
-            The arrays of the file, in the class that the family has now.
-
-        Raises
-        ------
-        ValueError
-            Unless a family defines it.
-        """
-        raise ValueError(
-            f"the file holds statistics of the kind {kind}, and {type(self).__name__} has "
-            f"{type(statistics).__name__}: fit the model again, or define from_older_statistics in the class"
-        )
-
     def hyperparameters(self) -> dict[str, Any]:
         """The prior's hyperparameters by name."""
         return {name: getattr(self, name) for name in _field_names(type(self), static=False)}

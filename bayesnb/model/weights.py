@@ -18,8 +18,8 @@ __all__ = [
     "Approximation",
     "ConditionalLikelihood",
     "FeatureWeights",
-    "Gaussian",
     "Mixture",
+    "NormalWeights",
     "Search",
     "WeightPrior",
     "approximate",
@@ -101,7 +101,7 @@ def mixed_features(log_density: np.ndarray, log_class_prob: np.ndarray, share: f
 
 
 @dataclass(frozen=True)
-class Gaussian:
+class NormalWeights:
     """A normal distribution of weights and offsets, restricted to w >= 0, which further rows update.
 
     Attributes
@@ -141,7 +141,7 @@ class FeatureWeights:
         The spread of the weights around their level; None if all features share one weight.
     num_rows : int
         Number of rows that the weights were learned from.
-    gaussian : Gaussian, optional
+    gaussian : NormalWeights, optional
         What `learn_on` updates; None in a file of an earlier version.
     no_information : float, default 0.0
         Probability that a feature of a row, or all of them together, say nothing about the row's label. If all features
@@ -154,7 +154,7 @@ class FeatureWeights:
     offset_draws: np.ndarray
     spread_draws: np.ndarray | None
     num_rows: int
-    gaussian: Gaussian | None = None
+    gaussian: NormalWeights | None = None
     no_information: float = 0.0
 
     @classmethod
@@ -446,7 +446,7 @@ class Approximation:
 
     Attributes
     ----------
-    prior : WeightPrior or Gaussian
+    prior : WeightPrior or NormalWeights
     mode : array, shape (weights + classes,)
     precision : array, shape (weights + classes, weights + classes)
         Of the distribution without the restriction.
@@ -463,9 +463,9 @@ class Approximation:
     log_evidence: float
 
     @property
-    def gaussian(self) -> Gaussian:
+    def gaussian(self) -> NormalWeights:
         """The distribution as the prior of further rows."""
-        return Gaussian(self.prior.num_weights, self.distribution.mean, self.precision)
+        return NormalWeights(self.prior.num_weights, self.distribution.mean, self.precision)
 
 
 @dataclass(frozen=True)
@@ -506,7 +506,7 @@ class Mixture:
 
 
 def approximate(
-    likelihood: ConditionalLikelihood, priors: Sequence[WeightPrior | Gaussian], rng: np.random.Generator
+    likelihood: ConditionalLikelihood, priors: Sequence[WeightPrior | NormalWeights], rng: np.random.Generator
 ) -> Mixture:
     """Laplace's approximation of the posterior.
 
@@ -516,7 +516,7 @@ def approximate(
     Parameters
     ----------
     likelihood : ConditionalLikelihood
-    priors : sequence of WeightPrior or Gaussian
+    priors : sequence of WeightPrior or NormalWeights
         One for each spread; they are equally probable.
     rng : numpy.random.Generator
         For the probability that no weight is negative, and for the rows that the search begins with.
@@ -549,7 +549,7 @@ def learn_on(weights: FeatureWeights, likelihood: ConditionalLikelihood, rng: np
     )
 
 
-def _start(likelihood: ConditionalLikelihood, prior: WeightPrior | Gaussian, rng: np.random.Generator) -> "Search":
+def _start(likelihood: ConditionalLikelihood, prior: WeightPrior | NormalWeights, rng: np.random.Generator) -> "Search":
     """Where the search begins: at the mode of some of the rows, if there are many, with their second derivatives."""
     fewer = len(likelihood.codes) // FEWER
     if fewer * likelihood.log_ratio[:, 0].size < FEW_NUMBERS:
@@ -562,7 +562,7 @@ def _start(likelihood: ConditionalLikelihood, prior: WeightPrior | Gaussian, rng
     return replace(found, likelihood=likelihood, information=found.information / share)
 
 
-def _expand(search: "Search", prior: WeightPrior | Gaussian, rng: np.random.Generator) -> Approximation:
+def _expand(search: "Search", prior: WeightPrior | NormalWeights, rng: np.random.Generator) -> Approximation:
     """The normal distribution at a mode."""
     mode, information = search.point, search.information + prior.precision
     from_prior = mode - prior.mean
@@ -622,7 +622,7 @@ class Search:
         return replace(self, information=self.likelihood.information(self.point))
 
 
-def find_mode(search: Search, prior: WeightPrior | Gaussian) -> Search:
+def find_mode(search: Search, prior: WeightPrior | NormalWeights) -> Search:
     """The mode of the posterior given the spread, by a projected Newton method.
 
     A weight at zero that the gradient holds there does not take part in a step (Bertsekas 1982, *SIAM Journal on
@@ -633,7 +633,7 @@ def find_mode(search: Search, prior: WeightPrior | Gaussian) -> Search:
     ----------
     search : Search
         Where to begin.
-    prior : WeightPrior or Gaussian
+    prior : WeightPrior or NormalWeights
 
     Returns
     -------
@@ -675,7 +675,7 @@ def find_mode(search: Search, prior: WeightPrior | Gaussian) -> Search:
     return search
 
 
-def _held(point: np.ndarray, gradient: np.ndarray, prior: WeightPrior | Gaussian) -> np.ndarray:
+def _held(point: np.ndarray, gradient: np.ndarray, prior: WeightPrior | NormalWeights) -> np.ndarray:
     """Which entries are weights of zero that the gradient holds there."""
     held = (point <= 0.0) & (gradient > 0.0)
     held[prior.num_weights :] = False

@@ -15,13 +15,14 @@ from bayesnb.core.running import random_generator
 from bayesnb.data.read import as_table
 from bayesnb.families.bins import resolution
 from bayesnb.families.draw import draw
-from bayesnb.model.blocks import CLASS_SITE, ModelParameters
+from bayesnb.model.blocks import CLASS_SITE
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import parameter_notes, printed_story
 from bayesnb.model.problem import Problem
 from bayesnb.model.program import draw_cells, to_table
 from bayesnb.posterior.draws import DataOfFit, Draws, Estimates, headline
 from bayesnb.posterior.explain import evidence_of_row
+from bayesnb.posterior.files import save
 from bayesnb.posterior.predictions import Predictions
 
 __all__ = ["Posterior", "mean_total_count", "parameters_by_class"]
@@ -482,21 +483,10 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
             If the folder does not exist (FileNotFoundError) or may not be written to (PermissionError), the disk is
             full, or the path names a folder or a device. What was at the path is unchanged.
         TypeError
-            If a class or category label is neither text, number nor boolean, or the inference is a class of your own.
-            A column may also be a tuple of these.
+            If a label or the name of a column is neither text, number, boolean, date, time nor a tuple of these, or the
+            inference is a class of your own: save the posterior of its draws that `from_samples` gives.
         """
-        self.write(path)
-
-    def write(self, path: Any, add: Any = None) -> None:
-        """As `save`, with what belongs to this posterior in the same file; `files.save` defines `add`."""
-        from bayesnb.posterior.files import save
-
-        kind = type(self).__name__
-        save(path, kind, self.model, self.problem, self.inference, *self._stored(), add)
-
-    def _stored(self) -> tuple[ModelParameters | None, dict[str, np.ndarray] | None]:
-        """Parameters and sampler's statistics for a file; None for a closed form, which the problem determines."""
-        return None, None
+        save(path, self)
 
     def _parts(self) -> list[Piece]:
         posterior = parameters_by_class(self.model, self.site_moments)

@@ -100,9 +100,6 @@ class PointPosterior(Posterior):
     def draws_for_intervals(self, num_draws: int | None, key: Any) -> None:
         return None
 
-    def _stored(self) -> tuple[ModelParameters | None, dict[str, np.ndarray] | None]:
-        return self.parameters, None
-
     def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         return tuple({name: value[codes] for name, value in block.items()} for block in self.parameters.blocks)
 

@@ -1,9 +1,15 @@
-"""What files hold of a model, its statistics and its draws."""
+"""Posteriors, and what belongs to them, as JSON and arrays.
 
-import itertools
+A record is an object that its arguments make again: it has each argument of its class as an attribute of the same
+name. A file holds its class by name and the arguments, which are records themselves, arrays, text and numbers.
+"""
+
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import is_dataclass
+from datetime import date, datetime, time
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
@@ -11,507 +17,263 @@ from typing import Any
 import jax
 import numpy as np
 import numpyro.distributions as dist
+import pandas as pd
 import scipy.sparse
 
 import bayesnb.families as package
-from bayesnb.core.checking import Params
-from bayesnb.data.schema import Schema
+from bayesnb.core.printing import Printed
 from bayesnb.families.base import Family
-from bayesnb.families.statistics import ClassCounts
-from bayesnb.model.blocks import Block, ModelParameters, ModelStatistics
+from bayesnb.families.statistics import Statistics
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import EVERY_COLUMN, Description
-from bayesnb.model.naive_bayes import NaiveBayes
-from bayesnb.model.problem import Problem, Unlabelled
-from bayesnb.model.weights import FeatureWeights, Gaussian
-from bayesnb.posterior.netcdf import (
-    Arrays,
-    read_names,
-    read_schema,
-    require_backend,
-    write_file,
-    write_label,
-    write_names,
-    write_schema,
-)
-
-__all__ = [
-    "OWN",
-    "read_model",
-    "read_problem",
-    "read_value",
-    "read_weights",
-    "save",
-    "write_own_problem",
-    "write_value",
-    "write_weights",
-]
-
-# --------------------------------------------------------------------------------------------------
-# A model as JSON and arrays
-# --------------------------------------------------------------------------------------------------
-
-
-def write_model(model: BoundModel, arrays: Arrays) -> dict[str, Any]:
-    """The model as JSON can hold it; its arrays of numbers are added to `arrays`."""
-    blocks = [list(map(int, columns)) for columns in model.layout]
-    return {**write_description(model.description, arrays), "blocks": blocks}
-
-
-def write_description(model: Description, arrays: Arrays) -> dict[str, Any]:
-    """As `write_model`, without the columns of the blocks."""
-    features = []
-    for name, (family, columns) in model.features.items():
-        features.append(
-            {
-                "name": None if name is EVERY_COLUMN else write_label(name, "feature"),
-                "columns": {"slice": [columns.start, columns.stop, columns.step]}
-                if isinstance(columns, slice)
-                else columns,
-                "outside_is_missing": name in model.outside_is_missing,
-                **write_family(family, arrays),
-            }
-        )
-    probs, inclusion = model.class_probs, model.feature_inclusion
-    return {
-        "features": features,
-        "feature_inclusion": _by_label(inclusion) if isinstance(inclusion, dict) else _store(inclusion, arrays),
-        "class_concentration": _store(model.class_concentration, arrays),
-        "class_probs": {"by_label": list(probs.items())} if isinstance(probs, Mapping) else _store(probs, arrays),
-    }
-
-
-def read_model(
-    text: Mapping[str, Any],
-    arrays: Arrays,
-    schema: Schema,
-    families: Sequence[type[Family]],
-) -> BoundModel:
-    """The model that `write_model` wrote.
-
-    Raises
-    ------
-    ValueError
-        If it uses a family that is neither the package's nor one of `families`, and that no module has defined.
-    """
-    # A file of an earlier version has no blocks: their order is that of the description.
-    return BoundModel.of(read_description(text, arrays, families), schema, text.get("blocks"))
-
-
-def read_description(text: Mapping[str, Any], arrays: Arrays, families: Sequence[type[Family]]) -> NaiveBayes:
-    """The description that `write_description` wrote; errors as for `read_model`."""
-    features: dict[Any, Any] = {}
-    for feature in text["features"]:
-        columns = feature["columns"]
-        columns = slice(*columns["slice"]) if isinstance(columns, Mapping) else columns
-        name = EVERY_COLUMN if feature["name"] is None else feature["name"]
-        features[name] = (read_family(feature, arrays, families), columns)
-    probs, inclusion = (
-        dict(value["by_label"]) if isinstance(value, Mapping) and "by_label" in value else _restore(value, arrays)
-        for value in (text["class_probs"], text.get("feature_inclusion"))
-    )
-    return NaiveBayes(
-        features,
-        class_concentration=_restore(text["class_concentration"], arrays),
-        class_probs=probs,
-        feature_inclusion=inclusion,
-        outside_is_missing=[feature["name"] for feature in text["features"] if feature.get("outside_is_missing")],
-    )
-
-
-def write_family(family: Family, arrays: Arrays) -> dict[str, Any]:
-    """A family by its class and fields; the value of a field may be a family too."""
-    by_static: dict[bool, dict[str, Any]] = {True: {}, False: {}}
-    for field in fields(family):
-        by_static[bool(field.metadata.get("static"))][field.name] = getattr(family, field.name)
-    return {
-        "family": _name_of(type(family)),
-        "hyperparameters": {
-            name: write_family(value, arrays) if isinstance(value, Family) else _store(value, arrays)
-            for name, value in by_static[False].items()
-        },
-        "settings": _settings(family, by_static[True]),
-    }
-
-
-def read_family(text: Mapping[str, Any], arrays: Arrays, families: Sequence[type[Family]]) -> Family:
-    """The family that `write_family` wrote."""
-    values = {
-        name: read_family(value, arrays, families)
-        if isinstance(value, Mapping) and "family" in value
-        else _restore(value, arrays)
-        for name, value in text["hyperparameters"].items()
-    }
-    settings = {name: _as_tuples(value) for name, value in text["settings"].items()}
-    return _family_of(text["family"], families)(**values, **settings)
-
-
-def _settings(family: Family, settings: dict[str, Any]) -> dict[str, Any]:
-    """The settings of a family, which JSON has to hold.
-
-    Raises
-    ------
-    TypeError
-        If it cannot.
-    """
-    for name, value in settings.items():
-        if not _fits_json(value):
-            raise TypeError(
-                f"{type(family).__name__}({name}={value!r}) cannot be saved: a file holds constants (static fields) "
-                "that are numbers other than NaN, text, True, False, None or tuples of these"
-            )
-    return settings
-
-
-def _fits_json(value: Any) -> bool:
-    if isinstance(value, tuple):
-        return all(map(_fits_json, value))
-    # NaN equals nothing, so that a loaded model would not be the saved one.
-    return value is None or (isinstance(value, str | int | float | np.generic) and value == value)
-
-
-def _name_of(family: type[Family]) -> str:
-    """Name of a family's class in files; with its module, unless the package has it."""
-    return family.__qualname__ if _of_package(family) else f"{family.__module__}.{family.__qualname__}"
-
-
-def _of_package(family: type[Family]) -> bool:
-    return family.__module__.startswith(f"{package.__name__}.")
-
-
-def _family_of(name: str, families: Sequence[type[Family]]) -> type[Family]:
-    """The class of a saved family: among those given, those of the package, and those that are defined.
-
-    Of modules only those of the package are imported: the name of another comes from the file, and importing it would
-    run code that the file chooses.
-
-    Raises
-    ------
-    ValueError
-        If there is no such class.
-    """
-    module, _, alone = name.rpartition(".")
-    for file in iter_modules(package.__path__, f"{package.__name__}."):
-        import_module(file.name)
-    defined = list(_defined(Family.__subclasses__()))
-    # An older file names the class alone, and a class may have moved to another module.
-    for found in (
-        [family for family in (*families, *filter(_of_package, defined)) if name == _name_of(family)],
-        [family for family in families if alone == family.__name__],
-        [family for family in defined if name == _name_of(family)],
-    ):
-        if found:
-            return found[0]
-    raise ValueError(
-        f"the model uses the family {name}, which is not one of bayesnb's: pass the class, "
-        f"nb.load(path, families=[{alone}])" + (f", or import {module} first" if module else "")
-    )
-
-
-def _defined(families: Sequence[type[Family]]) -> Iterator[type[Family]]:
-    """These classes and all their subclasses, the last one first."""
-    for family in reversed(families):
-        yield family
-        yield from _defined(family.__subclasses__())
-
-
-def _by_label(values: Mapping[Any, float]) -> dict[str, Any]:
-    return {"by_label": [(write_label(label, "feature"), value) for label, value in values.items()]}
-
-
-def _as_tuples(value: Any) -> Any:
-    return tuple(_as_tuples(entry) for entry in value) if isinstance(value, list) else value
-
-
-def _store(value: Any, arrays: Arrays) -> Any:
-    """A number as it is (None too), an array as its place among the model's arrays."""
-    if value is None or isinstance(value, int | float | str):
-        return value
-    if isinstance(value, dist.Distribution):
-        return _write_distribution(value, arrays)
-    arrays.setdefault("model", []).append(np.asarray(value, dtype=np.float64))
-    return {"array": len(arrays["model"]) - 1}
-
-
-def _restore(value: Any, arrays: Arrays) -> Any:
-    if not isinstance(value, Mapping):
-        return value
-    return _read_distribution(value, arrays) if "distribution" in value else arrays["model"][value["array"]]
-
-
-def _write_distribution(distribution: dist.Distribution, arrays: Arrays) -> dict[str, Any]:
-    if isinstance(distribution, dist.ExpandedDistribution):
-        base = _write_distribution(distribution.base_dist, arrays)
-        return base | {"shape": list(distribution.batch_shape)}
-    name = type(distribution).__name__
-    if getattr(dist, name, None) is not type(distribution):
-        raise TypeError(
-            f"the hyperprior {name} is none of NumPyro's plain distributions, and cannot be saved: use one such as "
-            "dist.Gamma or dist.LogNormal"
-        )
-    arguments = {key: _store(getattr(distribution, key), arrays) for key in distribution.arg_constraints}
-    return {"distribution": name, "arguments": arguments}
-
-
-def _read_distribution(text: Mapping[str, Any], arrays: Arrays) -> dist.Distribution:
-    kind = getattr(dist, text["distribution"], None)
-    if not (isinstance(kind, type) and issubclass(kind, dist.Distribution)):
-        raise ValueError(f"the file names the distribution {text['distribution']!r}, which NumPyro does not have")
-    distribution = kind(**{key: _restore(value, arrays) for key, value in text["arguments"].items()})
-    return distribution.expand(text["shape"]) if "shape" in text else distribution
-
-
-# --------------------------------------------------------------------------------------------------
-# A model with the statistics of its data, as JSON and arrays
-# --------------------------------------------------------------------------------------------------
-
-OWN = "own_"
-"""What the names of the arrays of a problem that is not the posterior's begin with."""
-
-
-def write_problem(problem: Problem | None, arrays: Arrays) -> dict[str, Any]:
-    """The problem without its model, for a file; its arrays are added to `arrays`."""
-    if problem is None:
-        return {"learned_from": None, "statistics": None, "growing": False, "unlabelled": None}
-    source = problem.learned_from
-    return {
-        "learned_from": None if source is None else write_model(source, arrays),
-        "statistics": _write_statistics(problem.statistics, arrays),
-        "growing": problem.growing,
-        "unlabelled": _write_rows(problem.unlabelled, arrays),
-    }
-
-
-def write_own_problem(problem: Problem, arrays: Arrays) -> dict[str, Any]:
-    """A problem with its model, in a file that has another one; its arrays are added to `arrays`."""
-    own: Arrays = {}
-    text = {"model": write_model(problem.model, own), **write_problem(problem, own)}
-    arrays.update({f"{OWN}{name}": values for name, values in own.items()})
-    return text
-
-
-def read_problem(
-    description: Mapping[str, Any],
-    arrays: Arrays,
-    model: BoundModel,
-    schema: Schema,
-    families: Sequence[type[Family]],
-) -> Problem | None:
-    """The problem that `write_problem` wrote; None where the parameters were given without data."""
-    if description["statistics"] is None:
-        return None
-    source = description.get("learned_from")
-    return Problem(
-        model,
-        _read_statistics(description["statistics"], model.blocks, arrays),
-        None if source is None else read_model(source, arrays, schema, families),
-        _read_rows(description.get("unlabelled"), arrays),
-        growing=description.get("growing", False),
-    )
-
-
-def _write_statistics(statistics: ModelStatistics, arrays: Arrays) -> list[str]:
-    arrays["statistics"] = [np.asarray(leaf) for leaf in jax.tree.leaves(statistics)]
-    return [type(block).__name__ for block in statistics.blocks]
-
-
-def _read_statistics(kinds: Sequence[str], blocks: Sequence[Block], arrays: Arrays) -> ModelStatistics:
-    classes, *leaves = arrays["statistics"]
-    rest = iter(leaves)
-    found = []
-    for kind, block in zip(kinds, blocks, strict=True):
-        blank = block.statistics_of_nothing(len(classes))
-        structure: Any = jax.tree.structure(blank)
-        read = jax.tree.unflatten(structure, itertools.islice(rest, structure.num_leaves))
-        found.append(read if kind == type(blank).__name__ else block.family.from_older_statistics(kind, read))
-    return ModelStatistics(ClassCounts(classes), tuple(found))
-
-
-def _write_rows(unlabelled: Unlabelled | None, arrays: Arrays) -> list[Any] | None:
-    """The rows without a label among the arrays; of each block the shape, where it is sparse."""
-    if unlabelled is None:
-        return None
-    arrays["unlabelled"] = [unlabelled.weights]
-    shapes = []
-    for x in unlabelled.blocks:
-        sparse = scipy.sparse.issparse(x)
-        arrays["unlabelled"] += [x.data, x.indices, x.indptr] if sparse else [x]
-        shapes.append(list(x.shape) if sparse else None)
-    return shapes
-
-
-def _read_rows(shapes: list[Any] | None, arrays: Arrays) -> Unlabelled | None:
-    if shapes is None:
-        return None
-    weights, *rest = arrays["unlabelled"]
-    leaves = iter(rest)
-    blocks = [
-        next(leaves) if shape is None else scipy.sparse.csr_array((next(leaves), next(leaves), next(leaves)), shape)
-        for shape in shapes
-    ]
-    return Unlabelled(tuple(blocks), weights)
-
-
-# --------------------------------------------------------------------------------------------------
-# Weights of features as JSON and arrays
-# --------------------------------------------------------------------------------------------------
-
-ARRAYS = ("weight", "offset", "weight_draws", "offset_draws", "spread_draws", "mean", "precision")
-"""Names of attributes of `FeatureWeights` and of its `Gaussian`."""
-
-
-def write_weights(weights: FeatureWeights, arrays: Arrays) -> dict[str, Any]:
-    """The weights for a file; their arrays are added to `arrays`."""
-    values = vars(weights) | ({} if weights.gaussian is None else vars(weights.gaussian))
-    present = [name for name in ARRAYS if values.get(name) is not None]
-    arrays["feature_weights"] = [values[name] for name in present]
-    return {"arrays": present, "num_rows": weights.num_rows, "no_information": weights.no_information}
-
-
-def read_weights(text: Any, arrays: Arrays) -> FeatureWeights:
-    """The weights that `write_weights` wrote."""
-    values: dict[str, Any] = dict.fromkeys(ARRAYS)
-    values |= zip(text["arrays"], arrays["feature_weights"], strict=True)
-    mean, precision = values.pop("mean"), values.pop("precision")
-    gaussian = None if mean is None else Gaussian(len(mean) - len(values["offset"]), mean, precision)
-    # Files of version 0.2 have no such probability.
-    no_information = text.get("no_information", 0.0)
-    return FeatureWeights(**values, num_rows=text["num_rows"], gaussian=gaussian, no_information=no_information)
-
-
-# --------------------------------------------------------------------------------------------------
-# Parameters and fitted attributes of estimators as JSON and arrays
-# --------------------------------------------------------------------------------------------------
-
-
-def write_value(name: str, value: Any, arrays: Arrays) -> Any:
-    """A parameter or an attribute for a file; its arrays are added to `arrays`.
-
-    Raises
-    ------
-    TypeError
-        If a file cannot hold it.
-    """
-    if value is None or type(value) in (bool, int, float, str):
-        return value
-    if isinstance(value, np.ndarray | np.generic):
-        return {"array": write_names(np.asarray(value), name, arrays), "scalar": isinstance(value, np.generic)}
-    if isinstance(value, np.dtype):
-        return {"dtype": value.str}
-    if isinstance(value, list | tuple):
-        kind = "tuple" if isinstance(value, tuple) else "list"
-        return {kind: [write_value(name, each, arrays) for each in value]}
-    if isinstance(value, Mapping):
-        return {"items": [[write_value(name, each, arrays) for each in pair] for pair in value.items()]}
-    if isinstance(value, Family):
-        return {"family": write_family(value, arrays)}
-    if isinstance(value, BoundModel):
-        layout = [list(map(int, columns)) for columns in value.layout]
-        schema = write_schema(value.schema)
-        return {"model": write_description(value.description, arrays), "schema": schema, "blocks": layout}
-    if isinstance(value, NaiveBayes):
-        return {"model": write_description(value, arrays)}
-    if isinstance(value, Params):
-        return {"inference": write_record(value)}
-    raise TypeError(
-        f"{name}={value!r} is of the type {type(value).__name__}, which a file cannot hold: give numbers, text, lists "
-        "or arrays of these, or a model, a family or an inference of bayesnb; or pickle the estimator"
-    )
-
-
-def read_value(text: Any, arrays: Arrays, families: Sequence[type[Family]], read_record: Callable[[Any], Any]) -> Any:
-    """The value that `write_value` wrote; `read_record` makes an inference of its record."""
-    if not isinstance(text, Mapping):
-        return text
-    kind, content = next(iter(text.items()))
-
-    def read_all(values: Sequence[Any]) -> list[Any]:
-        return [read_value(each, arrays, families, read_record) for each in values]
-
-    if kind == "array":
-        return read_names(content, arrays)[()] if text["scalar"] else read_names(content, arrays)
-    if kind == "family":
-        return read_family(content, arrays, families)
-    if kind == "model":
-        description = read_description(content, arrays, families)
-        if "schema" not in text:
-            return description
-        return BoundModel.of(description, read_schema(text["schema"]), text["blocks"])
-    readers: dict[str, Callable[[Any], Any]] = {
-        "dtype": np.dtype,
-        "list": read_all,
-        "tuple": lambda values: tuple(read_all(values)),
-        "items": lambda pairs: dict(map(read_all, pairs)),
-        "inference": read_record,
-    }
-    return readers[kind](content)
-
-
-def write_record(inference: Any) -> dict[str, Any] | None:
-    """The class and the settings of an inference, which `loading` reads."""
-    if inference is None:
-        return None
-    name = type(inference).__name__
-    if not type(inference).__module__.startswith("bayesnb."):
-        raise TypeError(
-            f"the inference {name} is not one of bayesnb's, and load would not find it: make a posterior of its result "
-            "with nb.from_samples or nb.from_parameters, and save that"
-        )
-    return {"name": name} | {field.name: getattr(inference, field.name) for field in fields(inference)}
-
-
-# --------------------------------------------------------------------------------------------------
-# Write a posterior to a file
-# --------------------------------------------------------------------------------------------------
-
-Addition = Callable[[Arrays], dict[str, Any]]
-"""Adds arrays to those of a file, and returns a part of its description."""
-
-
-def save(
-    path: Any,
-    kind: str,
-    model: BoundModel,
-    problem: Problem | None,
-    inference: Any,
-    parameters: ModelParameters | None,
-    sample_stats: Mapping[str, np.ndarray] | None,
-    add: Addition | None = None,
-) -> None:
-    """Write a posterior to a netCDF file; errors as for `Posterior.save`.
+from bayesnb.model.describe import EVERY_COLUMN
+from bayesnb.posterior.netcdf import read_file, require_backend, write_file
+
+__all__ = ["read", "save"]
+
+TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
+    "date": (date, date.isoformat, date.fromisoformat),
+    "time": (time, time.isoformat, time.fromisoformat),
+    "datetime": (datetime, datetime.isoformat, datetime.fromisoformat),
+    "Timestamp": (pd.Timestamp, pd.Timestamp.isoformat, pd.Timestamp),
+    "Timedelta": (pd.Timedelta, pd.Timedelta.isoformat, pd.Timedelta),
+}
+"""What a file holds as text: the type, and functions to text and back."""
+
+
+def save(path: Any, value: Any, name: str = "value") -> None:
+    """Write a record or a dictionary, which errors call `name`, to a netCDF file; errors as for `Posterior.save`."""
+    require_backend("save")
+    writer = _Writer()
+    text = writer.apart(value, name)
+    write_file(Path(path), text, writer.arrays)
+
+
+def read(path: Any, records: Sequence[type], families: Sequence[type[Family]]) -> Any:
+    """What `save` wrote.
 
     Parameters
     ----------
     path : path-like
-    kind : str
-        Name of the posterior's class.
-    model : BoundModel
-    problem : Problem or None
-    inference : dataclass or None
-    parameters : ModelParameters or None
-        None for a closed form, which the problem determines.
-    sample_stats : mapping or None
-        The sampler's statistics of each draw; None for a posterior that is not sampled.
-    add : callable, optional
-        What belongs to the posterior in this file, such as weights of features. It takes the arrays, adds its own, and
-        returns a part of the description, which takes precedence. With a ``"schema"`` of its own, that of the model is
-        not written.
+    records : sequence of type
+        The records that a file may name, beside families and statistics.
+    families : sequence of Family subclasses
+        Families that are looked up first.
+
+    Raises
+    ------
+    OSError, ValueError
+        As for `bayesnb.load`.
     """
-    require_backend("save")
-    arrays: Arrays = {}
-    added = {} if add is None else add(arrays)
-    description: dict[str, Any] = {
-        "posterior": kind,
-        "schema": None if "schema" in added else write_schema(model.schema),
-        "model": write_model(model if problem is None else problem.model, arrays),
-        **write_problem(problem, arrays),
-        "inference": write_record(inference),
-    }
-    if parameters is not None:
-        sites = model.sites.by_name(parameters)
-        description["sites"] = list(sites)
-        arrays["parameters"] = [np.asarray(value) for value in sites.values()]
-    if sample_stats is not None:
-        description["sample_stats"] = list(sample_stats)
-        arrays["sample_stats"] = list(sample_stats.values())
-    write_file(Path(path), description | added, arrays)
+    require_backend("load")
+    text, arrays = read_file(Path(path))
+    return _Reader(arrays, records, families).together(text)
+
+
+class _Writer:
+    """Takes values apart into JSON and the arrays that `arrays` then holds."""
+
+    def __init__(self) -> None:
+        self.arrays: list[np.ndarray] = []
+        # With their places by identity, so that a record which several others hold is in the file once.
+        self._records: dict[int, tuple[int, Any]] = {}
+
+    def apart(self, value: Any, where: str) -> Any:
+        """A value as JSON can hold it; `where` says in errors where it is.
+
+        Raises
+        ------
+        TypeError
+            If it is neither data nor a record of the package or of a user's families and statistics.
+        """
+        if value is None or type(value) in (bool, int, float, str):
+            return value
+        if isinstance(value, list):
+            return [self.apart(part, where) for part in value]
+        if id(value) in self._records:
+            return {"again": self._records[id(value)][0]}
+        if isinstance(value, np.ndarray | jax.Array):
+            return {"array": self._array(np.asarray(value), where)}
+        if isinstance(value, Mapping):
+            items = [[self.apart(key, where), self.apart(part, f"{where}[{key!r}]")] for key, part in value.items()]
+            return {"dict": items}
+        if _is_record(value):
+            kind = type(value)
+            found = [[name, self.apart(getattr(value, name), f"{kind.__name__}.{name}")] for name in _arguments(kind)]
+            self._records[id(value)] = len(self._records), value
+            return {"record": [_name_of(kind), *found]}
+        name, parts = _parts(value, where)
+        return {name: self.apart(parts, where)}
+
+    def _array(self, array: np.ndarray, where: str) -> list[Any]:
+        """The type, the shape and the place of an array, numbers as they are and others as JSON."""
+        if array.dtype.kind in "biuf":
+            stored = array
+        elif array.dtype.kind in "mM":
+            stored = array.astype(np.int64)
+        else:
+            text = json.dumps(self.apart(array.ravel().tolist(), where))
+            stored = np.frombuffer(text.encode(), np.uint8)
+        self.arrays.append(stored)
+        return [array.dtype.str, list(array.shape), len(self.arrays) - 1]
+
+
+def _is_record(value: Any) -> bool:
+    own = is_dataclass(value) or isinstance(value, Printed)
+    return own and (isinstance(value, Family | Statistics) or _of_package(type(value)))
+
+
+def _of_package(kind: type) -> bool:
+    return kind.__module__.startswith("bayesnb.")
+
+
+def _name_of(kind: type) -> str:
+    """Name of a record's class in files; with its module, unless the package has it."""
+    return kind.__qualname__ if _of_package(kind) else f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _arguments(kind: Any) -> list[str]:
+    """Names of the arguments of a record's class. A model's blocks follow from the columns of each: `BoundModel.of`."""
+    return ["description", "schema", "layout"] if kind is BoundModel else [*signature(kind.__init__).parameters][1:]
+
+
+def _parts(value: Any, where: str) -> tuple[str, list[Any]]:
+    """The kind of a value that is no record, and what `TOGETHER` makes it of."""
+    if isinstance(value, tuple | frozenset):
+        return type(value).__name__, [*value]
+    if isinstance(value, slice | range):
+        return type(value).__name__, [value.start, value.stop, value.step]
+    if isinstance(value, np.dtype):
+        return "dtype", [value.str]
+    if isinstance(value, np.generic):
+        return "scalar", [np.asarray(value)]
+    if scipy.sparse.issparse(value):
+        return "csr", [_narrow(value.data), value.dtype, value.indices, value.indptr, value.shape]
+    if value is EVERY_COLUMN:
+        return "every column", []
+    if isinstance(value, dist.ExpandedDistribution):
+        return "expanded", [value.base_dist, value.batch_shape]
+    if isinstance(value, dist.Distribution) and getattr(dist, type(value).__name__, None) is type(value):
+        return "distribution", [type(value).__name__, {name: getattr(value, name) for name in value.arg_constraints}]
+    for name, (kind, to_text, _) in TEXTS.items():
+        if type(value) is kind:
+            return name, [to_text(value)]
+    raise TypeError(
+        f"{where} is {value!r} of the type {type(value).__name__}, which a file cannot hold: give text, numbers, "
+        "booleans, dates, times, or tuples, lists and arrays of these; of your own classes a file holds families and "
+        "statistics alone"
+    )
+
+
+def _narrow(data: np.ndarray) -> np.ndarray:
+    """Whole numbers as the smallest type that holds them; counts of words and labels take an eighth of the bytes."""
+    for dtype in (np.uint8, np.uint16, np.uint32):
+        if data.size and data.min() >= 0 and data.max() <= np.iinfo(dtype).max and not (data % 1).any():
+            return data.astype(dtype)
+    return data
+
+
+class _Reader:
+    """Puts together what `_Writer` took apart."""
+
+    def __init__(self, arrays: Sequence[np.ndarray], records: Sequence[type], families: Sequence[type[Family]]) -> None:
+        self._arrays = arrays
+        self._classes = _classes(records, families)
+        self._families = families
+        self._records: list[Any] = []
+
+    def together(self, text: Any) -> Any:
+        """The value of a text.
+
+        Raises
+        ------
+        ValueError
+            If it names a class or a distribution that there is not.
+        """
+        if isinstance(text, list):
+            return [self.together(part) for part in text]
+        if not isinstance(text, dict):
+            return text
+        ((kind, content),) = text.items()
+        if kind == "again":
+            return self._records[content]
+        if kind == "array":
+            return self._array(*content)
+        parts = self.together(content)
+        if kind == "record":
+            name, *arguments = parts
+            kind = self._class(name)
+            make = BoundModel.of if kind is BoundModel else kind
+            self._records.append(make(**dict(arguments)))
+            return self._records[-1]
+        return TOGETHER[kind](*parts)
+
+    def _array(self, dtype: str, shape: list[int], place: int) -> np.ndarray:
+        stored = self._arrays[place]
+        if np.dtype(dtype).kind not in "biufmM":
+            values = self.together(json.loads(stored.tobytes()))
+            stored = np.fromiter(values, dtype=object, count=len(values))
+        return stored.astype(dtype, copy=False).reshape(shape)
+
+    def _class(self, name: str) -> type:
+        """The class of a record: one that is given, one of the package, or a family or statistics that are defined.
+
+        Of modules only those of the package are imported: the name of another comes from the file, and importing it
+        would run code that the file chooses.
+
+        Raises
+        ------
+        ValueError
+            If there is no such class.
+        """
+        module, _, alone = name.rpartition(".")
+        by_short_name = {kind.__name__: kind for kind in [*_defined([Statistics]), *self._families]}
+        found = self._classes.get(name) or by_short_name.get(alone if module else "")
+        if found is None:
+            raise ValueError(
+                f"the file names {name}, which is not one of bayesnb's: pass the class, "
+                f"nb.load(path, families=[{alone}])" + (f", or import {module} first" if module else "")
+            )
+        return found
+
+
+def _classes(records: Sequence[type], families: Sequence[type[Family]]) -> dict[str, type]:
+    """By name the classes that a file may name; of two families of one name the one given, or else defined last."""
+    for file in iter_modules(package.__path__, f"{package.__name__}."):
+        import_module(file.name)
+    return {_name_of(kind): kind for kind in [*_defined([Family, Statistics]), *records, *families]}
+
+
+def _defined(kinds: Sequence[type]) -> Iterator[type]:
+    """These classes and all their subclasses, the last one last."""
+    for kind in kinds:
+        yield kind
+        yield from _defined(kind.__subclasses__())
+
+
+def _csr(data: np.ndarray, dtype: np.dtype, *others: Any) -> scipy.sparse.csr_array:
+    indices, indptr, shape = others
+    return scipy.sparse.csr_array((data.astype(dtype, copy=False), indices, indptr), shape)
+
+
+def _distribution(name: str, arguments: Mapping[str, Any]) -> dist.Distribution:
+    kind = getattr(dist, name, None)
+    if not (isinstance(kind, type) and issubclass(kind, dist.Distribution)):
+        raise ValueError(f"the file names the distribution {name!r}, which NumPyro does not have")
+    return kind(**arguments)
+
+
+TOGETHER: dict[str, Callable[..., Any]] = {
+    "dict": lambda *items: dict(items),
+    "tuple": lambda *values: values,
+    "frozenset": lambda *values: frozenset(values),
+    "slice": slice,
+    "range": range,
+    "dtype": np.dtype,
+    "scalar": lambda array: array[()],
+    "csr": _csr,
+    "every column": lambda: EVERY_COLUMN,
+    "expanded": lambda base, shape: base.expand(shape),
+    "distribution": _distribution,
+    **{name: from_text for name, (_, _, from_text) in TEXTS.items()},
+}
+"""For each kind of value a function of its parts."""

@@ -146,9 +146,6 @@ class SampledPosterior(SpreadPosterior):
     def _stats_of_draws(self, num_chains: int | None, num_draws: int | None) -> dict[str, np.ndarray]:
         return self.thinned_stats(num_chains, num_draws)
 
-    def _stored(self) -> tuple[ModelParameters | None, dict[str, np.ndarray] | None]:
-        return self.parameters, self.sample_stats
-
     def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         chain = rng.integers(self.num_chains, size=len(codes))
         step = rng.integers(self.num_draws, size=len(codes))

@@ -367,19 +367,6 @@ class WeightedPosterior(Posterior):
     def weighing(self, posterior: Any) -> "WeightedPosterior":
         return WeightedPosterior(posterior, self.feature_weights)
 
-    def write(self, path: Any, add: Any = None) -> None:
-        from bayesnb.posterior.files import write_weights
-
-        def with_weights(arrays: dict[str, list[np.ndarray]]) -> dict[str, Any]:
-            return {
-                "posterior": type(self).__name__,
-                "unweighted": type(self.unweighted).__name__,
-                "feature_weights": write_weights(self.feature_weights, arrays),
-                **({} if add is None else add(arrays)),
-            }
-
-        self.unweighted.write(path, with_weights)
-
     def _parts(self) -> list[Piece]:
         return [
             *self._title(),

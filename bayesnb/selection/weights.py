@@ -14,7 +14,7 @@ from bayesnb.model.describe import feature_names
 from bayesnb.model.weights import (
     ConditionalLikelihood,
     FeatureWeights,
-    Gaussian,
+    NormalWeights,
     approximate,
     mixed_features,
     priors,
@@ -230,7 +230,7 @@ def _learn(
         weighed = ["all features"] if shared else [str(name) for name in names]
         draws, which = sample_weights(likelihood, found, [*weighed, *map(str, labels)], inference, key)
     # Further rows update one distribution under a fixed prior: that of the spread would take all rows at once.
-    (one,) = approximate(likelihood, [Gaussian.before_any_row(likelihood.num_features, len(labels))], rng).parts
+    (one,) = approximate(likelihood, [NormalWeights.before_any_row(likelihood.num_features, len(labels))], rng).parts
     weights = FeatureWeights.of(
         found.mode,
         draws,

@@ -542,7 +542,10 @@ def test_estimators_that_no_file_holds(counts, tmp_path):
 
     for estimator, words in (
         (Mine(), "Mine is a class of your own"),
-        (PoissonNB(random_state=np.random.RandomState(0)), "random_state=RandomState.* is of the type RandomState"),
+        (
+            PoissonNB(random_state=np.random.RandomState(0)),
+            r"PoissonNB\['random_state'\] is RandomState.* of the type RandomState",
+        ),
     ):
         with pytest.raises(TypeError, match=words):
             estimator.fit(*counts).save(tmp_path / "estimator.nc")

@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import json
 import pickle
 import warnings
 
@@ -209,20 +208,6 @@ class TestFittedAgain:
         loaded = nb.load(tmp_path / "again.nc")
         assert_same(loaded, again)
         assert_same(loaded.update(FIRST, LABELS), whole)
-
-    def test_a_file_without_the_order_of_the_blocks(self, fitted, tmp_path, monkeypatch):
-        """The files written before they held it."""
-        pytest.importorskip("h5netcdf")
-        dumps = json.dumps
-
-        def without_blocks(description, **options):
-            del description["model"]["blocks"]
-            return dumps(description, **options)
-
-        with monkeypatch.context() as patched:
-            patched.setattr(json, "dumps", without_blocks)
-            fitted.save(tmp_path / "old.nc")
-        assert_same(nb.load(tmp_path / "old.nc"), fitted)
 
     def test_to_a_point(self, fitted):
         X, y = pd.concat([FIRST, SECOND]), LABELS + MORE

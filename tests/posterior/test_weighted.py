@@ -14,7 +14,7 @@ from trees import ALONE, CLASSES, FEATURES, OFFSET, SHARE, WEIGHT, mixed_by_hand
 import bayesnb as nb
 from bayesnb.core.printing import Printed
 from bayesnb.model.weighted import WeightedModel
-from bayesnb.model.weights import SPREADS, FeatureWeights, Gaussian, share_without_information
+from bayesnb.model.weights import SPREADS, FeatureWeights, NormalWeights, share_without_information
 
 
 def feature_weights(weight, offset, shared=False, seed=0, share=0.0):
@@ -568,7 +568,7 @@ def test_rows_that_are_impossible_under_a_class_teach_no_weights():
         columns=["moss", "cones"],
     )
     posterior = nb.results.WeightedPosterior(
-        known, replace(feature_weights([1.0, 1.0], OFFSET), gaussian=Gaussian.before_any_row(2, 3))
+        known, replace(feature_weights([1.0, 1.0], OFFSET), gaussian=NormalWeights.before_any_row(2, 3))
     )
     rows = pd.DataFrame({"moss": [0.0, 1.0], "cones": [1, 1]})
     assert posterior.learned(rows[:1], ["fir"]) is posterior
