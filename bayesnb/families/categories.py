@@ -19,8 +19,8 @@ from bayesnb.families.exponential import times
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import divergence
 from bayesnb.families.look_up import (
+    Distinct,
     Table,
-    count_codes,
     look_up_cells,
     look_up_on_device,
 )
@@ -320,7 +320,10 @@ class Categorical(TableFamily):
         return statistics.total
 
     def statistics(self, x: np.ndarray, membership: Any) -> Counts:
-        return _counts(count_codes(x, membership, self._size))
+        weights = Distinct.of_codes(x, self._size).weights(membership)
+        total = np.ascontiguousarray(np.moveaxis(weights.reshape(x.shape[1], self._size, -1), -1, 0))
+        n = total.sum(axis=-1)
+        return Counts(n, total, 0.0 * n)
 
     @property
     def _size(self) -> int:
@@ -344,8 +347,3 @@ class Categorical(TableFamily):
 
     def story(self) -> tuple[str, list[str]]:
         return "Categorical(prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
-
-
-def _counts(total: Any) -> Counts:
-    n = total.sum(axis=-1)
-    return Counts(n, total, 0.0 * n)

@@ -11,11 +11,11 @@ import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
-from bayesnb.core.arrays import dense
+from bayesnb.core.arrays import dense, row_pieces
 from bayesnb.families.base import Family, Parameters, filled_cells, log_density_of_rows
 from bayesnb.families.distributions import CellPredictive
 from bayesnb.families.formulas import compiled, component_marginal, independent_pit, mean_of
-from bayesnb.families.look_up import ROWS_AN_ENTRY, CountTable, log_density_of_cells
+from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, left_out, refitted
 
 __all__ = ["ConjugateFamily", "given"]
 
@@ -222,30 +222,38 @@ class ConjugateFamily(Family):
         if self.joint:
             return np.asarray(compiled(_log_predictive_of_rows, self, dense(x)))
         if self._counts_only:
-            num_classes = len(jax.tree.leaves(self)[0])
-            return CountTable.of(dense(x), x.shape[0] // ROWS_AN_ENTRY).sums(
-                self._log_predictive_of_counts, num_classes
-            )
+            return self._distinct(x).sums(self._log_predictive_of_counts, self._num_classes)
         return np.column_stack([cells.sum(axis=1) for cells in self._log_predictive_by_class(x)])
 
     def cells_log_predictive(self, x: Any) -> np.ndarray:
         """Log predictive density of each cell, shape (rows, classes, columns); zero for a missing one."""
+        if self._counts_only:
+            return self._distinct(x).cells(self._log_predictive_of_counts, self._num_classes)
         return np.stack(list(self._log_predictive_by_class(x)), axis=1)
 
     def _log_predictive_by_class(self, x: Any) -> Iterator[np.ndarray]:
-        observed, cells = filled_cells(self, x)
-        for c in range(len(jax.tree.leaves(self)[0])):
-            found = log_density_of_cells(_log_predictive_of_class, cells, self.take(c), are_counts=self._counts_only)
-            yield np.where(observed, found, 0.0)
+        observed, cells = filled_cells(self, dense(x))
+        for c in range(self._num_classes):
+            of_class = self.take(c)
+            found = [of_class.cell_log_predictive(cells[rows]) for rows in row_pieces(*cells.shape)]
+            yield np.where(observed, np.concatenate(found), 0.0)
 
     def _log_predictive_of_counts(self, codes: Any, columns: Any, counts: Any) -> np.ndarray:
         """Log predictive density of counts; classes, columns and counts broadcast."""
         return np.asarray(self.take((codes, columns)).cell_log_predictive(counts))
 
     @property
+    def _num_classes(self) -> int:
+        return len(jax.tree.leaves(self)[0])
+
+    @staticmethod
+    def _distinct(x: Any) -> Distinct:
+        return Distinct.of(dense(x), x.shape[0] // ROWS_AN_ENTRY)
+
+    @property
     def _counts_only(self) -> bool:
         """Whether cells are whole numbers from zero."""
-        return self.support is constraints.nonnegative_integer and not self.accepts_fractions
+        return self.support is constraints.nonnegative_integer and not (self.accepts_fractions or self.joint)
 
     def log_predictive_given(self, statistics: Any, x: np.ndarray) -> np.ndarray:
         """Log density of cells given statistics, each with hyperparameters and statistics of its own.
@@ -325,7 +333,7 @@ class ConjugateFamily(Family):
         array of shape (rows,), or None
             None if only the general way works; not finite if a row cannot have been among the data.
         """
-        return None
+        return left_out(self, dense(x), codes, statistics) if self._counts_only else None
 
     def row_log_refitted(
         self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Any, held: np.ndarray
@@ -352,7 +360,9 @@ class ConjugateFamily(Family):
             None if only the general way works. Rows that need the general way, and rows that cannot have been among the
             data, are not finite.
         """
-        return None
+        if not self._counts_only or (weights != 1.0).any():
+            return None
+        return refitted(self, dense(x), codes, statistics)
 
     def power_scaled(self, statistics: Any, power: float) -> dict[str, Any]:
         """Hyperparameters of the posterior under the prior density raised to a power and then normalised.
@@ -442,10 +452,6 @@ def given[F: ConjugateFamily](family: F, statistics: Any) -> F:
 
 def _log_predictive_of_cells(family: ConjugateFamily, x: Any) -> Any:
     return family.predictive().log_prob(x.astype(int) if family.cell == "category" else x)
-
-
-def _log_predictive_of_class(x: Any, family: ConjugateFamily) -> Any:
-    return family.cell_log_predictive(x)
 
 
 def _log_predictive_of_rows(family: ConjugateFamily, x: Any) -> Any:

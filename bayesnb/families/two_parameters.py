@@ -15,7 +15,7 @@ from bayesnb.families.counts import log_negative_binomial
 from bayesnb.families.distributions import Direction, GammaPoisson, nearest_turn
 from bayesnb.families.exponential import Concentrated, default_rate, maximum
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.families.look_up import ROWS_AN_ENTRY, CountTable
+from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct
 from bayesnb.families.statistics import Counts, Occurrences, occurrences, safe_ratio
 
 __all__ = ["Beta", "Gamma", "LearnedNegativeBinomial", "VonMises"]
@@ -492,7 +492,7 @@ class LearnedNegativeBinomial(Family):
             return _log_density(counts, mean[places, columns], dispersion[places, columns])
 
         cells = dense(x)
-        sums = CountTable.of(cells, len(cells) // ROWS_AN_ENTRY).sums(density, len(mean))
+        sums = Distinct.of(cells, len(cells) // ROWS_AN_ENTRY).sums(density, len(mean))
         return np.moveaxis(sums.reshape(len(cells), *leading, num_classes), 0, -2)
 
     @property

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import nbinom
 
-from bayesnb.families.look_up import CountTable
+from bayesnb.families.look_up import Distinct
 
 CLASSES, COLUMNS = 3, 4
 SHAPE = np.random.default_rng(0).gamma(2.0, 1.0, (CLASSES, COLUMNS))
@@ -33,27 +33,27 @@ def expected(x):
 @pytest.mark.parametrize("longest", [0, 1, 5, 60, 10**6])
 def test_sums_are_those_of_the_densities_of_the_cells(longest):
     x = some_counts()
-    np.testing.assert_allclose(CountTable.of(x, longest).sums(density, CLASSES), expected(x), rtol=1e-12)
+    np.testing.assert_allclose(Distinct.of(x, longest).sums(density, CLASSES), expected(x), rtol=1e-12)
 
 
 @pytest.mark.parametrize("longest", [0, 5, 60])
 def test_each_row_is_summed_under_its_own_class(longest):
     x, codes = some_counts(), np.arange(60) % CLASSES
-    found = CountTable.of(x, longest).sums_of_own_class(density, codes, CLASSES)
+    found = Distinct.of(x, longest).sums_of_own_class(density, codes, CLASSES)
     np.testing.assert_allclose(found, expected(x)[np.arange(60), codes], rtol=1e-12)
 
 
 def test_a_table_holds_the_range_of_each_column():
     x = np.array([[2.0, 0.0, np.nan], [4.0, 9.0, np.nan]])
-    table = CountTable.of(x, 3)
-    assert list(zip(table.columns, table.counts, strict=True)) == [(0, 2), (0, 3), (0, 4), (1, 0), (1, 1), (1, 2)]
+    table = Distinct.of(x, 3)
+    assert list(zip(table.columns, table.values, strict=True)) == [(0, 2), (0, 3), (0, 4), (1, 0), (1, 1), (1, 2)]
     assert table.places.tolist() == [[0, 3, 6], [2, 6, 6]]
-    assert (table.rare_rows, table.rare_columns, table.rare_counts) == ([1], [1], [9.0])
+    assert (table.rare_rows, table.rare_columns, table.rare_values) == ([1], [1], [9.0])
 
 
 @pytest.mark.parametrize("shape", [(0, COLUMNS), (5, 0)])
 def test_no_rows_and_no_columns(shape):
-    table = CountTable.of(np.zeros(shape), 3)
+    table = Distinct.of(np.zeros(shape), 3)
     assert table.sums(density, CLASSES).tolist() == [[0.0] * CLASSES] * shape[0]
     assert table.sums_of_own_class(density, np.zeros(shape[0], dtype=int), CLASSES).tolist() == [0.0] * shape[0]
 
@@ -67,5 +67,19 @@ def test_counts_are_evaluated_once_for_each_entry():
         return found
 
     x = np.random.default_rng(2).poisson(3.0, (1000, COLUMNS)).astype(float)
-    CountTable.of(x, 250).sums(noted, CLASSES)
+    Distinct.of(x, 250).sums(noted, CLASSES)
     assert sum(evaluated) == CLASSES * int((x.max(axis=0) - x.min(axis=0) + 1).sum())
+
+
+@pytest.mark.parametrize("longest", [0, 5, 60])
+def test_each_cell_has_its_density(longest):
+    x = some_counts()
+    cells = Distinct.of(x, longest).cells(density, CLASSES)
+    at = np.arange(CLASSES)[:, None], np.arange(COLUMNS), np.nan_to_num(x)[:, None, :]
+    np.testing.assert_allclose(cells, np.where(np.isnan(x)[:, None, :], 0.0, density(*at)), rtol=1e-12)
+
+
+def test_weights_of_codes():
+    x, weights = np.array([[0.0, 2.0], [1.0, np.nan], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.5, 0.25], [0.0, 2.0]])
+    found = Distinct.of_codes(x, 3).weights(weights)
+    assert found.T.tolist() == [[1.0, 0.5, 0.0, 0.0, 0.0, 1.0], [2.0, 0.25, 0.0, 0.0, 2.0, 0.0]]
