@@ -373,10 +373,10 @@ IN_PIECES = {
     "bayesnb.posterior.left_out_blocks.PIECE_CELLS": _leaving_out,
     "bayesnb.core.arrays.PIECE_CELLS": _averaged_and_under_draws,
     "bayesnb.posterior.diagnostics.SLAB_CELLS": _convergence,
-    "bayesnb.checks.same_draws.IN_PIECES": lambda rng: (_densities_of_draws(rng), _tests_of_marginals(rng)),
+    "bayesnb.checks.same_draws.IN_PIECES": _tests_of_marginals,
     "bayesnb.families.information.PIECE_CELLS": _information_of_counts,
     "bayesnb.model.problem.PIECE_CELLS": _rows_without_a_label,
-    "bayesnb.checks.statistics.DRAW_BYTES": _number_of_replicates,
+    "bayesnb.posterior.under_draws.PARAMETER_CELLS": lambda rng: (_densities_of_draws(rng), _number_of_replicates(rng)),
 }
 
 

@@ -20,7 +20,7 @@ from bayesnb.posterior.base import mean_total_count
 from bayesnb.posterior.diagnostics import ess_of_mean
 from bayesnb.posterior.exact import ExactPosterior
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.posterior.under_draws import flatten
+from bayesnb.posterior.under_draws import draws_in_pieces, independent_draws
 
 __all__ = ["Z_COLUMNS", "ranks_among", "run_battery"]
 
@@ -39,7 +39,7 @@ TESTS = ("mean", "spread", "skewness", "tails")
 PARTS = ("parameters", "densities", "dependence", "probabilities")
 
 IN_PIECES = 2**20
-"""Numbers in memory at a time: polynomials of draws, or values of parameters."""
+"""Draws whose polynomials are in memory at a time."""
 
 
 def legendre(u: np.ndarray, degree: int) -> np.ndarray:
@@ -405,16 +405,11 @@ def log_densities(exact: ExactPosterior, parameters: ModelParameters, rows: Rows
         Draws, any leading axes.
     rows : Rows
     """
-    flat = flatten(parameters)
-    size = sum(np.size(leaf) for leaf in jax.tree.leaves(flat)) // len(flat.class_prob)
-    step = max(1, IN_PIECES // size)
-    found = np.empty((len(flat.class_prob), 1 + len(rows.codes)))
-    for start in range(0, len(found), step):
-        piece = jax.tree.map(lambda value, start=start: value[start : start + step], flat)
-        found[start : start + step, 0] = exact.model.prior.log_likelihood(piece, exact.problem.statistics)
-        joint = exact.model.log_joint(piece, rows.chunk)
-        found[start : start + step, 1:] = joint[:, np.arange(len(rows.codes)), rows.codes]
-    return found.reshape(*parameters.class_prob.shape[:-1], -1)
+    pieces = []
+    for piece in draws_in_pieces(parameters):
+        joint = exact.model.log_joint(piece, rows.chunk)[:, np.arange(len(rows.codes)), rows.codes]
+        pieces.append(np.column_stack([exact.model.prior.log_likelihood(piece, exact.problem.statistics), joint]))
+    return np.concatenate(pieces).reshape(*parameters.class_prob.shape[:-1], -1)
 
 
 def exact_reference(
@@ -441,10 +436,8 @@ def exact_reference(
     """
     size = sum(np.size(leaf) for leaf in jax.tree.leaves(exact.mean_parameters()))
     number = max(at_least, min(EXACT_DRAWS, EXACT_CELLS // size))
-    step = max(1, IN_PIECES // size)
     densities, kept = [], []
-    for start in range(0, number, step):
-        parameters = exact.closed_form.draw(rng, (min(step, number - start),))
+    for parameters in independent_draws(exact, number, rng):
         densities.append(log_densities(exact, parameters, rows))
         values = exact.model.sites.by_name(parameters)
         kept.append({site: values[site] for site in sites})

@@ -20,7 +20,7 @@ from bayesnb.model.program import to_table
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.posterior.under_draws import flatten
+from bayesnb.posterior.under_draws import flatten, independent_draws
 
 __all__ = [
     "SHAPES",
@@ -235,9 +235,6 @@ def share_at_least(observed: np.ndarray, replicated: np.ndarray) -> np.ndarray:
 # Data sets in encoded form: the observed one, and its replicates drawn from a posterior
 # --------------------------------------------------------------------------------------------------
 
-DRAW_BYTES = 2**26
-"""Memory for the parameters of many replicates at a time."""
-
 
 @dataclass(frozen=True)
 class Labels:
@@ -354,12 +351,9 @@ def draws(posterior: Posterior, number: int, rng: np.random.Generator) -> Iterat
         for s in np.linspace(0, len(flat.class_prob) - 1, number).round().astype(int):
             yield _at(flat, s)
         return
-    size = sum(8 * np.size(leaf) for leaf in jax.tree.leaves(posterior.model.families))
-    step = max(1, DRAW_BYTES // max(size, 1))
-    for start in range(0, number, step):
-        flat = flatten(posterior.parameter_draws(1, min(step, number - start), int(rng.integers(2**31))))
-        for s in range(len(flat.class_prob)):
-            yield _at(flat, s)
+    for piece in independent_draws(posterior, number, rng):
+        for s in range(len(piece.class_prob)):
+            yield _at(piece, s)
 
 
 def _at(flat: ModelParameters, s: int) -> ModelParameters:

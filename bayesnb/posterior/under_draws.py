@@ -13,8 +13,10 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.reading import Cells, normalise, warn_lost
 
 __all__ = [
+    "draws_in_pieces",
     "flatten",
     "in_pieces",
+    "independent_draws",
     "log_joint_under",
     "log_sum",
     "pieces_of_rows",
@@ -123,12 +125,34 @@ def flatten(parameters: ModelParameters) -> ModelParameters:
 def in_pieces(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[ModelParameters]:
     """Draws, chain and draw axes as one, a memory-sized number at a time."""
     flat = flatten(parameters)
-    num_draws, num_classes = flat.class_prob.shape
+    num_classes = flat.class_prob.shape[1]
     cells = sum(x.shape[0] * x.shape[1] for x in chunk) * num_classes
-    step = max(1, DRAW_BYTES // max(8 * cells, 1))
-    for start in range(0, num_draws, step):
+    yield from _some_draws(flat, max(1, DRAW_BYTES // max(8 * cells, 1)))
+
+
+def _some_draws(flat: ModelParameters, step: int) -> Iterator[ModelParameters]:
+    for start in range(0, len(flat.class_prob), step):
         piece = slice(start, start + step)
         yield jax.tree.map(lambda value, piece=piece: value[piece], flat)
+
+
+PARAMETER_CELLS = 2**20
+"""Values of parameters in memory at a time."""
+
+
+def draws_in_pieces(parameters: ModelParameters) -> Iterator[ModelParameters]:
+    """Draws, chain and draw axes as one, as many at a time as have so many values."""
+    flat = flatten(parameters)
+    size = sum(np.size(leaf) for leaf in jax.tree.leaves(flat)) // len(flat.class_prob)
+    yield from _some_draws(flat, max(1, PARAMETER_CELLS // size))
+
+
+def independent_draws(posterior: Any, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
+    """Draws from a posterior in closed form, one leading axis, as many at a time as have so many values."""
+    size = sum(np.size(leaf) for leaf in jax.tree.leaves(posterior.mean_parameters()))
+    step = max(1, PARAMETER_CELLS // size)
+    for start in range(0, number, step):
+        yield posterior.closed_form.draw(rng, (min(step, number - start),))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -28,9 +28,9 @@ from bayesnb.model.describe import (
     spread_inclusion,
 )
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior, PointPosterior
+from bayesnb.posterior.exact import PointPosterior
 from bayesnb.posterior.sampled import SampledPosterior
-from bayesnb.posterior.under_draws import flatten
+from bayesnb.posterior.under_draws import draws_in_pieces, independent_draws
 from bayesnb.posterior.weighted import of_features
 
 __all__ = [
@@ -50,9 +50,6 @@ __all__ = [
 
 CHAINS, DRAWS = 4, 50
 """Number of draws from a closed form, unless the user gives it."""
-
-DRAWN_CELLS = 2**20
-"""Parameters drawn at a time."""
 
 
 def labels_of_information(block: Block) -> tuple[Any, ...]:
@@ -94,17 +91,10 @@ def _under_draws(posterior: Posterior, draws: ModelParameters) -> list[np.ndarra
 
 def _some_at_a_time(posterior: Posterior, num_draws: int | None, key: Any) -> Iterator[ModelParameters]:
     """Draws of all parameters with one leading axis, as many at a time as fit in memory."""
-    step = max(1, DRAWN_CELLS // sum(np.size(leaf) for leaf in jax.tree.leaves(posterior.model.families)))
     if isinstance(posterior, SampledPosterior):
-        given = flatten(posterior.parameter_draws(None, num_draws, key))
-        for start in range(0, len(given.class_prob), step):
-            yield jax.tree.map(lambda leaf, start=start: leaf[start : start + step], given)
-        return
-    assert isinstance(posterior, ExactPosterior | AveragedPosterior)
-    rng = random_generator(key)
+        return draws_in_pieces(posterior.parameter_draws(None, num_draws, key))
     number = CHAINS * whole_number("num_draws", DRAWS if num_draws is None else num_draws)
-    for start in range(0, number, step):
-        yield posterior.closed_form.draw(rng, (min(step, number - start),))
+    return independent_draws(posterior, number, random_generator(key))
 
 
 def information(block: Block, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
