@@ -518,6 +518,9 @@ def _joint_cases() -> list[Case]:
 
 CASES = [*_cases(), *_more_cases(), *_joint_cases()]
 
+OWN = [case for case in CASES if type(case.family).__module__.startswith("bayesnb.")]
+"""Families of the package."""
+
 
 def _outside() -> list[Case]:
     by_name = {case.name: case for case in CASES}
