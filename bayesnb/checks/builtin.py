@@ -13,7 +13,6 @@ from bayesnb.checks import statistics as functions
 from bayesnb.checks.statistics import (
     SHAPES,
     Build,
-    Grid,
     Labels,
     Line,
     LMomentWeights,
@@ -23,6 +22,7 @@ from bayesnb.checks.statistics import (
     departures,
     share_at_least,
 )
+from bayesnb.families.bins import Resolution
 from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 
@@ -189,7 +189,7 @@ def shape(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic 
     if not blocks:
         return None
     labels = data.labels
-    grids = [Grid.of(dense(data.cells[i])) for i, _ in blocks]
+    grids = [Resolution.of(dense(data.cells[i])) for i, _ in blocks]
     weights = [[LMomentWeights.of(np.isnan(dense(data.cells[i])[at])) for at in labels.members] for i, _ in blocks]
 
     def values(rows: Rows) -> np.ndarray:

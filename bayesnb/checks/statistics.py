@@ -25,7 +25,6 @@ from bayesnb.posterior.under_draws import flatten, independent_draws
 __all__ = [
     "SHAPES",
     "Build",
-    "Grid",
     "LMomentWeights",
     "Labels",
     "Line",
@@ -45,54 +44,6 @@ __all__ = [
 # --------------------------------------------------------------------------------------------------
 
 SHAPES = ("L-skewness", "L-kurtosis", "share of one value")
-
-ROUNDING = 8 * np.finfo(np.float64).eps
-"""Values that differ by less than this, relative to the column's largest value, are equal."""
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The resolution of each column: values lie on `anchor` plus multiples of `step`.
-
-    Attributes
-    ----------
-    anchor : array, shape (columns,)
-    step : array, shape (columns,)
-        Smallest distance between two different values; 0 where no value occurs twice, or all are the same.
-    tied : array of bool, shape (columns,)
-        Whether a value occurs more than once.
-    """
-
-    anchor: np.ndarray
-    step: np.ndarray
-    tied: np.ndarray
-
-    @classmethod
-    def of(cls, x: np.ndarray) -> Self:
-        """The resolution of cells of shape (rows, columns); missing cells are NaN."""
-        found = [_resolution(column[~np.isnan(column)]) for column in x.T]
-        anchor, step, tied = zip(*found, strict=True)
-        return cls(np.array(anchor), np.array(step), np.array(tied))
-
-    def round(self, x: np.ndarray) -> np.ndarray:
-        """Cells moved to the grid, shape (rows, columns)."""
-        coarse = np.flatnonzero(self.step)
-        if not len(coarse):
-            return x
-        anchor, step = self.anchor[coarse], self.step[coarse]
-        rounded = x.copy()
-        rounded[:, coarse] = anchor + step * np.rint((x[:, coarse] - anchor) / step)
-        return rounded
-
-
-def _resolution(values: np.ndarray) -> tuple[float, float, bool]:
-    ordered = np.sort(values)
-    if not len(ordered):
-        return 0.0, 0.0, False
-    gaps = np.diff(ordered)
-    different = gaps > ROUNDING * np.abs(ordered[[0, -1]]).max()
-    tied = not different.all()
-    return float(ordered[0]), float(gaps[different].min()) if tied and different.any() else 0.0, tied
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -20,6 +20,8 @@ __all__ = [
     "NUMBERS_OF_BINS",
     "Binned",
     "Bins",
+    "Resolution",
+    "as_written",
     "averages_between",
     "chosen_edges",
     "default_concentration",
@@ -294,13 +296,19 @@ def log_evidence_of_bins(
 
 def resolution(values: np.ndarray) -> float:
     """The smallest distance of sorted values that differ by more than rounding; of a single value its size."""
+    steps = _steps(values)
+    return float(steps.min()) if len(steps) else float(np.abs(values).max(initial=0.0)) or 1.0
+
+
+def _steps(values: np.ndarray) -> np.ndarray:
+    """Distances of sorted values beyond rounding."""
     steps, size = np.diff(values), np.abs(values)
     steps = steps[steps > ROUNDING * np.maximum(size[1:], size[:-1])]
-    if len(steps) and (values != np.rint(values)).any():
-        # Differences of decimals have steps of rounding errors, which no value has beside it.
-        beyond = steps[steps > ROUNDING_OF_DIFFERENCES * np.median(size)]
-        steps = beyond if len(beyond) else steps
-    return float(steps.min()) if len(steps) else float(size.max(initial=0.0)) or 1.0
+    if not len(steps) or (values == np.rint(values)).all():
+        return steps
+    # Differences of decimals have steps of rounding errors, which no value has beside it.
+    beyond = steps[steps > ROUNDING_OF_DIFFERENCES * np.median(size)]
+    return beyond if len(beyond) else steps
 
 
 def lattice(x: Any) -> float:
@@ -310,6 +318,54 @@ def lattice(x: Any) -> float:
     with np.errstate(over="ignore"):
         steps = (values - values[:1]) / step
     return step if len(values) > 1 and (np.abs(steps - np.rint(steps)) < ON_LATTICE).all() else 0.0
+
+
+def as_written(x: np.ndarray, step: Any) -> np.ndarray:
+    """Multiples of steps such as 0.1 without rounding errors."""
+    unit = 10.0 ** (6 - np.floor(np.log10(step)))
+    return np.rint(x * unit) / unit
+
+
+@dataclass(frozen=True)
+class Resolution:
+    """The smallest and the largest value of each column, and the step to which its values were rounded.
+
+    Attributes
+    ----------
+    first, last : array, shape (columns,)
+    step : array, shape (columns,)
+        Smallest distance of different values; zero where no value occurs twice, or all are the same.
+    tied : array of bool, shape (columns,)
+        Whether a value occurs more than once.
+    """
+
+    first: np.ndarray
+    last: np.ndarray
+    step: np.ndarray
+    tied: np.ndarray
+
+    @classmethod
+    def of(cls, x: np.ndarray) -> Self:
+        """The resolution of cells (rows, columns); missing cells are NaN."""
+        found = np.zeros((4, x.shape[1]))
+        for j, column in enumerate(x.T):
+            values = np.sort(column[~np.isnan(column)])
+            steps = _steps(values)
+            if len(values):
+                tied = len(steps) < len(values) - 1
+                found[:, j] = values[0], values[-1], steps.min() if tied and len(steps) else 0.0, tied
+        first, last, step, any_tied = found
+        return cls(first, last, step, any_tied > 0)
+
+    def round(self, x: np.ndarray) -> np.ndarray:
+        """Cells moved to whole steps from the smallest value, shape (rows, columns)."""
+        coarse = np.flatnonzero(self.step)
+        if not len(coarse):
+            return x
+        first, step = self.first[coarse], self.step[coarse]
+        rounded = x.copy()
+        rounded[:, coarse] = first + step * np.rint((x[:, coarse] - first) / step)
+        return rounded
 
 
 def _equal_edges(first: float, last: float, step: float, num_bins: int) -> tuple[float, ...]:

@@ -13,7 +13,7 @@ from bayesnb.core.checking import warns_once, whole_number
 from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import as_table
-from bayesnb.families.bins import resolution
+from bayesnb.families.bins import Resolution, as_written
 from bayesnb.families.draw import draw
 from bayesnb.model.blocks import CLASS_SITE
 from bayesnb.model.bound import BoundModel
@@ -166,7 +166,7 @@ def simulate_rows(
     if like is not None:
         observed = model.read(as_table(like)).whole()
         cells = [
-            _on_lattice(drawn, dense(x)) if block.is_measured else drawn
+            _as_rounded(drawn, dense(x)) if block.is_measured else drawn
             for block, drawn, x in zip(model.blocks, cells, observed, strict=True)
         ]
     else:
@@ -179,25 +179,14 @@ def _within_bins(family: Any, drawn: Any) -> Any:
     step = getattr(family, "step", 0.0)
     if not step:
         return drawn
-    return _without_rounding(np.clip(drawn, family.steps[0] + step / 2, family.steps[-1] - step / 2), step)
+    return as_written(np.clip(drawn, family.steps[0] + step / 2, family.steps[-1] - step / 2), step)
 
 
-def _on_lattice(drawn: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """Cells moved to the lattice and the range of the observed ones, column by column, where a value occurs twice."""
-    found = np.array(drawn)
-    for j, column in enumerate(observed.T):
-        seen = column[~np.isnan(column)]
-        values = np.unique(seen)
-        if len(values) < len(seen):
-            step = resolution(values)
-            on_lattice = values[0] + step * np.rint((drawn[:, j] - values[0]) / step)
-            found[:, j] = np.clip(_without_rounding(on_lattice, step), values[0], values[-1])
-    return found
-
-
-def _without_rounding(cells: np.ndarray, step: float) -> np.ndarray:
-    """Multiples of a step such as 0.1, as they are written."""
-    return cells.round(6 - int(np.floor(np.log10(step))))
+def _as_rounded(drawn: np.ndarray, observed: np.ndarray) -> np.ndarray:
+    """Cells with the resolution and the range of the observed ones, of columns in which a value occurs twice."""
+    seen = Resolution.of(observed)
+    rounded = as_written(seen.round(drawn), np.where(seen.step > 0, seen.step, 1.0))
+    return np.where(seen.tied, np.clip(rounded, seen.first, seen.last), drawn)
 
 
 def mean_total_count(problem: Problem | None) -> int | None:

@@ -13,7 +13,8 @@ import scipy.stats
 
 import bayesnb as nb
 from bayesnb.checks import statistics as lmoments
-from bayesnb.checks.statistics import Grid, LMomentWeights, _resolution, departures, share_at_least
+from bayesnb.checks.statistics import LMomentWeights, departures, share_at_least
+from bayesnb.families.bins import Resolution
 
 ALL_TIED = np.ones(3, dtype=bool)
 
@@ -76,7 +77,7 @@ def test_shapes_that_are_undefined():
     ],
 )
 def test_a_column_has_the_resolution_of_its_values(values, step):
-    grid = Grid.of(values[:, None])
+    grid = Resolution.of(values[:, None])
     assert grid.step[0] == pytest.approx(step)
     rounded = grid.round(values[:, None])[:, 0]
     np.testing.assert_allclose(rounded, values, rtol=1e-12)
@@ -253,17 +254,30 @@ def test_a_wrong_shape_misleads_mutual_information():
     assert "nb.mutual_information of the column misleads" in " ".join(repr(found).split())
 
 
+def resolution(values):
+    """Smallest value, step and whether a value occurs twice."""
+    found = Resolution.of(values[:, None])
+    return found.first[0], found.step[0], found.tied[0]
+
+
 def test_ties_and_steps_do_not_depend_on_the_unit():
     values = np.array([0.3, 0.1 + 0.2, 0.4, 0.7, 0.4])
-    anchor, step, tied = _resolution(values)
-    assert (anchor, step, tied) == (0.3, pytest.approx(0.1), True)
+    first, step, tied = resolution(values)
+    assert (first, step, tied) == (0.3, pytest.approx(0.1), True)
     for unit in (2.0**-40, 2.0**40):  # exact
-        assert _resolution(values * unit) == (anchor * unit, step * unit, tied)
+        assert resolution(values * unit) == (first * unit, step * unit, tied)
+
+
+def test_the_rounding_errors_of_differences_are_no_steps():
+    """Of 70.1 - 70, 70.2 - 70 and so on: the values are tenths, each with an error of its own."""
+    values = np.array([1.1, 2.2, 2.2, 3.3, 70.3]) - np.array([1.0, 2.0, 2.0 + 1e-15, 3.0, 70.0])
+    first, step, tied = resolution(values)
+    assert (first, step, tied) == (pytest.approx(0.1), pytest.approx(0.1), True)
 
 
 def test_values_that_differ_by_rounding_are_one():
-    """Rounding is relative to the largest value, on either side of zero."""
+    """On either side of zero."""
     values = np.array([0.0, 1.0, 1e6, np.nextafter(1e6, 2e6)])
-    assert _resolution(values) == (0.0, 1.0, True)
-    assert _resolution(-values)[1:] == (1.0, True)
-    assert _resolution(values[:3]) == (0.0, 0.0, False)
+    assert resolution(values) == (0.0, 1.0, True)
+    assert resolution(-values)[1:] == (1.0, True)
+    assert resolution(values[:3]) == (0.0, 0.0, False)
