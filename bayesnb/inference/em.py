@@ -1,9 +1,9 @@
 """Expectation maximisation and point estimates."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,11 @@ __all__ = [
     "EM",
     "MAP",
     "MLE",
-    "TOLERANCE",
     "Step",
     "chain_quantiles",
     "climb",
     "extrapolated",
     "first_responsibilities",
-    "iterate",
     "label_log_joint",
     "probabilities",
 ]
@@ -39,6 +37,9 @@ __all__ = [
 # --------------------------------------------------------------------------------------------------
 # Accelerated expectation-maximisation, over the probabilities of the missing labels
 # --------------------------------------------------------------------------------------------------
+
+TOLERANCE = 1e-7
+"""Largest change of the probability of a label after which an iteration without a tolerance of its own ends."""
 
 ROUNDING = 1e-13
 """Relative rounding error of the log posterior, a sum over all rows."""
@@ -68,7 +69,7 @@ def climb(
     start: np.ndarray,
     weights: np.ndarray,
     max_iterations: int,
-    tolerance: float,
+    tolerance: float | None,
     *,
     accelerate: bool,
 ) -> tuple[Step, float]:
@@ -88,8 +89,9 @@ def climb(
         A row of weight w counts as w rows in the step length.
     max_iterations : int
         Largest number of steps, those that are dropped among them.
-    tolerance : float
-        The iteration ends when a step raises the log posterior by no more.
+    tolerance : float or None
+        The iteration ends when a step raises the log posterior by no more. None: it ends when a step changes no
+        probability by more than 1e-7.
     accelerate : bool
         Whether to jump. Without it, these are the steps of plain EM.
 
@@ -104,7 +106,11 @@ def climb(
         further = step(current.responsibilities)
         number += 1
         rise = further.log_posterior - current.log_posterior
-        if rise <= max(tolerance, ROUNDING * abs(further.log_posterior)):
+        if tolerance is None:
+            converged = np.abs(further.responsibilities - current.responsibilities).max() <= TOLERANCE
+        else:
+            converged = rise <= max(tolerance, ROUNDING * abs(further.log_posterior))
+        if converged:
             return further, 0.0
         if accelerate and number < max_iterations:
             ahead = extrapolated(before, current.responsibilities, further.responsibilities, weights)
@@ -127,7 +133,8 @@ def extrapolated(first: np.ndarray, second: np.ndarray, third: np.ndarray, weigh
     bend = third - second - change
     curvature = squared(bend)
     length = max(1.0, np.sqrt(squared(change) / curvature)) if curvature > 0 else 1.0
-    ahead = np.maximum(first + 2 * length * change + length**2 * bend, 0.0)
+    # A jump to zero might be for ever: without a prior, a value that no row of a class shows has probability zero.
+    ahead = np.maximum(first + 2 * length * change + length**2 * bend, third**2)
     return ahead / ahead.sum(axis=-1, keepdims=True)
 
 
@@ -146,12 +153,6 @@ START_ROWS = 20_000
 
 SPREAD_POWER = 0.5
 """Power of the density that weights the starts of chains: wider than the posterior, but not where none of it is."""
-
-TOLERANCE = 1e-7
-"""The iteration ends when no probability of a label changes by more."""
-
-Estimate = Callable[[ModelStatistics], ModelParameters]
-"""The point estimate from statistics in which every row has a label, or shares of labels."""
 
 
 def label_log_joint(model: BoundModel, unlabelled: Unlabelled, parameters: ModelParameters) -> np.ndarray:
@@ -250,45 +251,6 @@ def expected_statistics(problem: Problem, responsibilities: np.ndarray) -> Model
     return replace(counted, blocks=tuple(statistics.without_rounding(statistics) for statistics in counted.blocks))
 
 
-def iterate(problem: Problem, estimate: Estimate, rng: np.random.Generator) -> Iterator[tuple[ModelParameters, float]]:
-    """The steps of EM.
-
-    Yields
-    ------
-    tuple of ModelParameters and float
-        The estimate given the labels' probabilities, and the largest change of these probabilities that follows.
-    """
-    rows = problem.unlabelled
-    assert rows is not None
-    responsibilities = first_responsibilities(problem, rng)
-    while True:
-        parameters = estimate(expected_statistics(problem, responsibilities))
-        before = responsibilities
-        responsibilities = softmax(label_log_joint(problem.resolved, rows, parameters), axis=-1)
-        yield parameters, float(np.abs(responsibilities - before).max())
-
-
-def maximise(problem: Problem, estimate: Estimate, rng: np.random.Generator, max_iterations: int) -> ModelParameters:
-    """Parameters at a local maximum of the density with the missing labels summed out.
-
-    Warns
-    -----
-    ConvergenceWarning
-        If the probabilities of the labels still change after the last iteration.
-    """
-    steps = iterate(problem, estimate, rng)
-    for _ in range(max_iterations):
-        parameters, change = next(steps)
-        if change <= TOLERANCE:
-            return parameters
-    warn(
-        f"EM: after {max_iterations} iterations the probability of a label still changes by {change:.2g}; raise "
-        "max_iterations",
-        ConvergenceWarning,
-    )
-    return parameters
-
-
 # --------------------------------------------------------------------------------------------------
 # Point estimates: maximum likelihood and maximum a posteriori
 # --------------------------------------------------------------------------------------------------
@@ -306,16 +268,51 @@ class _PointEstimate(Inference):
     @in_float64
     def fit(self, problem: Problem, *, key: Any = 0) -> PointPosterior:
         self.check(problem)
-        estimate = partial(self._estimate, problem)
         if problem.unlabelled is None:
-            parameters = estimate(problem.statistics)
+            parameters = self._estimate(problem, problem.statistics)
         else:
-            parameters = self._maximise(problem, estimate, random_generator(key))
+            parameters = self._maximise(problem, random_generator(key))
         return PointPosterior(problem.resolved, parameters, problem, self)
 
-    def _maximise(self, problem: Problem, estimate: Estimate, rng: np.random.Generator) -> ModelParameters:
-        """Parameters where labels are missing."""
-        return maximise(problem, estimate, rng, self.max_iterations)
+    def _search(self) -> tuple[int, bool, float | None]:
+        """Number of starts, whether to extrapolate, and the tolerance of `climb`."""
+        return 1, True, None
+
+    def _maximise(self, problem: Problem, rng: np.random.Generator) -> ModelParameters:
+        """Parameters at a local maximum of the density with the missing labels summed out.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the last step still raises the density.
+        """
+        rows, model = problem.unlabelled, problem.resolved
+        assert rows is not None
+        num_starts, accelerate, tolerance = self._search()
+
+        def step(responsibilities: np.ndarray) -> Step:
+            parameters = self._estimate(problem, expected_statistics(problem, responsibilities))
+            after, of_rows = probabilities(label_log_joint(model, rows, parameters))
+            density = float(of_rows @ rows.weights) + float(model.prior.log_likelihood(parameters, problem.statistics))
+            return Step(parameters, density + self._log_prior(model, parameters), after)
+
+        found = []
+        for start in range(num_starts):
+            here = problem if start == 0 else replace(problem, unlabelled=replace(rows, guess=None))
+            first = first_responsibilities(here, rng)
+            found.append(climb(step, first, rows.weights, self.max_iterations, tolerance, accelerate=accelerate))
+        best, rise = max(found, key=lambda result: result[0].log_posterior)
+        if rise > 0:
+            warn(
+                f"EM: after {self.max_iterations} iterations a step still raises the log density by {rise:.2g}; raise "
+                "max_iterations",
+                ConvergenceWarning,
+            )
+        return best.parameters
+
+    def _log_prior(self, model: BoundModel, parameters: ModelParameters) -> float:
+        """The prior's part of the density that is maximised."""
+        return 0.0
 
     @abstractmethod
     def _estimate(self, problem: Problem, statistics: ModelStatistics) -> ModelParameters: ...
@@ -395,9 +392,9 @@ class MAP(_PointEstimate):
     If labels are missing, EM maximises the density with the labels summed out (Dempster, Laird and Rubin 1977, *Journal
     of the Royal Statistical Society B* 39(1), 1-38; for naive Bayes, Nigam, McCallum, Thrun and Mitchell 2000, *Machine
     Learning* 39, 103-134). Each iteration weights a row in every class by the probability of that label, and estimates
-    the parameters as from labelled rows. It ends when no probability of a label changes by more than 1e-7. The density
-    never decreases, and the result is a local maximum. The start is the prediction of the labelled rows or, if a class
-    has no labelled row, the best of ten random starts.
+    the parameters as from labelled rows; steps are extrapolated as those of `EM`. It ends when no probability of a
+    label changes by more than 1e-7. The density never decreases, and the result is a local maximum. The start is the
+    prediction of the labelled rows or, if a class has no labelled row, the best of ten random starts.
 
     Parameters
     ----------
@@ -432,6 +429,9 @@ class MAP(_PointEstimate):
                     f"{ways_to_fit(problem.model)}; or define {method} in the class"
                 )
         problem.require_numbers()
+
+    def _log_prior(self, model: BoundModel, parameters: ModelParameters) -> float:
+        return float(model.prior.log_density(parameters))
 
     def _estimate(self, problem: Problem, statistics: ModelStatistics) -> ModelParameters:
         posterior = problem.resolved.class_prior.update(statistics.classes)
@@ -483,9 +483,9 @@ class EM(MAP):
 
     .. math:: \log p(\pi, \theta) + \sum_i \log \sum_c \pi_c \prod_j p(x_{ij} \mid \theta_{cj}),
 
-    where the sum over c has one term if row i has a label. It differs from `MAP` in three ways. Steps are extrapolated
-    (SQUAREM: Varadhan and Roland 2008, *Scandinavian Journal of Statistics* 35(2), 335-353). The iteration ends when
-    the log posterior density no longer rises. It may run from several starts, and the result of the highest density is
+    where the sum over c has one term if row i has a label. Steps are extrapolated (SQUAREM: Varadhan and Roland 2008,
+    *Scandinavian Journal of Statistics* 35(2), 335-353). It differs from `MAP` in two ways. The iteration ends when the
+    log posterior density no longer rises. It may run from several starts, and the result of the highest density is
     kept. If every row has a label, it is `MAP`.
 
     Parameters
@@ -511,7 +511,7 @@ class EM(MAP):
 
     See Also
     --------
-    MAP : The same maximum by plain steps.
+    MAP : The same maximum, to 1e-7 in the probabilities of the labels.
     fit_annotations : Labels from annotators, for which it is the default.
 
     Examples
@@ -533,29 +533,5 @@ class EM(MAP):
         if not (isinstance(self.tolerance, int | float) and 0 <= self.tolerance < np.inf):
             raise ValueError(f"EM(tolerance={self.tolerance!r}): give a number of nats, zero or more")
 
-    def _maximise(self, problem: Problem, estimate: Estimate, rng: np.random.Generator) -> ModelParameters:
-        rows, model = problem.unlabelled, problem.resolved
-        assert rows is not None
-
-        def step(responsibilities: np.ndarray) -> Step:
-            parameters = estimate(expected_statistics(problem, responsibilities))
-            after, of_rows = probabilities(label_log_joint(model, rows, parameters))
-            density = float(of_rows @ rows.weights) + float(model.prior.log_likelihood(parameters, problem.statistics))
-            density += float(model.prior.log_density(parameters))
-            return Step(parameters, density, after)
-
-        found = []
-        for start in range(self.num_starts):
-            here = problem if start == 0 else replace(problem, unlabelled=replace(rows, guess=None))
-            first = first_responsibilities(here, rng)
-            found.append(
-                climb(step, first, rows.weights, self.max_iterations, self.tolerance, accelerate=self.accelerate)
-            )
-        best, rise = max(found, key=lambda result: result[0].log_posterior)
-        if rise > 0:
-            warn(
-                f"EM: after {self.max_iterations} iterations a step still raises the log posterior density by "
-                f"{rise:.2g}; raise max_iterations",
-                ConvergenceWarning,
-            )
-        return best.parameters
+    def _search(self) -> tuple[int, bool, float | None]:
+        return self.num_starts, self.accelerate, self.tolerance
