@@ -38,16 +38,9 @@ __all__ = ["kfold"]
 
 
 class GatheredWarnings:
-    """Warnings of fits to training parts. Messages of fits that have not converged differ in numbers and count as one.
+    """Warnings of fits to training parts. Messages of fits that have not converged differ in numbers: one is shown."""
 
-    Parameters
-    ----------
-    verb : str
-        The function that fits, for the messages.
-    """
-
-    def __init__(self, verb: str) -> None:
-        self.verb = verb
+    def __init__(self) -> None:
         self.found: dict[tuple[type[Warning], str], tuple[str, list[Any]]] = {}
 
     @contextmanager
@@ -65,7 +58,7 @@ class GatheredWarnings:
         """Issue each warning once, naming its folds."""
         for (category, same), (message, folds) in self.found.items():
             first = "" if same or len(folds) == 1 else "the first says: "
-            warn(f"{self.verb}, {_fits(folds)}: {first}{message}", category)
+            warn(f"kfold, {_fits(folds)}: {first}{message}", category)
 
 
 def _fits(folds: Sequence[Any]) -> str:
@@ -170,7 +163,7 @@ def kfold(
     """
     given = read_rows(X, y, sample_weight)
     whole_key, folds_key = split(as_key(key), 2)
-    gathered = GatheredWarnings("kfold")
+    gathered = GatheredWarnings()
     fitted: Posterior
     # A closed form draws nothing, and the search of EmpiricalBayes begins as it does by default.
     fold_keys: Iterator[Any] = repeat(0)

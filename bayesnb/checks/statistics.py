@@ -11,8 +11,7 @@ import scipy.sparse
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type
-from bayesnb.data.labels import encode_labels
-from bayesnb.data.read import as_table, check_weights
+from bayesnb.data.read import as_table, read_rows
 from bayesnb.families.draw import draw
 from bayesnb.model.blocks import Block, ModelParameters
 from bayesnb.model.bound import BoundModel
@@ -260,35 +259,32 @@ def encode(model: BoundModel, X: Any, y: Any, sample_weight: Any = None) -> Rows
     ValueError
         If X or y does not fit the model, a weight is no whole number, or count vectors hold fractions.
     """
-    table = as_table(X)
-    classes = model.schema.classes
-    codes = encode_labels(y, table.num_rows, classes)
-    copies = np.arange(len(codes)) if sample_weight is None else _copies(sample_weight, table.num_rows)
-    by_class = np.argsort(codes[copies], kind="stable")
-    taken = copies[by_class]
+    given = read_rows(X, y, sample_weight).of_classes(model.schema.classes)
+    copies = given.take(_copies(given.weights))
+    by_class = np.argsort(copies.codes, kind="stable")
+    rows = copies.take(by_class)
     cells = []
-    for block, x in zip(model.blocks, model.read(table).whole(), strict=True):
+    for block, x in zip(model.blocks, model.read(given.table).whole(), strict=True):
         entries = np.asarray(x.data if scipy.sparse.issparse(x) else x)
         if block.has_totals and (entries != np.rint(entries)).any():
             raise ValueError(
                 f"the count vectors of {block.name!r} hold fractions (weights such as tf-idf), which no "
                 "distribution of counts draws: check the model of the counts themselves"
             )
-        cells.append(x[taken] if scipy.sparse.issparse(x) else np.asfortranarray(x[taken]))
-    labels = Labels(codes[taken], [str(label) for label in classes.tolist()], by_class)
+        cells.append(x[rows.place] if scipy.sparse.issparse(x) else np.asfortranarray(x[rows.place]))
+    labels = Labels(rows.codes, [str(label) for label in rows.classes.tolist()], by_class)
     return Rows(labels, tuple(cells), labels.sizes)
 
 
-def _copies(sample_weight: Any, num_rows: int) -> np.ndarray:
+def _copies(weights: np.ndarray) -> np.ndarray:
     """Positions of rows, each as often as its weight."""
-    weights = check_weights(sample_weight, num_rows)
     broken = np.flatnonzero(weights != np.rint(weights))
     if len(broken):
         raise ValueError(
             f"sample_weight of row {broken[0]} is {weights[broken[0]]:g}: a check draws w rows for a row of weight w, "
             "and needs whole numbers; give frequencies, or leave sample_weight out to check each row once"
         )
-    return np.repeat(np.arange(num_rows), weights.astype(np.int64))
+    return np.repeat(np.arange(len(weights)), weights.astype(np.int64))
 
 
 def draws(posterior: Posterior, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:

@@ -18,7 +18,6 @@ from bayesnb.crowd.figures import AnnotationFigures, positions_of
 from bayesnb.crowd.label_draws import LabelDraws, accuracy, information, label_bias, most_informative, num_annotations
 from bayesnb.crowd.read import AnnotationTable, read_labels_of_items
 from bayesnb.model.blocks import ModelParameters
-from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Unlabelled
 from bayesnb.model.sites import coordinate
 from bayesnb.posterior.base import Posterior
@@ -27,29 +26,6 @@ from bayesnb.posterior.files import save
 from bayesnb.posterior.under_draws import flatten
 
 __all__ = ["AnnotationFit"]
-
-# --------------------------------------------------------------------------------------------------
-# A lower bound of the log evidence of annotations
-# --------------------------------------------------------------------------------------------------
-
-
-def variational_bound(model: BoundModel, counts: object, proba: np.ndarray) -> float:
-    """The evidence lower bound for given probabilities of the labels; `AnnotationFit.log_evidence_bound` defines it.
-
-    Given the labels' probabilities, the best distribution of the parameters is the posterior given the expected counts.
-    The bound is then the log evidence of these counts, plus the entropy of the labels.
-
-    Parameters
-    ----------
-    model : BoundModel
-        With numbers for all hyperparameters.
-    counts : CSR array, shape (items, columns)
-    proba : array, shape (items, classes)
-        Ones and zeros where the class is known.
-    """
-    statistics = Unlabelled((counts,), np.ones(len(proba))).count(model, proba)
-    return float(model.prior.log_evidence(statistics)) + float(entr(proba).sum())
-
 
 # --------------------------------------------------------------------------------------------------
 # What a fit of annotations gives
@@ -365,7 +341,11 @@ class AnnotationFit(Printed, AnnotationFigures):
                 "log_evidence_bound needs a given concentration, and here it is learned (hierarchical=True, or a "
                 "distribution): fit with numbers as concentration and without hierarchical=True"
             )
-        return variational_bound(problem.resolved, self.annotations.counts, self.proba.to_numpy())
+        # Given the labels' probabilities, the best distribution of the parameters is the posterior given the expected
+        # counts. The bound is then the log evidence of these counts, plus the entropy of the labels.
+        proba = self.proba.to_numpy()
+        statistics = Unlabelled((self.annotations.counts,), np.ones(len(proba))).count(problem.resolved, proba)
+        return float(problem.resolved.prior.log_evidence(statistics)) + float(entr(proba).sum())
 
     def next_item(
         self,

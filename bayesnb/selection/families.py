@@ -144,24 +144,9 @@ ROUNDING = 1e-9
 """A score that is higher by less, in nats, is the same."""
 
 
-@dataclass(frozen=True)
-class LabelScore:
-    """Families and their leave-one-out scores of the labels.
-
-    Attributes
-    ----------
-    chosen : dict
-        By position of the column, its family.
-    difference : dict
-        By position and name of the family, the score with it minus the score with the chosen one, the other columns as
-        chosen.
-    """
-
-    chosen: dict[int, Candidate]
-    difference: dict[tuple[int, str], float]
-
-
-def best_for_labels(columns: OpenColumns, rows: LabelledRows, compared: Mapping[int, Sequence[Compared]]) -> LabelScore:
+def best_for_labels(
+    columns: OpenColumns, rows: LabelledRows, compared: Mapping[int, Sequence[Compared]]
+) -> tuple[dict[int, int], dict[int, np.ndarray]]:
     """The families of the highest leave-one-out log score of the labels, found column by column.
 
     Columns are independent given the class, also without a row. The log density of a row under each class is therefore
@@ -173,6 +158,13 @@ def best_for_labels(columns: OpenColumns, rows: LabelledRows, compared: Mapping[
     rows : LabelledRows
     compared : mapping
         By position, the families of each column. The search begins with the first ones.
+
+    Returns
+    -------
+    place : dict
+        By position of the column, the place of its family among those that were compared.
+    differences : dict
+        By position, the score with each family minus the score with the chosen one, the other columns as chosen.
 
     Raises
     ------
@@ -212,13 +204,12 @@ def best_for_labels(columns: OpenColumns, rows: LabelledRows, compared: Mapping[
             if scores[best] > scores[place[position]] + ROUNDING:
                 place[position], changed = best, True
                 total = rest + of_column[best]
-    difference = {}
+    differences = {}
     for position, of_column in densities.items():
-        rest, score = total - of_column[place[position]], _score(total, rows.codes)
-        for each, own in zip(compared[position], of_column, strict=True):
-            difference[position, each.candidate.name] = _score(rest + own, rows.codes) - score
-    chosen = {position: families[place[position]].candidate for position, families in compared.items()}
-    return LabelScore(chosen, difference)
+        rest = total - of_column[place[position]]
+        differences[position] = np.array([_score(rest + own, rows.codes) for own in of_column])
+        differences[position] -= _score(total, rows.codes)
+    return place, differences
 
 
 def _score(log_joint: np.ndarray, codes: np.ndarray) -> float:
@@ -573,19 +564,17 @@ def choose_families(
         raise ValueError("sample_weight is zero for every row: give at least one row a positive weight")
     require_two_classes(rows.classes)
     compared = compare_candidates(rows, {position: _candidates(rows, position) for position in columns.open})
-    best = {position: each[0].candidate for position, each in compared.items()}
-    score = None
+    place, differences = dict.fromkeys(compared, 0), None
     if criterion == "labels":
-        score = best_for_labels(columns, rows, compared)
-        best = score.chosen
+        place, differences = best_for_labels(columns, rows, compared)
     warn_of_choice(columns.doubts)
     names = columns.table.names
     return FamilyChoice(
         model=NaiveBayes(
-            columns.features({position: candidate.family for position, candidate in best.items()}),
+            columns.features({position: each[place[position]].candidate.family for position, each in compared.items()}),
             outside_is_missing=columns.open_names,
         ),
-        table=_as_frame(names, compared, best, score),
+        table=_as_frame(names, compared, place, differences),
         criterion=criterion,
         classes=tuple(rows.classes.tolist()),
         compared={names[position]: each for position, each in compared.items()},
@@ -615,22 +604,22 @@ def _candidates(rows: LabelledRows, position: int) -> tuple[Candidate, ...]:
 def _as_frame(
     names: Sequence[Any],
     compared: Mapping[int, Sequence[Compared]],
-    chosen: Mapping[int, Candidate],
-    score: LabelScore | None,
+    chosen: Mapping[int, int],
+    differences: Mapping[int, np.ndarray] | None,
 ) -> pd.DataFrame:
     """The attribute `table` of `FamilyChoice`."""
-    lines = []
-    for position, families in compared.items():
-        for each in families:
-            name = each.candidate.name
-            line = {
-                "column": names[position],
-                "family": name,
-                "log_evidence": each.log_evidence,
-                "log_bayes_factor": each.log_evidence - families[0].log_evidence,
-            }
-            if score is not None:
-                line["elpd_difference"] = score.difference[position, name]
-            lines.append(line | {"chosen": name == chosen[position].name})
-    shown = ["column", "family", "log_evidence", "log_bayes_factor", "elpd_difference", "chosen"]
-    return pd.DataFrame(lines, columns=[name for name in shown if score is not None or name != "elpd_difference"])
+    lines = [
+        {
+            "column": names[position],
+            "family": each.candidate.name,
+            "log_evidence": each.log_evidence,
+            "log_bayes_factor": each.log_evidence - families[0].log_evidence,
+            "elpd_difference": np.nan if differences is None else differences[position][k],
+            "chosen": k == chosen[position],
+        }
+        for position, families in compared.items()
+        for k, each in enumerate(families)
+    ]
+    columns = ["column", "family", "log_evidence", "log_bayes_factor", "elpd_difference", "chosen"]
+    table = pd.DataFrame(lines, columns=columns)
+    return table.drop(columns="elpd_difference") if differences is None else table
