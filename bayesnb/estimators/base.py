@@ -36,6 +36,8 @@ from bayesnb.posterior.files import save
 
 __all__ = [
     "Estimator",
+    "check_classes",
+    "check_labels",
     "named",
     "read_counts",
     "read_mixed",

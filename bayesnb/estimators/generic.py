@@ -6,12 +6,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesnb.data.read import as_table, split_labels
+from bayesnb.data.labels import warn_of_one_class
+from bayesnb.data.read import as_table, is_dask, read_rows, split_labels, with_names
 from bayesnb.data.tables import SparseTable, Table
-from bayesnb.estimators.base import Estimator, read_mixed, without_new_columns
+from bayesnb.estimators.base import Estimator, check_classes, check_labels, read_mixed, without_new_columns
 from bayesnb.families.base import Family
 from bayesnb.inference.em import MAP, MLE
 from bayesnb.inference.fit import fit
+from bayesnb.inference.large import read_dask, sample_dask
 from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.weighted import WeightedPosterior
@@ -104,6 +106,43 @@ class NaiveBayesClassifier(Estimator):
             raise AttributeError("no weights of features were learned: `feature_weights` says when they are")
         return self.posterior_.weights
 
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, feature_names: Any = None) -> Self:
+        """Fit the model.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Or a Dask array or data frame, whose statistics are counted partition by partition, with a label for each
+            row. Families and bins are chosen, and weights of features learned, by 10,000 rows, drawn at random while
+            the table is read (`random_state`). Cells that a chosen family cannot hold count as missing.
+        y : array-like of shape (n_samples,)
+            Labels; the parameter `unlabelled` is the value of rows that have none. Of a Dask table a Dask collection in
+            the same partitions, or the name of the label's column.
+        sample_weight : array-like of shape (n_samples,), optional
+            Of a Dask table a Dask collection in the same partitions.
+        feature_names : array-like of shape (n_features,), optional
+            As for `BernoulliNB`.
+
+        Returns
+        -------
+        self
+        """
+        if not is_dask(X):
+            return super().fit(X, y, sample_weight, feature_names=feature_names)
+        with self._all_or_nothing():
+            rows, given, weight = sample_dask(X, y, sample_weight, self._key())
+            table = with_names(self._read(rows, reset=True), feature_names)
+            labels, weight = check_labels(given, table.num_rows).data, self._weight(weight, table)
+            self._check_weighing(labels)
+            model, check = self._model(table, labels, weight), self._inference().check
+            some = read_rows(table, labels, weight)
+            problem = read_dask(model, X, y, sample_weight, None, check, feature_names, some)
+            self.classes_ = check_classes(problem.model.schema.classes, self.unlabelled)
+            warn_of_one_class(self.classes_)
+            self._settle(problem)
+            self._learn_weights(table, labels, weight)
+        return self
+
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows that were fitted. The posterior is then that of one fit to the remaining rows.
 
@@ -123,7 +162,10 @@ class NaiveBayesClassifier(Estimator):
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         self._check_weighing(labels)
         super()._start(table, labels, sample_weight)
-        options = {"sample_weight": self._weight(sample_weight, table), "key": self._key()}
+        self._learn_weights(table, labels, self._weight(sample_weight, table))
+
+    def _learn_weights(self, table: Table, labels: np.ndarray, weight: Any) -> None:
+        options = {"sample_weight": weight, "key": self._key()}
         if self.feature_weights in ("each", "shared"):
             shared = self.feature_weights == "shared"
             self.posterior_ = weight_features(self.posterior_, table, labels, shared=shared, **options)

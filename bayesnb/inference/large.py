@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.arrays import stacked
 from bayesnb.core.checking import a_type, whole_number
+from bayesnb.core.running import random_generator
 from bayesnb.data.partitions import (
     as_graph_value,
     as_partitioned_table,
@@ -17,7 +19,7 @@ from bayesnb.data.partitions import (
     partition_sizes,
     without_rows,
 )
-from bayesnb.data.read import is_dask, read_rows, split_labels
+from bayesnb.data.read import GivenRows, is_dask, read_rows, split_labels
 from bayesnb.data.schema import warn_unseen
 from bayesnb.inference.sources import (
     Batch,
@@ -33,7 +35,7 @@ from bayesnb.model.bound import BoundModel, Found, OpenSchema
 from bayesnb.model.naive_bayes import Model, read_for
 from bayesnb.model.problem import Problem
 
-__all__ = ["read_batches", "read_dask", "read_parquet"]
+__all__ = ["read_batches", "read_dask", "read_parquet", "sample_dask"]
 
 # --------------------------------------------------------------------------------------------------
 # A table in batches that the user's code gives
@@ -102,6 +104,7 @@ def read_dask(
     classes: Any,
     check: Callable[[Problem], None],
     feature_names: Any = None,
+    some: GivenRows | None = None,
 ) -> Problem:
     """The problem of a Dask array or data frame, whose statistics are counted where its partitions are.
 
@@ -117,6 +120,8 @@ def read_dask(
     check : callable
         Gets the problem before the statistics are counted, and may raise an error.
     feature_names : sequence, shape (columns,), optional
+    some : GivenRows, optional
+        Rows from whose cells families take their constants, such as edges of bins.
 
     Returns
     -------
@@ -133,14 +138,74 @@ def read_dask(
     schema = OpenSchema.of(model, table.names, table.named, classes)
     found = Found.nothing()
     if not schema.complete:
-        found = _fold_partitions(find, schema, X[schema.open_names] if named else X, y, sample_weight)
-    bound = schema.bind(found)
+        found = _fold_partitions(_of_batch, (find, schema), X[schema.open_names] if named else X, y, sample_weight)
+    bound = schema.bind(found, some)
     check(empty_problem(bound, growing=schema.growing))
-    counted = _fold_partitions(count, bound, X[schema.used_names] if named else X, y, sample_weight)
+    counted = _fold_partitions(_of_batch, (count, bound), X[schema.used_names] if named else X, y, sample_weight)
     if counted is None:
         raise ValueError("X has no rows: give at least one")
     warn_unseen(counted.unseen)
     return Problem(bound, counted.statistics, growing=schema.growing)
+
+
+SAMPLE = 10_000
+"""Rows of a sample. Weights of features from 2,000 rows cost up to .002 nats a row against those from all rows."""
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows drawn at random without replacement, in memory; the sum is a sample of the rows behind both.
+
+    Attributes
+    ----------
+    number : array, shape (rows,)
+        A random number for each row; the rows of the smallest numbers are in the sample.
+    parts : tuple
+        Table, labels and, if there are any, weights of the rows.
+    """
+
+    number: np.ndarray
+    parts: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, seeds: np.ndarray, partition: int, *parts: Any) -> "Sample | None":
+        """A sample of the rows of a partition; None if it has none."""
+        with naming_errors(f"partition {partition}"):
+            size = len(read_rows(*parts))
+        number = np.random.default_rng(seeds[partition]).random(size)
+        return cls(number, tuple(part for part in parts if part is not None)).smallest() if size else None
+
+    def smallest(self) -> "Sample":
+        """At most `SAMPLE` of the rows, in their order."""
+        kept = np.sort(np.argsort(self.number)[:SAMPLE])
+        return Sample(self.number[kept], tuple(getattr(part, "iloc", part)[kept] for part in self.parts))
+
+    def __add__(self, other: "Sample") -> "Sample":
+        parts = tuple(_stacked(*pair) for pair in zip(self.parts, other.parts, strict=True))
+        return Sample(np.concatenate([self.number, other.number]), parts).smallest()
+
+
+def _stacked(one: Any, other: Any) -> Any:
+    """Rows of two partitions, one after the other."""
+    if hasattr(one, "iloc"):
+        import pandas as pd
+
+        return pd.concat([one, other])
+    return stacked([one, other])
+
+
+def sample_dask(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any, Any]:
+    """Table, labels and weights of at most `SAMPLE` rows of a Dask table, drawn at random while the table is read.
+
+    Parameters and errors as for `read_dask`.
+    """
+    X, y = split_labels(X, y)
+    X, _ = _require_alike(X, y, sample_weight)
+    seeds = random_generator(key).integers(2**63, size=len(delayed_partitions(X)))
+    found = _fold_partitions(Sample.of, seeds, X, y, sample_weight)
+    if found is None:
+        raise ValueError("X has no rows: give at least one")
+    return (*found.parts, None)[:3]
 
 
 def _require_alike(X: Any, y: Any, sample_weight: Any) -> tuple[Any, bool]:
@@ -194,26 +259,27 @@ def _require_same_rows(X: Any, name: str, other: Any) -> None:
 
 
 def _fold_partitions(function: Callable, about: Any, X: Any, y: Any, sample_weight: Any) -> Any:
-    """Sum over partitions of a function of `about` and a batch; Dask adds neighbours in pairs, on the workers."""
+    """Sum over partitions of a function of `about`, the partition's number, X, y and weights.
+
+    Dask adds neighbours in pairs, on the workers.
+    """
     from dask import delayed
 
     ys = delayed_partitions(y)
     weights = [None] * len(ys) if sample_weight is None else delayed_partitions(sample_weight)
     shared = as_graph_value("about", about)
-    task, add = delayed(_of_partition, pure=False), delayed(_add, pure=False)
-    level = [
-        task(function, shared, f"partition {i}", *piece)
-        for i, piece in enumerate(zip(delayed_partitions(X), ys, weights, strict=True))
-    ]
+    task, add = delayed(function, pure=False), delayed(_add, pure=False)
+    level = [task(shared, i, *piece) for i, piece in enumerate(zip(delayed_partitions(X), ys, weights, strict=True))]
     while len(level) > 1:
         level = [add(*pair) if len(pair) == 2 else pair[0] for pair in batched(level, 2)]
     return level[0].compute()
 
 
-def _of_partition(function: Callable, about: Any, where: str, X: Any, y: Any, sample_weight: Any) -> Any:
-    with naming_errors(where):
+def _of_batch(about: tuple[Callable, Any], number: int, X: Any, y: Any, sample_weight: Any) -> Any:
+    function, of = about
+    with naming_errors(where := f"partition {number}"):
         rows = read_rows(X, y, sample_weight).counting()
-    return function(about, Batch(where, rows))
+    return function(of, Batch(where, rows))
 
 
 def _add(one: Any, other: Any) -> Any:

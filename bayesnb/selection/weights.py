@@ -8,7 +8,8 @@ import numpy as np
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, warn_of
 from bayesnb.core.running import random_generator
-from bayesnb.data.read import read_rows
+from bayesnb.data.read import is_dask, read_rows
+from bayesnb.inference.large import sample_dask
 from bayesnb.inference.nuts import NUTS, sample_weights
 from bayesnb.model.describe import feature_names
 from bayesnb.model.weights import (
@@ -69,8 +70,9 @@ def weight_features(
         Draws are for families without a closed form. The densities given the other rows are then estimates, by
         importance sampling as in `loo`.
     X : table, shape (rows, columns)
-        The rows that the posterior was fitted to, or some of them. Of a table that is larger than memory, a few
-        thousand rows drawn at random are enough (user guide).
+        The rows that the posterior was fitted to, or some of them. Of a Dask array or data frame 10,000 rows, drawn at
+        random while its partitions are read; then `y` and `sample_weight` are Dask collections in the same partitions.
+        Of another table that is larger than memory, a few thousand rows drawn at random are enough (user guide).
     y : labels of shape (rows,) or str
     shared : bool, default False
         Whether all features share one weight, an exponent of the likelihood.
@@ -160,6 +162,8 @@ def weight_features(
     (array([[0.99, 0.01]]), array([[0.75, 0.25]]))
     """
     given = posterior_of(posterior)
+    if is_dask(X):
+        X, y, sample_weight = sample_dask(X, y, sample_weight, key)
     found, remarks = _learn(given, X, y, shared=shared, inference=inference, sample_weight=sample_weight, key=key)
     warn_of(remarks)
     return found

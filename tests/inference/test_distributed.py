@@ -20,9 +20,10 @@ import pytest
 
 import bayesnb as nb
 import bayesnb.inference.large
+from bayesnb.estimators import NaiveBayesClassifier
 from bayesnb.families.moments import Moments
 from bayesnb.inference import sources as counting
-from bayesnb.inference.large import read_dask
+from bayesnb.inference.large import read_dask, sample_dask
 from bayesnb.model.bound import OpenSchema
 
 MODEL = nb.NaiveBayes(
@@ -254,6 +255,91 @@ class TestDaskArrays:
         rows = np.eye(12)
         posterior = nb.fit(nb.Bernoulli(), da.from_array(rows, chunks=(5, 12)), da.from_array(labels, chunks=5))
         assert_same(posterior, nb.fit(nb.Bernoulli(), rows, labels.tolist()), rows)
+
+
+class TestSample:
+    """Weights of features, and families of a classifier, from rows drawn while a Dask table is read."""
+
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_weights_are_those_of_the_same_rows_in_memory(self, weighted, monkeypatch):
+        monkeypatch.setattr(bayesnb.inference.large, "SAMPLE", 150)
+        posterior = nb.fit(CONJUGATE, X, Y, sample_weight=WEIGHT if weighted else None)
+        weight = partitioned(pd.Series(WEIGHT)) if weighted else None
+        rows, labels, weights = sample_dask(partitioned(X), partitioned(Y), weight, 3)
+        assert len(rows) == len(labels) == 150
+        np.testing.assert_array_equal(Y[rows.index], labels)
+        if weighted:
+            np.testing.assert_array_equal(WEIGHT[rows.index], weights)
+        found = nb.weight_features(posterior, partitioned(X), partitioned(Y), sample_weight=weight, key=3)
+        expected = nb.weight_features(posterior, rows, labels, sample_weight=weights, key=3)
+        pd.testing.assert_frame_equal(found.weights, expected.weights)
+        assert found.feature_weights.num_rows == 150
+        other = nb.weight_features(posterior, partitioned(X), partitioned(Y), sample_weight=weight, key=4)
+        assert (other.weights["mean"] != found.weights["mean"]).any()
+
+    def test_each_row_is_drawn_as_often_and_once(self, monkeypatch):
+        monkeypatch.setattr(bayesnb.inference.large, "SAMPLE", 30)
+        frame = partitioned(pd.DataFrame({"place": np.arange(100), "label": 0}), 3)
+        with dask.config.set(scheduler="synchronous"):
+            drawn = [sample_dask(frame[["place"]], frame["label"], None, key)[0]["place"] for key in range(200)]
+        assert all(rows.is_unique and len(rows) == 30 for rows in drawn)
+        times = np.bincount(np.concatenate(drawn), minlength=100)
+        # Each count is binomial of 200 and 0.3: mean 60, standard deviation 6.5.
+        assert times.min() > 30
+        assert times.max() < 90
+        assert times.var() == pytest.approx(42, rel=0.6)
+
+    def test_a_classifier_of_a_small_table_is_that_of_the_table_in_memory(self):
+        frame = X.assign(label=Y)
+        found = NaiveBayesClassifier().fit(partitioned(frame), "label")
+        expected = NaiveBayesClassifier().fit(X, Y)
+        pd.testing.assert_frame_equal(found.weights_, expected.weights_)
+        np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), rtol=1e-9)
+        np.testing.assert_array_equal(found.feature_names_in_, X.columns)
+        assert found.classes_.tolist() == expected.classes_.tolist()
+
+    def test_a_classifier_counts_all_rows_and_chooses_by_some(self, rng, monkeypatch):
+        monkeypatch.setattr(bayesnb.inference.large, "SAMPLE", 200)
+        cells, labels = np.exp(rng.normal(size=(2000, 2))), rng.integers(0, 2, 2000)
+        blocks = da.from_array(cells, chunks=(300, 2)), da.from_array(labels, chunks=300)
+        found = NaiveBayesClassifier(random_state=1).fit(*blocks, feature_names=["u", "v"])
+        assert found.class_count_.tolist() == np.bincount(labels).tolist()
+        assert found.posterior_.feature_weights.num_rows == 200
+        assert list(found.weights_.index) == ["u", "v"]
+        in_memory = nb.fit(found.posterior_.model.description, cells, labels, feature_names=["u", "v"])
+        np.testing.assert_allclose(found.posterior_.unweighted.log_joint(cells), in_memory.log_joint(cells), rtol=1e-9)
+        again = NaiveBayesClassifier(random_state=1).fit(*blocks, feature_names=["u", "v"])
+        pd.testing.assert_frame_equal(again.weights_, found.weights_)
+
+    def test_cells_that_a_chosen_family_cannot_hold_count_as_missing(self, rng, monkeypatch):
+        monkeypatch.setattr(bayesnb.inference.large, "SAMPLE", 400)
+        cells, labels = np.exp(rng.normal(size=(4000, 1))), rng.integers(0, 2, 4000)
+        cells[7] = -1.0  # not in the sample
+        blocks = da.from_array(cells, chunks=(1000, 1)), da.from_array(labels, chunks=1000)
+        with pytest.warns(UserWarning, match="cells outside the support of families that were chosen"):
+            found = NaiveBayesClassifier().fit(*blocks)
+        assert found.class_count_.sum() == 4000
+
+    def test_bins_are_those_of_the_sample(self, rng, monkeypatch):
+        monkeypatch.setattr(bayesnb.inference.large, "SAMPLE", 500)
+        cells, labels = rng.normal(size=(900, 1)), rng.integers(0, 2, 900)
+        blocks = da.from_array(cells, chunks=(400, 1)), da.from_array(labels, chunks=400)
+        found = NaiveBayesClassifier(nb.Histogram(), feature_weights=None).fit(*blocks)
+        rows, known, _ = sample_dask(*blocks, None, 0)
+        edges = NaiveBayesClassifier(nb.Histogram(), feature_weights=None).fit(rows, known).model_.families[0].edges
+        np.testing.assert_array_equal(found.model_.families[0].edges, edges)
+
+    @pytest.mark.parametrize(
+        ("options", "labels", "told"),
+        [
+            ({"unlabelled": "a"}, Y, "classes holds 'a', which marks rows without a label"),
+            ({}, Y[:300], "Y has 9 partitions|divisions of X and y differ"),
+            ({"feature_weights": "all"}, Y, 'give "auto", "each", "shared" or None'),
+        ],
+    )
+    def test_what_is_refused(self, options, labels, told):
+        with pytest.raises(ValueError, match=told):
+            NaiveBayesClassifier(**options).fit(partitioned(X), partitioned(pd.Series(labels)))
 
 
 class TestPrediction:
