@@ -551,16 +551,15 @@ def _error_by_chance(confidence: np.ndarray, bins: int, rng: np.random.Generator
 def _table(rows: Mapping[str, Mapping[str, np.ndarray]], chance: Mapping[str, np.ndarray]) -> pd.DataFrame:
     columns: dict[str, dict[str, float]] = {}
     with np.errstate(invalid="ignore"):  # a label that was given probability zero
-        for model, scores in rows.items():
+        each = dict(rows)
+        if "other" in rows:
+            each["difference"] = {name: mine - rows["other"][name] for name, mine in rows["posterior"].items()}
+        for model, scores in each.items():
             columns[model] = {name: float(values.mean()) for name, values in scores.items()}
             columns[f"{model}_se"] = {name: _standard_error(values) for name, values in scores.items()}
-            columns[model]["calibration_error_by_chance"] = float(chance[model].mean())
-            columns[f"{model}_se"]["calibration_error_by_chance"] = float(chance[model].std(ddof=1))
-        if "other" in rows:
-            mine, theirs = rows["posterior"], rows["other"]
-            paired = {name: mine[name] - theirs[name] for name in mine}
-            columns["difference"] = {name: float(values.mean()) for name, values in paired.items()}
-            columns["difference_se"] = {name: _standard_error(values) for name, values in paired.items()}
+        for model, errors in chance.items():
+            columns[model]["calibration_error_by_chance"] = float(errors.mean())
+            columns[f"{model}_se"]["calibration_error_by_chance"] = float(errors.std(ddof=1))
     return pd.DataFrame(columns).rename_axis("score")
 
 
@@ -573,25 +572,20 @@ def _bins(model: str, probs: np.ndarray, codes: np.ndarray, bins: int, prob: flo
     frames = []
     pooled = {"classes": (probs.ravel(), truth.ravel()), "confidence": (probs.max(axis=1), _hit(probs, codes))}
     for kind, (predicted, outcome) in pooled.items():
-        grouped = pd.DataFrame({"predicted": predicted, "outcome": outcome}).groupby(_membership(predicted, bins))
-        count, ones = grouped.size().to_numpy(), grouped["outcome"].sum().to_numpy()
-        lower, upper = jeffreys_interval(ones, count, prob)
-        frames.append(
-            pd.DataFrame(
-                {
-                    "model": model,
-                    "kind": kind,
-                    "lower": grouped["predicted"].min().to_numpy(),
-                    "upper": grouped["predicted"].max().to_numpy(),
-                    "mean_predicted": grouped["predicted"].mean().to_numpy(),
-                    "observed": ones / count,
-                    "observed_lower": lower,
-                    "observed_upper": upper,
-                    "count": count,
-                }
-            )
+        cells = pd.DataFrame({"predicted": predicted, "outcome": outcome, "bin": _membership(predicted, bins)})
+        found = cells.groupby("bin").agg(
+            lower=("predicted", "min"),
+            upper=("predicted", "max"),
+            mean_predicted=("predicted", "mean"),
+            observed=("outcome", "mean"),
+            ones=("outcome", "sum"),
+            count=("outcome", "size"),
         )
-    return pd.concat(frames)
+        lower, upper = jeffreys_interval(found.pop("ones").to_numpy(), found["count"].to_numpy(), prob)
+        found.insert(4, "observed_lower", lower)
+        found.insert(5, "observed_upper", upper)
+        frames.append(found.assign(model=model, kind=kind))
+    return pd.concat(frames)[["model", "kind", *found.columns]]
 
 
 def _hit(probs: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -383,18 +383,15 @@ def mutual_information(
     sex                    0.00   0.00   0.00     0.98
     """
     proportion("prob", prob)
-    nats = nats_of(unit)
+    blocks, nats = posterior.model.blocks, nats_of(unit)
     in_nats = _of_data(posterior, prob) | {
         "at_posterior_mean": information_at_mean(posterior),
         "mean": mean_information(posterior, num_draws, key),
     }
-    p_value = in_nats.pop("p_value")
-    columns = {
-        name: np.array(in_column_order(posterior.model.blocks, values)) / nats for name, values in in_nats.items()
-    }
-    columns["p_value"] = np.array(in_column_order(posterior.model.blocks, p_value))
-    columns["inclusion_probability"] = np.array(in_column_order(posterior.model.blocks, column_inclusion(posterior)))
-    labels = in_column_order(posterior.model.blocks, [labels_of_information(block) for block in posterior.model.blocks])
+    others = {"p_value": in_nats.pop("p_value"), "inclusion_probability": column_inclusion(posterior)}
+    columns = {name: np.array(in_column_order(blocks, values)) / nats for name, values in in_nats.items()}
+    columns |= {name: np.array(in_column_order(blocks, values)) for name, values in others.items()}
+    labels = in_column_order(blocks, [labels_of_information(block) for block in blocks])
     found = pd.DataFrame(columns, index=pd.Index(labels, name="feature", tupleize_cols=False))
     found.attrs |= {"unit": unit, "prob": prob}
     order = ["estimate", "lower", "upper", "p_value", "inclusion_probability", "at_posterior_mean", "mean"]
