@@ -434,7 +434,7 @@ def exact_reference(
     values : dict
         By site, leading axis the draws.
     """
-    size = sum(np.size(leaf) for leaf in jax.tree.leaves(exact.mean_parameters()))
+    size = sum(np.size(leaf) for leaf in jax.tree.leaves(exact.distribution.mean()))
     number = max(at_least, min(EXACT_DRAWS, EXACT_CELLS // size))
     densities, kept = [], []
     for parameters in independent_draws(exact, number, rng):

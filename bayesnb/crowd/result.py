@@ -544,7 +544,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         """Draws of the parameters, one leading axis; a point estimate is a single draw."""
         if isinstance(self.posterior, PointPosterior):
             return jax.tree.map(lambda value: np.asarray(value)[None], self.posterior.parameters)
-        return flatten(self.posterior.parameter_draws(None, None, 0))
+        return flatten(self.posterior.distribution.draw(None, None, 0))
 
     @cached_property
     def _accuracy(self) -> np.ndarray:

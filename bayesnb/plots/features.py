@@ -286,7 +286,7 @@ def _probs(posterior: Posterior, position: int) -> np.ndarray:
     if isinstance(posterior, SampledPosterior):
         parameters = flatten(posterior.parameters).blocks[position]
     else:
-        parameters = {name: value[None] for name, value in posterior.mean_parameters().blocks[position].items()}
+        parameters = {name: value[None] for name, value in posterior.distribution.mean().blocks[position].items()}
     return mean_of(posterior.model.blocks[position].family.likelihood(**parameters)).mean(axis=0)
 
 

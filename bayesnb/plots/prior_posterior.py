@@ -18,7 +18,8 @@ from bayesnb.figures.panels import LINES, TINY, chosen, grid_of_panels, muted
 from bayesnb.model.blocks import CLASS_SITE
 from bayesnb.model.bound import ways_to_posterior
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import ExactPosterior, PointPosterior, marginals_by_site
+from bayesnb.posterior.exact import ExactPosterior, PointPosterior
+from bayesnb.posterior.parameters import marginals_by_site
 from bayesnb.posterior.weighted import of_features
 
 __all__ = ["plot_prior_posterior"]

@@ -1,7 +1,6 @@
 """What every posterior can do."""
 
 import itertools
-from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -150,7 +149,7 @@ def simulate_rows(
         Every hyperparameter a number.
     class_probs : array, shape (classes,)
     row_parameters : callable
-        As `Posterior.row_parameters`.
+        As `ParameterDistribution.draw_for_rows`.
     num_rows : int
     total_count : int, array of shape (rows,), or None
         Total of each count vector; None if the model has none.
@@ -243,10 +242,6 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
     def generative(self) -> Any:
         """The posterior of the features given the class: without weights of features, which act on the labels only."""
         return self
-
-    @abstractmethod
-    def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
-        """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""
 
     def explain(
         self,
@@ -379,7 +374,8 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         """
         if total_count is None:
             total_count = mean_total_count(self.problem)
-        return simulate_rows(self.model, self.class_probs(), self.row_parameters, num_rows, total_count, key, like)
+        draw_for_rows = self.distribution.draw_for_rows
+        return simulate_rows(self.model, self.class_probs(), draw_for_rows, num_rows, total_count, key, like)
 
     @warns_once
     def to_datatree(
@@ -427,11 +423,11 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
 
         if (X is None) != (y is None):
             raise ValueError("X and y come together: log p(y | x, theta) needs both")
-        parameters = self.parameter_draws(num_chains, num_draws, key)
+        parameters = self.distribution.draw(num_chains, num_draws, key)
         stats = self._stats_of_draws(num_chains, num_draws)
         made_by = "given" if self.inference is None else repr(self.inference)
         return tree_of_draws(
-            self.drawn_model,
+            self.distribution.model,
             parameters,
             stats,
             X,
@@ -478,7 +474,7 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         save(path, self)
 
     def _parts(self) -> list[Piece]:
-        posterior = parameters_by_class(self.model, self.site_moments)
+        posterior = parameters_by_class(self.model, self.distribution.moments)
         prior = printed_story(self.model, FEATURES_OF_PRIOR)
         return [*self._title(), Paragraph("Posterior, mean ± sd:"), *posterior, Paragraph("Prior:"), prior]
 

@@ -10,11 +10,11 @@ from bayesnb.core.checking import proportion
 from bayesnb.data.read import as_rows
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.figures.panels import percent
-from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import parameter_notes
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.sites import Sites
+from bayesnb.posterior.parameters import ParameterDistribution
 from bayesnb.posterior.predictions import nats_of, uncertainty_under
 from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, proba_under
 
@@ -66,15 +66,15 @@ def _elided(labels: list[Any]) -> str:
 class Draws(ABC):
     """Draws of the parameters, and densities and class probabilities of rows under each draw.
 
-    A subclass defines `parameter_draws`.
+    A subclass defines `distribution`.
     """
 
     model: BoundModel
 
     @property
-    def drawn_model(self) -> BoundModel:
-        """The model whose parameters `draws` gives."""
-        return self.model
+    @abstractmethod
+    def distribution(self) -> ParameterDistribution:
+        """Distribution of the parameters, block by block; `draws` and `mean` give them by site."""
 
     @property
     def sample_stats(self) -> dict[str, np.ndarray]:
@@ -89,18 +89,6 @@ class Draws(ABC):
             f"{type(self).__name__} has no sample_stats, because no sampler made it: fit with nb.NUTS() to have them; "
             "independent draws of a closed form, draws(), need no diagnostics"
         )
-
-    @abstractmethod
-    def parameter_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        """Draws of all parameters, block by block, leading axes (chain, draw); `draws` gives them by site."""
-
-    def draws_for_densities(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        """Draws for the methods that pass over the rows once for each draw; a closed form makes fewer by default."""
-        return self.parameter_draws(num_chains, num_draws, key)
-
-    def draws_for_intervals(self, num_draws: int | None, key: Any) -> ModelParameters | None:
-        """As `draws_for_densities`; None if the parameters have no spread."""
-        return self.draws_for_densities(None, num_draws, key)
 
     def draws(
         self, *, num_chains: int | None = None, num_draws: int | None = None, key: Any = 0
@@ -119,8 +107,8 @@ class Draws(ABC):
             Arrays of shape (chain, draw, ...) by site: ``class_prob`` (classes,); ``<block>_<parameter>`` (classes,
             columns); ``<column>_<parameter>`` (classes,) or (classes, categories).
         """
-        parameters = self.parameter_draws(num_chains, num_draws, key)
-        sites = self.drawn_model.sites.by_name(parameters)
+        parameters = self.distribution.draw(num_chains, num_draws, key)
+        sites = self.distribution.model.sites.by_name(parameters)
         return {name: np.array(value, dtype=np.float64) for name, value in sites.items()}
 
     def proba_draws(
@@ -143,7 +131,7 @@ class Draws(ABC):
             joint density.
         """
         X = as_rows(X)  # refuses what it cannot read before the draws
-        return proba_under(self.drawn_model, X, self.draws_for_densities(num_chains, num_draws, key))
+        return proba_under(self.distribution.model, X, self.distribution.draw_few(num_chains, num_draws, key))
 
     def log_joint_draws(
         self, X: Any, *, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
@@ -161,7 +149,7 @@ class Draws(ABC):
             log p(x, y=c | theta) for each draw theta.
         """
         X = as_rows(X)
-        return log_joint_under(self.drawn_model, X, self.draws_for_densities(num_chains, num_draws, key))
+        return log_joint_under(self.distribution.model, X, self.distribution.draw_few(num_chains, num_draws, key))
 
     def proba_interval(
         self, X: Any, *, prob: float = 0.89, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
@@ -183,8 +171,8 @@ class Draws(ABC):
         """
         proportion("prob", prob)
         X = as_rows(X)
-        parameters = self.draws_for_densities(num_chains, num_draws, key)
-        return proba_quantiles_under(self.drawn_model, X, parameters, [(1 - prob) / 2, (1 + prob) / 2])
+        parameters = self.distribution.draw_few(num_chains, num_draws, key)
+        return proba_quantiles_under(self.distribution.model, X, parameters, [(1 - prob) / 2, (1 + prob) / 2])
 
     def uncertainty(
         self,
@@ -250,7 +238,8 @@ class Draws(ABC):
         """
         nats_of(unit)
         X = as_rows(X)
-        return uncertainty_under(self.drawn_model, X, self.draws_for_densities(num_chains, num_draws, key), unit)
+        parameters = self.distribution.draw_few(num_chains, num_draws, key)
+        return uncertainty_under(self.distribution.model, X, parameters, unit)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -261,36 +250,15 @@ class Draws(ABC):
 class Estimates(ABC):
     """Posterior means and a summary of the parameters.
 
-    A subclass defines `mean_parameters` and `site_summaries`. Its `problem` may be None.
+    A subclass defines `distribution`. Its `problem` may be None.
     """
 
     problem: Problem | None
 
     @property
     @abstractmethod
-    def drawn_model(self) -> BoundModel:
-        """The model that names the parameters."""
-
-    @abstractmethod
-    def mean_parameters(self) -> ModelParameters:
-        """Posterior mean of all parameters, block by block; `mean` gives them by site."""
-
-    @abstractmethod
-    def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
-        """Columns of `summary` by site, arrays of the site's shape."""
-
-    def site_moments(self, site: str) -> dict[str, Any]:
-        """``mean`` and ``sd`` of the parameters of a site, or ``value`` of a point, arrays of the site's shape.
-
-        The default takes them from `site_summaries`. A subclass may compute those of the site alone.
-
-        Raises
-        ------
-        NotImplementedError
-            If the family states no marginal distributions.
-        """
-        columns = self.site_summaries(0.5)[site]
-        return {name: columns[name] for name in ("mean", "sd", "value") if name in columns}
+    def distribution(self) -> ParameterDistribution:
+        """Distribution of the parameters, block by block."""
 
     def mean(self) -> dict[str, np.ndarray]:
         """Posterior mean of every parameter, by site; the value itself for a point.
@@ -300,7 +268,8 @@ class Estimates(ABC):
         dict
             The shapes of `draws` without the chain and draw axes.
         """
-        return {name: np.array(value) for name, value in self.drawn_model.sites.by_name(self.mean_parameters()).items()}
+        by_name = self.distribution.model.sites.by_name(self.distribution.mean())
+        return {name: np.array(value) for name, value in by_name.items()}
 
     def hyperparameters(self) -> dict[str, np.ndarray]:
         """Hyperparameters that were learned, by name; their posterior mean for a sampled posterior.
@@ -311,7 +280,7 @@ class Estimates(ABC):
             Empty where all were given.
         """
         if self.problem is None or self.problem.learned_from is None:
-            return {name: np.array(value) for name, value in self.mean_parameters().hyperparameters.items()}
+            return {name: np.array(value) for name, value in self.distribution.mean().hyperparameters.items()}
         return self.problem.model.description.hyperparameters_like(self.problem.learned_from.description)
 
     def summary(self, *, prob: float = 0.89) -> Any:
@@ -333,12 +302,12 @@ class Estimates(ABC):
         proportion("prob", prob)
         from bayesnb.core.frames import PrintedFrame
 
-        frame = summary_frame(self.drawn_model.sites, self.site_summaries(prob))
+        frame = summary_frame(self.distribution.model.sites, self.distribution.summaries(prob))
         number = len(frame)
         heading = f"{number} parameter{'s' * (number != 1)}"
         if "lower" in frame:
             heading += f", lower and upper: {percent(prob)} interval"
-        return PrintedFrame(frame, heading, parameter_notes(self.drawn_model.blocks))
+        return PrintedFrame(frame, heading, parameter_notes(self.distribution.model.blocks))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Posteriors in closed form: exact, averaged over subsets of features, points."""
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -8,19 +7,16 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.core.arrays import in_float64, log, to_numpy
-from bayesnb.core.checking import whole_number
 from bayesnb.core.printing import Piece
-from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.formulas import cdf, dirichlet_marginal, mean_and_sd, mean_of, quantile, variance_of
-from bayesnb.model.blocks import CLASS_SITE, AveragedPrior, ModelParameters, Prior
-from bayesnb.model.bound import BoundModel, ways_to_posterior
+from bayesnb.model.blocks import AveragedPrior, ModelParameters
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import feature_names, in_column_order, shared_families
 from bayesnb.model.problem import Problem
-from bayesnb.model.sites import Site
 from bayesnb.posterior.base import Posterior, parameters_by_class
 from bayesnb.posterior.density import Averaged, Given, Integrated, RowDensity
 from bayesnb.posterior.draws import Fitting
+from bayesnb.posterior.parameters import AveragedForm, ClosedForm, OnePoint, marginals_by_site
 
 __all__ = [
     "AveragedPosterior",
@@ -28,7 +24,6 @@ __all__ = [
     "ExactPosterior",
     "PointPosterior",
     "SpreadPosterior",
-    "marginals_by_site",
 ]
 
 # --------------------------------------------------------------------------------------------------
@@ -71,17 +66,12 @@ class PointPosterior(Posterior):
         self.problem = problem
         self.inference = inference
 
-    def site_moments(self, site: str) -> dict[str, Any]:
-        return {"value": self.model.sites.by_name(self.parameters)[site]}
-
-    def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
-        return {site: {"value": value} for site, value in self.mean().items()}
-
     def _parts(self) -> list[Piece]:
-        return [*self._title(), *parameters_by_class(self.model, self.site_moments)]
+        return [*self._title(), *parameters_by_class(self.model, self.distribution.moments)]
 
-    def mean_parameters(self) -> ModelParameters:
-        return self.parameters
+    @property
+    def distribution(self) -> OnePoint:
+        return OnePoint(self.model, self.parameters)
 
     @property
     def density(self) -> RowDensity:
@@ -90,18 +80,6 @@ class PointPosterior(Posterior):
 
     def class_probs(self) -> np.ndarray:
         return np.asarray(self.parameters.class_prob)
-
-    def parameter_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        raise ValueError(
-            f"a point estimate has no spread to draw from: use {ways_to_posterior(self.model)} for draws and "
-            "intervals, or mean() for the values"
-        )
-
-    def draws_for_intervals(self, num_draws: int | None, key: Any) -> None:
-        return None
-
-    def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
-        return tuple({name: value[codes] for name, value in block.items()} for block in self.parameters.blocks)
 
 
 class SpreadPosterior(Posterior):
@@ -124,7 +102,7 @@ class SpreadPosterior(Posterior):
                     f"the posterior mean of {site!r} is infinite, so that it cannot be plugged in: predict "
                     "with the posterior itself, or give a prior with a finite mean"
                 )
-        return PointPosterior(self.model, self.mean_parameters())
+        return PointPosterior(self.model, self.distribution.mean())
 
 
 # --------------------------------------------------------------------------------------------------
@@ -151,30 +129,6 @@ class ClosedFormPosterior(SpreadPosterior):
 
     def class_probs(self) -> np.ndarray:
         return np.asarray(self.closed_form.classes.mean())
-
-    def parameter_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        shape = (
-            whole_number("num_chains", 4 if num_chains is None else num_chains),
-            whole_number("num_draws", 1000 if num_draws is None else num_draws),
-        )
-        return self.closed_form.draw(random_generator(key), shape)
-
-    def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
-        return self.closed_form.draw_for_rows(codes, rng)
-
-    def draws_for_densities(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        return self.parameter_draws(num_chains, 250 if num_draws is None else num_draws, key)
-
-    def _class_moments(self) -> dict[str, Any]:
-        """Mean and standard deviation of the class probabilities."""
-        if self.closed_form.classes.probs is None:
-            return moments_of(dirichlet_marginal(self.closed_form.classes.concentration))
-        return {"mean": self.class_probs(), "sd": 0.0}
-
-    def _known_class_probs(self) -> dict[str, Any]:
-        """Columns of `summary` for class probabilities that are known."""
-        probs = self.class_probs()
-        return self._class_moments() | {"lower": probs, "upper": probs}
 
 
 class ExactPosterior(ClosedFormPosterior):
@@ -212,6 +166,10 @@ class ExactPosterior(ClosedFormPosterior):
     def density(self) -> RowDensity:
         return RowDensity(log(self.class_probs()), [Integrated(family) for family in self.families])
 
+    @property
+    def distribution(self) -> ClosedForm:
+        return ClosedForm(self.model, self.closed_form)
+
     @in_float64
     def marginals(self) -> dict[str, dist.Distribution]:
         """Distribution of every scalar parameter, by site; batch shape that of the site.
@@ -219,18 +177,6 @@ class ExactPosterior(ClosedFormPosterior):
         Class probabilities that are known have none.
         """
         return marginals_by_site(self.model, self.closed_form)
-
-    @in_float64
-    def site_moments(self, site: str) -> dict[str, Any]:
-        if site == CLASS_SITE:
-            return self._class_moments()
-        return moments_of(marginal_of_site(self.model.sites[site], self.families))
-
-    @in_float64
-    def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
-        marginals = self.marginals()
-        known = {} if CLASS_SITE in marginals else {CLASS_SITE: self._known_class_probs()}
-        return known | {site: summary_of(marginal, prob) for site, marginal in marginals.items()}
 
     def averaged(self, prior_inclusion: Any = 0.5) -> Posterior:
         """The posterior averaged over all subsets of the features, each in or out.
@@ -269,55 +215,10 @@ class ExactPosterior(ClosedFormPosterior):
         model = self.problem.model.with_feature_inclusion(prior_inclusion)
         return self.inference.fit(replace(self.problem, model=model), key=0)
 
-    def mean_parameters(self) -> ModelParameters:
-        blocks = tuple(to_numpy(family.mean()) for family in self.families)
-        return ModelParameters(self.class_probs(), blocks)
-
-
-def summary_of(marginal: dist.Distribution, prob: float) -> dict[str, Any]:
-    """Columns of `summary` for the parameters that a distribution describes; equal tails outside `prob`."""
-    lower, upper = (quantile(marginal, np.full(marginal.batch_shape, end)) for end in ((1 - prob) / 2, (1 + prob) / 2))
-    return moments_of(marginal) | {"lower": lower, "upper": upper}
-
-
-def moments_of(marginal: dist.Distribution) -> dict[str, Any]:
-    """Mean and standard deviation of the parameters that a distribution describes."""
-    return dict(zip(("mean", "sd"), mean_and_sd(marginal), strict=True))
-
-
-def marginals_by_site(model: BoundModel, prior: Prior) -> dict[str, dist.Distribution]:
-    """Distribution of every scalar parameter, by site; batch shape that of the site.
-
-    Parameters
-    ----------
-    model : BoundModel
-        Names the sites.
-    prior : Prior
-        Prior or posterior. Class probabilities that are known, and families that are not conjugate, are left out.
-    """
-    found: dict[str, dist.Distribution] = {}
-    if prior.classes.probs is None:
-        found[CLASS_SITE] = dirichlet_marginal(prior.classes.concentration)
-    for site in model.sites:
-        if isinstance(prior.families[site.block], ConjugateFamily):
-            found[site.name] = marginal_of_site(site, prior.families)
-    return found
-
-
-def marginal_of_site(site: Site, families: Sequence[Any]) -> dist.Distribution:
-    """Distribution of every scalar parameter of a site, whose family is conjugate; batch shape that of the site."""
-    family = families[site.block]
-    if site.column is not None:
-        family = family.take((slice(None), site.column))
-    return family.marginals()[site.parameter]
-
 
 # --------------------------------------------------------------------------------------------------
 # The closed form, averaged over all subsets of the features
 # --------------------------------------------------------------------------------------------------
-
-BISECTIONS = 60
-"""Halvings of the interval that holds a quantile."""
 
 
 class AveragedPosterior(ClosedFormPosterior):
@@ -359,6 +260,8 @@ class AveragedPosterior(ClosedFormPosterior):
     array([[0.692, 0.308]])
     """
 
+    closed_form: AveragedPrior
+
     def __init__(self, problem: Problem, inference: Fitting) -> None:
         super().__init__(problem, inference)
         self.shared = _updated(problem)
@@ -385,37 +288,9 @@ class AveragedPosterior(ClosedFormPosterior):
         blocks = zip(self.families, self.shared, self._log_inclusion, strict=True)
         return RowDensity(log(self.class_probs()), [Averaged(own, shared, *probs) for own, shared, probs in blocks])
 
-    def mean_parameters(self) -> ModelParameters:
-        blocks = []
-        for own, shared, prob in zip(self.families, self.shared, self.inclusion, strict=True):
-            means, of_all = to_numpy(own.mean()), to_numpy(shared.mean())
-            weights = {name: prob.reshape(*prob.shape, *[1] * (np.ndim(value) - 2)) for name, value in means.items()}
-            blocks.append({name: _weighted(weights[name], value, of_all[name]) for name, value in means.items()})
-        return ModelParameters(self.class_probs(), tuple(blocks))
-
-    @in_float64
-    def site_moments(self, site: str) -> dict[str, Any]:
-        if site == CLASS_SITE:
-            return self._class_moments()
-        named = self.model.sites[site]
-        own, shared = (marginal_of_site(named, families) for families in (self.families, self.shared))
-        return _moments_of_mixture(self._inclusion_of(named), own, shared)
-
-    def _inclusion_of(self, site: Site) -> np.ndarray:
-        """Posterior probability that each feature of a site depends on the class."""
-        inclusion = self.inclusion[site.block]
-        return inclusion if site.column is None else inclusion[site.column]
-
-    @in_float64
-    def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
-        own = marginals_by_site(self.model, self.closed_form)
-        shared = marginals_by_site(self.model, Prior(self.closed_form.classes, self.shared))
-        levels = {"lower": (1 - prob) / 2, "upper": (1 + prob) / 2}
-        of_classes = summary_of(own[CLASS_SITE], prob) if CLASS_SITE in own else self._known_class_probs()
-        found = {CLASS_SITE: of_classes}
-        for site in self.model.sites:
-            found[site.name] = _summary_of_mixture(self._inclusion_of(site), own[site.name], shared[site.name], levels)
-        return found
+    @property
+    def distribution(self) -> AveragedForm:
+        return AveragedForm(self.model, self.closed_form)
 
     def _details(self) -> str:
         return f"averaged over the subsets of {len(feature_names(self.model.blocks))} features"
@@ -429,38 +304,3 @@ def _updated(problem: Problem) -> tuple[ConjugateFamily, ...]:
         to_numpy(family.update(counted.pooled()))
         for family, counted in zip(shared, problem.statistics.blocks, strict=True)
     )
-
-
-def _moments_of_mixture(weight: np.ndarray, own: dist.Distribution, shared: dist.Distribution) -> dict[str, Any]:
-    """Mean and standard deviation of a mixture of two distributions."""
-    means, variances = [mean_of(own), mean_of(shared)], [variance_of(own), variance_of(shared)]
-    with np.errstate(invalid="ignore"):  # with very few data, some means and variances are infinite
-        between = np.where((weight == 0) | (weight == 1), 0.0, weight * (1 - weight) * (means[0] - means[1]) ** 2)
-    found = {"mean": _weighted(weight, *means), "sd": np.sqrt(_weighted(weight, *variances) + between)}
-    return {name: np.broadcast_to(value, own.batch_shape) for name, value in found.items()}
-
-
-def _summary_of_mixture(
-    weight: np.ndarray, own: dist.Distribution, shared: dist.Distribution, levels: dict[str, float]
-) -> dict[str, Any]:
-    """Mean, standard deviation and quantiles of a mixture of two distributions."""
-    shape = own.batch_shape
-    found = _moments_of_mixture(weight, own, shared)
-    for name, level in levels.items():
-        low, high = np.sort([np.broadcast_to(_quantile(part, level), shape) for part in (own, shared)], axis=0)
-        for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            below = _weighted(weight, cdf(own, middle), cdf(shared, middle)) < level
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        found[name] = (low + high) / 2
-    return found
-
-
-def _weighted(weight: np.ndarray, own: Any, shared: Any) -> np.ndarray:
-    """Average of a feature's own value and the shared one; a value of weight zero adds nothing, even if infinite."""
-    with np.errstate(invalid="ignore"):
-        return np.where(weight == 0, 0.0, weight * own) + np.where(weight == 1, 0.0, (1 - weight) * shared)
-
-
-def _quantile(distribution: dist.Distribution, level: float) -> np.ndarray:
-    return quantile(distribution, np.full(distribution.batch_shape, level))

@@ -13,10 +13,11 @@ from bayesnb.core.columns import near_matches
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.data.read import as_row
 from bayesnb.figures.panels import panel_of_rows, percent, text_color, yes_or_no
-from bayesnb.model.blocks import Block, ModelParameters
+from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import features_of
 from bayesnb.posterior.density import RowDensity
+from bayesnb.posterior.parameters import ParameterDistribution
 from bayesnb.posterior.predictions import NATS, nats_of
 
 __all__ = ["UNITS", "Explanation", "evidence_of_row"]
@@ -51,14 +52,11 @@ class Explained(Protocol):
         """The density of rows."""
 
     @property
-    def drawn_model(self) -> BoundModel:
-        """The model whose parameters are drawn."""
+    def distribution(self) -> ParameterDistribution:
+        """The distribution of the parameters."""
 
     def class_probs(self) -> np.ndarray:
         """Class probabilities before any feature is seen."""
-
-    def draws_for_intervals(self, num_draws: int | None, key: Any) -> ModelParameters | None:
-        """Draws of the parameters; None if they have no spread."""
 
 
 class Explanation(PrintedFrame):
@@ -249,10 +247,10 @@ def evidence_of_row(
         return np.concatenate([_odds(log_class_prob, pair)[..., None], of_features], axis=-1)
 
     found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(posterior.density.feature(i, j, x), pair))
-    parameters = posterior.draws_for_intervals(num_draws, key)
+    parameters = posterior.distribution.draw_for_intervals(num_draws, key)
     draws = None
     if parameters is not None:
-        drawn = posterior.drawn_model
+        drawn = posterior.distribution.model
         draws = parts(
             drawn.log_class_prob(parameters),
             lambda i, j, x: _odds(drawn.feature_log_likelihood(parameters, i, j, x), pair),

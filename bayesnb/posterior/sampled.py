@@ -2,13 +2,10 @@
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
-import jax
 import numpy as np
 
 from bayesnb.core.arrays import in_float64, log, to_numpy
-from bayesnb.core.checking import whole_number
 from bayesnb.model.blocks import CLASS_SITE, ModelParameters, Prior
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem
@@ -16,6 +13,7 @@ from bayesnb.posterior.density import Integrated, MeanOfClosedForms, MeanOverDra
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.draws import Fitting
 from bayesnb.posterior.exact import SpreadPosterior
+from bayesnb.posterior.parameters import DrawnValues
 
 __all__ = ["CollapsedPosterior", "SampledPosterior"]
 
@@ -95,73 +93,18 @@ class SampledPosterior(SpreadPosterior):
     def class_probs(self) -> np.ndarray:
         return self.parameters.class_prob.mean(axis=(0, 1))
 
-    def site_moments(self, site: str) -> dict[str, Any]:
-        values = np.asarray(self.model.sites.by_name(self.parameters)[site], dtype=np.float64)
-        return {"mean": values.mean(axis=(0, 1)), "sd": _standard_deviation(values)}
-
-    def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
-        found: dict[str, dict[str, Any]] = {}
-        position = 0
-        for site, values in self.draws().items():
-            lower, upper = np.quantile(values, [(1 - prob) / 2, (1 + prob) / 2], axis=(0, 1))
-            size = int(np.prod(values.shape[2:]))
-            of_site = slice(position, position + size)
-            position += size
-            found[site] = {
-                "mean": values.mean(axis=(0, 1)),
-                "sd": _standard_deviation(values),
-                "lower": lower,
-                "upper": upper,
-                "ess_bulk": self.diagnostics.ess_bulk[of_site],
-                "ess_tail": self.diagnostics.ess_tail[of_site],
-                "r_hat": self.diagnostics.r_hat[of_site],
-            }
-        return found
-
-    def mean_parameters(self) -> ModelParameters:
-        return jax.tree.map(lambda value: value.mean(axis=(0, 1)), self.parameters)
-
-    def parameter_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        chains = self.num_chains if num_chains is None else whole_number("num_chains", num_chains)
-        draws = self.num_draws if num_draws is None else whole_number("num_draws", num_draws)
-        if chains > self.num_chains or draws > self.num_draws:
-            raise ValueError(
-                f"there are {self.num_chains} chains of {self.num_draws} draws, not {chains} of {draws}: give no "
-                "more, or sample more with nb.NUTS(num_chains=..., num_samples=...)"
-            )
-        kept = self._kept(draws)
-        return jax.tree.map(lambda value: value[:chains, kept], self.parameters)
-
-    def _kept(self, num_draws: int) -> np.ndarray:
-        """Positions of evenly spaced draws, which represent the chain better than its first draws do."""
-        return np.linspace(0, self.num_draws - 1, num_draws).round().astype(int)
-
-    def thinned_stats(self, num_chains: int | None = None, num_draws: int | None = None) -> dict[str, np.ndarray]:
-        """The sampler's statistics of the draws that `draws` gives for the same arguments."""
-        kept = self._kept(self.num_draws if num_draws is None else num_draws)
-        return {name: value[:num_chains, kept] for name, value in self.sample_stats.items()}
+    @property
+    def distribution(self) -> DrawnValues:
+        return DrawnValues(self.model, self.parameters, lambda: self.diagnostics)
 
     _library = "numpyro"
 
     def _stats_of_draws(self, num_chains: int | None, num_draws: int | None) -> dict[str, np.ndarray]:
-        return self.thinned_stats(num_chains, num_draws)
-
-    def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
-        chain = rng.integers(self.num_chains, size=len(codes))
-        step = rng.integers(self.num_draws, size=len(codes))
-        return tuple(
-            {name: value[chain, step, codes] for name, value in block.items()} for block in self.parameters.blocks
-        )
+        kept = self.distribution.kept(num_draws)
+        return {name: value[:num_chains, kept] for name, value in self.sample_stats.items()}
 
     def _details(self) -> str:
         return f"{self.num_chains} chains of {self.num_draws} draws ({self.diagnostics})"
-
-
-def _standard_deviation(values: np.ndarray) -> np.ndarray:
-    """Standard deviation over the draws; NaN for a single draw."""
-    if values.shape[0] * values.shape[1] == 1:
-        return np.full(values.shape[2:], np.nan)
-    return values.std(axis=(0, 1), ddof=1)
 
 
 # --------------------------------------------------------------------------------------------------

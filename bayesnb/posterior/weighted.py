@@ -1,11 +1,10 @@
 """A posterior with weights of features, and the picture of the weights."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property, wraps
 from typing import Any, ClassVar, Concatenate, Protocol
 
-import jax
 import numpy as np
 import pandas as pd
 from scipy.special import softmax
@@ -18,11 +17,9 @@ from bayesnb.data.read import labelled_rows
 from bayesnb.families.base import Family
 from bayesnb.figures.forest import Points, Rows, forest, how_many
 from bayesnb.figures.panels import chosen, yes_or_no
-from bayesnb.model.blocks import ModelParameters
-from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import feature_names
 from bayesnb.model.naive_bayes import Model, as_model
-from bayesnb.model.weighted import WeightedModel, WeightedParameters
+from bayesnb.model.weighted import WeightedModel
 from bayesnb.model.weights import (
     ConditionalLikelihood,
     FeatureWeights,
@@ -34,6 +31,7 @@ from bayesnb.model.weights import (
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.density import WeightedDensity
 from bayesnb.posterior.exact import ClosedFormPosterior, ExactPosterior, PointPosterior
+from bayesnb.posterior.parameters import PROB, WithWeights
 from bayesnb.posterior.sampled import SampledPosterior
 
 __all__ = ["Fitted", "WeightedPosterior", "WeightsFrame", "model_of", "no_information", "of_features", "posterior_of"]
@@ -145,9 +143,6 @@ class WeightsFrame(pd.DataFrame):
 ON_LABELS_ONLY = "Weights of features act on the labels only: the features given the class are those without weights."
 """What results say that describe the features."""
 
-PROB = 0.89
-"""Posterior probability of the intervals of `WeightedPosterior.weights`."""
-
 
 def no_information(posterior: ClosedFormPosterior | SampledPosterior, more: float = 0.0) -> float:
     """`share_without_information` of the rows of a posterior, and of `more` rows."""
@@ -204,10 +199,6 @@ class WeightedPosterior(Posterior):
     @property
     def generative(self) -> Any:
         return self.unweighted
-
-    @property
-    def drawn_model(self) -> BoundModel:
-        return self._weighted_model
 
     @cached_property
     def _weighted_model(self) -> WeightedModel:
@@ -268,40 +259,9 @@ class WeightedPosterior(Posterior):
         lower, upper = np.moveaxis(super().proba_interval(X, **options), -1, 0)
         return np.stack([np.minimum(lower, proba), np.maximum(upper, proba)], axis=-1)
 
-    def parameter_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        return self._with_weights(self.unweighted.parameter_draws(num_chains, num_draws, key), key)
-
-    def draws_for_densities(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        return self._with_weights(self.unweighted.draws_for_densities(num_chains, num_draws, key), key)
-
-    def _with_weights(self, parameters: ModelParameters, key: Any) -> WeightedParameters:
-        """Draws of the parameters with independent draws of the weights, and the draw half a chain away."""
-        (rng,) = random_generator(key).spawn(1)
-        num_chains, num_draws = parameters.class_prob.shape[:2]
-        other = jax.tree.map(lambda value: np.roll(value, num_draws // 2, axis=1), parameters)
-        return WeightedParameters(
-            **{field.name: getattr(parameters, field.name) for field in fields(parameters)},
-            **self.feature_weights.take(num_chains, num_draws, rng),
-            other=other,
-        )
-
-    def mean_parameters(self) -> ModelParameters:
-        own = self.unweighted.mean_parameters()
-        means = {name: columns["mean"] for name, columns in self.feature_weights.summary(PROB).items()}
-        return WeightedParameters(
-            own.class_prob,
-            own.blocks,
-            own.hyperparameters,
-            means["feature_weight"],
-            means["class_offset"],
-            means.get("weight_spread"),
-        )
-
-    def site_summaries(self, prob: float) -> dict[str, dict[str, Any]]:
-        return self.unweighted.site_summaries(prob) | self.feature_weights.summary(prob)
-
-    def row_parameters(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
-        return self.unweighted.row_parameters(codes, rng)
+    @property
+    def distribution(self) -> WithWeights:
+        return WithWeights(self._weighted_model, self.unweighted.distribution, self.feature_weights)
 
     def simulate(
         self, num_rows: int = 100, *, like: Any = None, key: Any = 0, total_count: Any = None

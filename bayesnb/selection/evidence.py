@@ -60,7 +60,7 @@ def labels_of_information(block: Block) -> tuple[Any, ...]:
 def information_at_mean(posterior: Posterior) -> list[np.ndarray]:
     """Mutual information at the posterior mean, in nats, for each block an array of shape (columns,)."""
     with np.errstate(divide="ignore"):  # an infinite mean
-        mean = posterior.mean_parameters()
+        mean = posterior.distribution.mean()
     return [found[0] for found in _under_draws(posterior, jax.tree.map(lambda value: np.asarray(value)[None], mean))]
 
 
@@ -92,7 +92,7 @@ def _under_draws(posterior: Posterior, draws: ModelParameters) -> list[np.ndarra
 def _some_at_a_time(posterior: Posterior, num_draws: int | None, key: Any) -> Iterator[ModelParameters]:
     """Draws of all parameters with one leading axis, as many at a time as fit in memory."""
     if isinstance(posterior, SampledPosterior):
-        return draws_in_pieces(posterior.parameter_draws(None, num_draws, key))
+        return draws_in_pieces(posterior.distribution.draw(None, num_draws, key))
     number = CHAINS * whole_number("num_draws", DRAWS if num_draws is None else num_draws)
     return independent_draws(posterior, number, random_generator(key))
 

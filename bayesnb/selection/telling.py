@@ -300,7 +300,7 @@ def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None
         columns = sum(len(block.columns) for block in unweighted.model.blocks)
         pairs = math.comb(len(posterior.classes), 2)
         num_draws = min(max(DRAWS_OF_COLUMNS // (columns * pairs), FEWEST_DRAWS), MOST_DRAWS)
-    model, parameters = posterior.drawn_model, posterior.draws_for_intervals(num_draws, key)
+    model, parameters = posterior.distribution.model, posterior.distribution.draw_for_intervals(num_draws, key)
     class_prob = posterior.class_probs()
     log_prob = log(class_prob)
     rows = _Rows(unweighted, key)
@@ -443,7 +443,7 @@ class _Rows:
         codes = np.repeat(np.arange(len(posterior.classes)), ROWS)
         found = []
         for _ in range(self._passes):
-            parameters = posterior.row_parameters(codes, rng)
+            parameters = posterior.distribution.draw_for_rows(codes, rng)
             cells = {}
             for i, block in enumerate(posterior.model.blocks):
                 if block.is_joint or not (block.has_totals or block.has_categories or block.is_binary):

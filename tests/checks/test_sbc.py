@@ -41,7 +41,7 @@ class Drawn(nb.results.Inference):
         pass
 
     def fit(self, problem, *, key=0):
-        parameters = nb.Exact().fit(problem).parameter_draws(2, 200, key)
+        parameters = nb.Exact().fit(problem).distribution.draw(2, 200, key)
         bent = replace(parameters, blocks=jax.tree.map(self.bend, parameters.blocks))
         return nb.results.SampledPosterior(problem, problem.resolved, bent, {}, self)
 

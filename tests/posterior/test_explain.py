@@ -78,7 +78,8 @@ def collapsed(X, y):
         return nb.NaiveBayes(FEATURES | {"bark": nb.Categorical(concentration)})
 
     model = with_bark(dist.Gamma(2.0, 1.0)).bind(X, y)
-    draws = [nb.fit(with_bark(value), X, y).parameter_draws(1, 1, k) for k, value in enumerate(shape.ravel().tolist())]
+    exact = [nb.fit(with_bark(value), X, y) for value in shape.ravel().tolist()]
+    draws = [posterior.distribution.draw(1, 1, k) for k, posterior in enumerate(exact)]
 
     def stacked(arrays):
         return np.reshape(arrays, (2, 3, *arrays[0].shape[2:]))

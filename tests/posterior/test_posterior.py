@@ -13,6 +13,7 @@ from scipy.special import logsumexp
 
 import bayesnb as nb
 from bayesnb.posterior.draws import Draws, Estimates
+from bayesnb.posterior.parameters import ParameterDistribution
 from bayesnb.posterior.predictions import Predictions
 from bayesnb.posterior.under_draws import flatten
 
@@ -75,6 +76,24 @@ class MeanOfJoints:
         return 0.0, self.log_joint(cells)
 
 
+class GivenDraws(ParameterDistribution):
+    def __init__(self, model, parameters):
+        super().__init__(model)
+        object.__setattr__(self, "parameters", parameters)
+
+    def draw(self, num_chains, num_draws, key):
+        return self.parameters
+
+    def draw_for_rows(self, codes, rng):
+        raise NotImplementedError
+
+    def mean(self):
+        return jax.tree.map(lambda value: value.mean(axis=(0, 1)), self.parameters)
+
+    def summaries(self, prob):
+        return {site: {"mean": np.array(value)} for site, value in self.model.sites.by_name(self.mean()).items()}
+
+
 class Mixture(Predictions, Draws, Estimates):
     """The average of the densities under given draws, without data."""
 
@@ -90,14 +109,9 @@ class Mixture(Predictions, Draws, Estimates):
     def density(self):
         return MeanOfJoints(self.model, flatten(self.parameters))
 
-    def parameter_draws(self, num_chains, num_draws, key):
-        return self.parameters
-
-    def mean_parameters(self):
-        return jax.tree.map(lambda value: value.mean(axis=(0, 1)), self.parameters)
-
-    def site_summaries(self, prob):
-        return {site: {"mean": value} for site, value in self.mean().items()}
+    @property
+    def distribution(self):
+        return GivenDraws(self.model, self.parameters)
 
 
 def test_a_distribution_without_data_predicts_and_draws(posteriors, votes):
@@ -453,8 +467,8 @@ def test_a_posterior_shows_the_mean_and_sd_of_its_parameters_by_class(posteriors
 
 def test_the_moments_of_a_site_are_those_of_the_summary(posteriors):
     for posterior in (posteriors["exact"], posteriors["exact"].averaged(), posteriors["sampled"], posteriors["point"]):
-        for site, columns in posterior.site_summaries(0.5).items():
-            for name, values in posterior.site_moments(site).items():
+        for site, columns in posterior.distribution.summaries(0.5).items():
+            for name, values in posterior.distribution.moments(site).items():
                 np.testing.assert_allclose(values, np.asarray(columns[name]), rtol=1e-12)
 
 

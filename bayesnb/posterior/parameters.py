@@ -1,0 +1,383 @@
+"""What is known of the parameters: draws, means, and the distribution of each."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import jax
+import numpy as np
+import numpyro.distributions as dist
+
+from bayesnb.core.arrays import in_float64, to_numpy
+from bayesnb.core.checking import whole_number
+from bayesnb.core.running import random_generator
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.formulas import cdf, dirichlet_marginal, mean_and_sd, mean_of, quantile, variance_of
+from bayesnb.model.blocks import CLASS_SITE, AveragedPrior, ModelParameters, Prior
+from bayesnb.model.bound import BoundModel, ways_to_posterior
+from bayesnb.model.sites import Site
+from bayesnb.model.weighted import WeightedModel, WeightedParameters
+from bayesnb.model.weights import FeatureWeights
+from bayesnb.posterior.diagnostics import Diagnostics
+
+__all__ = [
+    "PROB",
+    "AveragedForm",
+    "ClosedForm",
+    "DrawnValues",
+    "OnePoint",
+    "ParameterDistribution",
+    "WithWeights",
+    "marginals_by_site",
+]
+
+
+@dataclass(frozen=True)
+class ParameterDistribution(ABC):
+    """Distribution of all parameters, block by block.
+
+    Attributes
+    ----------
+    model : BoundModel
+        Names the parameters.
+    """
+
+    model: BoundModel
+
+    @abstractmethod
+    def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        """Draws of all parameters, leading axes (chain, draw)."""
+
+    def draw_few(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        """Draws for the methods that pass over the rows once for each draw; a closed form makes fewer by default."""
+        return self.draw(num_chains, num_draws, key)
+
+    def draw_for_intervals(self, num_draws: int | None, key: Any) -> ModelParameters | None:
+        """As `draw_few`; None if the parameters have no spread."""
+        return self.draw_few(None, num_draws, key)
+
+    @abstractmethod
+    def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+        """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""
+
+    @abstractmethod
+    def mean(self) -> ModelParameters:
+        """Mean of all parameters."""
+
+    @abstractmethod
+    def summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+        """Columns of `Posterior.summary` by site, arrays of the site's shape."""
+
+    def moments(self, site: str) -> dict[str, Any]:
+        """``mean`` and ``sd`` of the parameters of a site, or ``value`` of a point, arrays of the site's shape.
+
+        The default takes them from `summaries`. A subclass may compute those of the site alone.
+
+        Raises
+        ------
+        NotImplementedError
+            If the family states no marginal distributions.
+        """
+        columns = self.summaries(0.5)[site]
+        return {name: columns[name] for name in ("mean", "sd", "value") if name in columns}
+
+
+# --------------------------------------------------------------------------------------------------
+# A single value for every parameter
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OnePoint(ParameterDistribution):
+    """A single value for every parameter."""
+
+    values: ModelParameters
+
+    def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        raise ValueError(
+            f"a point estimate has no spread to draw from: use {ways_to_posterior(self.model)} for draws and "
+            "intervals, or mean() for the values"
+        )
+
+    def draw_for_intervals(self, num_draws: int | None, key: Any) -> None:
+        return None
+
+    def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+        return tuple({name: value[codes] for name, value in block.items()} for block in self.values.blocks)
+
+    def mean(self) -> ModelParameters:
+        return self.values
+
+    def summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+        return {site: {"value": np.array(value)} for site, value in self.model.sites.by_name(self.values).items()}
+
+
+# --------------------------------------------------------------------------------------------------
+# A closed form
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ClosedForm(ParameterDistribution):
+    """Families with updated hyperparameters."""
+
+    prior: Prior
+
+    def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        shape = (
+            whole_number("num_chains", 4 if num_chains is None else num_chains),
+            whole_number("num_draws", 1000 if num_draws is None else num_draws),
+        )
+        return self.prior.draw(random_generator(key), shape)
+
+    def draw_few(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        return self.draw(num_chains, 250 if num_draws is None else num_draws, key)
+
+    def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+        return self.prior.draw_for_rows(codes, rng)
+
+    def mean(self) -> ModelParameters:
+        blocks = tuple(to_numpy(family.mean()) for family in self.prior.families)
+        return ModelParameters(np.asarray(self.prior.classes.mean()), blocks)
+
+    @in_float64
+    def summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+        levels = {"lower": (1 - prob) / 2, "upper": (1 + prob) / 2}
+        found = {CLASS_SITE: self._of_classes(levels)}
+        return found | {site.name: self._of_site(site, levels) for site in self.model.sites}
+
+    @in_float64
+    def moments(self, site: str) -> dict[str, Any]:
+        return self._of_classes({}) if site == CLASS_SITE else self._of_site(self.model.sites[site], {})
+
+    def _of_classes(self, levels: dict[str, float]) -> dict[str, Any]:
+        classes = self.prior.classes
+        if classes.probs is None:
+            return _described(dirichlet_marginal(classes.concentration), levels)
+        return {"mean": classes.probs, "sd": 0.0} | dict.fromkeys(levels, classes.probs)
+
+    def _of_site(self, site: Site, levels: dict[str, float]) -> dict[str, Any]:
+        """Mean, standard deviation and quantiles of the parameters of a site."""
+        return _described(marginal_of_site(site, self.prior.families), levels)
+
+
+def _described(marginal: dist.Distribution, levels: dict[str, float]) -> dict[str, Any]:
+    """Mean, standard deviation and quantiles of a distribution."""
+    quantiles = {name: _quantile(marginal, level) for name, level in levels.items()}
+    return dict(zip(("mean", "sd"), mean_and_sd(marginal), strict=True)) | quantiles
+
+
+def marginals_by_site(model: BoundModel, prior: Prior) -> dict[str, dist.Distribution]:
+    """Distribution of every scalar parameter, by site; batch shape that of the site.
+
+    Parameters
+    ----------
+    model : BoundModel
+        Names the sites.
+    prior : Prior
+        Prior or posterior. Class probabilities that are known, and families that are not conjugate, are left out.
+    """
+    found: dict[str, dist.Distribution] = {}
+    if prior.classes.probs is None:
+        found[CLASS_SITE] = dirichlet_marginal(prior.classes.concentration)
+    for site in model.sites:
+        if isinstance(prior.families[site.block], ConjugateFamily):
+            found[site.name] = marginal_of_site(site, prior.families)
+    return found
+
+
+def marginal_of_site(site: Site, families: Sequence[Any]) -> dist.Distribution:
+    """Distribution of every scalar parameter of a site, whose family is conjugate; batch shape that of the site."""
+    family = families[site.block]
+    if site.column is not None:
+        family = family.take((slice(None), site.column))
+    return family.marginals()[site.parameter]
+
+
+# --------------------------------------------------------------------------------------------------
+# A closed form, averaged over all subsets of the features
+# --------------------------------------------------------------------------------------------------
+
+BISECTIONS = 60
+"""Halvings of the interval that holds a quantile."""
+
+
+@dataclass(frozen=True)
+class AveragedForm(ClosedForm):
+    """Two closed forms of each feature, with a parameter for each class and with a shared one."""
+
+    prior: AveragedPrior
+
+    def mean(self) -> ModelParameters:
+        blocks = []
+        for own, shared, prob in zip(self.prior.families, self.prior.shared, self.prior.inclusion, strict=True):
+            means, of_all = to_numpy(own.mean()), to_numpy(shared.mean())
+            weights = {name: prob.reshape(*prob.shape, *[1] * (np.ndim(value) - 2)) for name, value in means.items()}
+            blocks.append({name: _weighted(weights[name], value, of_all[name]) for name, value in means.items()})
+        return ModelParameters(np.asarray(self.prior.classes.mean()), tuple(blocks))
+
+    def _of_site(self, site: Site, levels: dict[str, float]) -> dict[str, Any]:
+        own, shared = (marginal_of_site(site, families) for families in (self.prior.families, self.prior.shared))
+        inclusion = self.prior.inclusion[site.block]
+        return _summary_of_mixture(inclusion if site.column is None else inclusion[site.column], own, shared, levels)
+
+
+def _moments_of_mixture(weight: np.ndarray, own: dist.Distribution, shared: dist.Distribution) -> dict[str, Any]:
+    """Mean and standard deviation of a mixture of two distributions."""
+    means, variances = [mean_of(own), mean_of(shared)], [variance_of(own), variance_of(shared)]
+    with np.errstate(invalid="ignore"):  # with very few data, some means and variances are infinite
+        between = np.where((weight == 0) | (weight == 1), 0.0, weight * (1 - weight) * (means[0] - means[1]) ** 2)
+    found = {"mean": _weighted(weight, *means), "sd": np.sqrt(_weighted(weight, *variances) + between)}
+    return {name: np.broadcast_to(value, own.batch_shape) for name, value in found.items()}
+
+
+def _summary_of_mixture(
+    weight: np.ndarray, own: dist.Distribution, shared: dist.Distribution, levels: dict[str, float]
+) -> dict[str, Any]:
+    """Mean, standard deviation and quantiles of a mixture of two distributions."""
+    shape = own.batch_shape
+    found = _moments_of_mixture(weight, own, shared)
+    for name, level in levels.items():
+        low, high = np.sort([np.broadcast_to(_quantile(part, level), shape) for part in (own, shared)], axis=0)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            below = _weighted(weight, cdf(own, middle), cdf(shared, middle)) < level
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        found[name] = (low + high) / 2
+    return found
+
+
+def _weighted(weight: np.ndarray, own: Any, shared: Any) -> np.ndarray:
+    """Average of a feature's own value and the shared one; a value of weight zero adds nothing, even if infinite."""
+    with np.errstate(invalid="ignore"):
+        return np.where(weight == 0, 0.0, weight * own) + np.where(weight == 1, 0.0, (1 - weight) * shared)
+
+
+def _quantile(distribution: dist.Distribution, level: float) -> np.ndarray:
+    return quantile(distribution, np.full(distribution.batch_shape, level))
+
+
+# --------------------------------------------------------------------------------------------------
+# Draws
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class DrawnValues(ParameterDistribution):
+    """Draws of a sampler.
+
+    Attributes
+    ----------
+    values : ModelParameters
+        Leading axes (chain, draw).
+    diagnosed : callable
+        Gives the diagnostics of the draws, which take time.
+    """
+
+    values: ModelParameters
+    diagnosed: Callable[[], Diagnostics]
+
+    def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        most_chains, most_draws = self.values.class_prob.shape[:2]
+        chains = most_chains if num_chains is None else whole_number("num_chains", num_chains)
+        draws = most_draws if num_draws is None else whole_number("num_draws", num_draws)
+        if chains > most_chains or draws > most_draws:
+            raise ValueError(
+                f"there are {most_chains} chains of {most_draws} draws, not {chains} of {draws}: give no "
+                "more, or sample more with nb.NUTS(num_chains=..., num_samples=...)"
+            )
+        kept = self.kept(draws)
+        return jax.tree.map(lambda value: value[:chains, kept], self.values)
+
+    def kept(self, num_draws: int | None) -> np.ndarray:
+        """Positions of evenly spaced draws, which represent the chain better than its first draws do."""
+        most = self.values.class_prob.shape[1]
+        return np.linspace(0, most - 1, most if num_draws is None else num_draws).round().astype(int)
+
+    def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+        chain, step = (rng.integers(size, size=len(codes)) for size in self.values.class_prob.shape[:2])
+        return tuple({name: value[chain, step, codes] for name, value in block.items()} for block in self.values.blocks)
+
+    def mean(self) -> ModelParameters:
+        return jax.tree.map(lambda value: value.mean(axis=(0, 1)), self.values)
+
+    def moments(self, site: str) -> dict[str, Any]:
+        values = np.asarray(self.model.sites.by_name(self.values)[site], dtype=np.float64)
+        return {"mean": values.mean(axis=(0, 1)), "sd": _standard_deviation(values)}
+
+    def summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+        found: dict[str, dict[str, Any]] = {}
+        diagnostics, position = self.diagnosed(), 0
+        for site, values in self.model.sites.by_name(self.values).items():
+            lower, upper = np.quantile(values, [(1 - prob) / 2, (1 + prob) / 2], axis=(0, 1))
+            size = int(np.prod(values.shape[2:]))
+            of_site = slice(position, position + size)
+            position += size
+            found[site] = self.moments(site) | {
+                "lower": lower,
+                "upper": upper,
+                "ess_bulk": diagnostics.ess_bulk[of_site],
+                "ess_tail": diagnostics.ess_tail[of_site],
+                "r_hat": diagnostics.r_hat[of_site],
+            }
+        return found
+
+
+def _standard_deviation(values: np.ndarray) -> np.ndarray:
+    """Standard deviation over the draws; NaN for a single draw."""
+    if values.shape[0] * values.shape[1] == 1:
+        return np.full(values.shape[2:], np.nan)
+    return values.std(axis=(0, 1), ddof=1)
+
+
+# --------------------------------------------------------------------------------------------------
+# Weights of features beside the parameters
+# --------------------------------------------------------------------------------------------------
+
+PROB = 0.89
+"""Posterior probability of the intervals of `WeightedPosterior.weights`."""
+
+
+@dataclass(frozen=True)
+class WithWeights(ParameterDistribution):
+    """The distribution of the parameters without weights, and independent draws of the weights."""
+
+    model: WeightedModel
+    unweighted: ParameterDistribution
+    weights: FeatureWeights
+
+    def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        return self._with_weights(self.unweighted.draw(num_chains, num_draws, key), key)
+
+    def draw_few(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        return self._with_weights(self.unweighted.draw_few(num_chains, num_draws, key), key)
+
+    def _with_weights(self, parameters: ModelParameters, key: Any) -> WeightedParameters:
+        """Draws of the parameters with independent draws of the weights, and the draw half a chain away."""
+        (rng,) = random_generator(key).spawn(1)
+        num_chains, num_draws = parameters.class_prob.shape[:2]
+        other = jax.tree.map(lambda value: np.roll(value, num_draws // 2, axis=1), parameters)
+        return WeightedParameters(
+            **{field.name: getattr(parameters, field.name) for field in fields(parameters)},
+            **self.weights.take(num_chains, num_draws, rng),
+            other=other,
+        )
+
+    def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+        return self.unweighted.draw_for_rows(codes, rng)
+
+    def mean(self) -> ModelParameters:
+        own = self.unweighted.mean()
+        means = {name: columns["mean"] for name, columns in self.weights.summary(PROB).items()}
+        return WeightedParameters(
+            own.class_prob,
+            own.blocks,
+            own.hyperparameters,
+            means["feature_weight"],
+            means["class_offset"],
+            means.get("weight_spread"),
+        )
+
+    def summaries(self, prob: float) -> dict[str, dict[str, Any]]:
+        return self.unweighted.summaries(prob) | self.weights.summary(prob)
