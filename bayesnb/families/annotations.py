@@ -16,7 +16,6 @@ from bayesnb.families.categories import dirichlet_log_evidence, dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import log_of
 from bayesnb.families.exponential import Weights, times
-from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Counts, class_sums
 from bayesnb.families.words import Documents
 
@@ -92,6 +91,7 @@ class Annotations(ConjugateFamily):
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
     flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0}
     sparse: ClassVar[bool] = True
+    _story: ClassVar[tuple[str, ...]] = ("Annotations(prob)", "prob ~ Dirichlet({concentration})")
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
         num_annotators, left = divmod(len(names), self.num_labels)
@@ -177,6 +177,3 @@ class Annotations(ConjugateFamily):
         cells = jnp.nan_to_num(x.astype(jnp.float64)).reshape(len(x), 1, -1, self.num_labels)
         given = log_rising(jnp.asarray(self.concentration), cells).sum(axis=(-1, -2))
         return given - log_rising(jnp.asarray(self.concentration).sum(axis=-1), cells.sum(axis=-1)).sum(axis=-1)
-
-    def story(self) -> tuple[str, list[str]]:
-        return "Annotations(prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]

@@ -147,6 +147,7 @@ class Family(Params, ABC):
     couples_classes: ClassVar[bool] = False
     atoms: ClassVar[tuple[float, ...]] = ()
     steps: ClassVar[tuple[float, ...]] = ()
+    _story: ClassVar[tuple[str, ...]] = ()
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or no spread"
     why_no_mode: ClassVar[str] = "density unbounded, for a concentration below one"
     # Without annotations: a dataclass would make fields of annotated names.
@@ -577,6 +578,12 @@ class Family(Params, ABC):
         >>> nb.Poisson(2.0, 1.0).story()
         ('Poisson(rate)', ['rate ~ Gamma(2, 1)'])
         """
+        if self._story:
+            shown = {name: format_number(value) for name, value in self.hyperparameters().items()}
+            for name, value in self.settings().items():
+                shown[name] = format_number(value) if np.asarray(value).dtype.kind == "f" else str(value)
+            likelihood, *prior = (line.format(**shown) for line in self._story)
+            return likelihood, prior
         settings = ", ".join(
             f"{name}={reprlib.repr(value)}"
             for name, value in self.settings().items()

@@ -16,7 +16,6 @@ from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import Beta, beta_mode, log_and_log_rest, log_of
 from bayesnb.families.exponential import times
-from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import divergence
 from bayesnb.families.look_up import (
     Distinct,
@@ -195,6 +194,7 @@ class Bernoulli(TableFamily):
     sparse: ClassVar[bool] = True
     compact: ClassVar[bool] = True
     mean_predicts: ClassVar[bool] = True
+    _story: ClassVar[tuple[str, ...]] = ("Bernoulli(prob)", "prob ~ Beta({concentration1}, {concentration0})")
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"prob": sample("prob", Beta(self.concentration1, self.concentration0))}
@@ -235,10 +235,6 @@ class Bernoulli(TableFamily):
         prob = np.asarray(parameters["prob"])
         # A separate axis for the values would double the memory.
         return divergence(class_prob, prob[..., None]) + divergence(class_prob, 1 - prob[..., None])
-
-    def story(self) -> tuple[str, list[str]]:
-        a, b = format_number(self.concentration1), format_number(self.concentration0)
-        return "Bernoulli(prob)", [f"prob ~ Beta({a}, {b})"]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -303,6 +299,7 @@ class Categorical(TableFamily):
     flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0}
     compact: ClassVar[bool] = True
     mean_predicts: ClassVar[bool] = True
+    _story: ClassVar[tuple[str, ...]] = ("Categorical(prob)", "prob ~ Dirichlet({concentration})")
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"prob": sample("prob", dist.Dirichlet(self.concentration))}
@@ -344,6 +341,3 @@ class Categorical(TableFamily):
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         return divergence(class_prob, np.asarray(parameters["prob"]))
-
-    def story(self) -> tuple[str, list[str]]:
-        return "Categorical(prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]

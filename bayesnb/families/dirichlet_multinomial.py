@@ -16,7 +16,6 @@ from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.counts import log_dirichlet_multinomial
 from bayesnb.families.distributions import GammaVector
 from bayesnb.families.draw import draw_words
-from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
 from bayesnb.families.words import Documents, log_coefficient
 
@@ -118,6 +117,10 @@ class DirichletMultinomial(Family):
     why_no_maximum_likelihood: ClassVar[str] = (
         "its documents are no burstier than a multinomial's, which one alone never is, or each holds one word only"
     )
+    _story: ClassVar[tuple[str, ...]] = (
+        "DirichletMultinomial(total, concentration)",
+        "concentration ~ Gamma({concentration}, {rate})",
+    )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"concentration": sample("concentration", GammaVector(self.concentration, self.rate))}
@@ -178,10 +181,6 @@ class DirichletMultinomial(Family):
         possible = concentration > 0
         found = log_dirichlet_multinomial(jnp.where(possible, counts, 0.0), jnp.where(possible, concentration, TINY))
         return jnp.where((possible | (counts == 0)).all(axis=-1), found, -jnp.inf)
-
-    def story(self) -> tuple[str, list[str]]:
-        hyperparameters = f"{format_number(self.concentration)}, {format_number(self.rate)}"
-        return "DirichletMultinomial(total, concentration)", [f"concentration ~ Gamma({hyperparameters})"]
 
 
 def _log_likelihood(concentration: Any, statistics: Levels) -> Any:

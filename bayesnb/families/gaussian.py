@@ -13,7 +13,6 @@ from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import TDistribution
 from bayesnb.families.exponential import ExponentialFamily
-from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.information import of_gaussian_cells
 from bayesnb.families.moments import Moments, moments
 from bayesnb.families.student_t import StudentT, default_rate, left_out, refitted, too_narrow
@@ -100,6 +99,11 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
 
     hint: ClassVar[str] = "mark the cell as missing (NaN) or clip it"
     positive: ClassVar[tuple[str, ...]] = ("kappa", "concentration", "rate")
+    _story: ClassVar[tuple[str, ...]] = (
+        "Normal(mean, variance)",
+        "mean ~ Normal({loc}, variance / {kappa})",
+        "variance ~ InverseGamma({concentration}, {rate})",
+    )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         variance = sample("variance", dist.InverseGamma(self.concentration, self.rate))
@@ -197,11 +201,6 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Moments, held: np.ndarray
     ) -> np.ndarray:
         return refitted(self, statistics, x, codes, weights, compiled=x.size * len(statistics.n) >= COMPILED_FROM)
-
-    def story(self) -> tuple[str, list[str]]:
-        loc, kappa, a, b = (format_number(value) for value in self.hyperparameters().values())
-        prior = [f"mean ~ Normal({loc}, variance / {kappa})", f"variance ~ InverseGamma({a}, {b})"]
-        return "Normal(mean, variance)", prior
 
     def power_scaled(self, statistics: Moments, power: float) -> dict[str, Any]:
         # The density is v^-(shape + 3/2) exp(-(rate + kappa (mean - loc)² / 2) / v): a power multiplies all three.

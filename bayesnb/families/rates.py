@@ -13,7 +13,6 @@ from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.counts import log_factorial, log_negative_binomial
 from bayesnb.families.exponential import ExponentialFamily
-from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Counts, safe_ratio
 
 __all__ = [
@@ -55,10 +54,6 @@ class RateFamily(ExponentialFamily, ConjugateFamily):
 
     def mode(self) -> dict[str, Any]:
         return {"rate": np.where(self.concentration >= 1, (self.concentration - 1) / self.rate, np.nan)}
-
-    def prior_story(self) -> list[str]:
-        """The prior, as the model's repr shows it."""
-        return [f"rate ~ Gamma({format_number(self.concentration)}, {format_number(self.rate)})"]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -121,6 +116,7 @@ class Poisson(RateFamily):
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Gaussian() for measurements"
+    _story: ClassVar[tuple[str, ...]] = ("Poisson(rate)", "rate ~ Gamma({concentration}, {rate})")
 
     def likelihood(self, rate: Any) -> dist.Distribution:
         return dist.Poisson(rate)
@@ -150,9 +146,6 @@ class Poisson(RateFamily):
 
     def cell_log_predictive(self, x: Any) -> Any:
         return log_negative_binomial(x, self.concentration, self.rate)
-
-    def story(self) -> tuple[str, list[str]]:
-        return "Poisson(rate)", self.prior_story()
 
 
 # --------------------------------------------------------------------------------------------------
@@ -220,6 +213,7 @@ class Exponential(RateFamily):
     holds: ClassVar[str] = "a number from zero on"
     hint: ClassVar[str] = "mark the cell as missing (NaN), or use nb.Gaussian() for numbers of either sign"
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell above zero"
+    _story: ClassVar[tuple[str, ...]] = ("Exponential(rate)", "rate ~ Gamma({concentration}, {rate})")
 
     def likelihood(self, rate: Any) -> dist.Distribution:
         return _Exponential(rate)
@@ -270,6 +264,3 @@ class Exponential(RateFamily):
                 densities = np.log(a) - np.log(b) - (a + 1) * np.log1p(cells / b)
             found[rows] = np.where(observed, np.where(clear, densities, np.nan), 0.0).sum(axis=-1)
         return found
-
-    def story(self) -> tuple[str, list[str]]:
-        return "Exponential(rate)", self.prior_story()

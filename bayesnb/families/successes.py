@@ -16,7 +16,6 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.counts import log_beta_binomial, log_beta_negative_binomial, log_beta_ratio, log_choose
 from bayesnb.families.distributions import Beta, GammaPoisson, beta_mode, log_and_log_rest
 from bayesnb.families.exponential import ExponentialFamily
-from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Counts
 from bayesnb.families.two_parameters import LearnedNegativeBinomial
 
@@ -25,6 +24,9 @@ __all__ = ["Binomial", "Geometric", "NegativeBinomial"]
 # --------------------------------------------------------------------------------------------------
 # What families of successes and failures share: a Beta prior on the probability of success
 # --------------------------------------------------------------------------------------------------
+
+
+BETA_PRIOR = "prob ~ Beta({concentration1}, {concentration0})"
 
 
 class SuccessFamily(ExponentialFamily, ConjugateFamily):
@@ -74,10 +76,6 @@ class SuccessFamily(ExponentialFamily, ConjugateFamily):
 
     def mode(self) -> dict[str, Any]:
         return {"prob": beta_mode(self.concentration1, self.concentration0)}
-
-    def prior_story(self) -> list[str]:
-        """The prior, as the model's repr shows it."""
-        return [f"prob ~ Beta({format_number(self.concentration1)}, {format_number(self.concentration0)})"]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -206,6 +204,7 @@ class Geometric(SuccessFamily):
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a number of failures 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Exponential() for waiting times that are not whole, or mark the cell as missing (NaN)"
+    _story: ClassVar[tuple[str, ...]] = ("Geometric(prob)", BETA_PRIOR)
 
     def likelihood(self, prob: Any) -> dist.Distribution:
         return dist.GeometricProbs(prob)
@@ -222,9 +221,6 @@ class Geometric(SuccessFamily):
 
     def cell_log_predictive(self, x: Any) -> Any:
         return log_beta_negative_binomial(x, 1.0, self.concentration1, self.concentration0)
-
-    def story(self) -> tuple[str, list[str]]:
-        return "Geometric(prob)", self.prior_story()
 
 
 # --------------------------------------------------------------------------------------------------
@@ -283,6 +279,7 @@ class Binomial(TotalCountFamily):
 
     whole: ClassVar[bool] = True
     meaning: ClassVar[str] = "the number of trials of each cell"
+    _story: ClassVar[tuple[str, ...]] = ("Binomial({total_count}, prob)", BETA_PRIOR)
 
     @property
     def support(self) -> Any:
@@ -317,9 +314,6 @@ class Binomial(TotalCountFamily):
 
     def cell_log_predictive(self, x: Any) -> Any:
         return log_beta_binomial(x, self.total_count - x, self.concentration1, self.concentration0)
-
-    def story(self) -> tuple[str, list[str]]:
-        return f"Binomial({self.total_count}, prob)", self.prior_story()
 
 
 # --------------------------------------------------------------------------------------------------
@@ -407,6 +401,7 @@ class NegativeBinomial(TotalCountFamily):
     total_count: Any = field(default=None, metadata={"static": True})
     concentration1: Hyperparameter = 1.0
     concentration0: Hyperparameter = 1.0
+    _story: ClassVar[tuple[str, ...]] = ("NegativeBinomial({total_count}, prob)", BETA_PRIOR)
 
     def __new__(cls, total_count: Any = None, *values: Any, **named: Any) -> Any:
         """A family of another class where `total_count` is learned, because it has another prior and no closed form."""
@@ -450,6 +445,3 @@ class NegativeBinomial(TotalCountFamily):
 
     def cell_log_predictive(self, x: Any) -> Any:
         return log_beta_negative_binomial(x, self.total_count, self.concentration1, self.concentration0)
-
-    def story(self) -> tuple[str, list[str]]:
-        return f"NegativeBinomial({format_number(self.total_count)}, prob)", self.prior_story()

@@ -14,7 +14,6 @@ from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.counts import log_negative_binomial
 from bayesnb.families.distributions import Direction, GammaPoisson, nearest_turn
 from bayesnb.families.exponential import Concentrated, default_rate, maximum
-from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct
 from bayesnb.families.statistics import Counts, Occurrences, occurrences, safe_ratio
 
@@ -101,6 +100,11 @@ class Gamma(Concentrated):
         "use nb.Gaussian() for numbers of any sign, nb.Poisson() for counts, or mark the cell as missing (NaN)"
     )
     positive: ClassVar[tuple[str, ...]] = ("loc", "scale", "concentration", "rate")
+    _story: ClassVar[tuple[str, ...]] = (
+        "Gamma(mean, concentration)",
+        "log mean ~ Normal(log({loc}), {scale})",
+        "concentration ~ Gamma({concentration}, {rate})",
+    )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         xp, _ = namespace(self.loc)
@@ -142,13 +146,6 @@ class Gamma(Concentrated):
             "rate": default_rate(of_column["concentration"]) if self.rate is None else self.rate,
         }
         return replace(self, **{k: np.broadcast_to(v, np.shape(self.concentration)) for k, v in given.items()})
-
-    def story(self) -> tuple[str, list[str]]:
-        loc, scale, a, b = (format_number(value) for value in self.hyperparameters().values())
-        return "Gamma(mean, concentration)", [
-            f"log mean ~ Normal(log({loc}), {scale})",
-            f"concentration ~ Gamma({a}, {b})",
-        ]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -229,6 +226,11 @@ class Beta(Concentrated):
         "nb.Bernoulli() if every cell is 0 or 1, or mark the cell as missing (NaN)"
     )
     positive: ClassVar[tuple[str, ...]] = ("concentration1", "concentration0", "concentration", "rate")
+    _story: ClassVar[tuple[str, ...]] = (
+        "Beta(mean, concentration)",
+        "mean ~ Beta({concentration1}, {concentration0})",
+        "concentration ~ Gamma({concentration}, {rate})",
+    )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         mean = sample("mean", beta.Beta(self.concentration1, self.concentration0))
@@ -258,10 +260,6 @@ class Beta(Concentrated):
             concentration = np.where(spread > ROUNDING_OF_SPREAD, a + b, np.nan)
             mean = np.where(spread > ROUNDING_OF_SPREAD, a / (a + b), of_x / (of_x + of_rest))
         return {"mean": mean, "concentration": concentration}
-
-    def story(self) -> tuple[str, list[str]]:
-        ones, zeros, a, b = (format_number(value) for value in self.hyperparameters().values())
-        return "Beta(mean, concentration)", [f"mean ~ Beta({ones}, {zeros})", f"concentration ~ Gamma({a}, {b})"]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -350,6 +348,11 @@ class VonMises(Concentrated):
     positive: ClassVar[tuple[str, ...]] = ("concentration", "rate")
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell, all of them equal, or no direction"
     why_no_mode: ClassVar[str] = "no observed cell, and so no direction; or a prior concentration below one"
+    _story: ClassVar[tuple[str, ...]] = (
+        "VonMises(loc, concentration)",
+        "loc ~ Uniform(-pi, pi)",
+        "concentration ~ Gamma({concentration}, {rate})",
+    )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         loc = sample("loc", Direction(np.shape(self.concentration)))
@@ -382,10 +385,6 @@ class VonMises(Concentrated):
         loc = np.asarray(draws["loc"])
         mean_direction = np.angle(np.exp(1j * loc).mean(axis=(0, 1)))
         return {**draws, "loc": nearest_turn(loc, mean_direction)}
-
-    def story(self) -> tuple[str, list[str]]:
-        a, b = (format_number(value) for value in self.hyperparameters().values())
-        return "VonMises(loc, concentration)", ["loc ~ Uniform(-pi, pi)", f"concentration ~ Gamma({a}, {b})"]
 
 
 def _log_bessel(concentration: Any) -> Any:
@@ -444,6 +443,11 @@ class LearnedNegativeBinomial(Family):
         "no observed cell above zero, or no more spread than Poisson counts have, for which there is nb.Poisson()"
     )
     why_no_mode: ClassVar[str] = "a prior whose density has no single maximum, as for a concentration up to one"
+    _story: ClassVar[tuple[str, ...]] = (
+        "NegativeBinomial(mean, dispersion)",
+        "log mean ~ Normal(log({loc}), {scale})",
+        "dispersion ~ Gamma({concentration}, {rate})",
+    )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         xp, _ = namespace(self.loc)
@@ -498,13 +502,6 @@ class LearnedNegativeBinomial(Family):
     @property
     def family_name(self) -> str:
         return "NegativeBinomial"
-
-    def story(self) -> tuple[str, list[str]]:
-        loc, scale, a, b = (format_number(value) for value in self.hyperparameters().values())
-        return "NegativeBinomial(mean, dispersion)", [
-            f"log mean ~ Normal(log({loc}), {scale})",
-            f"dispersion ~ Gamma({a}, {b})",
-        ]
 
 
 def _log_density(x: Any, mean: Any, dispersion: Any) -> Any:

@@ -29,7 +29,6 @@ from bayesnb.families.counts import log_dirichlet_multinomial, log_factorial, lo
 from bayesnb.families.distributions import log_of
 from bayesnb.families.draw import draw_words
 from bayesnb.families.exponential import Weights, times
-from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Counts, class_sums, clear_rounding
 
 __all__ = ["Documents", "Multinomial", "log_coefficient"]
@@ -333,6 +332,7 @@ class Multinomial(ConjugateFamily):
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
     flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0}
     sparse: ClassVar[bool] = True
+    _story: ClassVar[tuple[str, ...]] = ("Multinomial(total, prob)", "prob ~ Dirichlet({concentration})")
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"prob": sample("prob", dist.Dirichlet(self.concentration))}
@@ -415,9 +415,6 @@ class Multinomial(ConjugateFamily):
 
     def device_log_predictive(self, x: Any) -> Any:
         return log_dirichlet_multinomial(x.astype(jnp.float64)[:, None, :], self.concentration)
-
-    def story(self) -> tuple[str, list[str]]:
-        return "Multinomial(total, prob)", [f"prob ~ Dirichlet({format_number(self.concentration)})"]
 
     def log_density_without(
         self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts
