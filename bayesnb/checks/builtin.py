@@ -119,7 +119,8 @@ def _varies(block: Block) -> bool:
 
 def _has_free_variance(block: Block) -> bool:
     """Whether the family can fit the variance beside the mean, which a single parameter cannot."""
-    return len(block.family.parameter_names()) > 1 or bool(block.family.parameter_axes)
+    names = block.family.parameter_names()
+    return len(names) > 1 or len(block.family.axes(names[0], block.labels, ())) > 1
 
 
 def ratio(total: Any, n: Any) -> np.ndarray:

@@ -13,6 +13,7 @@ from scipy.special import eval_legendre, ndtr, ndtri
 
 from bayesnb.core.arrays import stacked
 from bayesnb.core.running import as_key, random_generator, split, steps
+from bayesnb.families.conjugate import independent_pits
 from bayesnb.families.formulas import cdf, independent_pit, mean_and_sd, pit
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.reading import log_normalised
@@ -287,7 +288,7 @@ def _test_dependence(
     a parameter times the second of one that is drawn given it, for every cell.
     """
     blocks = [
-        family.independent_pit(values, rng) for family, values in zip(exact.families, parameters.blocks, strict=True)
+        independent_pits(family, values, rng) for family, values in zip(exact.families, parameters.blocks, strict=True)
     ]
     if exact.closed_form.classes.probs is None:
         of_classes = independent_pit(

@@ -12,7 +12,7 @@ import scipy.sparse
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type
 from bayesnb.data.read import as_table, read_rows
-from bayesnb.families.draw import draw
+from bayesnb.families.draw import draw, draw_sparse
 from bayesnb.model.blocks import Block, ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.program import to_table
@@ -327,7 +327,9 @@ def _draw_cells(
     """New cells of a block, like the observed `x` in shape, missing cells and totals."""
     totals = np.asarray(x.sum(axis=1)).astype(np.int64) if block.has_totals else None
     if totals is not None and scipy.sparse.issparse(x):
-        words = block.family.draw_sparse(values, [np.r_[rows] for rows in labels.members], totals, rng)
+        with jax.enable_x64(True):
+            likelihood = block.family.likelihood(**values, total_count=1)
+        words = draw_sparse(likelihood, [np.r_[rows] for rows in labels.members], totals, rng)
         if words is not None:
             return words
     drawn = np.empty(x.shape, order="F")

@@ -130,7 +130,7 @@ class Params:
         >>> nb.NaiveBayes({"island": nb.Categorical(2.0)}).get_params()["island__concentration"]
         2.0
         """
-        own = self.own_params()
+        own = self._own_params()
         found: dict[str, Any] = {}
         for name, part in own.items():
             if deep and isinstance(part, Params):
@@ -168,12 +168,12 @@ class Params:
         """
         return with_params(self, params, "")
 
-    def own_params(self) -> dict[str, Any]:
+    def _own_params(self) -> dict[str, Any]:
         """Parameters without those of the parts."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
 
     def with_own_params(self, changes: Mapping[str, Any], name: str) -> Self:
-        """A copy with other values of parameters that `own_params` names; errors call the object `name`."""
+        """A copy with other values of parameters by the names of ``get_params(deep=False)``; errors call it `name`."""
         return replace(self, **changes)  # type: ignore[type-var]
 
     def __sklearn_clone__(self) -> Self:
@@ -199,7 +199,7 @@ def with_params(value: Any, changes: Mapping[str, Any], name: str) -> Any:
     TypeError
         If a feature gets something else than a family.
     """
-    own = value.own_params() if isinstance(value, Params) else {}
+    own = value.get_params(deep=False) if isinstance(value, Params) else {}
     direct = {key: change for key, change in changes.items() if key in own}
     nested: dict[str, dict[str, Any]] = defaultdict(dict)
     for key, change in changes.items():

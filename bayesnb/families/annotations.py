@@ -107,7 +107,7 @@ class Annotations(ConjugateFamily):
             numbers = numbers[:, None]
         return [(range(len(names)), replace(self, concentration=np.broadcast_to(numbers, shape)))]
 
-    def axes_of_block(
+    def axes(
         self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
     ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         annotators = tuple(annotator for annotator, _ in columns[:: self.num_labels])

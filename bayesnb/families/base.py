@@ -31,7 +31,10 @@ __all__ = [
     "Hyperparameter",
     "Parameters",
     "Sample",
+    "accepts_fractions",
     "filled_cells",
+    "keeps_others",
+    "listed_categories",
     "log_density_of_rows",
     "of_column",
     "parameters_of_column",
@@ -91,8 +94,6 @@ class Family(Params, ABC):
         Which numbers a cell may hold, as a NumPyro constraint and in words; properties if they follow a static field.
     hint
         What to do about a value outside the support, for the error message.
-    nearer_zero
-        What to do about a ``mean`` that `too_far_from_zero` gives, for the error message.
     positive
         Names of the hyperparameters that must be positive.
     sparse
@@ -106,8 +107,6 @@ class Family(Params, ABC):
     couples_classes
         Whether the prior couples the parameters of the classes. Such a family has no density of its parameters, for
         `NUTS`, and the data of a class bear on the predictions of the others.
-    atoms
-        Values with a probability of their own, where the other cells have a density.
     steps
         Edges between which the density is constant; none if it is smooth.
     why_no_maximum_likelihood, why_no_mode
@@ -137,7 +136,6 @@ class Family(Params, ABC):
     support: ClassVar[Any] = constraints.real
     holds: ClassVar[str] = "a finite number"
     hint: ClassVar[str] = "use a family whose support holds it, or mark the cell as missing (NaN)"
-    nearer_zero: ClassVar[str] = "subtract a number near {mean:.3g} from the column"
     positive: ClassVar[tuple[str, ...]] = ()
     sparse: ClassVar[bool] = False
     compact: ClassVar[bool] = False
@@ -145,14 +143,10 @@ class Family(Params, ABC):
     whole_rows: ClassVar[bool] = False
     informs_as_one: ClassVar[bool] = False
     couples_classes: ClassVar[bool] = False
-    atoms: ClassVar[tuple[float, ...]] = ()
     steps: ClassVar[tuple[float, ...]] = ()
     _story: ClassVar[tuple[str, ...]] = ()
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or no spread"
     why_no_mode: ClassVar[str] = "density unbounded, for a concentration below one"
-    # Without annotations: a dataclass would make fields of annotated names.
-    categories = None
-    other = False
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -165,9 +159,9 @@ class Family(Params, ABC):
         return f"{self.family_name}({', '.join(shown)})"
 
     def __post_init__(self) -> None:
-        if self.categories is not None:
+        if (categories := listed_categories(self)) is not None:
             # JAX compares settings and hashes them, which it cannot do with lists.
-            object.__setattr__(self, "categories", _as_tuples(self.categories))
+            object.__setattr__(self, "categories", _as_tuples(categories))
         for name, value in self.settings().items():
             if isinstance(value, np.generic):
                 object.__setattr__(self, name, value.item())
@@ -190,11 +184,6 @@ class Family(Params, ABC):
         column may have a constant of its own.
         """
         return self.cell == "category" and not self.joint
-
-    @property
-    def accepts_fractions(self) -> bool:
-        """Whether cells may be fractions, though the support has whole numbers only: the field ``fractional``."""
-        return getattr(self, "fractional", False)
 
     @abstractmethod
     def prior(self, sample: Sample) -> dict[str, Any]:
@@ -238,27 +227,6 @@ class Family(Params, ABC):
             )
         return self.likelihood(**parameters).mask(observed)
 
-    def draw_sparse(
-        self, parameters: Parameters, members: Sequence[np.ndarray], totals: np.ndarray, rng: np.random.Generator
-    ) -> Any:
-        """Draw sparse rows of counts that have given totals.
-
-        Parameters
-        ----------
-        parameters : mapping
-            Arrays of shape (classes, columns).
-        members : sequence of array of int
-            Positions of the rows of each class.
-        totals : array of int, shape (rows,)
-        rng : numpy.random.Generator
-
-        Returns
-        -------
-        CSR array of shape (rows, columns), or None
-            None, the default, if `likelihood` draws the rows, which are then dense.
-        """
-        return None
-
     @abstractmethod
     def statistics(self, x: Any, membership: Any) -> Statistics:
         """Sufficient statistics of rows.
@@ -283,22 +251,18 @@ class Family(Params, ABC):
         """Which cells of (classes, columns) hold statistics that some table could have given."""
         return np.asarray(statistics.n) >= 0
 
-    def too_far_from_zero(self, statistics: Any) -> np.ndarray | None:
-        """Means, shape (classes, columns), that are too far from zero for accurate densities; NaN for the others.
+    def beyond_float64(self, statistics: Any) -> tuple[np.ndarray, str] | None:
+        """What float64 does not hold: the means (classes, columns) of cells that are too far from zero, or too narrow.
 
-        None if that cannot happen. Such a model raises an error, which advises what `nearer_zero` says.
-        """
-        return None
+        A model asks it of the columns as a whole, class axis of length one, before `on_scale_of`, and of each class
+        after it. It then raises an error.
 
-    def too_narrow(self, pooled: Any) -> np.ndarray | None:
-        """Means, shape (1, columns), of columns whose variance is too small for `on_scale_of`; NaN for the others.
-
-        None if that cannot happen. Such a model raises an error.
-
-        Parameters
-        ----------
-        pooled : Statistics
-            Statistics of all classes together, class axis of length one.
+        Returns
+        -------
+        tuple of array and str, or None
+            NaN for the other classes and columns; and what is wrong, after the column's name, and what helps, with
+            ``{mean}`` in it. None, the
+            default, if that cannot happen.
         """
         return None
 
@@ -462,19 +426,6 @@ class Family(Params, ABC):
         """
         return self
 
-    def recoded(self, statistics: Any, places: Sequence[np.ndarray]) -> Any:
-        """Statistics of a joint family, when its columns have more categories than before; called on the new family.
-
-        The default is for statistics that hold no codes of categories.
-
-        Parameters
-        ----------
-        statistics : Statistics
-        places : sequence of array of int
-            For each column, the new code of each category that it had.
-        """
-        return statistics
-
     def of_each_column(self) -> "Family | None":
         """The family of each column on its own, with the prior of its parameters.
 
@@ -501,30 +452,24 @@ class Family(Params, ABC):
         with jax.enable_x64(True):
             return {"prob": np.asarray(self.likelihood(**parameters, total_count=1).mean)}
 
-    @property
-    def parameter_axes(self) -> dict[str, tuple[str, tuple[str, ...]]]:
-        """Name and labels of the last axis of each parameter that is a vector, by parameter.
-
-        Empty, the default, where each class and column has one number, and for categories, which the table names.
-        """
-        return {}
-
-    def axes_of_block(
+    def axes(
         self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
     ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
-        """Name and labels of each axis after the class, of a parameter of a whole block.
+        """Name and labels of each axis after the class, of a parameter of a block.
 
-        Results put the name of the block before the name of the axis. The default is one axis, that of the columns.
+        Results put the name of the block, or of the column, before the name of the axis. The default is that of the
+        columns, and for columns of categories that of the categories.
 
         Parameters
         ----------
         parameter : str
         columns : tuple
-            Names of the block's columns.
+            Names of the columns.
         categories : tuple of tuple
             Categories of each column; empty for columns of numbers.
         """
-        return (("column", columns),)
+        of_columns = ("column", columns)
+        return (of_columns, ("category", categories[0])) if self.cell == "category" else (of_columns,)
 
     def must_see(self, column: Any) -> tuple[str, ...]:
         """Names of the constants (static fields) that follow from the cells of the column, and are not known yet."""
@@ -544,14 +489,6 @@ class Family(Params, ABC):
             Each row counts as that many rows; by default once.
         """
         return self
-
-    @property
-    def describes(self) -> str:
-        """How the density takes a cell: ``"as a value"`` or ``"as a measurement"``.
-
-        The evidences of two families compare if it is the same.
-        """
-        return "as a value" if self.support.is_discrete else "as a measurement"
 
     @property
     def family_name(self) -> str:
@@ -639,6 +576,21 @@ class Family(Params, ABC):
     def take(self, index: Any) -> Self:
         """The same family with every hyperparameter array indexed by `index` (class axis first)."""
         return jax.tree.map(lambda leaf: leaf[index], self)
+
+
+def accepts_fractions(family: Family) -> bool:
+    """Whether cells may be fractions, though the support has whole numbers only: the field ``fractional``."""
+    return getattr(family, "fractional", False)
+
+
+def listed_categories(family: Family) -> Any:
+    """The categories that a family lists, the field ``categories``."""
+    return family.settings().get("categories")
+
+
+def keeps_others(family: Family) -> bool:
+    """Whether a family has one more category for all values that are none of the others, the field ``other``."""
+    return family.settings().get("other", False)
 
 
 def filled_cells(family: Family, x: Any) -> tuple[Any, Any]:

@@ -12,12 +12,12 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import dense, row_pieces
-from bayesnb.families.base import Family, Parameters, filled_cells, log_density_of_rows
+from bayesnb.families.base import Family, Parameters, accepts_fractions, filled_cells, log_density_of_rows
 from bayesnb.families.distributions import CellPredictive
 from bayesnb.families.formulas import compiled, component_marginal, independent_pit, mean_of
 from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, left_out, refitted
 
-__all__ = ["ConjugateFamily", "given"]
+__all__ = ["ConjugateFamily", "given", "independent_pits"]
 
 
 @dataclass(frozen=True)
@@ -165,36 +165,6 @@ class ConjugateFamily(Family):
         self.prior(note)
         return found
 
-    def independent_pit(self, parameters: Parameters, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Draws of the parameters as numbers that are uniform and independent if the draws follow this distribution.
-
-        `bayesnb.compare` uses them to test the dependence between parameters. The default takes each parameter given
-        those that `prior` draws before it, and one component of a Dirichlet vector after the other. The default is
-        right for every family; override it if a parameter's distribution has no ``cdf``.
-
-        Parameters
-        ----------
-        parameters : mapping
-            Draws, shape (..., classes, columns) or (..., classes, columns, categories).
-        rng : numpy.random.Generator
-            For draws that were rounded to zero or one; see `bayesnb.families.formulas.pit`.
-
-        Returns
-        -------
-        dict
-            The parameters in the order of `prior`, each in its shape; NaN if others determine a parameter, or its
-            distribution function is not known.
-        """
-        found: dict[str, np.ndarray] = {}
-
-        def note(name: str, distribution: dist.Distribution) -> Any:
-            found[name] = independent_pit(distribution, np.asarray(parameters[name]), rng)
-            return parameters[name]
-
-        with jax.enable_x64(True):
-            self.prior(note)
-        return found
-
     def mean(self) -> dict[str, Any]:
         """Mean of every parameter; infinite where it does not exist."""
         with jax.enable_x64(True):
@@ -253,7 +223,7 @@ class ConjugateFamily(Family):
     @property
     def _counts_only(self) -> bool:
         """Whether cells are whole numbers from zero."""
-        return self.support is constraints.nonnegative_integer and not (self.accepts_fractions or self.joint)
+        return self.support is constraints.nonnegative_integer and not (accepts_fractions(self) or self.joint)
 
     def log_predictive_given(self, statistics: Any, x: np.ndarray) -> np.ndarray:
         """Log density of cells given statistics, each with hyperparameters and statistics of its own.
@@ -448,6 +418,37 @@ def given[F: ConjugateFamily](family: F, statistics: Any) -> F:
                 f"{remedy}"
             )
     return after
+
+
+def independent_pits(family: Family, parameters: Parameters, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Draws of the parameters as numbers that are uniform and independent if the draws follow the family's `prior`.
+
+    Each parameter is taken given those that `prior` draws before it, and one component of a Dirichlet vector after the
+    other.
+
+    Parameters
+    ----------
+    family : Family
+    parameters : mapping
+        Draws, shape (..., classes, columns) or (..., classes, columns, categories).
+    rng : numpy.random.Generator
+        For draws that were rounded to zero or one; see `bayesnb.families.formulas.pit`.
+
+    Returns
+    -------
+    dict
+        The parameters in the order of `prior`, each in its shape; NaN if others determine a parameter, or its
+        distribution function is not known.
+    """
+    found: dict[str, np.ndarray] = {}
+
+    def note(name: str, distribution: dist.Distribution) -> Any:
+        found[name] = independent_pit(distribution, np.asarray(parameters[name]), rng)
+        return parameters[name]
+
+    with jax.enable_x64(True):
+        family.prior(note)
+    return found
 
 
 def _log_predictive_of_cells(family: ConjugateFamily, x: Any) -> Any:

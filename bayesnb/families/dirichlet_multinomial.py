@@ -1,6 +1,6 @@
 """Vectors of counts with more variance than a multinomial's, such as words that come in bursts."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -15,7 +15,6 @@ from bayesnb.core.arrays import log_rising, namespace
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.counts import log_dirichlet_multinomial
 from bayesnb.families.distributions import GammaVector
-from bayesnb.families.draw import draw_words
 from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
 from bayesnb.families.words import Documents, log_coefficient
 
@@ -127,11 +126,6 @@ class DirichletMultinomial(Family):
 
     def likelihood(self, concentration: Any, total_count: Any = 1) -> dist.Distribution:
         return _DirichletMultinomial(concentration, total_count=total_count)
-
-    def draw_sparse(
-        self, parameters: Parameters, members: Sequence[np.ndarray], totals: np.ndarray, rng: np.random.Generator
-    ) -> Any:
-        return draw_words(np.asarray(parameters["concentration"]), members, totals, rng, urn=True)
 
     def statistics(self, x: Any, membership: np.ndarray) -> Levels:
         return levels(x, membership, log_coefficient(x))

@@ -27,6 +27,7 @@ __all__ = [
     "TDistribution",
     "ZeroOr",
     "beta_mode",
+    "kind_of_density",
     "log_and_log_rest",
     "log_of",
     "nearest_turn",
@@ -211,6 +212,11 @@ class OrZero(constraints.Constraint):
         self.other = other
         self.is_discrete = other.is_discrete
 
+    @property
+    def atoms(self) -> tuple[float, ...]:
+        """Zero, if the other numbers have a density."""
+        return () if self.is_discrete else (0.0,)
+
     def __call__(self, x: Any) -> Any:
         return (x == 0) | self.other(x)
 
@@ -228,6 +234,13 @@ class OrZero(constraints.Constraint):
 
     def __repr__(self) -> str:
         return f"OrZero({self.other!r})"
+
+
+def kind_of_density(support: Any) -> str:
+    """How a density takes a cell: ``"as a value"`` or ``"as a measurement"``; evidences compare if it is the same."""
+    if isinstance(support, OrZero):
+        return f"as zero or {kind_of_density(support.other)}"
+    return "as a value" if support.is_discrete else "as a measurement"
 
 
 class ZeroOr(dist.Distribution):

@@ -15,7 +15,7 @@ from bayesnb.families.inverse_wishart import draw_inverse_wishart
 from bayesnb.families.joint_categorical import CombinationOfCategories
 from bayesnb.families.polya_tree import CoupledTree, draw_cells
 
-__all__ = ["draw", "draw_words", "log_gammas"]
+__all__ = ["draw", "draw_sparse", "draw_words", "log_gammas"]
 
 # --------------------------------------------------------------------------------------------------
 # Draws from NumPyro's distributions, by NumPy where it has a sampler.
@@ -216,6 +216,25 @@ def _(distribution: dist.DirichletMultinomial, rng: np.random.Generator, shape: 
 
 LONG_DOCUMENT = 2**20
 """Documents of at most so many words are drawn word by word."""
+
+
+def draw_sparse(
+    distribution: dist.Distribution, members: Sequence[np.ndarray], totals: np.ndarray, rng: np.random.Generator
+) -> Any:
+    """Rows of counts with given totals, as a CSR array of shape (rows, columns); None if only `draw` knows how.
+
+    Parameters
+    ----------
+    distribution : numpyro.distributions.Distribution
+        A multinomial or Dirichlet-multinomial for each class.
+    members, totals, rng
+        As for `draw_words`.
+    """
+    if isinstance(distribution, dist.MultinomialProbs):
+        return draw_words(np.asarray(distribution.probs), members, totals, rng)
+    if isinstance(distribution, dist.DirichletMultinomial):
+        return draw_words(np.asarray(distribution.concentration), members, totals, rng, urn=True)
+    return None
 
 
 def draw_words(

@@ -194,7 +194,7 @@ class Product:
 
     def _by_formula(self, parameters: dict[str, np.ndarray], observed: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """Log densities under one draw, shape (rows, classes)."""
-        densities = self.family.cell_log_likelihood(parameters, cells[:, None])
+        densities = _log_likelihood_of_cells(self.family, parameters, cells[:, None])
         return np.where(observed[:, None], densities, 0.0).sum(axis=-1)
 
 
@@ -213,6 +213,15 @@ def natural_parameters(family: Any, parameters: Any, *origin: Any) -> tuple[tupl
             "write the inner tuple, too, as in return (parameter,), log_partition"
         )
     return given
+
+
+def _log_likelihood_of_cells(family: Any, parameters: Parameters, x: Any) -> Any:
+    """Log density of single cells, by the formula itself; `x` broadcasts against the parameters."""
+    own = family.origin(parameters)
+    origin = () if own is None else (own,)
+    natural, log_partition = natural_parameters(family, parameters, *origin)
+    products = map(times, family.terms(x, *origin), natural)
+    return sum(products, family.log_base(x, *origin)) - log_partition
 
 
 def _frames(family: Any, parameters: dict[str, np.ndarray], *, complete: bool, with_base: bool) -> list[_Frame] | None:
@@ -490,14 +499,6 @@ class ExponentialFamily(Family):
         """
         return None
 
-    def cell_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        """Log density of single cells, by the formula itself; `x` broadcasts against the parameters."""
-        own = self.origin(parameters)
-        origin = () if own is None else (own,)
-        natural, log_partition = natural_parameters(self, parameters, *origin)
-        products = map(times, self.terms(x, *origin), natural)
-        return sum(products, self.log_base(x, *origin)) - log_partition
-
     def statistics(self, x: Any, membership: Any) -> Statistics:
         observed, cells = filled_cells(self, x)
 
@@ -532,7 +533,7 @@ class ExponentialFamily(Family):
     def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
         xp, _ = namespace(x)
         observed, cells = filled_cells(self, x.astype(np.float64))
-        cells = self.cell_log_likelihood(parameters, cells[:, None, :])
+        cells = _log_likelihood_of_cells(self, parameters, cells[:, None, :])
         return xp.where(observed[:, None, :], cells, 0.0).sum(axis=-1)
 
 

@@ -15,7 +15,7 @@ from bayesnb.families.distributions import TDistribution
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.information import of_gaussian_cells
 from bayesnb.families.moments import Moments, moments
-from bayesnb.families.student_t import StudentT, default_rate, left_out, refitted, too_narrow
+from bayesnb.families.student_t import StudentT, default_rate, left_out, refitted, too_far, too_narrow
 
 __all__ = ["Gaussian", "LogNormal"]
 
@@ -25,9 +25,6 @@ __all__ = ["Gaussian", "LogNormal"]
 
 COMPILED_FROM = 2**20
 """Densities, rows times classes times columns, from which a compiled pass gains more than compiling takes."""
-
-FARTHEST = 1e12
-"""Largest allowed distance of a mean from zero, in standard deviations."""
 
 
 @jax.tree_util.register_dataclass
@@ -98,6 +95,7 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     rate: Hyperparameter = None
 
     hint: ClassVar[str] = "mark the cell as missing (NaN) or clip it"
+    _nearer_zero: ClassVar[str] = "subtract a number near {mean:.3g} from the column"
     positive: ClassVar[tuple[str, ...]] = ("kappa", "concentration", "rate")
     _story: ClassVar[tuple[str, ...]] = (
         "Normal(mean, variance)",
@@ -130,13 +128,14 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     def possible(self, statistics: Moments) -> Any:
         return (statistics.n >= 0) & (statistics.ssd >= 0)
 
-    def too_far_from_zero(self, statistics: Moments) -> np.ndarray:
+    def beyond_float64(self, statistics: Moments) -> tuple[np.ndarray, str] | None:
+        if self.rate is None:
+            return too_narrow(statistics)
+        if self.loc is None:
+            return None
         posterior = self.update(statistics)
         deviation = np.sqrt(posterior.rate / posterior.concentration)
-        return np.where(np.abs(posterior.loc) > FARTHEST * deviation, posterior.loc, np.nan)
-
-    def too_narrow(self, pooled: Moments) -> np.ndarray | None:
-        return None if self.rate is not None else too_narrow(pooled)
+        return too_far(posterior.loc, deviation, self._nearer_zero)
 
     def on_scale_of(self, pooled: Moments) -> Self:
         loc = pooled.mean if self.loc is None else self.loc
@@ -278,7 +277,7 @@ class LogNormal(Gaussian):
     hint: ClassVar[str] = (
         "use nb.Gaussian() for a column with zeros or negative numbers, or mark the cell as missing (NaN)"
     )
-    nearer_zero: ClassVar[str] = "divide the column by a number near exp({mean:.3g})"
+    _nearer_zero: ClassVar[str] = "divide the column by a number near exp({mean:.3g})"
 
     def likelihood(self, mean: Any, variance: Any) -> dist.Distribution:
         return dist.LogNormal(mean, sqrt(variance))

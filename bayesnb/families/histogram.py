@@ -125,9 +125,10 @@ class BinnedFamily(ConjugateFamily):
         steps = dict(self.step) if isinstance(self.step, tuple) else dict.fromkeys(names, self.step)
         return [Bins(self._known_edges_of(name), steps.get(name, 0.0)) for name in names]
 
-    @property
-    def parameter_axes(self) -> dict[str, tuple[str, tuple[str, ...]]]:
-        return {"prob": ("bin", self._bins.labels)}
+    def axes(
+        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
+    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        return ("column", columns), ("bin", self._bins.labels)
 
     @property
     def _bins(self) -> Bins:

@@ -150,11 +150,6 @@ class Hurdle(ConjugateFamily):
         return self.family.hint
 
     @property
-    def nearer_zero(self) -> str:  # type: ignore[override]
-        """What to do about numbers too far from zero; the inner family's."""
-        return self.family.nearer_zero
-
-    @property
     def positive(self) -> tuple[str, ...]:  # type: ignore[override]
         """Names of the hyperparameters that must be positive."""
         return (*OWN, *self.family.positive)
@@ -163,11 +158,6 @@ class Hurdle(ConjugateFamily):
     def mean_predicts(self) -> bool:  # type: ignore[override]
         """Whether the likelihood at the posterior mean predicts; if it does for the inner family."""
         return self.family.mean_predicts
-
-    @property
-    def atoms(self) -> tuple[float, ...]:  # type: ignore[override]
-        """Zero, if the inner family has a density."""
-        return () if self.family.support.is_discrete else (0.0, *self.family.atoms)
 
     @property
     def steps(self) -> tuple[float, ...]:  # type: ignore[override]
@@ -183,9 +173,10 @@ class Hurdle(ConjugateFamily):
     def by_column(self) -> bool:
         return self.family.by_column
 
-    @property
-    def parameter_axes(self) -> dict[str, tuple[str, tuple[str, ...]]]:
-        return self.family.parameter_axes
+    def axes(
+        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
+    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        return (self._of_zeros if parameter == "nonzero_prob" else self.family).axes(parameter, columns, categories)
 
     def must_see(self, column: Any) -> tuple[str, ...]:
         return self.family.must_see(column)
@@ -193,10 +184,6 @@ class Hurdle(ConjugateFamily):
     def having_seen(self, cells: Mapping[Any, np.ndarray], weights: np.ndarray | None = None) -> Self:
         nonzero = {column: _parts(x)[1] for column, x in cells.items()}
         return replace(self, family=self.family.having_seen(nonzero, weights))
-
-    @property
-    def describes(self) -> str:
-        return f"as zero or {self.family.describes}"
 
     def hyperparameters(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in OWN} | self.family.hyperparameters()
@@ -249,11 +236,8 @@ class Hurdle(ConjugateFamily):
     def possible(self, statistics: HurdleStatistics) -> Any:
         return self._of_zeros.possible(statistics.nonzero) & np.asarray(self.family.possible(statistics.values))
 
-    def too_far_from_zero(self, statistics: HurdleStatistics) -> np.ndarray | None:
-        return self.family.too_far_from_zero(statistics.values)
-
-    def too_narrow(self, pooled: HurdleStatistics) -> np.ndarray | None:
-        return self.family.too_narrow(pooled.values)
+    def beyond_float64(self, statistics: HurdleStatistics) -> tuple[np.ndarray, str] | None:
+        return self.family.beyond_float64(statistics.values)
 
     def on_scale_of(self, pooled: HurdleStatistics) -> Self:
         return replace(self, family=self.family.on_scale_of(pooled.values))

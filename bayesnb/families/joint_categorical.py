@@ -49,9 +49,13 @@ class CombinationCounts(Occurrences):
         """Codes of the combinations that occur in any class, sorted."""
         return np.unique(np.asarray(self.values.number)[np.asarray(self.values.weight) != 0])
 
-    def renumbered(self, new: Any) -> Self:
-        """The same rows, where a function gives the new codes of some codes."""
-        return type(self)(self.n, Tally.of(self.values.place, new(self.values.number), self.values.weight))
+    def recoded(self, places: Sequence[np.ndarray], sizes: Sequence[int]) -> Self:
+        before, after = Combinations((), tuple(map(len, places))), Combinations((), tuple(sizes))
+        # Entries that fill up a tally may have codes that no combination has.
+        codes = np.minimum(self.values.number.astype(np.int64), before.number - 1)
+        old = before.split(codes)
+        new = after.codes(np.stack([place[old[:, j]] for j, place in enumerate(places)], axis=-1))
+        return type(self)(self.n, Tally.of(self.values.place, new, self.values.weight))
 
 
 def count_combinations(combinations: np.ndarray, membership: Any) -> CombinationCounts:
@@ -453,7 +457,7 @@ class JointCategorical(ConjugateFamily):
         """The family of which entry a row is, a block of one column."""
         return Categorical(self._weights[..., None, :])
 
-    def axes_of_block(
+    def axes(
         self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
     ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         return (("combination", self._combinations.labels(categories)),)
@@ -477,17 +481,6 @@ class JointCategorical(ConjugateFamily):
     def statistics(self, x: np.ndarray, membership: Any) -> CombinationCounts:
         # Rows of weight zero may have missing cells.
         return count_combinations(self._combinations.codes(np.nan_to_num(x)).astype(np.int64), membership)
-
-    def recoded(self, statistics: CombinationCounts, places: Any) -> CombinationCounts:
-        before = Combinations((), tuple(map(len, places)))
-
-        def new(codes: np.ndarray) -> np.ndarray:
-            # Entries that fill up a tally may have codes that no combination has.
-            old = before.split(np.minimum(codes.astype(np.int64), before.number - 1))
-            moved = np.stack([place[old[:, j]] for j, place in enumerate(places)], axis=-1)
-            return self._combinations.codes(moved)
-
-        return statistics.renumbered(new)
 
     def possible(self, statistics: CombinationCounts) -> Any:
         return statistics.possible()

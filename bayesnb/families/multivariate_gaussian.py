@@ -12,7 +12,7 @@ from bayesnb.core.arrays import namespace, sqrt
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, filled_cells
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import TDistribution
-from bayesnb.families.gaussian import FARTHEST, Gaussian
+from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
 from bayesnb.families.inverse_wishart import CovarianceElement
 from bayesnb.families.moments import Moments, Scatter, scatter
@@ -27,6 +27,7 @@ from bayesnb.families.student_t import (
     predictive_matrix,
     rows_left_out,
     rows_refitted,
+    too_far,
     too_narrow,
 )
 
@@ -161,7 +162,7 @@ class MultivariateGaussian(ConjugateFamily):
         kappa = _of_each_class("kappa", self.kappa, num_classes)
         return [(range(size), replace(self, loc=loc, kappa=kappa, df=df, scale=scale))]
 
-    def axes_of_block(
+    def axes(
         self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
     ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         of_columns = ("column", columns)
@@ -196,13 +197,14 @@ class MultivariateGaussian(ConjugateFamily):
         lowest = np.linalg.eigvalsh(np.nan_to_num(scaled, posinf=0.0, neginf=0.0))[..., :1]
         return (statistics.n >= 0) & (squares >= 0).all(axis=-1, keepdims=True) & (lowest >= -1e-6)
 
-    def too_far_from_zero(self, statistics: Scatter) -> np.ndarray:
+    def beyond_float64(self, statistics: Scatter) -> tuple[np.ndarray, str] | None:
+        if self.scale is None:
+            return too_narrow(statistics.of_columns)
+        if self.loc is None:
+            return None
         posterior = self.update(statistics)
         deviation = np.sqrt(np.diagonal(posterior.scale, axis1=-2, axis2=-1) / posterior.df)
-        return np.where(np.abs(posterior.loc) > FARTHEST * deviation, posterior.loc, np.nan)
-
-    def too_narrow(self, pooled: Scatter) -> np.ndarray | None:
-        return None if self.scale is not None else too_narrow(pooled.of_columns)
+        return too_far(posterior.loc, deviation, "subtract a number near {mean:.3g} from the column")
 
     def on_scale_of(self, pooled: Scatter) -> Self:
         columns = pooled.of_columns

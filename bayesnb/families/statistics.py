@@ -133,6 +133,20 @@ class Statistics:
 
         return _each(join, *parts)
 
+    def recoded(self, places: Sequence[np.ndarray], sizes: Sequence[int]) -> Self:
+        """Statistics of a joint block whose columns have more categories than before.
+
+        The default is for statistics that hold no codes of categories.
+
+        Parameters
+        ----------
+        places : sequence of array of int
+            For each column, the new code of each category that it had.
+        sizes : sequence of int
+            For each column, the number of categories that it has now.
+        """
+        return self
+
     def pooled(self) -> Self:
         """Statistics of all classes together; the class axis stays, with length one."""
 

@@ -26,6 +26,7 @@ __all__ = [
     "refitted",
     "rows_left_out",
     "rows_refitted",
+    "too_far",
     "too_narrow",
 ]
 
@@ -181,6 +182,9 @@ RATE = 0.1
 SMALLEST_RATE = np.finfo(np.float64).tiny / np.finfo(np.float64).eps
 """Smallest default of `rate`, about 1e-292: float64 holds the variances of classes with all digits from here."""
 
+FARTHEST = 1e12
+"""Largest allowed distance of a mean from zero, in standard deviations."""
+
 SMALLEST_REST = 1e-6
 """Smallest share of a spread that must remain without a cell; below, the difference is too inaccurate."""
 
@@ -195,9 +199,20 @@ def default_rate(pooled: Moments) -> np.ndarray:
     return RATE * np.where(variance > 0, variance, magnitude)
 
 
-def too_narrow(pooled: Moments) -> np.ndarray:
-    """Means of the columns whose default `rate` is too small for float64; NaN for the others."""
-    return np.where(default_rate(pooled) < SMALLEST_RATE, pooled.mean, np.nan)
+def too_narrow(pooled: Moments) -> tuple[np.ndarray, str]:
+    """Means of the columns whose default `rate` is too small for float64, as `Family.beyond_float64` gives them."""
+    return np.where(default_rate(pooled) < SMALLEST_RATE, pooled.mean, np.nan), (
+        ": its cells lie near {mean:.3g} and spread so little that float64 does not hold their variance: multiply the "
+        "column by a common factor"
+    )
+
+
+def too_far(mean: np.ndarray, deviation: np.ndarray, remedy: str) -> tuple[np.ndarray, str]:
+    """Means that are too many standard deviations from zero, as `Family.beyond_float64` gives them."""
+    return np.where(np.abs(mean) > FARTHEST * deviation, mean, np.nan), (
+        " has the mean {mean:.6g}, more than 1e12 standard deviations from zero, which leaves its densities too few "
+        f"digits: {remedy}"
+    )
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """Documents as counts of words."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -27,7 +27,6 @@ from bayesnb.families.categories import Bernoulli, dirichlet_log_evidence, diric
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.counts import log_dirichlet_multinomial, log_factorial, log_multinomial_coefficient
 from bayesnb.families.distributions import log_of
-from bayesnb.families.draw import draw_words
 from bayesnb.families.exponential import Weights, times
 from bayesnb.families.statistics import Counts, class_sums, clear_rounding
 
@@ -339,11 +338,6 @@ class Multinomial(ConjugateFamily):
 
     def likelihood(self, prob: Any, total_count: Any = 1) -> dist.Distribution:
         return dist.Multinomial(total_count=total_count, probs=prob)
-
-    def draw_sparse(
-        self, parameters: Parameters, members: Sequence[np.ndarray], totals: np.ndarray, rng: np.random.Generator
-    ) -> Any:
-        return draw_words(np.asarray(parameters["prob"]), members, totals, rng)
 
     def statistics(self, x: Any, membership: Any) -> Counts:
         x = without_duplicates(x) if scipy.sparse.issparse(x) else x

@@ -16,7 +16,7 @@ from bayesnb.core.running import random_generator
 from bayesnb.data.labels import encode_labels, learn_classes
 from bayesnb.data.read import GivenRows, LabelledRows, as_table, read_rows, split_labels
 from bayesnb.data.schema import Schema, shown_categories, sort_categories, warn_unseen, with_other
-from bayesnb.families.base import Family, Parameters, of_column, parameters_of_column
+from bayesnb.families.base import Family, Parameters, keeps_others, of_column, parameters_of_column
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.draw import draw
 from bayesnb.model.blocks import (
@@ -240,7 +240,7 @@ class BoundModel(Printed):
         Those whose categories the model does not list, and that have no category for all other values.
         """
         columns = categorical_columns(self.features, self.schema)
-        return tuple(position for position, family, listed in columns if listed is None and not family.other)
+        return tuple(position for position, family, listed in columns if listed is None and not keeps_others(family))
 
     def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> "BoundModel":
         """The model of another table: its description with the columns, classes and categories of that table.
@@ -686,7 +686,7 @@ class OpenSchema:
                 f"classes=[...], {again}"
             )
         for _, family, listed in categorical_columns(self.model.features, self._columns):
-            if family.other and listed is None:
+            if keeps_others(family) and listed is None:
                 raise ValueError(
                     "batches is an iterator, which can be read only once, and Categorical(other=True) needs "
                     f"the categories that are counted separately: give Categorical(categories=...), {again}"
@@ -733,7 +733,7 @@ class OpenSchema:
         schema = Schema(self.names, self.named, found.labels[0] if self.classes is None else self.classes)
         categories = {
             position: with_other(
-                self.names[position], found.categories(position) if listed is None else listed, family.other
+                self.names[position], found.categories(position) if listed is None else listed, keeps_others(family)
             )
             for position, family, listed in categorical_columns(self.model.features, schema)
         }

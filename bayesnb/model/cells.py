@@ -10,7 +10,7 @@ from numpyro.distributions import constraints
 from bayesnb.core.arrays import all_whole
 from bayesnb.core.checking import warn
 from bayesnb.core.columns import Column, OutsideSupport
-from bayesnb.families.base import Family
+from bayesnb.families.base import Family, accepts_fractions
 
 __all__ = ["LARGEST_COUNT", "LARGEST_NUMBER", "check_cells", "not_negative_up_to", "outside_as_missing"]
 
@@ -114,7 +114,7 @@ def _warn_of_large_counts(name: Column) -> None:
 
 def _outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
     """Which cells are outside the family's support; a single False if a quick test shows that none is."""
-    support = constraints.nonnegative if family.accepts_fractions else family.support
+    support = constraints.nonnegative if accepts_fractions(family) else family.support
     with np.errstate(invalid="ignore", over="ignore"):
         if cells.dtype == bool and family.compact:
             return np.False_

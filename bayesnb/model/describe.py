@@ -19,7 +19,7 @@ from bayesnb.core.printing import Code, Heading, Piece, Printed
 from bayesnb.data.labels import as_labels, learn_classes
 from bayesnb.data.schema import Schema
 from bayesnb.data.tables import is_missing
-from bayesnb.families.base import Family
+from bayesnb.families.base import Family, listed_categories
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number, require_hyperprior
 from bayesnb.model.blocks import CLASS_SITE, Block, ModelStatistics
@@ -189,7 +189,7 @@ def categorical_columns(
 
 def declared_categories(family: Family, column: Any) -> tuple | None:
     """Categories that the model lists for a column."""
-    declared = family.categories
+    declared = listed_categories(family)
     if declared is not None and declared and all(isinstance(entry, tuple) and len(entry) == 2 for entry in declared):
         declared = dict(declared).get(column)
     if declared is None:
@@ -210,7 +210,7 @@ def declared_categories(family: Family, column: Any) -> tuple | None:
 
 def _require_known_columns(family: Family, columns: list[Any]) -> None:
     """Refuse categories listed for a column that the feature does not have."""
-    declared = family.categories
+    declared = listed_categories(family)
     if declared and all(isinstance(entry, tuple) and len(entry) == 2 for entry in declared):
         for column, _ in declared:
             if column not in columns:
@@ -511,10 +511,10 @@ class Description(Printed, Params):
                     "not have: leave feature_inclusion out"
                 )
 
-    def own_params(self) -> dict[str, Any]:
+    def _own_params(self) -> dict[str, Any]:
         """Families by the name of their feature, or the fields of one family for every column; and the class prior."""
         if EVERY_COLUMN in self.features:
-            features = self.features[EVERY_COLUMN][0].own_params()
+            features = self.features[EVERY_COLUMN][0].get_params(deep=False)
         else:
             features = {str(name): family for name, (family, _) in self.features.items()}
         # A feature named like a field of the description has no parameter here.

@@ -34,6 +34,7 @@ __all__ = [
     "lay_out",
     "learned_prior",
     "learned_program",
+    "refuse_beyond_float64",
     "resolve",
     "sample_in_program",
 ]
@@ -295,20 +296,25 @@ def _on_scale_of(blocks: Sequence[Block], statistics: ModelStatistics) -> tuple[
     resolved = []
     for block, counted in zip(blocks, statistics.blocks, strict=True):
         pooled = counted.pooled()
-        _refuse_narrow(block, pooled)
+        refuse_beyond_float64(block, pooled)
         resolved.append(replace(block, family=block.family.on_scale_of(pooled)))
     return tuple(resolved)
 
 
-def _refuse_narrow(block: Block, pooled: Statistics) -> None:
-    means = block.family.too_narrow(pooled)
-    if means is None or np.isnan(means).all():
+def refuse_beyond_float64(block: Block, counted: Statistics, classes: Sequence[Any] = ()) -> None:
+    """Raise an error for columns that float64 does not hold, in one of the classes, or in all together.
+
+    Raises
+    ------
+    ValueError
+    """
+    found = block.family.beyond_float64(counted)
+    if found is None or np.isnan(found[0]).all():
         return
-    j = int(np.flatnonzero(~np.isnan(means[0]))[0])
-    raise ValueError(
-        f"column {block.labels[j]!r}: its cells lie near {means[0, j]:.3g} and spread so little that float64 does not "
-        "hold their variance: multiply the column by a common factor, here and where you predict"
-    )
+    means, why = found
+    c, j = (int(axis[0]) for axis in np.nonzero(~np.isnan(means)))
+    where = f" in class {classes[c]!r}" if len(classes) else ""
+    raise ValueError(f"column {block.labels[j]!r}{where}{why.format(mean=means[c, j])}, here and where you predict")
 
 
 def _by_column(description: Description, schema: Schema, blocks: Sequence[Block]) -> dict[Any, tuple[Family, Any]]:

@@ -23,6 +23,7 @@ from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import Block, ModelStatistics, Prior
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import Description, log_evidences, log_inclusion
+from bayesnb.model.prior import refuse_beyond_float64
 from bayesnb.model.reading import Chunks, Counted, Unseen
 
 __all__ = ["Problem", "Unlabelled", "check_decay", "count_and_grow", "count_more", "count_rows", "with_categories"]
@@ -219,7 +220,7 @@ class Problem:
         model = self.model.resolve(ModelStatistics(self.statistics.classes, self.statistics_to_pool))
         for block, counted in zip(model.blocks, self.statistics.blocks, strict=True):
             if not model.hyperpriors:
-                _refuse_far_from_zero(block, counted, model.schema.classes)
+                refuse_beyond_float64(block, counted, model.schema.classes.tolist())
         rows = self.statistics.classes.n.sum()
         for block, lacking in zip(model.blocks, self.left_out_rows, strict=True):
             if lacking:
@@ -416,20 +417,6 @@ def _differ(one: Family, other: Family) -> bool:
         return False
     mine, theirs = jax.tree.leaves(one), jax.tree.leaves(other)
     return len(mine) != len(theirs) or not all(map(np.array_equal, mine, theirs))
-
-
-def _refuse_far_from_zero(block: Block, counted: Statistics, classes: np.ndarray) -> None:
-    means = block.family.too_far_from_zero(counted)
-    if means is None or np.isnan(means).all():
-        return
-    c, j = (int(axis[0]) for axis in np.nonzero(~np.isnan(means)))
-    mean = means[c, j]
-    way_out = block.family.nearer_zero.format(mean=mean)
-    raise ValueError(
-        f"column {block.labels[j]!r} in class {classes.tolist()[c]!r} has the mean {mean:.6g}, more than 1e12 standard "
-        f"deviations from zero, which leaves its densities too few digits: {way_out}, here and where you "
-        "predict"
-    )
 
 
 @in_float64
@@ -634,7 +621,8 @@ def _of_block(block: Block, found: Mapping[int, Any], before: BoundModel, after:
         counted = found[block.columns[0]]
         if not block.has_categories:
             return counted
-        return block.family.recoded(counted, [_places(old[position], new[position]) for position in block.columns])
+        places = [_places(old[position], new[position]) for position in block.columns]
+        return counted.recoded(places, [len(new[position]) for position in block.columns])
     columns = [found[position] for position in block.columns]
     if block.has_categories:
         columns = [_with_zeros(found[position], old[position], new[position]) for position in block.columns]

@@ -14,6 +14,7 @@ from bayesnb.core.running import in_order
 from bayesnb.data.read import as_rows
 from bayesnb.data.schema import Schema, warn_unseen
 from bayesnb.data.tables import Table
+from bayesnb.families.base import accepts_fractions
 from bayesnb.families.statistics import ClassCounts, Membership
 from bayesnb.model.blocks import Block, ModelStatistics
 from bayesnb.model.cells import check_cells, outside_as_missing
@@ -185,7 +186,7 @@ def encode_block(
     if block.has_categories:
         return schema.categories_as_codes(table, block.columns, columns, rows, unseen, compact=compact)
     x = table.numbers(columns, rows, sparse=block.family.sparse, booleans=compact)
-    if not (table.non_negative and block.family.accepts_fractions):
+    if not (table.non_negative and accepts_fractions(block.family)):
         if tolerant and block.family.cell == "number":
             x = outside_as_missing(x, block.family, block.labels, tolerant, unseen)
         check_cells(x, block.family, block.labels, rows)

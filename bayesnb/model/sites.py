@@ -86,21 +86,20 @@ class Sites:
         axes: dict[str, tuple[tuple[str, tuple], ...]] = {CLASS_SITE: (classes,), **self._hyperparameters}
         for site in self:
             block = self._blocks[site.block]
-            if site.column is None:
-                categories = tuple(
-                    self._schema.categories[position] for position in block.columns if block.has_categories
-                )
-                of_block = block.family.axes_of_block(site.parameter, block.labels, categories)
-                axes[site.name] = (classes, *((f"{block.name}_{axis}", labels) for axis, labels in of_block))
-            elif block.has_categories:
-                categories = self._schema.categories[block.columns[site.column]]
-                axes[site.name] = (classes, (f"{block.labels[site.column]}_category", categories))
-            elif site.parameter in block.family.parameter_axes:
-                name, labels = block.family.parameter_axes[site.parameter]
-                axes[site.name] = (classes, (f"{block.labels[site.column]}_{name}", labels))
-            else:
-                axes[site.name] = (classes,)
+            of_block: Sequence[Any] = block.family.axes(site.parameter, block.labels, self._categories(site, block))
+            name = block.name
+            if site.column is not None:
+                # The column names the site.
+                name, (_, *of_block) = block.labels[site.column], of_block
+            axes[site.name] = (classes, *((f"{name}_{axis}", labels) for axis, labels in of_block))
         return axes
+
+    def _categories(self, site: Site, block: Block) -> tuple[tuple[Any, ...], ...]:
+        """Categories of the columns of a site; empty for columns of numbers."""
+        if not block.has_categories:
+            return ()
+        columns = block.columns if site.column is None else [block.columns[site.column]]
+        return tuple(self._schema.categories[position] for position in columns)
 
     def scalar_labels(self) -> dict[str, list[str]]:
         """``site[class, column]`` of every scalar parameter of every site, in the order of its flattened array."""

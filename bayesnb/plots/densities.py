@@ -136,6 +136,7 @@ def column_densities(
     block = posterior.model.blocks[i]
     observed = np.empty(0) if cells is None else _column(cells, at)
     names: tuple = ()
+    of_atoms = getattr(block.family.support, "atoms", ())
     if block.has_categories or block.is_binary:
         kind = "category"
         names = tuple(posterior.model.schema.categories[block.columns[j]]) if block.has_categories else (0, 1)
@@ -151,8 +152,8 @@ def column_densities(
         if kind == "count":
             edges = edges[edges > -1]
         values = np.arange(edges[0] + 0.5, edges[-1]) if kind == "count" else np.linspace(edges[0], edges[-1], GRID)
-        values = values[np.asarray(block.family.support(values)) & ~np.isin(values, block.family.atoms)]
-    atoms = {float(atom): _density(posterior, at, np.array([atom]))[0] for atom in block.family.atoms}
+        values = values[np.asarray(block.family.support(values)) & ~np.isin(values, of_atoms)]
+    atoms = {float(atom): _density(posterior, at, np.array([atom]))[0] for atom in of_atoms}
     if block.family.steps:
         # Cells may be narrower than a line: the bars show the data at this width, and the density is shown as they are.
         average = averages_between(edges, block.family.steps, partial(_density, posterior, at))

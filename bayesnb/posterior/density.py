@@ -18,7 +18,7 @@ from scipy.special import log_softmax, logsumexp
 
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import a_type
-from bayesnb.families.base import Family, of_column, parameters_of_column
+from bayesnb.families.base import Family, accepts_fractions, of_column, parameters_of_column
 from bayesnb.families.exponential import times
 from bayesnb.model.blocks import ModelParameters, summed
 from bayesnb.model.bound import BoundModel
@@ -556,7 +556,7 @@ def _encoded(family: Family, rows: Any, columns: Any, categories: Any) -> tuple[
     """
     x = rows if columns is None else jnp.take(rows, columns, axis=1)
     if categories is None:
-        support = constraints.nonnegative if family.accepts_fractions else family.support
+        support = constraints.nonnegative if accepts_fractions(family) else family.support
         allowed = support(x) & (x < jnp.inf)
         if support is constraints.nonnegative_integer:
             allowed &= x <= LARGEST_COUNT

@@ -12,7 +12,7 @@ from bayesnb.core.checking import warn, warns_once, whole_number
 from bayesnb.core.columns import first_few
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.data.read import read_rows
-from bayesnb.families.base import Family
+from bayesnb.families.base import Family, listed_categories
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.figures.forest import how_many
@@ -73,9 +73,9 @@ def _family_of_column(bound: BoundModel, family: Family, columns: Sequence[int],
     block = next(block for block in bound.blocks if position in block.columns)
     j = block.columns.index(position)
     own = block.family.take((slice(None), [j]))
-    if family.cell == "category" and family.categories is not None:
-        categories = declared_categories(family, names[position])
-        family, own = replace(family, categories=categories), replace(own, categories=categories)
+    if family.cell == "category" and listed_categories(family) is not None:
+        listed: dict[str, Any] = {"categories": declared_categories(family, names[position])}
+        family, own = replace(family, **listed), replace(own, **listed)
     numbers = all(np.ndim(value) == 0 for value in family.hyperparameters().values())
     follows_cells = all(family.must_see(names[column]) for column in columns)
     return family if numbers and (follows_cells or family.settings() == own.settings()) else own

@@ -17,6 +17,7 @@ from bayesnb.core.columns import first_few
 from bayesnb.families.base import Family
 from bayesnb.families.categories import Bernoulli, Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.distributions import kind_of_density
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.joint_categorical import MOST, JointCategorical
@@ -251,7 +252,7 @@ def _parts(problem: Problem) -> Iterator[Part]:
 def _is_density(family: Family) -> bool:
     """Whether the evidence of a column compares with that of a Gaussian: both are densities of the same number."""
     learned = any(isinstance(value, dist.Distribution) for value in family.hyperparameters().values())
-    number = family.cell == "number" and not family.joint and family.describes == "as a measurement"
+    number = family.cell == "number" and not family.joint and kind_of_density(family.support) == "as a measurement"
     return number and isinstance(family, ConjugateFamily) and not learned
 
 

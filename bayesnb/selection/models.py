@@ -12,6 +12,7 @@ from bayesnb.core.checking import a_type, warns_once
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 from bayesnb.data.read import as_table, split_labels
 from bayesnb.families.base import Family
+from bayesnb.families.distributions import kind_of_density
 from bayesnb.figures.forest import Points, Rows, forest, how_many
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
@@ -421,7 +422,11 @@ def _form(posterior: Posterior) -> dict[int, str]:
     found: dict[int, str] = {}
     problem = posterior.require_data("compare_models")
     for block, lacking in zip(problem.model.blocks, problem.left_out_rows, strict=True):
-        kind = f"given the total of {len(block.columns)} counts" if block.has_totals else block.family.describes
+        kind = (
+            f"given the total of {len(block.columns)} counts"
+            if block.has_totals
+            else kind_of_density(block.family.support)
+        )
         kind += f" without {lacking:.6g} rows that lack a cell of block {block.name!r}" if lacking else ""
         found |= dict.fromkeys(block.columns, kind)
     return found

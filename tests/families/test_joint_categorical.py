@@ -496,6 +496,6 @@ class TestCounts:
     def test_codes_move_with_the_categories(self):
         counted = count_combinations(np.array([0, 3, 5]), np.eye(2)[[0, 1, 0]])
         family = nb.JointCategorical(sizes=(3, 3))
-        moved = family.recoded(counted, [np.array([2, 0]), np.array([0, 2, 1])])
+        moved = counted.recoded([np.array([2, 0]), np.array([0, 2, 1])], family.sizes)
         # (0, 0), (1, 0) and (1, 2) become (2, 0), (0, 0) and (0, 1).
         assert moved.combinations.tolist() == [0, 1, 6]
