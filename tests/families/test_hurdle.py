@@ -262,8 +262,8 @@ def test_bad_numbers_and_cells_are_named():
 
 
 def test_numbers_too_far_from_zero_get_the_inner_familys_advice():
+    inner = nb.LogNormal(rate=1e-30, loc=np.log(1000))
     with pytest.raises(ValueError, match=r"divide the column by a number near exp\(6.91\)"):
-        inner = nb.LogNormal(rate=1e-30, loc=np.log(1000))
         nb.fit(nb.Hurdle(inner), [[0.0], *[[1000.0], [1000.0 * (1 + 4e-13)]] * 40], ["a"] * 81)
     with pytest.raises(ValueError, match="subtract a number near 1e\\+15"):
         nb.fit(nb.Hurdle(), [[0.0], [1e15], [1e15 + 2], [1e15 + 4]], ["a"] * 3 + ["b"], classes=["a", "b"])
