@@ -1,6 +1,7 @@
 """Draws of NumPyro's distributions by NumPy."""
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any
 
 import jax
@@ -130,7 +131,7 @@ def _(distribution: dist.BernoulliProbs, rng: np.random.Generator, shape: tuple[
 @_draw.register
 def _(distribution: dist.CategoricalProbs, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     # Category by category, because short rows cost NumPy more than their numbers do.
-    *edges, total = np.moveaxis(np.cumsum(np.asarray(distribution.probs), axis=-1), -1, 0)
+    *edges, total = accumulate(np.moveaxis(np.asarray(distribution.probs), -1, 0))
     uniform, found = rng.uniform(size=shape) * total, np.zeros(shape)
     for edge in edges:
         found += uniform >= edge

@@ -138,7 +138,7 @@ def _numbers(model: BoundModel, table: Table) -> dict[str, Any]:
 
 def _draw_labels(log_proba: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Labels given features, one for each draw and row, from log class probabilities (chain, draw, rows, classes)."""
-    return draw(dist.CategoricalProbs(np.exp(log_proba)), rng).astype(np.int64)
+    return draw(dist.CategoricalProbs(np.exp(log_proba), validate_args=False), rng).astype(np.int64)
 
 
 def _possible(joint: np.ndarray, parameters: ModelParameters) -> np.ndarray:

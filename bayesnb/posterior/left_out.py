@@ -29,6 +29,7 @@ from bayesnb.posterior.under_draws import pieces_of_rows
 from bayesnb.posterior.weighted import WeightedPosterior
 
 __all__ = [
+    "DensityError",
     "FeaturesLeftOut",
     "LeftOut",
     "Weighable",
@@ -38,6 +39,11 @@ __all__ = [
     "require_exact",
     "require_rows_of_fit",
 ]
+
+
+class DensityError(ValueError):
+    """The densities of rows given the other rows are not known, zero or infinite: nothing can be learned from them."""
+
 
 # --------------------------------------------------------------------------------------------------
 # Log densities of features given the other rows, by importance sampling over draws
@@ -231,7 +237,7 @@ def refuse_weights(rows: LabelledRows, kind: str) -> None:
     ValueError
     """
     if (rows.weights != 1.0).any():
-        raise ValueError(
+        raise DensityError(
             f"sample_weight is not for {kind}, which leave out rows of weight one: use kfold; {OF_FREQUENCIES}"
         )
 
@@ -336,7 +342,7 @@ class FeaturesLeftOut:
         if len(infinite):
             of_row = self.log_density[infinite[0]]
             c, j = np.argwhere(~np.isfinite(of_row))[0]
-            raise ValueError(
+            raise DensityError(
                 f"the density of row {self.rows.place[infinite[0]]} in feature {self.names[j]!r} and class "
                 f"{self.rows.classes.tolist()[c]!r} is {of_row[c, j]} on the log scale, with which {why}: leave the "
                 "row or the column out, or use a family whose density is positive there"
@@ -359,7 +365,7 @@ class FeaturesLeftOut:
         if possible.all() and len(possible):
             return self, []
         if not possible.any():
-            raise ValueError(
+            raise DensityError(
                 "without a row its label has probability zero, for every row: leave class_probs out for a Dirichlet "
                 "prior"
             )

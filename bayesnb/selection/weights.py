@@ -24,6 +24,7 @@ from bayesnb.model.weights import (
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior
 from bayesnb.posterior.left_out import (
+    DensityError,
     FeaturesLeftOut,
     Weighable,
     all_features_left_out,
@@ -172,14 +173,16 @@ def weight_features(
 def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Posterior:
     """The posterior with a weight for each feature, without warnings; itself where none can be learned.
 
-    None can be learned from one class, from rows without a label, from more than 2,000 features, or from densities that
-    are zero or infinite. Draws get none, because the densities given the other rows would be estimates.
+    None can be learned from one class, from more than 2,000 features, from densities that are zero or infinite, or from
+    weighted rows of an average over features. Draws get none, because the densities given the other rows would be
+    estimates.
     """
-    if not isinstance(posterior, ExactPosterior | AveragedPosterior):
+    exact = isinstance(posterior, ExactPosterior | AveragedPosterior)
+    if not exact or len(posterior.classes) < 2 or len(feature_names(posterior.model.blocks)) > MOST_FEATURES:
         return posterior
     try:
         return _learn(posterior, X, y, sample_weight=sample_weight, key=key)[0]
-    except ValueError:
+    except DensityError:
         return posterior
 
 

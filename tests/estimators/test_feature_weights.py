@@ -108,6 +108,15 @@ def test_the_default_is_plain_where_no_weights_can_be_learned(data, case):
     assert not hasattr(fitted, "weights_")
 
 
+def test_the_default_hides_no_other_error(data, monkeypatch):
+    def broken(*args, **options):
+        raise ValueError("a defect")
+
+    monkeypatch.setattr("bayesnb.selection.weights.approximate", broken)
+    with pytest.raises(ValueError, match="a defect"):
+        NaiveBayesClassifier(nb.Gaussian()).fit(*data)
+
+
 def test_rows_of_weight_zero_cost_no_warning(data):
     X, y = data
     weights = np.where(np.arange(60) < 6, 0.0, 1.0)
