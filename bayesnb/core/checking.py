@@ -1,5 +1,6 @@
 """Checks of arguments, warnings at the user's line, parameters under scikit-learn's names."""
 
+import inspect
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -66,14 +67,37 @@ _issued: ContextVar[set[str] | None] = ContextVar("issued", default=None)
 """Messages that the running call of a function with `warns_once` has issued; None outside such a call."""
 
 
-def warn(message: str, category: type[Warning]) -> None:
-    """Warn at the caller's line, outside this package."""
+_seen: set[tuple[str, int, str]] = set()
+"""File, line and subject of the warnings that `warn` keeps back if they come again."""
+
+
+def warn(message: str, category: type[Warning], *, same: Any = None) -> None:
+    """Warn at the caller's line, outside this package.
+
+    Parameters
+    ----------
+    message : str
+    category : type
+    same : object, optional
+        What the warning is about. Python shows a warning once for each line and text under its default filter, and
+        forgets this whenever a library changes the filters, as scikit-learn does for each fold. A warning with the same
+        subject at the same line is not issued again, whatever its text, where no filter is for it.
+    """
     issued = _issued.get()
     if issued is not None:
         if message in issued:
             return
         issued.add(message)
-    warnings.warn(message, category, skip_file_prefixes=(str(Path(__file__).parents[1]),))
+    root = str(Path(__file__).parents[1])
+    if same is not None and not any(issubclass(category, each[2]) for each in warnings.filters):
+        frame: Any = inspect.currentframe()
+        while frame.f_code.co_filename.startswith(root) and frame.f_back is not None:
+            frame = frame.f_back
+        place = (frame.f_code.co_filename, frame.f_lineno, repr(same))
+        if place in _seen:
+            return
+        _seen.add(place)
+    warnings.warn(message, category, skip_file_prefixes=(root,))
 
 
 def warn_of(remarks: Sequence[str]) -> None:

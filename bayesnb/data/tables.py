@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -272,6 +273,10 @@ class Table(ABC):
             "or leave it out of the model"
         )
 
+    def is_time(self, column: int) -> bool:
+        """Whether the column's type is that of dates, times or durations."""
+        return self.stored_values(column, slice(0, 0)).dtype.kind in "mM"
+
     @property
     def cell_bytes(self) -> int:
         """Bytes of a stored cell."""
@@ -341,6 +346,8 @@ class FrameTable(Table):
     counted: np.ndarray | None = None
 
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
+        if not self._times.isdisjoint(columns):
+            return None  # beside numbers, polars would make numbers of dates
         together = self.frame[rows, list(columns)].to_numpy()
         return together if together.dtype.kind in "biuf" else None
 
@@ -391,6 +398,14 @@ class FrameTable(Table):
             return tuple(series.to_native().unify_dictionaries().chunk(0).dictionary.to_pylist())
         # A polars Categorical lists the strings of other columns too.
         return None
+
+    def is_time(self, column: int) -> bool:
+        return column in self._times
+
+    @cached_property
+    def _times(self) -> frozenset[int]:
+        """Positions of the columns of dates, times or durations."""
+        return frozenset(j for j, dtype in enumerate(self.frame.schema.values()) if dtype.is_temporal())
 
     def kind(self, column: int) -> str:
         dtype = self.frame[:, column].dtype
@@ -444,6 +459,9 @@ class SparseTable(Table):
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
         return self._rows(rows)[:, [column]].toarray().ravel()
+
+    def is_time(self, column: int) -> bool:
+        return False
 
     def kind(self, column: int) -> str:
         return "boolean" if self.matrix.dtype == bool else "number"

@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, chec
 
 from bayesnb.core.arrays import PIECE_CELLS
 from bayesnb.core.checking import with_params
-from bayesnb.core.columns import listed
+from bayesnb.core.columns import listed, near_matches
 from bayesnb.core.running import in_order, num_threads
 from bayesnb.data.labels import as_labels, warn_of_one_class
 from bayesnb.data.read import as_frame, as_table, one_row, with_names, with_one_row
@@ -487,7 +487,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             As that of `Posterior.explain`. The column ``log_odds`` adds up to the difference of the two classes in
             `predict_log_proba`.
         """
-        return self._predictor().explain(self._check_table(one_row(X_row)), class_, against, **options)
+        return self._predictor().explain(self._check_table(one_row(self._by_name(X_row))), class_, against, **options)
 
     def to_datatree(self, X: Any = None, y: Any = None, **options: Any) -> Any:
         """The posterior as an ``xarray.DataTree`` for ArviZ; see `Posterior.to_datatree`."""
@@ -567,7 +567,25 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _check_table(self, X: Any) -> Table:
         check_is_fitted(self)
-        return self._read(with_one_row(X), reset=False)
+        return self._read(self._by_name(X), reset=False)
+
+    def _by_name(self, X: Any) -> Any:
+        """A mapping or a series as a table of one row with the columns of the fit; other tables as they are.
+
+        Raises
+        ------
+        ValueError
+            If it lacks a column. A name that is written wrongly would else be a missing cell.
+        """
+        row, fitted = with_one_row(X), list(getattr(self, "feature_names_in_", ()))
+        if row is X or not fitted or not hasattr(row, "columns"):
+            return row
+        if missing := [name for name in fitted if name not in row]:
+            raise ValueError(
+                f"the row has no {listed(missing)}{near_matches(missing[0], set(row) - set(fitted))}: give every "
+                "column of the fit, None for a missing cell"
+            )
+        return row[fitted]
 
     def _require_same_names(self, table: Table) -> None:
         fitted = self._problem.model.schema

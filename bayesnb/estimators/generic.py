@@ -103,7 +103,10 @@ class NaiveBayesClassifier(Estimator):
         """The weight of each feature."""
         check_is_fitted(self)
         if not isinstance(self.posterior_, WeightedPosterior):
-            raise AttributeError("no weights of features were learned: `feature_weights` says when they are")
+            raise AttributeError(
+                f'no weights of features were learned, with feature_weights={self.feature_weights!r}: give "each", '
+                "which says why where none can be learned"
+            )
         return self.posterior_.weights
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, feature_names: Any = None) -> Self:

@@ -37,7 +37,7 @@ __all__ = [
     "family_of_words",
     "guess_features",
     "open_columns",
-    "warn_of_choice",
+    "warn_of_doubts",
 ]
 
 # --------------------------------------------------------------------------------------------------
@@ -56,7 +56,7 @@ SAMPLED = 10_000
 MOST = 0.5
 """A share of the cells above this is most of them."""
 
-FEW, EQUAL, DISTINCT, EMPTY, MARKS = "few", "equal", "distinct", "empty", "marks"
+FEW, EQUAL, DISTINCT, EMPTY, TIMES, MARKS = "few", "equal", "distinct", "empty", "times", "marks"
 
 REMEDIES = {
     FEW: "whole numbers with few values, taken as measurements (Gaussian). For categories or grades write "
@@ -67,6 +67,8 @@ REMEDIES = {
     "numbers of rows tell nothing, exclude=[{name!r}]. To keep it write families={{{name!r}: nb.Categorical()}}",
     EMPTY: "text that is left out of the model. Leave it out yourself, "
     "exclude=[{name!r}], or list its categories, families={{{name!r}: nb.Categorical(categories=[...])}}",
+    TIMES: "left out of the model. Make columns of what may tell of the class, such as the month, the weekday, the "
+    "hour or the days since a first date, and leave this one out, exclude=[{name!r}]",
     MARKS: "counted as a category. Mark missing cells with None or NaN (pandas.read_csv(..., na_values='?'))",
 }
 """For each kind of doubt what it is, which family was taken, and what to write instead."""
@@ -93,7 +95,7 @@ class Doubt:
     @property
     def leaves_out(self) -> bool:
         """Whether the column is left out of the model."""
-        return self.kind in (DISTINCT, EMPTY)
+        return self.kind in (DISTINCT, EMPTY, TIMES)
 
 
 def doubt_of_numbers(cells: np.ndarray, column: Column) -> Doubt | None:
@@ -146,32 +148,21 @@ def doubts_of_text(values: np.ndarray, column: Column, declared: tuple | None) -
         yield Doubt(MARKS, column, f"holds '?' in {marks} cell{'s' * (marks > 1)}")
 
 
-def warn_of_guess(doubts: Iterable[Doubt]) -> None:
-    """Warn of columns whose family was taken from their type; see `_warn`."""
-    _warn(
-        "NaiveBayes.from_frame took the family of each column from its type. Other families may fit these columns "
-        "better; give them with families={...}, which also ends this warning",
-        doubts,
-    )
-
-
-def warn_of_choice(doubts: Iterable[Doubt]) -> None:
-    """Warn of columns whose family was chosen by the labels; see `_warn`."""
-    _warn(
-        "the family of each column was chosen among those that have a closed form. Other families, or other columns, "
-        "may be better than these; give families with families={...}, which also ends this warning",
-        doubts,
-    )
-
-
-def _warn(story: str, doubts: Iterable[Doubt]) -> None:
+def warn_of_doubts(doubts: Iterable[Doubt]) -> None:
     """Warn of all columns at once, those of each kind in a line; five columns are named, and the others counted."""
     by_kind: dict[str, list[Doubt]] = {}
     for doubt in doubts:
         by_kind.setdefault(doubt.kind, []).append(doubt)
-    if by_kind:
-        lines = [_line(REMEDIES[kind], by_kind[kind]) for kind in REMEDIES if kind in by_kind]
-        warn(f"{story}:\n" + "\n".join(lines), UserWarning)
+    if not by_kind:
+        return
+    every = [doubt for kind in REMEDIES for doubt in by_kind.get(kind, ())]
+    out = first_few([repr(doubt.column) for doubt in every if doubt.leaves_out])
+    other = first_few([repr(doubt.column) for doubt in every if not doubt.leaves_out])
+    points = [f"the model leaves out {out}"] * bool(out) + [f"another family may suit {other}"] * bool(other)
+    lines = [_line(REMEDIES[kind], by_kind[kind]) for kind in REMEDIES if kind in by_kind]
+    head = f"{', and '.join(points)}; families={{...}} and exclude=[...] say what to take, and end this warning"
+    # Other rows of the same table, such as those of another fold, have other numbers.
+    warn(f"{head}:\n" + "\n".join(lines), UserWarning, same=(points, [*by_kind]))
 
 
 def _line(remedy: str, doubts: list[Doubt]) -> str:
@@ -249,11 +240,11 @@ def open_columns(frame: Any, exclude: Sequence[Any], families: Mapping[Any, Fami
     if not positions:
         which = "exclude names all its columns" if table.names else "it has none"
         raise ValueError(f"the table has no column for the model ({which}): give at least one")
-    return _without_useless_text(OpenColumns(table, given, positions))
+    return _without_useless(OpenColumns(table, given, positions))
 
 
-def _without_useless_text(columns: OpenColumns) -> OpenColumns:
-    """The columns without text of which no cell is observed, or most values are distinct.
+def _without_useless(columns: OpenColumns) -> OpenColumns:
+    """The columns without dates, and without text of which no cell is observed, or most values are distinct.
 
     Raises
     ------
@@ -263,15 +254,17 @@ def _without_useless_text(columns: OpenColumns) -> OpenColumns:
     table = columns.table
     doubts: list[Doubt] = []
     for position in columns.open:
-        if table.kind(position) == "category":
-            listed_by_type = table.declared_categories(position)
-            doubts += doubts_of_text(table.values(position, slice(None)), table.names[position], listed_by_type)
+        name = table.names[position]
+        if table.is_time(position):
+            doubts.append(Doubt(TIMES, name, "(dates or times)"))
+        elif table.kind(position) == "category":
+            doubts += doubts_of_text(table.values(position, slice(None)), name, table.declared_categories(position))
     useless = {doubt.column for doubt in doubts if doubt.leaves_out}
     kept = tuple(position for position in columns.positions if table.names[position] not in useless)
     if not kept:
         raise ValueError(
-            f"every column is text that is missing, or distinct in most cells ({listed(useless)}), and tells nothing: "
-            "give one that tells of the class, or keep a column, families={column: nb.Categorical()}"
+            f"every column is text that is missing or distinct in most cells, or a date ({listed(useless)}), and tells "
+            "nothing: give one that tells of the class, or keep a column of text, families={column: nb.Categorical()}"
         )
     return replace(columns, positions=kept, doubts=tuple(doubts))
 
@@ -324,7 +317,7 @@ def guess_features(columns: OpenColumns) -> dict[Any, Family]:
     for position in columns.open:
         guessed[position], found = guess_family(columns.table, position)
         doubts += found
-    warn_of_guess(doubts)
+    warn_of_doubts(doubts)
     return columns.features(guessed)
 
 
@@ -409,7 +402,7 @@ def candidates(table: Table, position: int, weights: np.ndarray) -> tuple[Candid
     Raises
     ------
     TypeError
-        If the column holds neither numbers nor categories (dates, lists).
+        If the column holds neither numbers nor categories (lists).
     """
     kind = table.kind(position)
     if kind == "boolean":
@@ -585,7 +578,7 @@ def choose_features(columns: OpenColumns, rows: LabelledRows) -> dict[Any, Famil
     weights = np.where(rows.codes < 0, 0.0, rows.weights)
     rows = replace(rows, table=rows.table.counting(weights), codes=np.maximum(rows.codes, 0), weights=weights)
     chosen = chosen_candidates(rows, columns.open)
-    warn_of_choice(columns.doubts)
+    warn_of_doubts(columns.doubts)
     families = {position: candidate.family for position, candidate in chosen.items()}
     empty = {position: guess_family(columns.table, position)[0] for position in columns.open if position not in chosen}
     return columns.features(families | empty)

@@ -126,8 +126,7 @@ class NaiveBayes(Description):
         Raises
         ------
         TypeError
-            If a column holds neither numbers nor categories (dates, lists), or `families` gives something else than a
-            family.
+            If a column holds neither numbers nor categories (lists), or `families` gives something else than a family.
         ValueError
             If `exclude` or `families` names a column that is not there, or both name the same one; if there is not one
             label and one weight for each row, or weights come without labels.
@@ -137,9 +136,9 @@ class NaiveBayes(Description):
         UserWarning
             If some families probably mislead. One warning lists the columns of each kind with what to write instead:
             numbers of which more than half are equal, if the family is a density; text that holds "?"; without labels,
-            whole numbers of at most 20 values. Text without an observed cell, or of which more than half of the values
-            are distinct, is left out of the model, and the warning says so. Columns with fewer than 20 observed cells
-            are only searched for "?".
+            whole numbers of at most 20 values. Dates and times, text without an observed cell, and text of which more
+            than half of the values are distinct are left out of the model, and the warning says so. Columns with fewer
+            than 20 observed cells are only searched for "?".
 
         Notes
         -----

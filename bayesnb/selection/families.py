@@ -26,7 +26,7 @@ from bayesnb.model.choose import (
     candidates,
     compare_candidates,
     open_columns,
-    warn_of_choice,
+    warn_of_doubts,
 )
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.reading import log_normalised
@@ -567,7 +567,7 @@ def choose_families(
     place, differences = dict.fromkeys(compared, 0), None
     if criterion == "labels":
         place, differences = best_for_labels(columns, rows, compared)
-    warn_of_choice(columns.doubts)
+    warn_of_doubts(columns.doubts)
     names = columns.table.names
     return FamilyChoice(
         model=NaiveBayes(

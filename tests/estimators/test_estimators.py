@@ -365,6 +365,31 @@ def test_strings_and_pandas_categoricals_straight_in():
         CategoricalNB().fit([[0.5], [1.0]], [0, 1])
 
 
+def test_a_row_by_name_has_every_column_of_the_fit_in_any_order(penguins):
+    X, y = penguins
+    fitted = NaiveBayesClassifier(feature_weights=None).fit(X, y)
+    row, expected = X.iloc[0].to_dict(), fitted.predict_proba(X.iloc[[0]])
+    turned = dict(reversed(row.items()))
+    for form in (row, turned, {**row, "more": 1}, pd.Series(turned)):
+        np.testing.assert_array_equal(fitted.predict_proba(form), expected)
+    assert fitted.explain(turned).index[1] == X.columns[0]
+    del turned["body_mass_g"]
+    turned["body_mass"] = 3750
+    for verb in (fitted.predict, fitted.explain):
+        with pytest.raises(
+            ValueError, match=r"the row has no 'body_mass_g' \(did you mean 'body_mass'\?\): give every"
+        ):
+            verb(turned)
+
+
+def test_weights_that_were_not_learned(penguins):
+    X, y = penguins
+    for weighing in (None, "auto"):
+        fitted = NaiveBayesClassifier(inference="map", feature_weights=weighing).fit(X, y)
+        with pytest.raises(AttributeError, match=rf"with feature_weights={weighing!r}: give \"each\", which says why"):
+            fitted.weights_.plot()
+
+
 def test_the_general_classifier_doubts_its_choice_as_from_frame_does(penguins):
     X, y = penguins
     with pytest.warns(UserWarning, match=r"'name' \(344 values in 344 cells\).*exclude=\['name'\]"):

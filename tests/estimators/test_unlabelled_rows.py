@@ -79,7 +79,7 @@ def test_nuts_uses_the_rows():
     np.testing.assert_allclose(fitted.predict_proba(X), gibbs.predict_proba(X), atol=0.05)
 
 
-@pytest.mark.filterwarnings("ignore:NaiveBayes.from_frame took")
+@pytest.mark.filterwarnings("ignore:another family may suit")
 @pytest.mark.parametrize("estimator", [getattr(estimators, name) for name in estimators.__all__ if name[0].isupper()])
 def test_without_unlabelled_nothing_changes(estimator):
     fitted = estimator(unlabelled=-1).fit(X, TRUTH)

@@ -40,6 +40,7 @@ class TestWarning:
     @pytest.mark.parametrize("kind", KINDS, ids=["pandas", "polars", "pyarrow"])
     def test_lists_the_columns_of_each_kind_once(self, kind):
         lines = told(kind(FRAME)).splitlines()
+        assert lines[0].startswith("the model leaves out 'name', and another family may suit 'grade', 'gain', 'mark'; ")
         assert "families={...}" in lines[0]
         assert lines[1].startswith("- 'grade' (3 values): whole numbers with few values")
         assert "families={'grade': nb.Categorical()}" in lines[1]
@@ -139,6 +140,33 @@ def test_text_that_tells_nothing_is_left_out_of_the_model(kind, choose, cells, w
     assert nb.fit(model, X, HALVES).predict(X).shape == (ROWS,)
     with pytest.raises(ValueError, match=r"every column is text .*'name'.*families=\{column: nb.Categorical"):
         choose(kind(pd.DataFrame({"name": pd.Series(cells, dtype="string")})))
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("choose", CHOICES.values(), ids=CHOICES)
+def test_dates_are_left_out_of_the_model(kind, choose):
+    day = pd.date_range("2024-01-01", periods=ROWS)
+    X = kind(pd.DataFrame({"size": FRAME["size"], "day": day, "age": day - day[0]}))
+    advice = r"^the model leaves out 'day', 'age'; .*\n- 'day' .*the month, the weekday.*exclude=\['day'\]"
+    with pytest.warns(UserWarning, match=advice):
+        model = choose(X)
+    assert list(model.features) == ["size"]
+    assert nb.fit(model, X, HALVES).predict(X).shape == (ROWS,)
+    with pytest.raises(ValueError, match=r"every column is .* a date \('day'\), and tells nothing"):
+        choose(kind(pd.DataFrame({"day": day})))
+
+
+def test_is_told_once_at_a_line_whatever_the_rows():
+    """scikit-learn changes the filters for each fold, and Python then forgets what it has shown."""
+    shown = []
+    with warnings.catch_warnings():
+        warnings.resetwarnings()
+        warnings.showwarning = lambda message, *place: shown.append(str(message))
+        for rows in (40, 39, 38):
+            nb.NaiveBayes.from_frame(FRAME[["size", "name"]][:rows], HALVES[:rows])
+            warnings.filterwarnings("ignore", category=DeprecationWarning)
+        nb.NaiveBayes.from_frame(FRAME[["size", "name"]], HALVES)
+    assert [("40 values" in text, "39 values" in text) for text in shown] == [(True, False)] * 2
 
 
 class TestFamilies:
