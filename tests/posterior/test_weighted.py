@@ -7,6 +7,7 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 from trees import ALONE, CLASSES, FEATURES, OFFSET, SHARE, WEIGHT, mixed_by_hand, trees
@@ -296,6 +297,16 @@ class TestDraws:
         found = posterior.proba_draws(new, num_chains=1, num_draws=4)
         expected = softmax(self.by_hand(draws, new, 0, 2), axis=1)
         np.testing.assert_allclose(found[0, 2], expected, rtol=1e-6, atol=1e-9)
+
+    @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
+    def test_equal_cells_are_looked_up(self, form, rng):
+        """Rows with the same cells, missing ones among them, have the densities that each has alone."""
+        X, y = rng.integers(0, 2, (40, 3)).astype(float), np.repeat(["a", "b"], 20)
+        X[::7, 1] = np.nan
+        posterior = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y)
+        together = posterior.log_joint_draws(form(X), num_chains=2, num_draws=5)
+        alone = [posterior.log_joint_draws(X[[i]], num_chains=2, num_draws=5)[:, :, 0] for i in range(len(X))]
+        np.testing.assert_allclose(together, np.stack(alone, axis=2), rtol=1e-12)
 
     def test_of_the_prior(self, exact):
         for shared in (False, True):
