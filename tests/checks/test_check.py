@@ -650,6 +650,16 @@ def test_agreement_with_some_rows_estimates_that_with_all(monkeypatch):
     assert np.std(few) > 0
 
 
+def test_replicates_do_not_depend_on_the_number_of_threads_or_on_a_users_function(simulated, monkeypatch):
+    X, y, posterior = simulated
+    found = []
+    for threads, statistics in (("1", ["mean"]), ("2", ["mean"]), ("2", ["mean", lambda X, y: 0.0])):
+        monkeypatch.setenv("OMP_NUM_THREADS", threads)
+        found.append(check(posterior, X, y, statistics=statistics, num_replicates=30).replicated.filter(like="mean"))
+    pd.testing.assert_frame_equal(found[1], found[0])
+    pd.testing.assert_frame_equal(found[2], found[0])
+
+
 def test_few_replicates_are_told_and_forty_nine_are_enough():
     line = Line("gap", 1.0, np.zeros(48), 0.5, 1.0, "look at the gap")
     assert "so few replicates" in repr(check_of([line], 48)).replace("\n", " ")
