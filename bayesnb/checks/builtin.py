@@ -288,12 +288,19 @@ class _Feature:
     loc: float
     scale: float
 
-    def of(self, rows: Rows) -> np.ndarray:
-        """The standardised numbers of all rows."""
-        x = column(rows.cells[self.block], self.column)
-        if self.category is not None:
-            x = np.where(np.isnan(x), np.nan, x == self.category)
-        return (x - self.loc) / self.scale
+
+def _standardised(features: Sequence[_Feature], rows: Rows) -> np.ndarray:
+    """The features of all rows, shape (features, rows). Of CSR cells, the columns of a block are taken at once."""
+    z = np.empty((len(features), len(rows.labels.codes)))
+    for block in {feature.block for feature in features}:
+        places = [k for k, feature in enumerate(features) if feature.block == block]
+        z[places] = dense(rows.cells[block][:, [features[k].column for k in places]]).T
+    for of_rows, feature in zip(z, features, strict=True):
+        if feature.category is not None:
+            of_rows[:] = np.where(np.isnan(of_rows), np.nan, of_rows == feature.category)
+        of_rows -= feature.loc
+        of_rows /= feature.scale
+    return z
 
 
 def column(x: Any, j: int) -> np.ndarray:
@@ -311,7 +318,7 @@ def dependence(model: BoundModel, data: Rows, rng: np.random.Generator) -> Stati
         pairs = pairs[np.sort(rng.choice(len(pairs), MAX_PAIRS, replace=False))]
 
     def values(rows: Rows) -> np.ndarray:
-        z = np.array([feature.of(rows) for feature in features]).reshape(len(features), -1)
+        z = _standardised(features, rows)
         of_class = np.array([_mean_correlation(z[:, at], pairs) for at in rows.labels.members])
         weight = np.where(np.isnan(of_class), 0.0, rows.labels.sizes)
         overall = (weight * np.nan_to_num(of_class)).sum() / weight.sum() if weight.any() else np.nan
