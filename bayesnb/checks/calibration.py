@@ -13,8 +13,7 @@ from scipy.special import expit, logit
 from bayesnb.core.checking import a_type, proportion, warns_once, whole_number
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 from bayesnb.core.running import random_generator
-from bayesnb.data.labels import encode_labels
-from bayesnb.data.read import as_table, split_labels
+from bayesnb.data.read import LabelledRows, labelled_rows, split_labels
 from bayesnb.data.tables import Table
 from bayesnb.figures.panels import SMALL, background, grid_of_panels, muted, percent, text_width
 from bayesnb.posterior.base import Posterior
@@ -413,12 +412,12 @@ def calibration(
     proportion("prob", prob)
     bins = whole_number("bins", bins)
     X, y = split_labels(X, y)
-    table = as_table(X)
-    codes = encode_labels(y, table.num_rows, posterior.classes)
-    log_probs = {"posterior": posterior.predict_log_proba(table)}
+    given = labelled_rows(X, y, classes=posterior.classes)
+    codes = given.codes
+    log_probs = {"posterior": posterior.predict_log_proba(given.table)}
     predictions = {"posterior": np.minimum(np.exp(log_probs["posterior"]), 1.0)}
     if other is not None:
-        predictions["other"], log_probs["other"] = _predictions_of(other, X, table, posterior.classes)
+        predictions["other"], log_probs["other"] = _predictions_of(other, X, given.table, posterior.classes)
     rows = {model: _scores(predictions[model], log_probs[model], codes, bins) for model in predictions}
     rng = random_generator(key)
     chance = {model: _error_by_chance(values.max(axis=1), bins, rng) for model, values in predictions.items()}
@@ -431,18 +430,18 @@ def calibration(
         classes=posterior.classes,
         prob=prob,
         names=names,
-        on_fit=_are_rows_of_fit(posterior, table, codes),
+        on_fit=_are_rows_of_fit(posterior, given),
     )
 
 
-def _are_rows_of_fit(posterior: Posterior, table: Table, codes: np.ndarray) -> bool:
+def _are_rows_of_fit(posterior: Posterior, rows: LabelledRows) -> bool:
     """Whether the rows have the sufficient statistics of the posterior's data."""
     problem = posterior.problem
     if problem is None or not np.array_equal(
-        np.bincount(codes, minlength=len(posterior.classes)), np.ravel(problem.statistics.classes.n)
+        np.bincount(rows.codes, minlength=len(posterior.classes)), np.ravel(problem.statistics.classes.n)
     ):
         return False
-    return problem.model.read(table).count(codes, None).statistics.same_rows(problem.statistics)
+    return problem.model.read(rows.table).count(rows.codes).statistics.same_rows(problem.statistics)
 
 
 def _names(posterior: Any, other: Any) -> dict[str, str]:

@@ -13,8 +13,8 @@ from bayesnb.core.arrays import dense, in_float64, log
 from bayesnb.core.checking import whole_number
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
-from bayesnb.data.labels import encode_labels, learn_classes
-from bayesnb.data.read import GivenRows, LabelledRows, as_table, read_rows, split_labels
+from bayesnb.data.labels import learn_classes, read_labels
+from bayesnb.data.read import GivenRows, LabelledRows, read_rows
 from bayesnb.data.schema import Schema, shown_categories, sort_categories, warn_unseen, with_other
 from bayesnb.families.base import Family, Parameters, keeps_others, of_column, parameters_of_column
 from bayesnb.families.conjugate import ConjugateFamily
@@ -505,16 +505,16 @@ class BoundModel(Printed):
             and y are not both given.
         """
         refuse_subsets(self.feature_inclusion)
-        X, y = split_labels(X, y)
-        table = None if X is None else as_table(X)
-        size = table.num_rows if table is not None else len(y) if y is not None else num_rows or 1
-        codes = None if y is None else encode_labels(y, size, self.schema.classes)
+        given = None if X is None else read_rows(X, y)
+        labels = None if y is None else read_labels(y, len(y)) if given is None else given.labels
+        size = len(given) if given is not None else len(labels.values) if labels is not None else num_rows or 1
+        codes = None if labels is None else labels.codes(self.schema.classes)
         model = self
-        if table is not None and y is not None and self.open_hyperparameter() is not None:
-            model = self.resolve(self.statistics(table, y))
+        if given is not None and labels is not None and self.open_hyperparameter() is not None:
+            model = self.resolve(self.count_labelled(given.of_classes(self.schema.classes)))
         model.require_numbers()
         model = model.with_every_value()
-        cells = None if table is None else [dense(x) for x in model.read(table).whole()]
+        cells = None if given is None else [dense(x) for x in model.read(given.table).whole()]
         # Arrays of its own for each run: JAX keeps its copy of an array that it traced, in the precision of that run.
         prior = jax.tree.map(np.array, model.prior)
         if model.hyperpriors:

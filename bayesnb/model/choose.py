@@ -10,7 +10,7 @@ import numpy as np
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import warn
 from bayesnb.core.columns import Column, first_few, listed, near_matches
-from bayesnb.data.read import GivenRows, LabelledRows, as_table
+from bayesnb.data.read import GivenRows, LabelledRows
 from bayesnb.data.tables import SparseTable, Table, distinct_objects
 from bayesnb.families.base import Family, of_column
 from bayesnb.families.bins import resolution
@@ -221,9 +221,8 @@ class OpenColumns:
         }
 
 
-def open_columns(frame: Any, exclude: Sequence[Any], families: Mapping[Any, Family] | None) -> OpenColumns:
+def open_columns(table: Table, exclude: Sequence[Any], families: Mapping[Any, Family] | None) -> OpenColumns:
     """The columns that get a family; parameters and errors as for `NaiveBayes.from_frame`."""
-    table = as_table(frame)
     exclude = [exclude] if isinstance(exclude, str) else exclude
     given = {} if families is None else _read_families(families)
     for what, names in (("exclude", exclude), ("families", given)):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from bayesnb.core.checking import a_type
-from bayesnb.data.read import GivenRows, read_rows, split_labels
+from bayesnb.data.read import GivenRows, read_rows
 from bayesnb.data.tables import shortened
 from bayesnb.families.base import Family
 from bayesnb.model.bound import BoundModel, bound_to
@@ -174,20 +174,19 @@ class NaiveBayes(Description):
               mean ~ Normal(on the data's scale, variance / 0.1)
               variance ~ InverseGamma(1, on the data's scale)
         """
-        frame, y = split_labels(frame, y)
-        columns = open_columns(frame, exclude, families)
+        if y is None and sample_weight is not None:
+            raise ValueError(
+                "sample_weight is given without y: families are chosen by labels and weights, and guessed by the types "
+                "of the columns; give y, or leave the weights out"
+            )
+        given = read_rows(frame, y, sample_weight)
+        columns = open_columns(given.table, exclude, families)
         of_words = family_of_words(columns)
         if of_words is not None:
             return cls(of_words, **class_prior)
-        if y is None:
-            if sample_weight is not None:
-                raise ValueError(
-                    "sample_weight is given without y: families are chosen by labels and weights, and guessed by the "
-                    "types of the columns; give y, or leave the weights out"
-                )
-            return cls(guess_features(columns), outside_is_missing=columns.open_names, **class_prior)
-        rows = read_rows(columns.table, y, sample_weight).of_classes(may_miss=True)
-        return cls(choose_features(columns, rows), outside_is_missing=columns.open_names, **class_prior)
+        guessed = given.labels is None
+        features = guess_features(columns) if guessed else choose_features(columns, given.of_classes(may_miss=True))
+        return cls(features, outside_is_missing=columns.open_names, **class_prior)
 
     def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> BoundModel:
         """The model of a table: the description with the table's columns, classes and categories.

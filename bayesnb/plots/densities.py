@@ -10,7 +10,7 @@ import numpy as np
 from bayesnb.core.arrays import dense, in_float64
 from bayesnb.core.checking import whole_number
 from bayesnb.data.labels import encode_labels
-from bayesnb.data.read import as_table, split_labels
+from bayesnb.data.read import labelled_rows
 from bayesnb.families.bins import averages_between, lattice
 from bayesnb.figures.forest import how_many
 from bayesnb.figures.panels import (
@@ -316,9 +316,8 @@ def plot_densities(
     sort = yes_or_no("sort", sort)
     cells = codes = None
     if X is not None:
-        rows, given = split_labels(X, y)
-        codes = encode_labels(given, as_table(rows).num_rows, posterior.classes)
-        cells = posterior.model.read(rows).whole()
+        labelled = labelled_rows(X, y, classes=posterior.classes)
+        codes, cells = labelled.codes, posterior.model.read(labelled.table).whole()
 
     @cache
     def drawn() -> tuple[Any, np.ndarray]:

@@ -166,9 +166,7 @@ MIN_DRAWS = 25
 """Smallest number of draws; with fewer, the smoothed tail has fewer than the five draws that its fit needs."""
 
 
-def psis_loo(
-    posterior: Posterior, X: Any, y: Any, sample_weight: Any, progress: bool | None
-) -> tuple[ELPDDataLOO, list[str]]:
+def psis_loo(posterior: Posterior, rows: LabelledRows, progress: bool | None) -> tuple[ELPDDataLOO, list[str]]:
     """ArviZ's leave-one-out score of the labels, and the warnings about it; parameters as for `loo`.
 
     Raises
@@ -176,7 +174,6 @@ def psis_loo(
     ValueError
         If rows have weights, there is one class, or the draws are too few or all the same.
     """
-    rows = labelled_rows(X, y, sample_weight, classes=posterior.classes)
     if (rows.weights != 1.0).any():
         raise ValueError(
             "sample_weight is for exact posteriors: importance sampling over draws leaves out rows of weight one only; "
@@ -305,19 +302,20 @@ def loo(
     >>> round(float(np.exp(elpd.elpd_i[0])), 3)
     0.64
     """
-    found, remarks = elpd_and_remarks(posterior_of(posterior), X, y, sample_weight=sample_weight, progress=progress)
+    posterior = posterior_of(posterior)
+    rows = labelled_rows(X, y, sample_weight, classes=posterior.classes)
+    found, remarks = elpd_and_remarks(posterior, rows, progress)
     warn_of(remarks)
     return found
 
 
 def elpd_and_remarks(
-    posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None, progress: bool | None = False
+    posterior: Posterior, rows: LabelledRows, progress: bool | None = False
 ) -> tuple[ELPDDataLOO, list[str]]:
     """As `loo`; returns the warnings instead of issuing them."""
     if isinstance(posterior.generative, SampledPosterior):
-        return psis_loo(posterior, X, y, sample_weight, progress)
-    exact = require_exact(posterior, "loo")
-    left_out = leave_one_out(exact, labelled_rows(X, y, sample_weight, classes=exact.classes))
+        return psis_loo(posterior, rows, progress)
+    left_out = leave_one_out(require_exact(posterior, "loo"), rows)
     pointwise, remarks = left_out.of_label, _remarks(posterior, left_out)
     fields = elpd_fields(pointwise, left_out.in_sample, remarks)
     return ExactELPD(**fields, good_k=GOOD_K, pareto_k=by_row(np.zeros(len(pointwise)))), remarks

@@ -11,7 +11,7 @@ import pandas as pd
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import whole_number
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
-from bayesnb.data.read import LabelledRows, read_rows, split_labels
+from bayesnb.data.read import LabelledRows, read_rows
 from bayesnb.data.tables import SparseTable
 from bayesnb.families.base import Family
 from bayesnb.families.bins import averages_between
@@ -556,10 +556,10 @@ def choose_families(
     """
     if criterion not in CRITERIA:
         raise ValueError(f'criterion is {criterion!r}: give "evidence", or "labels" for the leave-one-out score')
-    X, y = split_labels(X, y)
-    columns = open_columns(X, exclude, families)
+    given = read_rows(X, y, sample_weight)
+    columns = open_columns(given.table, exclude, families)
     _refuse_sparse(columns)
-    rows = read_rows(columns.table, y, sample_weight).counting().of_classes()
+    rows = given.counting().of_classes()
     if not rows.weights.any():
         raise ValueError("sample_weight is zero for every row: give at least one row a positive weight")
     require_two_classes(rows.classes)

@@ -10,7 +10,7 @@ from scipy.special import softmax
 
 from bayesnb.core.checking import a_type, warns_once
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
-from bayesnb.data.read import as_table, split_labels
+from bayesnb.data.read import GivenRows, read_rows, split_labels
 from bayesnb.families.base import Family
 from bayesnb.families.distributions import kind_of_density
 from bayesnb.figures.forest import Points, Rows, forest, how_many
@@ -238,11 +238,11 @@ def compare_models(
         raise ValueError(f"there are {len(models)} models: give at least two to compare")
     prior_probs = _read_prior(prior, list(models))
     X, y = split_labels(X, y)
-    X = as_table(X)
-    posteriors = {name: _fitted(name, given, X, y, sample_weight) for name, given in models.items()}
+    rows = read_rows(X, y, sample_weight)
+    posteriors = {name: _fitted(name, given, rows, y) for name, given in models.items()}
     _require_same_classes(posteriors)
     notes: list[str] = []
-    scores = {name: _score(name, posterior, X, y, sample_weight, notes) for name, posterior in posteriors.items()}
+    scores = {name: _score(name, posterior, rows, notes) for name, posterior in posteriors.items()}
     evidence = pd.Series({name: _evidence(name, posterior, notes) for name, posterior in posteriors.items()})
     saw = {name: ", ".join(_saw(posterior)) for name, posterior in posteriors.items()}
     table = pd.DataFrame(
@@ -284,10 +284,10 @@ def _read_prior(prior: Any, names: list[Any]) -> pd.Series:
     return pd.Series(probs, index=names)
 
 
-def _fitted(name: Any, given: Any, X: Any, y: Any, sample_weight: Any) -> Posterior:
-    """The posterior of X and y; one that was fitted to other data is an error."""
+def _fitted(name: Any, given: Any, rows: GivenRows, y: Any) -> Posterior:
+    """The posterior of the rows; one that was fitted to other data is an error."""
     if isinstance(given, Model | Family):
-        return fit(given, X, y, sample_weight=sample_weight)
+        return fit(given, rows.table, y, sample_weight=rows.weights)
     given = posterior_of(given, repr(name))
     if given.problem is None:
         raise ValueError(
@@ -295,7 +295,7 @@ def _fitted(name: Any, given: Any, X: Any, y: Any, sample_weight: Any) -> Poster
             "nb.fit(model, X, y)"
         )
     try:
-        counted = given.problem.model.statistics(X, y, sample_weight=sample_weight)
+        counted = given.problem.model.count_labelled(rows.counting().of_classes(given.classes))
     except ValueError as error:
         raise ValueError(f"{name!r} was fitted to other data than X and y: {error}") from error
     if not counted.same_rows(given.problem.statistics):
@@ -324,14 +324,14 @@ def _evidence(name: Any, posterior: Posterior, notes: list[str]) -> float:
     return problem.log_evidence
 
 
-def _score(name: Any, posterior: Posterior, X: Any, y: Any, sample_weight: Any, notes: list[str]) -> Any:
+def _score(name: Any, posterior: Posterior, rows: GivenRows, notes: list[str]) -> Any:
     problem = posterior.require_data("compare_models")
     if has_closed_form(problem.model):
         posterior = posterior.weighing(Exact().fit(problem))
     if isinstance(posterior, PointPosterior):
         notes.append(f"{name}: no leave-one-out, because a point estimate leaves no posterior to take a row from.")
         return None
-    score, remarks = elpd_and_remarks(posterior, X, y, sample_weight=sample_weight)
+    score, remarks = elpd_and_remarks(posterior, rows.of_classes(posterior.classes))
     notes += [f"{name}: {remark}." for remark in remarks]
     return score
 
