@@ -1,6 +1,6 @@
 """Draws of NumPyro's distributions by NumPy."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import accumulate
 from typing import Any
 
@@ -63,15 +63,32 @@ def _sample(distribution: dist.Distribution, key: Any, sample_shape: tuple[int, 
 _draw = dispatch("sample")(_by_jax)
 
 
+FORMULAS: dict[type, Callable[[Any, np.random.Generator, tuple[int, ...]], Any]] = {
+    dist.Beta: lambda d, rng, shape: rng.beta(d.concentration1, d.concentration0, shape),
+    dist.Gamma: lambda d, rng, shape: rng.standard_gamma(d.concentration, shape) / np.asarray(d.rate),
+    dist.InverseGamma: lambda d, rng, shape: np.asarray(d.rate) / rng.standard_gamma(d.concentration, shape),
+    dist.Normal: lambda d, rng, shape: rng.normal(d.loc, d.scale, shape),
+    dist.VonMises: lambda d, rng, shape: rng.vonmises(d.loc, d.concentration, shape),
+    dist.Exponential: lambda d, rng, shape: rng.standard_exponential(shape) / np.asarray(d.rate),
+    dist.Poisson: lambda d, rng, shape: rng.poisson(d.rate, shape).astype(np.float64),
+    dist.BernoulliProbs: lambda d, rng, shape: (rng.uniform(size=shape) < np.asarray(d.probs)).astype(np.float64),
+    # NumPy counts the trials up to the first success, as whole numbers of 64 bits; floats may be larger.
+    dist.GeometricProbs: lambda d, rng, shape: np.floor(
+        -rng.standard_exponential(shape) / np.log1p(-np.asarray(d.probs))
+    ),
+    dist.InverseWishart: lambda d, rng, shape: draw_inverse_wishart(d.concentration, d.scale_matrix, rng, shape),
+    CoupledTree: lambda d, rng, shape: draw_cells(d, rng, shape),
+}
+"""Draws of a shape, batch axes included, from distributions whose draws take one line of NumPy."""
+
+for _kind, _formula in FORMULAS.items():
+    _draw.register(_kind, _formula)
+
+
 @_draw.register
 def _(distribution: dist.ExpandedDistribution, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     base = distribution.base_dist
     return _draw(base, rng, shape) if base.batch_shape == () else _by_jax(distribution, rng, shape)
-
-
-@_draw.register
-def _(distribution: dist.Beta, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    return rng.beta(distribution.concentration1, distribution.concentration0, shape)
 
 
 @_draw.register
@@ -84,24 +101,9 @@ def _(distribution: dist.Dirichlet, rng: np.random.Generator, shape: tuple[int, 
 
 
 @_draw.register
-def _(distribution: dist.Gamma, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    return rng.standard_gamma(distribution.concentration, shape) / np.asarray(distribution.rate)
-
-
-@_draw.register
 def _(distribution: GammaVector, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     size = (*shape, *distribution.event_shape)
     return rng.standard_gamma(distribution.concentration, size) / np.asarray(distribution.rate)
-
-
-@_draw.register
-def _(distribution: dist.InverseGamma, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    return np.asarray(distribution.rate) / rng.standard_gamma(distribution.concentration, shape)
-
-
-@_draw.register
-def _(distribution: dist.Normal, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    return rng.normal(distribution.loc, distribution.scale, shape)
 
 
 @_draw.register
@@ -111,21 +113,11 @@ def _(distribution: dist.MultivariateNormal, rng: np.random.Generator, shape: tu
 
 
 @_draw.register
-def _(distribution: dist.InverseWishart, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    return draw_inverse_wishart(distribution.concentration, distribution.scale_matrix, rng, shape)
-
-
-@_draw.register
 def _(distribution: dist.LogNormal, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     # What float64 would round to zero or to infinity becomes the nearest positive finite number.
     limits = np.finfo(np.float64)
     with np.errstate(over="ignore"):
         return np.clip(rng.lognormal(distribution.loc, distribution.scale, shape), limits.tiny, limits.max)
-
-
-@_draw.register
-def _(distribution: dist.BernoulliProbs, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    return (rng.uniform(size=shape) < np.asarray(distribution.probs)).astype(np.float64)
 
 
 @_draw.register
@@ -146,11 +138,6 @@ def _(distribution: CombinationOfCategories, rng: np.random.Generator, shape: tu
 
 
 @_draw.register
-def _(distribution: CoupledTree, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    return draw_cells(distribution, rng, shape)
-
-
-@_draw.register
 def _(distribution: Binned, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     codes = _draw(dist.CategoricalProbs(distribution.prob), rng, shape).astype(np.intp)
     return distribution.bins.draws(codes, rng.uniform(size=shape))
@@ -160,27 +147,6 @@ def _(distribution: Binned, rng: np.random.Generator, shape: tuple[int, ...]) ->
 def _(distribution: ZeroOr, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     is_nonzero = rng.uniform(size=shape) < np.asarray(distribution.nonzero_prob)
     return np.where(is_nonzero, _draw(distribution.other.expand(distribution.batch_shape), rng, shape), 0.0)
-
-
-@_draw.register
-def _(distribution: dist.VonMises, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    return rng.vonmises(distribution.loc, distribution.concentration, shape)
-
-
-@_draw.register
-def _(distribution: dist.Poisson, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    return rng.poisson(distribution.rate, shape).astype(np.float64)
-
-
-@_draw.register
-def _(distribution: dist.Exponential, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    return rng.standard_exponential(shape) / np.asarray(distribution.rate)
-
-
-@_draw.register
-def _(distribution: dist.GeometricProbs, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    # NumPy counts the trials up to the first success, as whole numbers of 64 bits; floats may be larger.
-    return np.floor(-rng.standard_exponential(shape) / np.log1p(-np.asarray(distribution.probs)))
 
 
 @_draw.register
