@@ -305,9 +305,7 @@ class ConjugateFamily(Family):
         """
         return left_out(self, dense(x), codes, statistics) if self._counts_only else None
 
-    def row_log_refitted(
-        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Any, held: np.ndarray
-    ) -> np.ndarray | None:
+    def row_log_refitted(self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Any) -> np.ndarray | None:
         """Log density of each row under each class given the other rows, `on_scale_of` following them alone.
 
         It is called on the prior as the user gave it, of a family whose defaults follow the data. Leave-one-out has a
@@ -321,8 +319,6 @@ class ConjugateFamily(Family):
         weights : array, shape (rows,)
         statistics : Statistics
             Of all rows, these among them.
-        held : array, shape (rows, classes)
-            Log predictive density of each row under each class given all rows; the family may start from it.
 
         Returns
         -------

@@ -197,7 +197,7 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         return left_out(self.update(statistics), statistics, x, codes, compiled=x.size >= COMPILED_FROM // 8)
 
     def row_log_refitted(
-        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Moments, held: np.ndarray
+        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Moments
     ) -> np.ndarray:
         return refitted(self, statistics, x, codes, weights, compiled=x.size * len(statistics.n) >= COMPILED_FROM)
 
@@ -321,10 +321,10 @@ class LogNormal(Gaussian):
         return None if found is None else found - _of_rows(logs)
 
     def row_log_refitted(
-        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Moments, held: np.ndarray
+        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Moments
     ) -> np.ndarray:
         logs = _logs(x)
-        return super().row_log_refitted(logs, codes, weights, statistics, held) - _of_rows(logs)[:, None]
+        return super().row_log_refitted(logs, codes, weights, statistics) - _of_rows(logs)[:, None]
 
     @property
     def parameter_note(self) -> str:

@@ -304,7 +304,7 @@ class MultivariateGaussian(ConjugateFamily):
         return rows_left_out(self.update(statistics), statistics, x, codes)
 
     def row_log_refitted(
-        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Scatter, held: np.ndarray
+        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Scatter
     ) -> np.ndarray:
         return rows_refitted(self, statistics, x, codes, weights)
 

@@ -377,7 +377,7 @@ class PolyaTree(BinnedFamily):
         return replace(self, split=split / (split + common)).update(statistics).hyperparameters()
 
     def row_log_refitted(
-        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Counts, held: np.ndarray
+        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Counts
     ) -> np.ndarray | None:
         if (weights != 1).any():
             return None

@@ -242,18 +242,17 @@ class Exponential(RateFamily):
         xp, _ = namespace(x, self.rate)
         return xp.log(self.concentration) - xp.log(self.rate) - (self.concentration + 1) * xp.log1p(x / self.rate)
 
-    def row_log_refitted(
-        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Counts, held: np.ndarray
-    ) -> np.ndarray:
+    def row_log_refitted(self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Counts) -> np.ndarray:
+        shape = len(x), len(statistics.n)
         if self.rate is not None:
-            return np.full(held.shape, np.nan)
-        found = np.empty(held.shape)
+            return np.full(shape, np.nan)
+        found = np.empty(shape)
         pooled = statistics.pooled()
-        for rows in row_pieces(len(x), x.shape[1] * held.shape[1]):
+        for rows in row_pieces(len(x), x.shape[1] * shape[1]):
             observed = ~np.isnan(x[rows])[:, None, :]
             cells = np.where(observed, x[rows][:, None, :], 0.0)
             weight = observed * weights[rows, None, None]
-            own = weight * (codes[rows, None] == np.arange(held.shape[1]))[..., None]
+            own = weight * (codes[rows, None] == np.arange(shape[1]))[..., None]
             others, rest = pooled.n - weight, pooled.total - weight * cells
             # The general way handles rows after which only a rounding error, or nothing, is left.
             n, total = statistics.n - own, statistics.total - own * cells

@@ -220,7 +220,7 @@ class Refit:
         return self.prior.take(slice(0, 1))
 
 
-def every_class_without(block: Block, counted: Any, x: Any, rows: LabelledRows, held: np.ndarray) -> np.ndarray:
+def every_class_without(block: Block, counted: Any, x: Any, rows: LabelledRows) -> np.ndarray:
     """Log p(x_i | y=c, D without i) of a block whose prior follows the data, shape (rows, classes).
 
     Parameters
@@ -231,12 +231,10 @@ def every_class_without(block: Block, counted: Any, x: Any, rows: LabelledRows, 
         Of all rows.
     x : array, shape (rows, columns)
     rows : LabelledRows
-    held : array, shape (rows, classes)
-        Log p(x_i | y=c, D), with the defaults of all rows.
     """
     family: Any = block.family
-    known = family.row_log_refitted(x, rows.codes, rows.weights, counted, held)
-    result = np.full(held.shape, np.nan) if known is None else known
+    known = family.row_log_refitted(x, rows.codes, rows.weights, counted)
+    result = np.full((len(rows), len(rows.classes)), np.nan) if known is None else known
     slow = np.flatnonzero(~np.isfinite(result).all(axis=1))
     for piece, refit in refits(block, counted, x[slow], rows.take(slow)):
         result[slow[piece]] = refit.of_classes().sum(axis=-1)
@@ -313,7 +311,7 @@ class FittedBlock:
                 without[~lacking] = self.log_densities(x[~lacking], rows.take(~lacking))[1]
             return held, without
         if self.follows:
-            return held, every_class_without(self.prior, self.statistics, x, rows, held)
+            return held, every_class_without(self.prior, self.statistics, x, rows)
         # Only the row's own class changes without the row.
         without = held.copy()
         without[np.arange(len(rows)), rows.codes] = own_class_without(self.prior, self.statistics, x, rows)
