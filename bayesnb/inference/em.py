@@ -17,7 +17,7 @@ from bayesnb.families.categories import dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.model.blocks import ModelParameters, ModelStatistics
-from bayesnb.model.bound import BoundModel, gives_mode, ways_to_fit, ways_to_posterior
+from bayesnb.model.bound import BoundModel, another_family, gives_mode, ways_to_fit, ways_to_posterior
 from bayesnb.model.problem import Problem, Unlabelled
 from bayesnb.posterior.exact import PointPosterior
 
@@ -424,9 +424,11 @@ class MAP(_PointEstimate):
         for block in problem.model.blocks:
             if not gives_mode(type(block.family)):
                 method = "mode()" if isinstance(block.family, ConjugateFamily) else "maximum_a_posteriori(statistics)"
+                ways = ways_to_fit(problem.model) if problem.unlabelled is None else _ways_to_posterior(problem)
+                own = not type(block.family).__module__.startswith("bayesnb.")
                 raise ValueError(
-                    f"column {block.labels[0]!r} is {block.family.family_name}, which gives no mode: use "
-                    f"{ways_to_fit(problem.model)}; or define {method} in the class"
+                    f"column {block.labels[0]!r} is {block.family.family_name}, which gives no mode: use {ways}; or "
+                    + (f"define {method} in the class" if own else another_family(block, "nb.Gaussian()"))
                 )
         problem.require_numbers()
 
@@ -467,7 +469,7 @@ def _ways_to_posterior(problem: Problem) -> str:
     """The inferences that give a distribution of the parameters from these data."""
     if problem.unlabelled is None:
         return ways_to_posterior(problem.model)
-    return "nb.Gibbs() or nb.NUTS()" if problem.conjugate else "nb.NUTS()"
+    return ways_to_posterior(problem.model).replace("nb.Exact()", "nb.Gibbs()")
 
 
 # --------------------------------------------------------------------------------------------------

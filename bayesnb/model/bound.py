@@ -53,6 +53,7 @@ __all__ = [
     "BoundModel",
     "Found",
     "OpenSchema",
+    "another_family",
     "bound_to",
     "gives_mode",
     "has_closed_form",
@@ -531,7 +532,7 @@ class BoundModel(Printed):
         )
 
     def _parts(self) -> list[Piece]:
-        return printed_model(self)
+        return printed_model(self.description)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -824,8 +825,15 @@ def refuse_coupled(model: BoundModel, remedy: str) -> None:
         if block.family.couples_classes:
             raise ValueError(
                 f"column {block.labels[0]!r} is {block.family.family_name}, whose prior couples the classes and has no "
-                f"density to sample from: use {remedy}, or give the column another family, such as nb.Histogram()"
+                f"density to sample from: use {remedy}, or {another_family(block, 'nb.Histogram()')}"
             )
+
+
+def another_family(block: Block, example: str) -> str:
+    """How to give a column another family, as an error message says it."""
+    return (
+        f"give the column another family, nb.NaiveBayes.from_frame(X, y, families={{{block.labels[0]!r}: {example}}})"
+    )
 
 
 def _has_density(model: BoundModel) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 from dataclasses import field as field_of
 from enum import Enum
 from functools import cached_property
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import jax
 import numpy as np
@@ -232,32 +232,12 @@ STORIES = 24
 """Largest number of features that a repr shows."""
 
 
-class Described(Protocol):
-    """What a description of a model and a bound model have in common."""
-
-    @property
-    def features(self) -> Mapping[Any, tuple[Family, Any]]:
-        """Family and columns of each feature."""
-
-    @property
-    def class_concentration(self) -> Any:
-        """Concentration of the Dirichlet prior on the class probabilities."""
-
-    @property
-    def class_probs(self) -> Any:
-        """Class probabilities where they are known."""
-
-    @property
-    def feature_inclusion(self) -> Any:
-        """Prior probability that a feature depends on the class, where the model averages over subsets."""
-
-
-def printed_model(model: Described) -> list[Piece]:
+def printed_model(model: "Description") -> list[Piece]:
     """The parts of a model's printed form."""
     return [Heading("NaiveBayes, features independent given the class:"), printed_story(model, STORIES)]
 
 
-def printed_story(model: Described, most: int) -> Code:
+def printed_story(model: "Description", most: int) -> Code:
     """The statements of a model: distributions of classes, of parameters and of at most so many features.
 
     Features share a line if they have the same lines, the same class of family and the same settings.

@@ -475,7 +475,7 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
 
     def _parts(self) -> list[Piece]:
         posterior = parameters_by_class(self.model, self.distribution.moments)
-        prior = printed_story(self.model, FEATURES_OF_PRIOR)
+        prior = printed_story(self.model.description, FEATURES_OF_PRIOR)
         return [*self._title(), Paragraph("Posterior, mean ± sd:"), *posterior, Paragraph("Prior:"), prior]
 
     def _title(self) -> list[Piece]:

@@ -202,6 +202,12 @@ def test_a_prior_that_is_flat_has_no_sensitivity():
         (lambda X, y: nb.fit(nb.PolyaTree(), X, y, nb.NUTS()), ValueError, r"column 0 is PolyaTree.*use nb.Exact\(\)"),
         (lambda X, y: nb.fit(nb.PolyaTree(), X, y, nb.MAP()), ValueError, r"gives no mode: use nb.Exact\(\) for the"),
         (
+            lambda X, y: nb.fit(nb.PolyaTree(), X, [*y[:-1], None], "em"),
+            ValueError,
+            r"column 0 is PolyaTree, which gives no mode: use nb.Gibbs\(\); or give the column another family, "
+            r"nb.NaiveBayes.from_frame\(X, y, families=\{0: nb.Gaussian\(\)\}\)$",
+        ),
+        (
             lambda X, y: nb.fit(nb.PolyaTree(split=dist.Beta(1, 1)), X, y, nb.Gibbs()),
             ValueError,
             r"couples the classes.*use nb.NUTS\(\)",
