@@ -141,9 +141,6 @@ class Annotations(ConjugateFamily):
     def log_evidence(self, statistics: Counts) -> Any:
         return dirichlet_log_evidence(self.concentration, statistics.total).sum(axis=-1)[..., None]
 
-    def mean(self) -> dict[str, Any]:
-        return {"prob": self.concentration / self.concentration.sum(axis=-1, keepdims=True)}
-
     def mode(self) -> dict[str, Any]:
         return {"prob": dirichlet_mode(self.concentration)}
 

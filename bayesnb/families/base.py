@@ -36,6 +36,7 @@ __all__ = [
     "keeps_others",
     "listed_categories",
     "log_density_of_rows",
+    "log_predictive_given",
     "of_column",
     "parameters_of_column",
 ]
@@ -598,6 +599,26 @@ def filled_cells(family: Family, x: Any) -> tuple[Any, Any]:
     xp, _ = namespace(x)
     observed = ~xp.isnan(x)
     return observed, xp.where(observed, x, _some_cell(jax.tree.structure(family)))
+
+
+def log_predictive_given(family: Any, statistics: Any, x: np.ndarray) -> np.ndarray:
+    """Log density of cells given statistics, each with hyperparameters and statistics of its own.
+
+    Parameters
+    ----------
+    family : ConjugateFamily
+    statistics : Statistics
+        Arrays of shape (..., cells).
+    x : array, shape (..., cells)
+        Broadcasts against the statistics; missing cells are NaN.
+
+    Returns
+    -------
+    array, shape (..., cells)
+        Zero for a missing cell.
+    """
+    observed, cells = filled_cells(family, x)
+    return np.where(observed, family.update(statistics).cell_log_predictive(cells), 0.0)
 
 
 @cache

@@ -225,9 +225,6 @@ class Bernoulli(TableFamily):
         with np.errstate(invalid="ignore"):
             return {"prob": statistics.total / statistics.n}
 
-    def mean(self) -> dict[str, Any]:
-        return {"prob": self.concentration1 / (self.concentration1 + self.concentration0)}
-
     def mode(self) -> dict[str, Any]:
         return {"prob": beta_mode(self.concentration1, self.concentration0)}
 
@@ -332,9 +329,6 @@ class Categorical(TableFamily):
     def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):
             return {"prob": statistics.total / statistics.n[..., None]}
-
-    def mean(self) -> dict[str, Any]:
-        return {"prob": self.concentration / self.concentration.sum(axis=-1, keepdims=True)}
 
     def mode(self) -> dict[str, Any]:
         return {"prob": dirichlet_mode(self.concentration)}

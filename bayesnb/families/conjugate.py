@@ -195,8 +195,11 @@ class ConjugateFamily(Family):
             return self._distinct(x).sums(self._log_predictive_of_counts, self._num_classes)
         return np.column_stack([cells.sum(axis=1) for cells in self._log_predictive_by_class(x)])
 
-    def cells_log_predictive(self, x: Any) -> np.ndarray:
-        """Log predictive density of each cell, shape (rows, classes, columns); zero for a missing one."""
+    def cells_log_predictive(self, x: Any) -> Any:
+        """Log predictive density of each cell, NumPy or JAX, shape (rows, classes, columns); zero for a missing one."""
+        if isinstance(x, jax.Array):
+            observed, cells = filled_cells(self, x.astype(jnp.float64))
+            return jnp.where(observed[:, None, :], self.cell_log_predictive(cells[:, None, :]), 0.0)
         if self._counts_only:
             return self._distinct(x).cells(self._log_predictive_of_counts, self._num_classes)
         return np.stack(list(self._log_predictive_by_class(x)), axis=1)
@@ -224,24 +227,6 @@ class ConjugateFamily(Family):
     def _counts_only(self) -> bool:
         """Whether cells are whole numbers from zero."""
         return self.support is constraints.nonnegative_integer and not (accepts_fractions(self) or self.joint)
-
-    def log_predictive_given(self, statistics: Any, x: np.ndarray) -> np.ndarray:
-        """Log density of cells given statistics, each with hyperparameters and statistics of its own.
-
-        Parameters
-        ----------
-        statistics : Statistics
-            Arrays of shape (..., cells).
-        x : array, shape (..., cells)
-            Broadcasts against the statistics; missing cells are NaN.
-
-        Returns
-        -------
-        array, shape (..., cells)
-            Zero for a missing cell.
-        """
-        observed, cells = filled_cells(self, x)
-        return np.where(observed, self.update(statistics).cell_log_predictive(cells), 0.0)
 
     def row_log_predictive_ratio(self, x: Any) -> Any:
         """As `row_log_predictive`, up to a term of each row that all classes share; enough for class probabilities."""
@@ -277,13 +262,7 @@ class ConjugateFamily(Family):
         """As `row_log_predictive`, for JAX to compile, to run and to differentiate; see `device_log_likelihood`."""
         if self.joint:
             return _log_predictive_of_rows(self, x.astype(jnp.float64))
-        return self.device_cells_log_predictive(x).sum(axis=-1)
-
-    def device_cells_log_predictive(self, x: Any) -> Any:
-        """As `cells_log_predictive`, for JAX, shape (rows, classes, columns)."""
-        observed, cells = filled_cells(self, x.astype(jnp.float64))
-        densities = self.cell_log_predictive(cells[:, None, :])
-        return jnp.where(observed[:, None, :], densities, 0.0)
+        return self.cells_log_predictive(x).sum(axis=-1)
 
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Any) -> np.ndarray | None:
         """Log density of each row given the others of its class, summed over the observed cells; called on the prior.

@@ -551,9 +551,6 @@ class JointCategorical(ConjugateFamily):
         with np.errstate(invalid="ignore"):
             return {"prob": self._by_entry(statistics) / statistics.n}
 
-    def mean(self) -> dict[str, Any]:
-        return {"prob": self._weights / self._weights.sum(axis=-1, keepdims=True)}
-
     def mode(self) -> dict[str, Any]:
         # That of all combinations: the density of the entries has another mode, which follows what other rows show.
         weights, multiplicity = np.asarray(self._weights), self._combinations.multiplicity

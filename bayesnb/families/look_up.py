@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import any_missing, csr_of_ones, filled, missing_entries, namespace, row_pieces, rows_by_class
+from bayesnb.families.base import log_predictive_given
 from bayesnb.families.exponential import Weights
 from bayesnb.families.statistics import classes_of_rows
 
@@ -191,7 +192,7 @@ def _without(prior: Any, statistics: Any, classes: Any, columns: Any, cells: Any
         family = family.on_scale_of((pooled - cell).without_rounding(pooled))
     possible = np.asarray(family.possible(rest))
     rest = jax.tree.map(lambda leaf: np.where(np.expand_dims(possible, (*range(2, leaf.ndim),)), leaf, 0.0), rest)
-    return np.where(possible, family.log_predictive_given(rest, x), np.nan).reshape(cells.shape)
+    return np.where(possible, log_predictive_given(family, rest, x), np.nan).reshape(cells.shape)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -49,9 +49,6 @@ class RateFamily(ExponentialFamily, ConjugateFamily):
         of_gamma = log_rising(a, after.concentration - a)
         return statistics.log_base + of_gamma + a * xp.log(b) - after.concentration * xp.log(after.rate)
 
-    def mean(self) -> dict[str, Any]:
-        return {"rate": self.concentration / self.rate}
-
     def mode(self) -> dict[str, Any]:
         return {"rate": np.where(self.concentration >= 1, (self.concentration - 1) / self.rate, np.nan)}
 

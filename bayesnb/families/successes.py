@@ -71,9 +71,6 @@ class SuccessFamily(ExponentialFamily, ConjugateFamily):
         with np.errstate(invalid="ignore"):
             return {"prob": successes / (successes + failures)}
 
-    def mean(self) -> dict[str, Any]:
-        return {"prob": self.concentration1 / (self.concentration1 + self.concentration0)}
-
     def mode(self) -> dict[str, Any]:
         return {"prob": beta_mode(self.concentration1, self.concentration0)}
 

@@ -364,9 +364,6 @@ class Multinomial(ConjugateFamily):
     def log_evidence(self, statistics: Counts) -> Any:
         return dirichlet_log_evidence(self.concentration, statistics.total)[..., None] + statistics.log_base
 
-    def mean(self) -> dict[str, Any]:
-        return {"prob": self.concentration / self.concentration.sum(axis=-1, keepdims=True)}
-
     def mode(self) -> dict[str, Any]:
         return {"prob": dirichlet_mode(self.concentration)}
 

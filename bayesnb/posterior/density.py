@@ -73,7 +73,7 @@ class Integrated:
         """Log density of each feature, for JAX, shape (rows, classes, features)."""
         if self.family.joint:
             return self.family.device_log_predictive(x)[..., None]
-        return self.family.device_cells_log_predictive(x)
+        return self.family.cells_log_predictive(x)
 
 
 @jax.tree_util.register_dataclass

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesnb.core.arrays import dense, log
 from bayesnb.data.read import LabelledRows
-from bayesnb.families.base import of_column
+from bayesnb.families.base import log_predictive_given, of_column
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.statistics import ClassCounts, Statistics
 from bayesnb.model.blocks import Block
@@ -134,7 +134,7 @@ def _cells(
     impossible = ~np.asarray(prior.possible(rest)).reshape(num_rows, -1)
     if impossible.any():
         return np.full(impossible.shape, np.nan), impossible
-    found = prior.update(rest).log_evidence(once) if block.is_joint else prior.log_predictive_given(rest, x)
+    found = prior.update(rest).log_evidence(once) if block.is_joint else log_predictive_given(prior, rest, x)
     return np.asarray(found).reshape(num_rows, -1), impossible
 
 
@@ -213,7 +213,7 @@ class Refit:
     def _log_density(self, prior: ConjugateFamily, rest: Any, cell: Any) -> Any:
         if prior.joint:
             return prior.update(rest).log_evidence(cell)
-        return prior.log_predictive_given(rest, self.x)
+        return log_predictive_given(prior, rest, self.x)
 
     @property
     def _shared(self) -> ConjugateFamily:
