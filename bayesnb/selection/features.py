@@ -15,8 +15,7 @@ from bayesnb.data.read import read_rows
 from bayesnb.families.base import Family, listed_categories
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.figures.forest import how_many
-from bayesnb.figures.panels import muted, panel_of_rows
+from bayesnb.figures.forest import Points, Rows, forest, how_many
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.sources import problem_of
 from bayesnb.model.bound import BoundModel
@@ -337,8 +336,8 @@ class FeatureSelection(Printed):
         -------
         matplotlib.figure.Figure
             A point for each step, beside the feature that it drops or adds: the score minus that of all features. The
-            band is two standard errors of the difference to either side. A subset is kept if the last band is right of
-            zero.
+            interval is two standard errors of the difference to either side. A subset is kept if the last one is right
+            of zero.
 
         Raises
         ------
@@ -366,23 +365,20 @@ class FeatureSelection(Printed):
         if len(self.table) == 1:
             raise ValueError("no feature was dropped, because that would lower the score: there is nothing to draw")
         shown = self.table.head(1 + whole_number("max_steps", max_steps))
-        pairs = zip(shown["action"], shown["feature"], strict=True)
-        panels = panel_of_rows(
-            [f"{action} {feature}".strip() for action, feature in pairs], ax=ax, figsize=figsize, row_height=0.2
+        difference, error = shown["difference"], STANDARD_ERRORS * shown["se"]
+        rows = Rows(
+            [f"{action} {feature}".strip() for action, feature in zip(shown["action"], shown["feature"], strict=True)],
+            [Points(difference)],
+            difference - error,
+            difference + error,
+            "two standard errors to either side",
+            x_label="leave-one-out log score of the labels, difference to all features (nats)",
+            at=0.0,
         )
-        (axis,) = panels.axes
-        at, difference, error = np.arange(len(shown)), shown["difference"].to_numpy(), 2.0 * shown["se"].to_numpy()
-        axis.fill_betweenx(at, difference - error, difference + error, color="C0", alpha=0.25, linewidth=0, zorder=1)
-        axis.plot(difference, at, color="C0", marker="o", markersize=4, linewidth=1.4, zorder=3)
-        axis.axvline(0.0, color=muted(0.6), linewidth=1, linestyle="--", zorder=2)
         number = len(self.kept) + len(self.dropped)
         steps = how_many(len(shown) - 1, len(self.table) - 1, "step", "first")
-        panels.title(f"Score of the labels (right is better), {steps}: {len(self.kept)} of {number} features are kept")
-        panels.x_label(
-            "leave-one-out log score of the labels, difference to all features (nats), "
-            "with two standard errors to either side"
-        )
-        return panels.drawn()
+        title = f"Score of the labels (right is better), {steps}: {len(self.kept)} of {number} features are kept"
+        return forest([rows], title=title, ax=ax, figsize=figsize)
 
     def _parts(self) -> list[Piece]:
         table = DataTable(self.table, number=".1f", rows=len(self.table))

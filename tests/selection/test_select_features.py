@@ -9,6 +9,7 @@ import numpyro.distributions as dist
 import pandas as pd
 import pytest
 import scipy.sparse
+from drawn import intervals
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from refitting import rows_of
 
@@ -406,14 +407,10 @@ def test_the_result_shows_its_steps_in_print_and_in_a_figure(table):
         names = [text.get_text() for text in axis.get_yticklabels()]
         changes = found.table.iloc[1:]
         assert names == ["all features", *(changes["action"] + " " + changes["feature"])]
-        points, *_ = axis.lines
-        np.testing.assert_array_equal(points.get_xdata(), found.table["difference"])
-        (band,) = axis.collections
-        ends = band.get_paths()[0].vertices
-        last = ends[ends[:, 1] == len(changes), 0]
-        difference, se = found.table[["difference", "se"]].iloc[-1]
-        assert last.min() == pytest.approx(difference - 2 * se)
-        assert last.max() == pytest.approx(difference + 2 * se)
+        (points,) = axis.collections
+        difference, error = found.table["difference"], 2 * found.table["se"]
+        np.testing.assert_array_equal(points.get_offsets()[:, 0], difference)
+        np.testing.assert_allclose(intervals(axis), np.column_stack([difference - error, difference + error]))
     assert len(found.plot(max_steps=1).axes[0].get_yticklabels()) == 2
     alone = nb.select_features(nb.Gaussian(), X[["height"]], y)
     with pytest.raises(ValueError, match="no feature was dropped, because that would lower the score"):
