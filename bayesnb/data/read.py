@@ -121,7 +121,7 @@ def as_table(X: Any, name: str = "X") -> Table:
     if scipy.sparse.issparse(X):
         if X.ndim != 2:
             raise ValueError(f"{name} has {X.ndim} dimension: a table has two, rows and columns")
-        return SparseTable(as_csr(X), tuple(range(X.shape[1])), X.shape[0])
+        return SparseTable(as_csr(X), tuple(range(X.shape[1])))
     if isinstance(X, str | bytes | Mapping) or X is None:
         raise TypeError(
             f"{name} is {a_type(X)}: give a NumPy array, a pandas, polars or pyarrow table, or a SciPy sparse matrix"
@@ -134,9 +134,9 @@ def as_table(X: Any, name: str = "X") -> Table:
         _refuse_duplicates(names, name)
         if nw.dependencies.is_pandas_dataframe(X) and (sparse := _sparse_types(X)):
             if len(sparse) == len(names) and all(kind.fill_value == 0 for kind in sparse.values()):
-                return SparseTable(as_csr(X.sparse.to_coo()), names, len(X), named=True)
+                return SparseTable(as_csr(X.sparse.to_coo()), names, named=True)
             frame = as_frame(X.astype({name: kind.subtype for name, kind in sparse.items()}))
-        return FrameTable(frame, names, len(frame))
+        return FrameTable(frame, names, named=True)
     array = X if isinstance(X, np.ma.MaskedArray) else _as_array(X)
     if array.ndim != 2:
         raise ValueError(
@@ -145,7 +145,7 @@ def as_table(X: Any, name: str = "X") -> Table:
         )
     if array.dtype.kind == "c":
         raise TypeError(f"{name} holds complex numbers: give their real and imaginary parts as columns")
-    return ArrayTable(array, tuple(range(array.shape[1])), array.shape[0])
+    return ArrayTable(array, tuple(range(array.shape[1])))
 
 
 def as_frame(X: Any, name: str = "X") -> Any:
@@ -221,7 +221,7 @@ def with_names(table: Table, feature_names: Any) -> Table:
         return table
     names = _read_names(feature_names, len(table.names))
     if not table.named:
-        return replace(table, names=names, named=True)  # type: ignore[type-var]
+        return replace(table, names=names, named=True)
     for theirs, mine in zip(table.names, names, strict=True):
         if theirs != mine:
             raise ValueError(
@@ -287,7 +287,8 @@ def split_labels(X: Any, y: Any, features: Mapping[Any, tuple[Any, Any]] | None 
     if not isinstance(y, str):
         return X, y
     _require_column(y, _names(X))
-    if any(y in ([name] if columns is None else columns) for name, columns in _named(features or {})):
+    named = {name: columns for name, (_, columns) in (features or {}).items() if not isinstance(columns, slice)}
+    if any(y in ([name] if columns is None else columns) for name, columns in named.items()):
         raise ValueError(
             f"column {y!r} holds the labels, and the model has it as a feature: leave it out of the model, with "
             f"from_frame(..., exclude=[{y!r}]) for a guessed model"
@@ -304,11 +305,6 @@ def _names(X: Any) -> Iterable[Any]:
         return getattr(X, "columns", ())
     table = as_table(X)
     return table.names if table.named else ()
-
-
-def _named(features: Mapping[Any, tuple[Any, Any]]) -> Iterable[tuple[Any, Any]]:
-    """The features that name their columns: the feature's name, and its columns."""
-    return ((name, columns) for name, (_, columns) in features.items() if not isinstance(columns, slice))
 
 
 def _require_column(name: str, columns: Iterable[Any]) -> None:

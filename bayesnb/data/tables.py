@@ -165,16 +165,18 @@ def distinct_objects(values: np.ndarray, column: Column) -> tuple[list, np.ndarr
 # --------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class Table(ABC):
     """Rows and named columns, read some rows at a time.
 
     Attributes
     ----------
+    cells : array, frame or matrix, shape (rows, columns)
+        What the user gave, as a subclass reads it.
     names : tuple
         Column names; positions 0, 1, ... if the table has none.
     named : bool
         Whether the names come from the table.
-    num_rows : int
     non_negative : bool
         Whether all cells are known to be from zero to the largest allowed cell (`tables.cells.LARGEST_NUMBER`).
     counted : array of bool, shape (rows,), or None
@@ -187,11 +189,16 @@ class Table(ABC):
     """Eight mebibytes. The kernels take a chunk in pieces that fit the processor's cache; a larger chunk means that the
     threads take Python's lock less often."""
 
+    cells: Any
     names: tuple[Column, ...]
-    named: bool
-    num_rows: int
+    named: bool = False
     non_negative: bool = False
     counted: np.ndarray | None = None
+
+    @property
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return int(self.cells.shape[0])
 
     @abstractmethod
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
@@ -243,7 +250,7 @@ class Table(ABC):
         weights : array, shape (rows,)
         """
         counted = weights > 0
-        return self if counted.all() else replace(self, counted=counted)  # type: ignore[type-var]
+        return self if counted.all() else replace(self, counted=counted)
 
     def declared_categories(self, column: int) -> tuple | None:
         """Categories that the type of the column lists; None if it lists none."""
@@ -298,20 +305,13 @@ class Table(ABC):
 class ArrayTable(Table):
     """A two-dimensional NumPy array, masked or not."""
 
-    array: Any
-    names: tuple[Column, ...]
-    num_rows: int
-    named: bool = False
-    non_negative: bool = False
-    counted: np.ndarray | None = None
-
     @property
     def cell_bytes(self) -> int:
-        return self.array.dtype.itemsize
+        return self.cells.dtype.itemsize
 
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
-        if self.array.dtype.kind in "biuf" and not isinstance(self.array, np.ma.MaskedArray):
-            return self.array[rows, as_index(columns)]
+        if self.cells.dtype.kind in "biuf" and not isinstance(self.cells, np.ma.MaskedArray):
+            return self.cells[rows, as_index(columns)]
         return None
 
     def numbers(
@@ -320,11 +320,11 @@ class ArrayTable(Table):
         stored = self.stored(columns, rows)
         if stored is not None:
             return stored if booleans and stored.dtype == bool else stored.astype(np.float64, copy=False)
-        chunk = self.array[rows]
+        chunk = self.cells[rows]
         return np.column_stack([to_numbers(chunk[:, column], self.names[column], rows) for column in columns])
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
-        return unmask(self.array[rows, column])
+        return unmask(self.cells[rows, column])
 
 
 # --------------------------------------------------------------------------------------------------
@@ -339,16 +339,10 @@ TEXT = (nw.String, nw.Categorical, nw.Enum)
 class FrameTable(Table):
     """A pandas, polars or pyarrow table, read through narwhals."""
 
-    frame: nw.DataFrame
-    names: tuple[Column, ...]
-    num_rows: int
-    named: bool = True
-    counted: np.ndarray | None = None
-
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
         if not self._times.isdisjoint(columns):
             return None  # beside numbers, polars would make numbers of dates
-        together = self.frame[rows, list(columns)].to_numpy()
+        together = self.cells[rows, list(columns)].to_numpy()
         return together if together.dtype.kind in "biuf" else None
 
     def numbers(
@@ -373,7 +367,7 @@ class FrameTable(Table):
         return series.to_numpy() if as_numbers else self._as_objects(series)
 
     def _series(self, column: int, rows: slice) -> nw.Series:
-        return self.frame[:, column][rows]
+        return self.cells[:, column][rows]
 
     @staticmethod
     def _as_objects(series: nw.Series) -> np.ndarray:
@@ -389,7 +383,7 @@ class FrameTable(Table):
         return result
 
     def declared_categories(self, column: int) -> tuple | None:
-        series = self.frame[:, column]
+        series = self.cells[:, column]
         if isinstance(series.dtype, nw.Enum):
             return tuple(series.dtype.categories)
         if series.dtype == nw.Categorical and series.implementation.is_pandas_like():
@@ -405,10 +399,10 @@ class FrameTable(Table):
     @cached_property
     def _times(self) -> frozenset[int]:
         """Positions of the columns of dates, times or durations."""
-        return frozenset(j for j, dtype in enumerate(self.frame.schema.values()) if dtype.is_temporal())
+        return frozenset(j for j, dtype in enumerate(self.cells.schema.values()) if dtype.is_temporal())
 
     def kind(self, column: int) -> str:
-        dtype = self.frame[:, column].dtype
+        dtype = self.cells[:, column].dtype
         if dtype == nw.Boolean:
             return "boolean"
         if dtype.is_numeric():
@@ -418,7 +412,7 @@ class FrameTable(Table):
         if dtype == nw.Object:
             return super().kind(column)
         # The name that the user's library gives the type.
-        named = getattr(self.frame[:, column].to_native(), "dtype", dtype)
+        named = getattr(self.cells[:, column].to_native(), "dtype", dtype)
         raise TypeError(
             f"column {self.names[column]!r} holds {named}, which is neither numbers nor categories: convert it, or "
             "leave it out of the model"
@@ -434,13 +428,6 @@ class FrameTable(Table):
 class SparseTable(Table):
     """A CSR array made by `as_csr`. A cell that is not stored is zero, not missing."""
 
-    matrix: Any
-    names: tuple[Column, ...]
-    num_rows: int
-    named: bool = False
-    non_negative: bool = False
-    counted: np.ndarray | None = None
-
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
         return None
 
@@ -453,7 +440,7 @@ class SparseTable(Table):
 
     def _rows(self, rows: slice) -> Any:
         start, stop, _ = rows.indices(self.num_rows)
-        chunk = csr_rows(self.matrix, slice(start, stop))
+        chunk = csr_rows(self.cells, slice(start, stop))
         chunk.has_canonical_format = True
         return chunk
 
@@ -464,14 +451,14 @@ class SparseTable(Table):
         return False
 
     def kind(self, column: int) -> str:
-        return "boolean" if self.matrix.dtype == bool else "number"
+        return "boolean" if self.cells.dtype == bool else "number"
 
     def chunks(self, num_columns: int) -> Iterator[slice]:
         # The statistics of a chunk have an entry for every column, so large chunks cost less. The number of chunks is
         # even, for two threads.
-        number = -(-self.matrix.nnz // (5 * self.chunk_cells))
+        number = -(-self.cells.nnz // (5 * self.chunk_cells))
         number += number % 2 if number > 1 else 0
-        return csr_pieces(self.matrix, max(1, -(-self.matrix.nnz // max(number, 1))))
+        return csr_pieces(self.cells, max(1, -(-self.cells.nnz // max(number, 1))))
 
 
 def as_csr(X: Any) -> Any:

@@ -179,8 +179,8 @@ def named(estimator: BaseEstimator, X: Any) -> ArrayTable | SparseTable:
     names = getattr(estimator, "feature_names_in_", None)
     columns = tuple(range(X.shape[1])) if names is None else tuple(names.tolist())
     if scipy.sparse.issparse(X):
-        return SparseTable(as_csr(X), columns, X.shape[0], names is not None)
-    return ArrayTable(X, columns, X.shape[0], names is not None)
+        return SparseTable(as_csr(X), columns, names is not None)
+    return ArrayTable(X, columns, names is not None)
 
 
 def read_counts(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:

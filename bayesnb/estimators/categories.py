@@ -171,10 +171,10 @@ class CategoricalNB(Discrete):
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         table = read_mixed(self, X, reset=reset)
-        if isinstance(table, ArrayTable) and table.array.dtype.kind in "iuf":
-            check_non_negative(table.array, f"{type(self).__name__} (input X)")
-            if table.array.dtype.kind == "f":
-                return replace(table, array=_whole_numbers(table.array))
+        if isinstance(table, ArrayTable) and table.cells.dtype.kind in "iuf":
+            check_non_negative(table.cells, f"{type(self).__name__} (input X)")
+            if table.cells.dtype.kind == "f":
+                return replace(table, cells=_whole_numbers(table.cells))
         return table
 
     def _model(self, table: Table, labels: Any, weight: Any) -> NaiveBayes:
@@ -274,9 +274,9 @@ def _listed(found: Mapping[int, range | tuple], table: Table) -> dict[int, tuple
 
 def highest_numbers(table: Table) -> np.ndarray | None:
     """Largest number of each column of an array of whole numbers, in one pass; None for any other table."""
-    if not (isinstance(table, ArrayTable) and table.array.dtype.kind in "iu"):
+    if not (isinstance(table, ArrayTable) and table.cells.dtype.kind in "iu"):
         return None
-    array = table.array
+    array = table.cells
     # NumPy reduces few long rows faster than many short ones.
     width = 64 if array.flags.c_contiguous and len(array) >= 64 else 1
     long = array[: len(array) // width * width].reshape(-1, width * array.shape[1]).max(axis=0)

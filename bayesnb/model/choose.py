@@ -271,9 +271,9 @@ def _without_useless(columns: OpenColumns) -> OpenColumns:
 def family_of_words(columns: OpenColumns) -> Multinomial | None:
     """The family of a sparse matrix of counts, or of weights of words such as tf-idf; None for any other table."""
     table = columns.table
-    if not isinstance(table, SparseTable) or len(columns.open) < len(table.names) or table.matrix.dtype == bool:
+    if not isinstance(table, SparseTable) or len(columns.open) < len(table.names) or table.cells.dtype == bool:
         return None
-    cells = table.matrix.data
+    cells = table.cells.data
     if (cells < 0).any():
         return None
     whole, above_one = bool((cells == np.rint(cells)).all()), bool((cells > 1).any())

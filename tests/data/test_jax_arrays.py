@@ -190,4 +190,4 @@ def test_an_empty_table():
 
 def test_an_array_in_the_processors_memory_is_not_copied(rng):
     X = place(rng.normal(size=(5, 2)))
-    assert np.shares_memory(as_table(X).array, np.asarray(X))
+    assert np.shares_memory(as_table(X).cells, np.asarray(X))
