@@ -88,9 +88,6 @@ class Family(Params, ABC):
     whole_rows
         For joint families, whether the statistics take only rows in which no cell of the block is missing. A fit leaves
         the other rows out of the block, with a warning.
-    informs_as_one
-        For joint families, whether `nb.mutual_information` is that of the block as a whole. The methods
-        ``..._of_each_column`` then describe a block of one column.
     support, holds
         Which numbers a cell may hold, as a NumPyro constraint and in words; properties if they follow a static field.
     hint
@@ -142,7 +139,6 @@ class Family(Params, ABC):
     compact: ClassVar[bool] = False
     mean_predicts: ClassVar[bool] = False
     whole_rows: ClassVar[bool] = False
-    informs_as_one: ClassVar[bool] = False
     couples_classes: ClassVar[bool] = False
     steps: ClassVar[tuple[float, ...]] = ()
     _story: ClassVar[tuple[str, ...]] = ()
@@ -430,8 +426,9 @@ class Family(Params, ABC):
     def of_each_column(self) -> "Family | None":
         """The family of each column on its own, with the prior of its parameters.
 
-        Of a count vector it is the family of whether a token is that word. None, the default for joint families, if it
-        is not known; draws of whole vectors then take its place.
+        Of a count vector it is the family of whether a token is that word, and of a joint block of categories that of
+        its combinations, as one column. None, the default for joint families, if it is not known; draws of whole
+        vectors then take its place.
         """
         return None if self.joint else self
 

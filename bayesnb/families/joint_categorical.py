@@ -407,7 +407,6 @@ class JointCategorical(ConjugateFamily):
     cell: ClassVar[Any] = "category"
     joint: ClassVar[bool] = True
     whole_rows: ClassVar[bool] = True
-    informs_as_one: ClassVar[bool] = True
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a category"
     positive: ClassVar[tuple[str, ...]] = ("concentration",)

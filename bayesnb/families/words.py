@@ -364,6 +364,10 @@ class Multinomial(ConjugateFamily):
     def log_evidence(self, statistics: Counts) -> Any:
         return dirichlet_log_evidence(self.concentration, statistics.total)[..., None] + statistics.log_base
 
+    def mean(self) -> dict[str, Any]:
+        # NumPyro takes a third of a second for the marginals of 100,000 words in five classes.
+        return {"prob": self.concentration / self.concentration.sum(axis=-1, keepdims=True)}
+
     def mode(self) -> dict[str, Any]:
         return {"prob": dirichlet_mode(self.concentration)}
 

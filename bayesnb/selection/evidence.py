@@ -53,8 +53,8 @@ CHAINS, DRAWS = 4, 50
 
 
 def labels_of_information(block: Block) -> tuple[Any, ...]:
-    """Names of what `mutual_information` has a row for: a block's columns, or the block where its family says so."""
-    return (block.name,) if block.family.informs_as_one else block.labels
+    """Names of what `mutual_information` has a row for: a block's columns, or the name of a joint block of categories."""
+    return (block.name,) if block.is_joint and block.has_categories else block.labels
 
 
 def information_at_mean(posterior: Posterior) -> list[np.ndarray]:
