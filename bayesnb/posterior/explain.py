@@ -1,7 +1,7 @@
 """Why a row has its label: the log odds of two classes, feature by feature."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -16,8 +16,6 @@ from bayesnb.figures.panels import panel_of_rows, percent, text_color, yes_or_no
 from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import features_of
-from bayesnb.posterior.density import RowDensity
-from bayesnb.posterior.parameters import ParameterDistribution
 from bayesnb.posterior.predictions import NATS, nats_of
 
 __all__ = ["UNITS", "Explanation", "evidence_of_row"]
@@ -36,27 +34,6 @@ ROUNDING = 1e-12
 
 LogOdds = Callable[[int, int, Any], np.ndarray]
 """Log odds of two classes that a feature of a block contributes, shape (..., rows), from its cells."""
-
-
-class Explained(Protocol):
-    """What the log odds of a row are computed from; every posterior is one."""
-
-    model: BoundModel
-
-    @property
-    def classes(self) -> np.ndarray:
-        """Labels of the classes."""
-
-    @property
-    def density(self) -> RowDensity:
-        """The density of rows."""
-
-    @property
-    def distribution(self) -> ParameterDistribution:
-        """The distribution of the parameters."""
-
-    def class_probs(self) -> np.ndarray:
-        """Class probabilities before any feature is seen."""
 
 
 class Explanation(PrintedFrame):
@@ -202,7 +179,7 @@ def _limits(values: np.ndarray, ends: np.ndarray, edge: float) -> tuple[float, f
 
 @in_float64
 def evidence_of_row(
-    posterior: Explained,
+    posterior: Any,
     X_row: Any,
     class_: Any,
     against: Any,
@@ -213,7 +190,7 @@ def evidence_of_row(
     num_draws: int | None,
     key: Any,
 ) -> Explanation:
-    """The log odds of two classes in a row; `Posterior.explain` describes arguments and errors."""
+    """The log odds of two classes in a row of a `Posterior`; `Posterior.explain` describes arguments and errors."""
     proportion("prob", prob)
     scale = nats_of(unit, UNITS)
     model = posterior.model
