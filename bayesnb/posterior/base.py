@@ -20,8 +20,6 @@ from bayesnb.model.describe import parameter_notes, printed_story
 from bayesnb.model.problem import Problem
 from bayesnb.model.program import draw_cells, to_table
 from bayesnb.posterior.draws import DataOfFit, Draws, Estimates, headline
-from bayesnb.posterior.explain import evidence_of_row
-from bayesnb.posterior.files import save
 from bayesnb.posterior.predictions import Predictions
 
 __all__ = ["Posterior", "mean_total_count", "parameters_by_class"]
@@ -342,6 +340,8 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         >>> bool(abs(posterior.explain(row)["log_odds"].sum() - (log_proba[0] - log_proba[1])) < 1e-9)
         True
         """
+        from bayesnb.posterior.explain import evidence_of_row
+
         return evidence_of_row(
             self, X_row, class_, against, unit=unit, prob=prob, words=words, num_draws=num_draws, key=key
         )
@@ -471,6 +471,8 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
             If a label or the name of a column is neither text, number, boolean, date, time nor a tuple of these, or the
             inference is a class of your own: save the posterior of its draws that `from_samples` gives.
         """
+        from bayesnb.posterior.files import save
+
         save(path, self)
 
     def _parts(self) -> list[Piece]:
