@@ -53,7 +53,7 @@ CHAINS, DRAWS = 4, 50
 
 
 def labels_of_information(block: Block) -> tuple[Any, ...]:
-    """Names of what `mutual_information` has a row for: a block's columns, or the name of a joint block of categories."""
+    """Names of the rows of `mutual_information`: a block's columns, or the name of a joint block of categories."""
     return (block.name,) if block.is_joint and block.has_categories else block.labels
 
 
