@@ -1,6 +1,6 @@
 """The functions that make posteriors."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -84,8 +84,12 @@ def posterior_from_parameters(
     """The posterior that `bayesnb.from_parameters` returns, which gives the parameters and errors."""
     if not isinstance(parameters, Mapping):
         raise TypeError(f"parameters is {a_type(parameters)}: give a mapping from block, column or site to values")
-    parameters = _Given(parameters)
     names, named = _columns(model, parameters, columns)
+    parameters = _by_site(parameters)
+    unread = {*parameters}
+    if class_probs is None and CLASS_SITE in parameters:
+        class_probs = parameters[CLASS_SITE]
+    unread.discard(CLASS_SITE)
     labels = read_classes(classes)
     schema = Schema(names, named, labels)
     categories: dict[int, tuple] = {}
@@ -102,7 +106,9 @@ def posterior_from_parameters(
                         )
                     categories[position] = declared
                     continue
-                size = _find(parameters, column, family.parameter_names()[0], family, alone=False).shape[-1]
+                size = np.shape(
+                    parameters[_find(parameters, column, family.parameter_names()[0], family, alone=False)]
+                )[-1]
                 if declared is not None and len(declared) != size:
                     raise ValueError(f"column {column!r} has {len(declared)} categories and a table of {size}")
                 categories[position] = tuple(range(size)) if declared is None else declared
@@ -124,10 +130,12 @@ def posterior_from_parameters(
     for site in resolved.sites:
         block = resolved.blocks[site.block]
         owner = block.name if site.column is None else block.labels[site.column]
-        sites[site.name] = _find(parameters, owner, site.parameter, block.family, alone=alone)
-    unread = [name for name in parameters if name not in parameters.read]
-    if unread:
-        raise ValueError(f"parameters has {unread[0]!r}, which the model does not: it has {[*sites]}")
+        name = _find(parameters, owner, site.parameter, block.family, alone=alone)
+        sites[site.name] = np.asarray(parameters[name], dtype=np.float64)
+        unread.discard(name)
+    for name in parameters:
+        if name in unread:
+            raise ValueError(f"parameters has {name!r}, which the model does not: it has {[*sites]}")
     values = resolved.sites.parameters(sites)
     check_support(resolved, values)
     return PointPosterior(resolved, values)
@@ -145,10 +153,11 @@ def _columns(model: Model, parameters: Mapping[Any, Any], columns: Sequence | No
             if family.by_column:
                 keys = list(parameters)
                 return tuple(keys), any(isinstance(key, str) for key in keys)
-            table = _find(parameters, "x", family.parameter_names()[0], family, alone=True)
-            if table.ndim != 2:
-                raise ValueError(f"the table has shape {table.shape}: give (classes, columns)")
-            return tuple(range(table.shape[1])), False
+            by_site = _by_site(parameters)
+            shape = np.shape(by_site[_find(by_site, "x", family.parameter_names()[0], family, alone=True)])
+            if len(shape) != 2:
+                raise ValueError(f"the table has shape {shape}: give (classes, columns)")
+            return tuple(range(shape[1])), False
         if isinstance(chosen, slice):
             raise ValueError(
                 f"block {name!r} takes a slice of columns: name all columns of the table with columns=[...]"
@@ -181,39 +190,21 @@ def _of_every_draw(group: Any) -> dict[str, np.ndarray]:
     }
 
 
-class _Given(Mapping[Any, Any]):
-    """Values by name; records which names were read."""
-
-    def __init__(self, values: Mapping[Any, Any]) -> None:
-        self._values = values
-        self.read: set[Any] = set()
-
-    def __getitem__(self, name: Any) -> Any:
-        value = self._values[name]
-        self.read.add(name)
-        return value
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
+def _by_site(parameters: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Values by the names given; those of a mapping of a block or column by site."""
+    found: dict[Any, Any] = {}
+    for name, value in parameters.items():
+        found |= {f"{name}_{key}": part for key, part in value.items()} if isinstance(value, Mapping) else {name: value}
+    return found
 
 
-def _find(parameters: Mapping[Any, Any], owner: Any, parameter: str, family: Family, *, alone: bool) -> np.ndarray:
-    """The values of a parameter under any of the names it may have."""
-    keys = [f"{owner}_{parameter}", f"{owner}_{parameter}s"] + ([parameter, f"{parameter}s"] if alone else [])
-    for key in keys:
-        if key in parameters:
-            return np.asarray(parameters[key], dtype=np.float64)
-    given = parameters.get(owner)
-    if isinstance(given, Mapping):
-        for key in (parameter, f"{parameter}s"):
-            if key in given:
-                return np.asarray(given[key], dtype=np.float64)
-    elif given is not None and len(family.parameter_names()) == 1:
-        return np.asarray(given, dtype=np.float64)
-    raise ValueError(f"parameters has no {keys[0]!r}: there are {list(parameters)}")
+def _find(parameters: Mapping[Any, Any], owner: Any, parameter: str, family: Family, *, alone: bool) -> Any:
+    """The name under which a parameter is given: the site, the parameter or its column."""
+    names = [f"{owner}_{parameter}", *[parameter] * alone, *[owner] * (len(family.parameter_names()) == 1)]
+    for name in names:
+        if name in parameters:
+            return name
+    raise ValueError(f"parameters has no {names[0]!r}: there are {list(parameters)}")
 
 
 @in_float64
@@ -524,12 +515,13 @@ def from_parameters(
     classes : sequence
         Labels, in the order of the class axis of every table below.
     parameters : mapping
-        Values by site (``"island_prob"``), by block or column where the family has one parameter (``"island"``), by
-        parameter where the model is one family for all columns (``"prob"``), or mappings from parameter to value by
-        block or column. Shapes: (classes, columns) for a block, (classes,) for a column, (classes, categories) for a
-        column of categories.
+        Values by site (``"island_prob"``), as ``posterior.mean()`` gives them, by block or column where the family has
+        one parameter (``"island"``), by parameter where the model is one family for all columns (``"prob"``), or
+        mappings from parameter to value by block or column. Shapes: (classes, columns) for a block, (classes,) for a
+        column, (classes, categories) for a column of categories.
     class_probs : array, shape (classes,), optional
-        Needed unless the model has `class_probs`.
+        Needed unless the model has `class_probs` or `parameters` has ``"class_prob"``, before which it takes
+        precedence.
     columns : sequence, optional
         Names of the table's columns; by default those that the model names, else positions.
 

@@ -277,7 +277,6 @@ def test_given_parameters_and_points_refuse_what_they_cannot_do(posteriors, vote
     "parameters",
     [
         {"prob": [[0.2, 0.5], [0.6, 0.1]]},
-        {"probs": [[0.2, 0.5], [0.6, 0.1]]},
         {"x": [[0.2, 0.5], [0.6, 0.1]]},
         {"x_prob": [[0.2, 0.5], [0.6, 0.1]]},
         {"x": {"prob": [[0.2, 0.5], [0.6, 0.1]]}},
@@ -287,6 +286,17 @@ def test_given_parameters_and_points_refuse_what_they_cannot_do(posteriors, vote
 def test_tables_by_any_of_their_names(parameters):
     known = nb.from_parameters(nb.Bernoulli(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters=parameters)
     np.testing.assert_allclose(np.exp(known.log_joint([[1, 0]])), [[0.5 * 0.2 * 0.5, 0.5 * 0.6 * 0.9]])
+
+
+def test_the_names_of_the_mean_are_those_of_given_parameters():
+    X = pd.DataFrame({"bill": [1.0, 2.0, 4.0, 3.0], "shut": [0, 1, 1, 0], "kind": list("xyxz")})
+    kinds = nb.Categorical(categories=("x", "y", "z"))
+    model = nb.NaiveBayes({"bill": nb.Gaussian(), "shut": nb.Bernoulli(), "kind": kinds})
+    fitted = nb.fit(model, X, list("uuvv"))
+    known = nb.from_parameters(model, classes=["u", "v"], parameters=fitted.mean())
+    np.testing.assert_array_equal(known.log_joint(X), fitted.plugin().log_joint(X))
+    with pytest.raises(ValueError, match="parameters has 'more', which the model does not"):
+        nb.from_parameters(model, classes=["u", "v"], parameters=fitted.mean() | {"more": 1.0})
 
 
 def test_given_tables_have_no_labels_to_count():
