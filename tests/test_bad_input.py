@@ -1246,6 +1246,7 @@ def test_lists_of_objects_in_estimators():
 
 
 @pytest.mark.filterwarnings("ignore:column . has counts above 1e")
+@pytest.mark.filterwarnings("ignore:column 0 has counts above 1e.09")
 @pytest.mark.parametrize("family", [nb.Multinomial(), nb.DirichletMultinomial()], ids=["multinomial", "dirichlet"])
 def test_counts_of_any_size_are_checked(family):
     """Replicates of a sparse table do not take memory for each word of a document."""
