@@ -29,7 +29,8 @@ FARTHEST = 5e5
 def times(weight: Any, value: Any) -> Any:
     """Product that is zero where the weight is zero, also if the value is infinite."""
     xp, _ = namespace(weight, value)
-    nothing = weight == 0
+    # Where the value is finite, the product has a derivative with respect to the weight.
+    nothing = (weight == 0) & ~xp.isfinite(value)
     return xp.where(nothing, 0.0, weight * xp.where(nothing, 0.0, value))
 
 
