@@ -1276,7 +1276,7 @@ def test_plots_without_matplotlib(monkeypatch):
         lambda: nb.mutual_information(posterior).plot(),
     ]
     for plot in plots:
-        without(monkeypatch, "matplotlib.figure", "bayesnb.figures.picture")
+        without(monkeypatch, "matplotlib.figure", "bayesnb.core.picture")
         with refused(r"pip install 'bayesnb\[plots\]'", "matplotlib", error=ImportError):
             plot()
 

@@ -11,11 +11,11 @@ from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit
 
 from bayesnb.core.checking import a_type, proportion, warns_once, whole_number
+from bayesnb.core.panels import SMALL, background, grid_of_panels, muted, percent, text_width
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import LabelledRows, labelled_rows, split_labels
 from bayesnb.data.tables import Table
-from bayesnb.figures.panels import SMALL, background, grid_of_panels, muted, percent, text_width
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.weighted import Fitted, posterior_of
 

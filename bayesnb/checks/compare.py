@@ -13,10 +13,10 @@ import pandas as pd
 from bayesnb.checks.same_draws import Z_COLUMNS, run_battery
 from bayesnb.core.arrays import close
 from bayesnb.core.checking import a_type, proportion, warns_once
+from bayesnb.core.forest import how_many, number_of_panels
+from bayesnb.core.panels import grid_of_panels, muted
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
 from bayesnb.families.formulas import log_prob, mean_and_sd
-from bayesnb.figures.forest import how_many, number_of_panels
-from bayesnb.figures.panels import grid_of_panels, muted
 from bayesnb.model.blocks import CLASS_SITE
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem

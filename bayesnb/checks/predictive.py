@@ -10,11 +10,11 @@ import pandas as pd
 from bayesnb.checks.builtin import read_statistics, statistics_of
 from bayesnb.checks.statistics import Line, Rows, draws, encode, replicate
 from bayesnb.core.checking import whole_number
+from bayesnb.core.forest import how_many, number_of_panels
+from bayesnb.core.panels import TINY, grid_of_panels, muted, text_color
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Points, Printed, four_digits, plus_minus_of
 from bayesnb.core.running import in_order, progress_bar, random_generator
 from bayesnb.data.read import split_labels
-from bayesnb.figures.forest import how_many, number_of_panels
-from bayesnb.figures.panels import TINY, grid_of_panels, muted, text_color
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.weighted import of_features

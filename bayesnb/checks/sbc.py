@@ -15,6 +15,8 @@ from arviz_stats.base import array_stats
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import proportion, whole_number
 from bayesnb.core.columns import ecdf_difference, shown_p, uniform_band
+from bayesnb.core.forest import how_many
+from bayesnb.core.panels import grid_of_panels, muted
 from bayesnb.core.printing import DataTable, Heading, Piece, Printed
 from bayesnb.core.running import as_key, progress_bar, random_generator, split_twice
 from bayesnb.data.read import read_rows
@@ -22,8 +24,6 @@ from bayesnb.families.base import Family
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import dirichlet_marginal, pit
 from bayesnb.families.statistics import ClassCounts
-from bayesnb.figures.forest import how_many
-from bayesnb.figures.panels import grid_of_panels, muted
 from bayesnb.inference.em import MAP, MLE
 from bayesnb.inference.exact import Exact, Inference
 from bayesnb.inference.nuts import NUTS, ConvergenceWarning

@@ -12,10 +12,10 @@ import scipy.special
 
 from bayesnb.core.arrays import in_float64, to_numpy
 from bayesnb.core.checking import a_type, whole_number
+from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.panels import chosen, yes_or_no
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 from bayesnb.families.formulas import cdf, mean_and_sd, quantile
-from bayesnb.figures.forest import Points, Rows, forest, how_many
-from bayesnb.figures.panels import chosen, yes_or_no
 from bayesnb.model.blocks import CLASS_SITE, ClassPrior, Prior
 from bayesnb.model.bound import or_closed_form
 from bayesnb.posterior.base import Posterior

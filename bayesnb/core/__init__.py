@@ -1,1 +1,1 @@
-"""What every layer uses: arrays, threads and keys, checks of arguments, printed forms."""
+"""What every layer uses: arrays, threads and keys, checks of arguments, printed forms, panels of figures."""

@@ -9,9 +9,8 @@ import pandas as pd
 
 from bayesnb.core.checking import proportion, whole_number
 from bayesnb.core.columns import listed, near_matches
-from bayesnb.core.printing import counted
-from bayesnb.figures.forest import Points, Rows, forest
-from bayesnb.figures.panels import (
+from bayesnb.core.forest import Points, Rows, forest
+from bayesnb.core.panels import (
     HATCHES,
     SMALL,
     TINY,
@@ -27,6 +26,7 @@ from bayesnb.figures.panels import (
     text_width,
     yes_or_no,
 )
+from bayesnb.core.printing import counted
 from bayesnb.posterior.exact import PointPosterior
 
 __all__ = ["AnnotationFigures", "positions_of"]
@@ -207,7 +207,7 @@ def _matrices(crowd: Any, annotators: np.ndarray, classes: Sequence[Any] | None,
 
 def _draw(axis: Any, values: np.ndarray, below: np.ndarray) -> None:
     """The cells of a matrix with their numbers, and a frame around those of the right labels."""
-    from bayesnb.figures.picture import to_rgb
+    from bayesnb.core.picture import to_rgb
 
     strength = STRENGTH * values[..., None]
     colors = (1 - strength) * np.array(background()) + strength * np.array(to_rgb("C0"))

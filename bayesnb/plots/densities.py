@@ -9,11 +9,8 @@ import numpy as np
 
 from bayesnb.core.arrays import dense, in_float64
 from bayesnb.core.checking import whole_number
-from bayesnb.data.labels import encode_labels
-from bayesnb.data.read import labelled_rows
-from bayesnb.families.bins import averages_between, lattice
-from bayesnb.figures.forest import how_many
-from bayesnb.figures.panels import (
+from bayesnb.core.forest import how_many
+from bayesnb.core.panels import (
     HATCHES,
     LINES,
     MARKERS,
@@ -27,6 +24,9 @@ from bayesnb.figures.panels import (
     wrap_to,
     yes_or_no,
 )
+from bayesnb.data.labels import encode_labels
+from bayesnb.data.read import labelled_rows
+from bayesnb.families.bins import averages_between, lattice
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.under_draws import flatten, pieces_of_rows
@@ -453,7 +453,7 @@ def _head(column: ColumnDensities, shown: list[int], labels: list[Any]) -> str:
 
 def _entries(columns: list[ColumnDensities], labels: list[Any], *, data: bool) -> list[tuple[Any, str]]:
     """What the legend says of each class."""
-    from bayesnb.figures.picture import Line2D, Patch
+    from bayesnb.core.picture import Line2D, Patch
 
     kinds = {column.kind for column in columns}
     entries: list[tuple[Any, str]] = []

@@ -8,9 +8,8 @@ from scipy.special import rel_entr
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import whole_number
-from bayesnb.families.formulas import mean_of
-from bayesnb.figures.forest import how_many
-from bayesnb.figures.panels import (
+from bayesnb.core.forest import how_many
+from bayesnb.core.panels import (
     SMALL,
     background,
     chosen,
@@ -22,6 +21,7 @@ from bayesnb.figures.panels import (
     text_width,
     wrap_to,
 )
+from bayesnb.families.formulas import mean_of
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.under_draws import flatten

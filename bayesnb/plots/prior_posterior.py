@@ -11,10 +11,10 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.core.checking import whole_number
+from bayesnb.core.forest import how_many
+from bayesnb.core.panels import LINES, TINY, chosen, grid_of_panels, muted
 from bayesnb.core.running import random_generator
 from bayesnb.families.formulas import log_prob, quantile
-from bayesnb.figures.forest import how_many
-from bayesnb.figures.panels import LINES, TINY, chosen, grid_of_panels, muted
 from bayesnb.model.blocks import CLASS_SITE
 from bayesnb.model.bound import ways_to_posterior
 from bayesnb.posterior.base import Posterior
@@ -392,7 +392,7 @@ def _bars(axis: Any, curve: _Curve, **style: Any) -> float:
 
 def _entries(labels: list[Any]) -> list[tuple[Any, str]]:
     """What the legend says of the lines."""
-    from bayesnb.figures.picture import Line2D, Patch
+    from bayesnb.core.picture import Line2D, Patch
 
     found: list[tuple[Any, str]] = [(Line2D([], [], color=muted(0.75), linestyle="--", linewidth=1.0), "prior")]
     for i, label in enumerate(labels):

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from bayesnb.core.checking import proportion, warns_once
-from bayesnb.data.labels import encode_labels, learn_classes
-from bayesnb.data.read import split_labels
-from bayesnb.figures.forest import Points, Rows, first_rows, forest, how_many, names_of_rows
-from bayesnb.figures.panels import (
+from bayesnb.core.checking import proportion, warns_once, whole_number
+from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.panels import (
     MARKERS,
     TINY,
     Panels,
@@ -23,11 +22,52 @@ from bayesnb.figures.panels import (
     shorten_to,
     yes_or_no,
 )
+from bayesnb.data.labels import encode_labels, learn_classes
+from bayesnb.data.read import as_table, split_labels
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import PointPosterior
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
-__all__ = ["plot_log_odds", "plot_proba"]
+__all__ = ["first_rows", "plot_log_odds", "plot_proba"]
+
+# --------------------------------------------------------------------------------------------------
+# The rows of a table that a figure shows, and their names
+# --------------------------------------------------------------------------------------------------
+
+
+def first_rows(X: Any, max_rows: int) -> tuple[Any, int, int]:
+    """The first rows of a table, their number and the number of all rows.
+
+    Raises
+    ------
+    ValueError
+        If there is no row.
+    """
+    shown, rows = whole_number("max_rows", max_rows), as_table(X).num_rows
+    if rows == 0:
+        raise ValueError("X has no rows: give at least one")
+    if rows <= shown:
+        return X, rows, rows
+    if hasattr(X, "head"):
+        return X.head(shown), shown, rows
+    return (X.tocsr() if hasattr(X, "tocsr") else X)[:shown], shown, rows
+
+
+def names_of_rows(X: Any, labels: Sequence[Any] | None, shown: int, rows: int) -> list[str]:
+    """Text beside each row that is shown: its label; without labels its index in a pandas table, or its position.
+
+    Raises
+    ------
+    ValueError
+        If there is not one label for each row of the table.
+    """
+    if labels is None:
+        return [str(row) for row in (X.index[:shown] if isinstance(X, pd.DataFrame) else range(shown))]
+    names = list(labels)
+    if isinstance(labels, str) or len(names) != rows:
+        raise ValueError(f"labels has {len(names)} entries, X has {rows} rows: give one label for each row")
+    return [str(name) for name in names[:shown]]
+
 
 # --------------------------------------------------------------------------------------------------
 # The figure of log odds: how strongly each row favours one class over another
@@ -416,7 +456,7 @@ def _name(panels: Panels, marks: _Marks, row: int, i: int, at: float, name: str)
 
 def _draw(axis: Any, marks: _Marks, i: int, at: np.ndarray, filled: np.ndarray, *, color: Any, marker: str) -> None:
     """The points of all rows in one place of each row, and their intervals."""
-    from bayesnb.figures.picture import to_rgb
+    from bayesnb.core.picture import to_rgb
 
     if marks.ends is not None:
         axis.hlines(at, marks.ends[:, i, 0], marks.ends[:, i, 1], color=color, linewidth=1.6, zorder=2)
@@ -426,7 +466,7 @@ def _draw(axis: Any, marks: _Marks, i: int, at: np.ndarray, filled: np.ndarray, 
 
 def _example(color: Any, marker: str, text: str, *, line: Any = "none", face: Any = "own") -> tuple[Any, str]:
     """An entry of the legend."""
-    from bayesnb.figures.picture import Line2D
+    from bayesnb.core.picture import Line2D
 
     handle = Line2D([], [], color=color, marker=marker, markersize=5, linestyle=line)
     if face is None:

@@ -7,9 +7,9 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from bayesnb.core.checking import proportion
+from bayesnb.core.panels import percent
 from bayesnb.data.read import as_rows
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.figures.panels import percent
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import parameter_notes
 from bayesnb.model.problem import Problem, count_more

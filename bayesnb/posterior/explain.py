@@ -11,8 +11,8 @@ from bayesnb.core.arrays import dense, in_float64, log
 from bayesnb.core.checking import proportion, whole_number
 from bayesnb.core.columns import near_matches
 from bayesnb.core.frames import PrintedFrame
+from bayesnb.core.panels import panel_of_rows, percent, text_color, yes_or_no
 from bayesnb.data.read import as_row
-from bayesnb.figures.panels import panel_of_rows, percent, text_color, yes_or_no
 from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import features_of

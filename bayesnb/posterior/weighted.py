@@ -11,12 +11,12 @@ from scipy.special import softmax
 
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import a_type, whole_number
+from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.panels import chosen, yes_or_no
 from bayesnb.core.printing import DataTable, Paragraph, Piece, Printed
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import labelled_rows
 from bayesnb.families.base import Family
-from bayesnb.figures.forest import Points, Rows, forest, how_many
-from bayesnb.figures.panels import chosen, yes_or_no
 from bayesnb.model.describe import feature_names
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.weighted import WeightedModel

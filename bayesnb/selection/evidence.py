@@ -12,11 +12,11 @@ from scipy.special import expit
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import warn, whole_number
 from bayesnb.core.columns import first_few
+from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.panels import chosen, yes_or_no
 from bayesnb.core.running import random_generator
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.categories import Bernoulli
-from bayesnb.figures.forest import Points, Rows, forest, how_many
-from bayesnb.figures.panels import chosen, yes_or_no
 from bayesnb.model.blocks import Block, ModelParameters, ModelStatistics
 from bayesnb.model.describe import (
     feature_names,

@@ -10,14 +10,14 @@ import pandas as pd
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import whole_number
+from bayesnb.core.forest import how_many
+from bayesnb.core.panels import HATCHES, LINES, MARKERS, chosen, grid_of_panels
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.data.read import LabelledRows, read_rows
 from bayesnb.data.tables import SparseTable
 from bayesnb.families.base import Family
 from bayesnb.families.bins import averages_between
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.figures.forest import how_many
-from bayesnb.figures.panels import HATCHES, LINES, MARKERS, chosen, grid_of_panels
 from bayesnb.inference.fit import fit
 from bayesnb.model.choose import (
     Candidate,
@@ -373,7 +373,7 @@ class FamilyChoice(Printed):
         >>> choice = nb.choose_families(X[["bill_length_mm", "body_mass_g"]], y)
         >>> figure = choice.plot()
         """
-        from bayesnb.figures.picture import Line2D, Patch
+        from bayesnb.core.picture import Line2D, Patch
 
         codes = chosen("classes", self.classes if classes is None else classes, self.classes, most=len(LINES))
         several = _columns(self, features)

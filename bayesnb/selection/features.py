@@ -10,12 +10,12 @@ import pandas as pd
 from bayesnb.core.arrays import in_float64, row_pieces
 from bayesnb.core.checking import warn, warns_once, whole_number
 from bayesnb.core.columns import first_few
+from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.data.read import read_rows
 from bayesnb.families.base import Family, listed_categories
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.figures.forest import Points, Rows, forest, how_many
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.sources import problem_of
 from bayesnb.model.bound import BoundModel

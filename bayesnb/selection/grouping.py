@@ -11,12 +11,12 @@ import pandas as pd
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import whole_number
+from bayesnb.core.forest import how_many
+from bayesnb.core.panels import TINY, panel_of_rows, text_color, text_width
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.data.read import LabelledRows, read_rows
 from bayesnb.data.tables import SparseTable, Table
 from bayesnb.families.base import Family
-from bayesnb.figures.forest import how_many
-from bayesnb.figures.panels import TINY, panel_of_rows, text_color, text_width
 from bayesnb.inference.sources import problem_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model
@@ -271,7 +271,7 @@ class ColumnGrouping(Printed):
         >>> grouping = nb.group_columns(nb.Gaussian(), X, y[X.index])
         >>> figure = grouping.plot()
         """
-        from bayesnb.figures.picture import Patch
+        from bayesnb.core.picture import Patch
 
         if not len(self.table):
             raise ValueError("no columns were merged, so that there is nothing to draw: .notes says why")

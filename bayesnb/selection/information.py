@@ -9,9 +9,9 @@ from scipy.special import chdtr, chdtrc, chndtrinc, ndtr
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import proportion, warns_once, whole_number
+from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.frames import PrintedFrame
-from bayesnb.figures.forest import Points, Rows, forest, how_many
-from bayesnb.figures.panels import chosen, percent, yes_or_no
+from bayesnb.core.panels import chosen, percent, yes_or_no
 from bayesnb.model.blocks import Block
 from bayesnb.model.describe import in_column_order
 from bayesnb.posterior.base import Posterior

@@ -9,11 +9,11 @@ import pandas as pd
 from scipy.special import softmax
 
 from bayesnb.core.checking import a_type, warns_once
+from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 from bayesnb.data.read import GivenRows, read_rows, split_labels
 from bayesnb.families.base import Family
 from bayesnb.families.distributions import kind_of_density
-from bayesnb.figures.forest import Points, Rows, forest, how_many
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
 from bayesnb.model.bound import has_closed_form

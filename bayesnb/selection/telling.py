@@ -12,10 +12,10 @@ import scipy.sparse
 
 from bayesnb.core.arrays import dense, in_float64, log
 from bayesnb.core.checking import proportion, whole_number
+from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.frames import PrintedFrame
+from bayesnb.core.panels import chosen, percent
 from bayesnb.core.running import random_generator
-from bayesnb.figures.forest import Points, Rows, forest, how_many
-from bayesnb.figures.panels import chosen, percent
 from bayesnb.model.blocks import Block
 from bayesnb.model.describe import features_of
 from bayesnb.model.program import draw_cells

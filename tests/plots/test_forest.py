@@ -6,7 +6,7 @@ import pytest
 from drawn import collisions, faint
 from matplotlib.figure import Figure
 
-from bayesnb.figures.forest import Points, Rows, forest
+from bayesnb.core.forest import Points, Rows, forest
 
 VALUES = np.array([1.0, -2.0, np.nan, np.inf, -np.inf])
 LOWER, UPPER = np.array([0.5, -3.0, -1.0, np.nan, -np.inf]), np.array([2.0, -1.0, 1.0, np.nan, 0.0])

@@ -9,8 +9,8 @@ import pytest
 from drawn import collisions
 
 import bayesnb as nb
-from bayesnb.figures.forest import Points, Rows, forest, how_many
-from bayesnb.figures.panels import grid_of_panels
+from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.panels import grid_of_panels
 
 NARROW = 3.35
 

@@ -23,10 +23,11 @@ from matplotlib.text import Annotation, Text
 
 import bayesnb as nb
 from bayesnb.checks.calibration import _ticks
-from bayesnb.figures.forest import first_rows, number_of_panels
-from bayesnb.figures.panels import LINES, MARKERS
+from bayesnb.core.forest import number_of_panels
+from bayesnb.core.panels import LINES, MARKERS
 from bayesnb.plots.densities import _categories, _edges
 from bayesnb.plots.prior_posterior import PRIOR_DRAWS, _bars, _before, _Curve, _range
+from bayesnb.plots.rows import first_rows
 
 ROWS = 60
 

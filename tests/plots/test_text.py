@@ -6,7 +6,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from bayesnb.figures.panels import shorten_to, text_width, wrap_to
+from bayesnb.core.panels import shorten_to, text_width, wrap_to
 
 DPI = 1000
 """So high that letters are not moved to whole pixels."""
@@ -41,7 +41,7 @@ def test_few_letters_of_a_long_text_are_measured(write: Any, monkeypatch: pytest
             letters += len(text)
             return text_width(text, *font)
 
-        monkeypatch.setattr("bayesnb.figures.panels.text_width", counting)
+        monkeypatch.setattr("bayesnb.core.panels.text_width", counting)
         shown = write(text, 1.0, "small")
         monkeypatch.undo()
         assert all(text_width(line, "small") <= 1.0 for line in shown.split("\n"))

@@ -105,7 +105,7 @@ def given_axes(name: str, given: Any, number: int) -> list[Any]:
     ValueError
         If there are more or fewer axes than panels.
     """
-    from bayesnb.figures.picture import Axes
+    from bayesnb.core.picture import Axes
 
     found = _flat(given)
     other = next((each for each in found if not isinstance(each, Axes)), None)
@@ -172,7 +172,7 @@ A part ends behind an underscore, a slash or a hyphen, or before a bracket, as i
 
 def line_height(size: str) -> float:
     """Height in inches of a line of text; the size is one of matplotlib's names, such as "small"."""
-    from bayesnb.figures.picture import FontProperties
+    from bayesnb.core.picture import FontProperties
 
     return LINE * FontProperties(size=size).get_size_in_points() / 72
 
@@ -184,7 +184,7 @@ def line_number(text: str) -> int:
 
 def text_width(text: str, size: str, weight: Any = "normal") -> float:
     """Width of a text in inches, that of its longest line; a dollar sign has a backslash, as `wrap_to` gives it."""
-    from bayesnb.figures.picture import FontProperties, TextToPath
+    from bayesnb.core.picture import FontProperties, TextToPath
 
     # The font states how wide its letters are. TextPath also traces their outlines, and takes 20 times as long.
     font = FontProperties(size=size, weight=weight)
@@ -297,14 +297,14 @@ HATCHES = ("", "///", "\\\\\\", "...", "xxx", "---", "|||", "+++")
 
 def text_color() -> Any:
     """Colour of letters, of strokes at zero and of other lines that no class owns."""
-    from bayesnb.figures.picture import rcParams
+    from bayesnb.core.picture import rcParams
 
     return rcParams["text.color"]
 
 
 def background() -> tuple[float, float, float]:
     """Colour behind a panel, which fills open markers."""
-    from bayesnb.figures.picture import rcParams, to_rgb, to_rgba
+    from bayesnb.core.picture import rcParams, to_rgb, to_rgba
 
     opaque = (rcParams[name] for name in ("axes.facecolor", "figure.facecolor") if to_rgba(rcParams[name])[3] > 0)
     return to_rgb(next(opaque, "white"))
@@ -312,7 +312,7 @@ def background() -> tuple[float, float, float]:
 
 def muted(strength: float) -> tuple[float, float, float]:
     """A colour between the background (0) and the letters (1), which can be seen on light and dark."""
-    from bayesnb.figures.picture import to_rgb
+    from bayesnb.core.picture import to_rgb
 
     red, green, blue = (
         (1 - strength) * behind + strength * front
@@ -413,7 +413,7 @@ class Panels:
 
     def title(self, text: str) -> None:
         """Title of the figure, or of the only panel in the caller's figure."""
-        from bayesnb.figures.picture import rcParams
+        from bayesnb.core.picture import rcParams
 
         if not self.given:
             wrapped = wrap_to(text, self.width, TITLE, rcParams["figure.titleweight"])
@@ -424,7 +424,7 @@ class Panels:
 
     def heads(self, texts: Sequence[str], *, loc: str = "center") -> None:
         """Titles of the panels."""
-        from bayesnb.figures.picture import rcParams
+        from bayesnb.core.picture import rcParams
 
         wrapped = [wrap_to(text, self.panel_width, SMALL, rcParams["axes.titleweight"]) for text in texts]
         for axis, text in zip(self.axes, wrapped, strict=True):
@@ -435,7 +435,7 @@ class Panels:
 
     def sides(self, left: str, right: str) -> None:
         """What the left and the right of the only panel mean, above it; they replace its title."""
-        from bayesnb.figures.picture import rcParams
+        from bayesnb.core.picture import rcParams
 
         weight = rcParams["axes.titleweight"]
         wrapped = [wrap_to(text, 0.48 * self.panel_width, SMALL, weight) for text in (left, right)]
@@ -446,7 +446,7 @@ class Panels:
 
     def x_label(self, text: str) -> None:
         """Label below the only panel, or below all panels of a grid, which then has no legend there."""
-        from bayesnb.figures.picture import rcParams
+        from bayesnb.core.picture import rcParams
 
         alone = self.given or len(self.axes) == 1
         wrapped = wrap_to(text, self.panel_width if alone else self.width, SMALL, rcParams["axes.labelweight"])
@@ -458,7 +458,7 @@ class Panels:
 
     def y_label(self, text: str) -> None:
         """Label beside all panels."""
-        from bayesnb.figures.picture import rcParams
+        from bayesnb.core.picture import rcParams
 
         if self.given:
             self.axes[0].set_ylabel(text, fontsize=SMALL)
@@ -542,7 +542,7 @@ def grid_of_panels(
     TypeError, ValueError
         If there are more or fewer axes than panels, or axes come with a size or a number of panels side by side.
     """
-    from bayesnb.figures.picture import Picture
+    from bayesnb.core.picture import Picture
 
     across = None if across is None else min(whole_number("panels_across", across), number)
     if axes is not None:
@@ -598,7 +598,7 @@ def panel_of_rows(
     TypeError, ValueError
         If `ax` is something else, or comes with a size.
     """
-    from bayesnb.figures.picture import Picture
+    from bayesnb.core.picture import Picture
 
     if ax is not None:
         _alone("ax", figsize=figsize)

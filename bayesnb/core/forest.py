@@ -5,11 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from bayesnb.core.checking import whole_number
-from bayesnb.data.read import as_table
-from bayesnb.figures.panels import (
+from bayesnb.core.panels import (
     SMALL,
     Panels,
     background,
@@ -24,7 +22,7 @@ from bayesnb.figures.panels import (
     wrap_to,
 )
 
-__all__ = ["Points", "Rows", "first_rows", "forest", "how_many", "names_of_rows", "number_of_panels"]
+__all__ = ["Points", "Rows", "forest", "how_many", "number_of_panels"]
 
 # --------------------------------------------------------------------------------------------------
 # How many of many things a figure shows, and what its title says of it
@@ -62,45 +60,6 @@ def how_many(shown: int, number: int, noun: str, which: str) -> str:
     if shown == number:
         return named
     return f"the {which} {shown} of {named}" if which else f"{shown} of {named}"
-
-
-# --------------------------------------------------------------------------------------------------
-# The rows of a table that a figure shows, and their names
-# --------------------------------------------------------------------------------------------------
-
-
-def first_rows(X: Any, max_rows: int) -> tuple[Any, int, int]:
-    """The first rows of a table, their number and the number of all rows.
-
-    Raises
-    ------
-    ValueError
-        If there is no row.
-    """
-    shown, rows = whole_number("max_rows", max_rows), as_table(X).num_rows
-    if rows == 0:
-        raise ValueError("X has no rows: give at least one")
-    if rows <= shown:
-        return X, rows, rows
-    if hasattr(X, "head"):
-        return X.head(shown), shown, rows
-    return (X.tocsr() if hasattr(X, "tocsr") else X)[:shown], shown, rows
-
-
-def names_of_rows(X: Any, labels: Sequence[Any] | None, shown: int, rows: int) -> list[str]:
-    """Text beside each row that is shown: its label; without labels its index in a pandas table, or its position.
-
-    Raises
-    ------
-    ValueError
-        If there is not one label for each row of the table.
-    """
-    if labels is None:
-        return [str(row) for row in (X.index[:shown] if isinstance(X, pd.DataFrame) else range(shown))]
-    names = list(labels)
-    if isinstance(labels, str) or len(names) != rows:
-        raise ValueError(f"labels has {len(names)} entries, X has {rows} rows: give one label for each row")
-    return [str(name) for name in names[:shown]]
 
 
 # --------------------------------------------------------------------------------------------------
