@@ -1,5 +1,7 @@
 """What a fit to annotations gives."""
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -375,7 +377,8 @@ class AnnotationFit(Printed, AnnotationFigures):
         num_annotators : int or None, default 1
             Number of annotators of each item: those with the highest information. None for all of them.
         items, annotators : sequence or name, optional
-            Items and annotators to choose from; by default all.
+            Items and annotators to choose from; by default all. A mapping gives each annotator the number of items that
+            they can take: without it the best annotator may get every item.
         again : bool, default False
             Whether an annotator may label an item again. The model takes a second label as independent of the first,
             and people tend to repeat themselves.
@@ -397,6 +400,11 @@ class AnnotationFit(Printed, AnnotationFigures):
         UserWarning
             If no pair is left.
 
+        Notes
+        -----
+        Where annotators have room for some items only, the pairs are taken in the order of their information, each if
+        its annotator has room. This is a greedy choice, and another may have a higher sum.
+
         Examples
         --------
         The two annotators disagree on the last item.
@@ -411,20 +419,31 @@ class AnnotationFit(Printed, AnnotationFigures):
            item annotator  information
         0     6       Cem        0.388
         1     2       Cem        0.019
+
+        Cem has time for one item.
+
+        >>> crowd.next_item(2, annotators={"Ann": 2, "Cem": 1}, again=True)["annotator"].tolist()
+        ['Cem', 'Ann']
         """
         number, each = (
             None if value is None else whole_number(name, value)
             for name, value in (("num_items", num_items), ("num_annotators", num_annotators))
         )
-        found_items, found_annotators, information = most_informative(
+        named = list(annotators) if isinstance(annotators, Mapping) else annotators
+        chosen = positions_of("annotators", named, self._annotators)
+        found = most_informative(
             self._label_draws,
             entr(self._labels[0]).sum(axis=1),
             np.sort(positions_of("items", items, self._items)),
-            np.sort(positions_of("annotators", annotators, self._annotators)),
-            num_items=number,
-            num_annotators=each,
+            np.sort(chosen),
+            num_items=None if isinstance(annotators, Mapping) else number,
+            num_annotators=None if isinstance(annotators, Mapping) else each,
             again=again,
         )
+        if isinstance(annotators, Mapping):
+            room = [whole_number(f"annotators[{name!r}]", value) for name, value in annotators.items()]
+            found = _while_there_is_room(found, dict(zip(chosen.tolist(), room, strict=True)), number, each)
+        found_items, found_annotators, information = found
         if not len(found_items):
             warn(
                 "next_item: each of these annotators has labelled each of these items, so that no pair is left: "
@@ -610,3 +629,23 @@ class AnnotationFit(Printed, AnnotationFigures):
             Paragraph(f"Classes: {listed(self.classes.tolist())}"),
             DataTable(worst_first, number=".3f", rest="more in .annotators"),
         ]
+
+
+def _while_there_is_room(
+    pairs: tuple[np.ndarray, np.ndarray, np.ndarray],
+    room: dict[int, int],
+    num_items: int | None,
+    num_annotators: int | None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of items, annotators and their information, the first for which the annotator has room."""
+    taken: Counter[int] = Counter()
+    kept = []
+    for place, (item, annotator) in enumerate(zip(pairs[0].tolist(), pairs[1].tolist(), strict=True)):
+        is_new = item not in taken
+        if room[annotator] == 0 or (is_new and len(taken) == num_items) or taken.get(item, 0) == num_annotators:
+            continue
+        room[annotator] -= 1
+        taken[item] += 1
+        kept.append(place)
+    items, annotators, information = (part[kept] for part in pairs)
+    return items, annotators, information

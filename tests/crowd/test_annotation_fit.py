@@ -261,6 +261,19 @@ class TestNextItem:
             assert information == pytest.approx(expected[photo, person], abs=1e-12)
         assert crowd.next_item(1, num_annotators=2, annotators=["a2", "a3"], again=True)["photo"].nunique() == 1
 
+    def test_annotators_with_room_for_some_items(self, crowd):
+        pairs = crowd.next_item(None, num_annotators=None, again=True)
+        everywhere = crowd.next_item(8, num_annotators=2, annotators=dict.fromkeys(pairs["person"], 41), again=True)
+        pd.testing.assert_frame_equal(everywhere, crowd.next_item(8, num_annotators=2, again=True))
+        room = {person: number for number, person in enumerate(sorted(pairs["person"].unique())[:4], 1)}
+        found = crowd.next_item(None, annotators=room, again=True)
+        assert found["person"].value_counts().to_dict() == room
+        assert found["photo"].is_unique
+        rest = pairs[pairs["person"].isin(list(room)) & ~pairs["photo"].isin(found["photo"])]
+        assert rest["information"].max() <= found["information"].max()
+        with pytest.raises(ValueError, match=r"annotators\['a1'\] is 0: give a whole number"):
+            crowd.next_item(annotators={"a1": 0})
+
     def test_a_name_alone_is_a_sequence_of_one(self, point):
         one, other = (point.next_item(annotators=who, items=photo) for who, photo in [("a1", "p5"), (["a1"], ["p5"])])
         pd.testing.assert_frame_equal(one, other)
