@@ -255,7 +255,7 @@ class Symbols(_Dirichlet):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Tokens(_Dirichlet):
+class Tokens(nb.families.JointFamily, _Dirichlet):
     """Count vectors, as `bayesnb.Multinomial`, written outside the package."""
 
     concentration: Any = 1.0

@@ -11,7 +11,7 @@ import scipy.sparse
 from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import filled, log_rising
-from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
 from bayesnb.families.categories import dirichlet_log_evidence, dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import log_of
@@ -55,7 +55,7 @@ class AnnotationCounts(dist.Distribution):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Annotations(ConjugateFamily):
+class Annotations(JointFamily, ConjugateFamily):
     r"""Counts of the labels that annotators give to an item; :math:`\theta_{cj} \sim \mathrm{Dirichlet}(\alpha_{cj})`.
 
     Dawid and Skene (1979, *Applied Statistics* 28(1), 20-28). Given the class c of the item, annotator j gives label l
@@ -85,7 +85,6 @@ class Annotations(ConjugateFamily):
     concentration: Hyperparameter = 1.0
     num_labels: int = field(default=2, metadata={"static": True})
 
-    joint: ClassVar[bool] = True
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
     positive: ClassVar[tuple[str, ...]] = ("concentration",)

@@ -29,6 +29,7 @@ from bayesnb.families.statistics import Counts, Statistics
 __all__ = [
     "Family",
     "Hyperparameter",
+    "JointFamily",
     "Parameters",
     "Sample",
     "accepts_fractions",
@@ -81,13 +82,7 @@ class Family(Params, ABC):
 
     cell
         ``"number"`` (the default), ``"category"`` (the table's values are coded 0, 1, ...; a missing cell is NaN) or
-        ``"count vector"`` (a row of the block is a vector of counts, and the likelihood is given its total).
-    joint
-        Whether the columns of a block are one observation, as they are for count vectors, or independent given the
-        class, the default.
-    whole_rows
-        For joint families, whether the statistics take only rows in which no cell of the block is missing. A fit leaves
-        the other rows out of the block, with a warning.
+        ``"count vector"`` (a `JointFamily` whose rows are vectors of counts; the likelihood is given their totals).
     support, holds
         Which numbers a cell may hold, as a NumPyro constraint and in words; properties if they follow a static field.
     hint
@@ -118,6 +113,7 @@ class Family(Params, ABC):
     --------
     ConjugateFamily : Families with a conjugate prior.
     ExponentialFamily : Families that state natural parameters.
+    JointFamily : Families whose columns are one observation.
     NaiveBayes : The description of a model.
 
     Examples
@@ -131,6 +127,7 @@ class Family(Params, ABC):
     """
 
     cell: ClassVar[Literal["number", "category", "count vector"]] = "number"
+    joint: ClassVar[bool] = False
     support: ClassVar[Any] = constraints.real
     holds: ClassVar[str] = "a finite number"
     hint: ClassVar[str] = "use a family whose support holds it, or mark the cell as missing (NaN)"
@@ -138,7 +135,6 @@ class Family(Params, ABC):
     sparse: ClassVar[bool] = False
     compact: ClassVar[bool] = False
     mean_predicts: ClassVar[bool] = False
-    whole_rows: ClassVar[bool] = False
     couples_classes: ClassVar[bool] = False
     steps: ClassVar[tuple[float, ...]] = ()
     _story: ClassVar[tuple[str, ...]] = ()
@@ -147,6 +143,8 @@ class Family(Params, ABC):
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
+        if (cls.joint or cls.cell == "count vector") and not hasattr(cls, "likelihood_of_observed"):
+            raise TypeError(f"the columns of {cls.__name__} are one observation: make it a subclass of JointFamily")
         # A dataclass keeps a __repr__ that the class has. Its own one would print arrays in full.
         if "__repr__" not in vars(cls):
             cls.__repr__ = Family.__repr__  # type: ignore[method-assign]
@@ -164,14 +162,6 @@ class Family(Params, ABC):
                 object.__setattr__(self, name, value.item())
         for name, value in self.hyperparameters().items():
             require_numbers(self.family_name, name, value, positive=name in self.positive)
-
-    @property
-    def joint(self) -> bool:
-        """Whether the columns of a block are one observation; a family sets the class attribute ``joint = True``.
-
-        Its statistics ``n`` and its evidences have the shape (classes, 1), and its densities are those of whole rows.
-        """
-        return self.cell == "count vector"
 
     @property
     def by_column(self) -> bool:
@@ -198,31 +188,6 @@ class Family(Params, ABC):
     @abstractmethod
     def likelihood(self, *args: Any, **parameters: Any) -> dist.Distribution:
         """Distribution of a cell (of a row of the block, for a joint family) given the parameters."""
-
-    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
-        """The likelihood with the missing cells integrated out.
-
-        Its density is taken at cells with a number of the support in the places of the missing ones (`filled_cells`).
-        The default is for families whose cells are independent.
-
-        Parameters
-        ----------
-        observed : array of bool, shape (..., columns)
-            Which cells are observed.
-        **parameters
-            As for `likelihood`.
-
-        Raises
-        ------
-        NotImplementedError
-            For a joint family that does not define it.
-        """
-        if self.joint:
-            raise NotImplementedError(
-                f"{type(self).__name__} does not say how cells of a row are integrated out: define "
-                "likelihood_of_observed in the class, or leave out rows with missing cells"
-            )
-        return self.likelihood(**parameters).mask(observed)
 
     @abstractmethod
     def statistics(self, x: Any, membership: Any) -> Statistics:
@@ -415,41 +380,6 @@ class Family(Params, ABC):
             return tables_by_chance(np.stack([statistics.n - statistics.total, statistics.total], axis=-1))
         return by_chance(weight, len(self.parameter_names()))
 
-    def with_every_value(self) -> Self:
-        """The family with a parameter for every value that an observation may have.
-
-        A joint family of categories may hold the values of its data alone (`on_scale_of`). Tables that are drawn from
-        the prior may have others.
-        """
-        return self
-
-    def of_each_column(self) -> "Family | None":
-        """The family of each column on its own, with the prior of its parameters.
-
-        Of a count vector it is the family of whether a token is that word, and of a joint block of categories that of
-        its combinations, as one column. None, the default for joint families, if it is not known; draws of whole
-        vectors then take its place.
-        """
-        return None if self.joint else self
-
-    def statistics_of_each_column(self, statistics: Any) -> Any:
-        """Statistics of each column on its own; of a count vector, how many of a class's tokens are that word."""
-        if self.cell != "count vector":
-            return statistics
-        total = np.asarray(statistics.total)
-        n = np.broadcast_to(total.sum(axis=-1, keepdims=True), total.shape)
-        return Counts(n, total, np.zeros(total.shape))
-
-    def parameters_of_each_column(self, parameters: Parameters) -> Parameters:
-        """Parameters of each column on its own; of a count vector ``prob``, the probability that a token is that word.
-
-        The default for count vectors is the mean of a vector of one token.
-        """
-        if self.cell != "count vector":
-            return parameters
-        with jax.enable_x64(True):
-            return {"prob": np.asarray(self.likelihood(**parameters, total_count=1).mean)}
-
     def axes(
         self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
     ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
@@ -576,6 +506,90 @@ class Family(Params, ABC):
         return jax.tree.map(lambda leaf: leaf[index], self)
 
 
+@dataclass(frozen=True)
+class JointFamily(Family):
+    """A family of blocks whose columns are one observation, such as a vector or the counts of a document's words.
+
+    Its statistics ``n`` and its evidences have the shape (classes, 1), and its densities are those of whole rows.
+
+    Attributes
+    ----------
+    whole_rows : bool
+        Whether the statistics take only rows in which no cell of the block is missing. A fit leaves the other rows out
+        of the block, with a warning.
+
+    See Also
+    --------
+    Family : The base class of all families.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> isinstance(nb.MultivariateGaussian(), nb.families.JointFamily)
+    True
+    """
+
+    joint: ClassVar[bool] = True
+    whole_rows: ClassVar[bool] = False
+
+    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
+        """The likelihood with the missing cells integrated out.
+
+        Its density is taken at cells with a number of the support in the places of the missing ones (`filled_cells`).
+
+        Parameters
+        ----------
+        observed : array of bool, shape (..., columns)
+            Which cells are observed.
+        **parameters
+            As for `likelihood`.
+
+        Raises
+        ------
+        NotImplementedError
+            If the family does not define it.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say how cells of a row are integrated out: define "
+            "likelihood_of_observed in the class, or leave out rows with missing cells"
+        )
+
+    def with_every_value(self) -> Self:
+        """The family with a parameter for every value that an observation may have.
+
+        A family of categories may hold the values of its data alone (`on_scale_of`). Tables that are drawn from
+        the prior may have others.
+        """
+        return self
+
+    def of_each_column(self) -> Family | None:
+        """The family of each column on its own, with the prior of its parameters.
+
+        Of a count vector it is the family of whether a token is that word, and of a joint block of categories that of
+        its combinations, as one column. None, the default, if it is not known; draws of whole vectors then take
+        its place.
+        """
+        return None
+
+    def statistics_of_each_column(self, statistics: Any) -> Any:
+        """Statistics of each column on its own; of a count vector, how many of a class's tokens are that word."""
+        if self.cell != "count vector":
+            return statistics
+        total = np.asarray(statistics.total)
+        n = np.broadcast_to(total.sum(axis=-1, keepdims=True), total.shape)
+        return Counts(n, total, np.zeros(total.shape))
+
+    def parameters_of_each_column(self, parameters: Parameters) -> Parameters:
+        """Parameters of each column on its own; of a count vector ``prob``, the probability that a token is that word.
+
+        The default for count vectors is the mean of a vector of one token.
+        """
+        if self.cell != "count vector":
+            return parameters
+        with jax.enable_x64(True):
+            return {"prob": np.asarray(self.likelihood(**parameters, total_count=1).mean)}
+
+
 def accepts_fractions(family: Family) -> bool:
     """Whether cells may be fractions, though the support has whole numbers only: the field ``fractional``."""
     return getattr(family, "fractional", False)
@@ -627,7 +641,7 @@ def _some_cell(kind: Any) -> float:
 
 
 def _log_likelihood_of_rows(family: Family, parameters: dict[str, Any], x: Any) -> Any:
-    if family.joint and family.cell != "count vector":
+    if isinstance(family, JointFamily) and family.cell != "count vector":
 
         def of_row(row: Any) -> Any:
             observed, cells = filled_cells(family, row)

@@ -12,7 +12,7 @@ from numpyro.distributions import constraints
 from scipy.special import digamma, polygamma
 
 from bayesnb.core.arrays import log_rising, namespace
-from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample
+from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
 from bayesnb.families.counts import log_dirichlet_multinomial
 from bayesnb.families.distributions import GammaVector
 from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
@@ -41,7 +41,7 @@ TINY = float(np.finfo(np.float64).tiny)
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class DirichletMultinomial(Family):
+class DirichletMultinomial(JointFamily):
     r"""Rows of counts (words of a document) that are burstier than a multinomial.
 
     The Dirichlet compound multinomial (Madsen, Kauchak and Elkan 2005, *Proceedings of the 22nd International

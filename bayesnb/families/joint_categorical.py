@@ -13,7 +13,7 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import namespace
-from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
 from bayesnb.families.categories import Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import log_of
@@ -321,7 +321,7 @@ MOST = 1_000_000
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class JointCategorical(ConjugateFamily):
+class JointCategorical(JointFamily, ConjugateFamily):
     r"""Columns of categories that depend on each other within a class; a Dirichlet prior on their combinations.
 
     .. math:: p(x_1 = k_1, \dots, x_D = k_D \mid y = c) = \theta_{c k_1 \dots k_D}, \qquad
@@ -405,7 +405,6 @@ class JointCategorical(ConjugateFamily):
     held: tuple[int, ...] = field(default=(), repr=False, metadata={"static": True})
 
     cell: ClassVar[Any] = "category"
-    joint: ClassVar[bool] = True
     whole_rows: ClassVar[bool] = True
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a category"

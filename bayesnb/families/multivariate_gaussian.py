@@ -9,7 +9,7 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.core.arrays import namespace, sqrt
-from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, filled_cells
+from bayesnb.families.base import Family, Hyperparameter, JointFamily, Parameters, Sample, filled_cells
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import TDistribution
 from bayesnb.families.gaussian import Gaussian
@@ -39,7 +39,7 @@ SMALLEST_EIGENVALUE = 1e-12
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class MultivariateGaussian(ConjugateFamily):
+class MultivariateGaussian(JointFamily, ConjugateFamily):
     r"""Blocks of columns of real numbers that vary together, with a normal-inverse-Wishart prior.
 
     .. math:: \Sigma_c \sim \mathrm{InverseWishart}(\nu, \Psi), \quad
@@ -124,7 +124,6 @@ class MultivariateGaussian(ConjugateFamily):
     df: Hyperparameter = None
     scale: Hyperparameter = None
 
-    joint: ClassVar[bool] = True
     whole_rows: ClassVar[bool] = True
     hint: ClassVar[str] = "mark the cell as missing (NaN) or clip it"
     positive: ClassVar[tuple[str, ...]] = ("kappa", "df")

@@ -22,7 +22,7 @@ from bayesnb.core.arrays import (
     shared_csr,
     without_duplicates,
 )
-from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
 from bayesnb.families.categories import Bernoulli, dirichlet_log_evidence, dirichlet_mode, log_of_rest
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.counts import log_dirichlet_multinomial, log_factorial, log_multinomial_coefficient
@@ -278,7 +278,7 @@ def left_out_with_weights(
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Multinomial(ConjugateFamily):
+class Multinomial(JointFamily, ConjugateFamily):
     r"""Rows of counts (words of a document) given their total; :math:`\theta_c \sim \mathrm{Dirichlet}(\alpha)`.
 
     All columns of a block are one observation, of density :math:`\frac{n!}{\prod_v x_v!} \prod_v \theta_{cv}^{x_v}`

@@ -16,7 +16,7 @@ from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.columns import listed
-from bayesnb.families.base import Family, Sample
+from bayesnb.families.base import Family, JointFamily, Sample
 from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily, given
 from bayesnb.families.distributions import LogProbability, SampledParameters, times_log
@@ -172,6 +172,11 @@ class Block:
         if not self.is_joint:
             return f"column {self.labels[j]!r}"
         return f"block {self.name!r} of the columns {listed(self.labels)}"
+
+    @property
+    def whole_rows(self) -> bool:
+        """Whether a fit leaves rows with a missing cell out of the block."""
+        return isinstance(self.family, JointFamily) and self.family.whole_rows
 
     @property
     def has_totals(self) -> bool:

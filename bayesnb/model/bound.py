@@ -16,7 +16,7 @@ from bayesnb.core.running import random_generator
 from bayesnb.data.labels import learn_classes, read_labels
 from bayesnb.data.read import GivenRows, LabelledRows, read_rows
 from bayesnb.data.schema import Schema, shown_categories, sort_categories, warn_unseen, with_other
-from bayesnb.families.base import Family, Parameters, keeps_others, of_column, parameters_of_column
+from bayesnb.families.base import Family, JointFamily, Parameters, keeps_others, of_column, parameters_of_column
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.draw import draw
 from bayesnb.model.blocks import (
@@ -295,8 +295,12 @@ class BoundModel(Printed):
 
         Draws from the prior are made with it.
         """
-        blocks = tuple(replace(block, family=block.family.with_every_value()) for block in self.blocks)
-        return replace(self, blocks=blocks)
+        pairs = ((block, block.family) for block in self.blocks)
+        every = (
+            replace(block, family=family.with_every_value()) if isinstance(family, JointFamily) else block
+            for block, family in pairs
+        )
+        return replace(self, blocks=tuple(every))
 
     def resolve(self, statistics: ModelStatistics) -> Self:
         """The model with every default that follows the data set to the numbers used."""

@@ -144,7 +144,7 @@ def count_rows(model: BoundModel, rows: LabelledRows) -> tuple[ModelStatistics, 
     assert total is not None
     cells = tuple(map(stacked, zip(*kept, strict=True)))
     for block, x in zip(model.blocks, cells, strict=True):
-        if block.family.whole_rows and (lacking := np.isnan(x).any(axis=1).sum()):
+        if block.whole_rows and (lacking := np.isnan(x).any(axis=1).sum()):
             raise ValueError(
                 f"{lacking} rows without a label lack a cell of {block.owner()}, and {block.family.family_name} counts "
                 "rows with all cells only: leave these rows out, fill in the cells, or give each column its own family"
@@ -236,7 +236,7 @@ class Problem:
         """For each block, the weight of the rows that it does not count because they lack a cell."""
         rows = self.statistics.classes.n.sum()
         lacking = (
-            rows - counted.n.sum() if block.family.whole_rows else 0.0  # type: ignore[attr-defined]
+            rows - counted.n.sum() if block.whole_rows else 0.0  # type: ignore[attr-defined]
             for block, counted in zip(self.model.blocks, self.statistics.blocks, strict=True)
         )
         return tuple(float(weight) if weight > 1e-9 * rows else 0.0 for weight in lacking)
@@ -495,7 +495,7 @@ def count_and_grow(problem: Problem, rows: LabelledRows) -> tuple[Problem, Count
         return replace(model.read(rows.table), adds=True)
 
     chunks = read(problem.model)
-    if any(block.has_categories and block.family.whole_rows for block in problem.model.blocks):
+    if any(block.has_categories and block.whole_rows for block in problem.model.blocks):
         # Such a family cannot count a row before the categories of all its cells are known.
         problem = with_new_categories(problem, rows.table, chunks.unseen())
         return problem, read(problem.model).count(rows.codes, rows.weights)

@@ -10,7 +10,7 @@ import numpyro.distributions as dist
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.data.schema import Schema
-from bayesnb.families.base import Family, Parameters, filled_cells
+from bayesnb.families.base import Family, JointFamily, Parameters, filled_cells
 from bayesnb.families.draw import draw
 from bayesnb.model.blocks import CLASS_SITE, Block, Prior, draw_from_prior, require_prior_shape
 from bayesnb.model.sites import Sites
@@ -119,7 +119,10 @@ def _observe(name: str, block: Block, parameters: Parameters, cells: np.ndarray 
         missing = np.isnan(cells)
         _, cells = filled_cells(block.family, cells)
         if missing.any():
-            likelihood = block.family.likelihood_of_observed(~missing, **parameters)
+            if isinstance(block.family, JointFamily):
+                likelihood = block.family.likelihood_of_observed(~missing, **parameters)
+            else:
+                likelihood = likelihood.mask(~missing)
         if block.has_categories:
             cells = cells.astype(np.int64)
     numpyro.sample(name, likelihood.to_event(len(likelihood.batch_shape) - 1), obs=cells)

@@ -207,7 +207,7 @@ def count_rows(blocks: Sequence[Block], cells: Cells, membership: Any) -> ModelS
 
 def _counted_rows(block: Block, x: Any, membership: Any) -> tuple[Any, Any]:
     """The rows that a block counts, and their weights."""
-    if not block.family.whole_rows or not (missing := np.isnan(x).any(axis=1)).any():
+    if not block.whole_rows or not (missing := np.isnan(x).any(axis=1)).any():
         return x, membership
     return x[~missing], membership[~missing]
 

@@ -304,7 +304,7 @@ class FittedBlock:
     def log_densities(self, x: Any, rows: LabelledRows) -> tuple[np.ndarray, np.ndarray]:
         """Log density of each row under each class given all rows, and given the other rows, shape (rows, classes)."""
         held = np.asarray(self.posterior.row_log_predictive(x))
-        if self.prior.family.whole_rows and (lacking := np.isnan(x).any(axis=1)).any():
+        if self.prior.whole_rows and (lacking := np.isnan(x).any(axis=1)).any():
             # The fit did not count these rows: without them it is the same.
             without = held.copy()
             if not lacking.all():

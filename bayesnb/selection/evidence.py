@@ -15,7 +15,7 @@ from bayesnb.core.columns import first_few
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.panels import chosen, yes_or_no
 from bayesnb.core.running import random_generator
-from bayesnb.families.base import Family, Parameters
+from bayesnb.families.base import Family, JointFamily, Parameters
 from bayesnb.families.categories import Bernoulli
 from bayesnb.model.blocks import Block, ModelParameters, ModelStatistics
 from bayesnb.model.describe import (
@@ -42,6 +42,7 @@ __all__ = [
     "information_at_mean",
     "labels_of_information",
     "mean_information",
+    "statistics_of_each_column",
 ]
 
 # --------------------------------------------------------------------------------------------------
@@ -84,7 +85,8 @@ def _under_draws(posterior: Posterior, draws: ModelParameters) -> list[np.ndarra
     class_prob = np.asarray(draws.class_prob)[..., None]
     found = []
     for block, parameters in zip(posterior.model.blocks, draws.blocks, strict=True):
-        of_columns = block.family.parameters_of_each_column(parameters)
+        family = block.family
+        of_columns = family.parameters_of_each_column(parameters) if isinstance(family, JointFamily) else parameters
         found.append(information(block, class_prob, {name: np.asarray(value) for name, value in of_columns.items()}))
     return found
 
@@ -133,7 +135,14 @@ def information(block: Block, class_prob: np.ndarray, parameters: Parameters) ->
 
 def family_of_each_column(block: Block) -> Family:
     """The family of a block's columns on their own; of whether a token is that word, in a count vector."""
-    return block.family.of_each_column() or Bernoulli()
+    family = block.family
+    return family.of_each_column() or Bernoulli() if isinstance(family, JointFamily) else family
+
+
+def statistics_of_each_column(block: Block, statistics: Any) -> Any:
+    """Statistics of a block's columns on their own."""
+    family = block.family
+    return family.statistics_of_each_column(statistics) if isinstance(family, JointFamily) else statistics
 
 
 # --------------------------------------------------------------------------------------------------
@@ -319,11 +328,11 @@ def column_inclusion(posterior: Posterior) -> list[np.ndarray]:
         if problem is not None and problem.unlabelled is None and not problem.model.hyperpriors:
             try:
                 shared_families([block])
-                family = block.family.of_each_column()
+                family = block.family.of_each_column() if isinstance(block.family, JointFamily) else block.family
                 if family is None:
                     raise ValueError
                 apart = replace(block, family=family)
-                counted = block.family.statistics_of_each_column(problem.statistics.blocks[i])
+                counted = statistics_of_each_column(block, problem.statistics.blocks[i])
                 ((own, shared),) = log_evidences([apart], ModelStatistics(problem.statistics.classes, (counted,)))
                 log_bayes_factor = own - shared
             except ValueError:

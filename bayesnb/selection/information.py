@@ -24,6 +24,7 @@ from bayesnb.selection.evidence import (
     information_at_mean,
     labels_of_information,
     mean_information,
+    statistics_of_each_column,
 )
 
 __all__ = [
@@ -114,7 +115,7 @@ def _beside_chance(block: Block, statistics: Any) -> tuple[np.ndarray, ...]:
         If the family defines no maximum.
     """
     family = family_of_each_column(block)
-    counted = block.family.statistics_of_each_column(statistics)
+    counted = statistics_of_each_column(block, statistics)
     parameters = family.maximum_likelihood(counted)
     if parameters is None:
         raise NotImplementedError

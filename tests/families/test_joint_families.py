@@ -1,4 +1,4 @@
-"""A joint family from outside the package: what follows from `joint = True` and few statements."""
+"""A joint family from outside the package: what follows from `JointFamily` and few statements."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,13 +22,12 @@ NORMAL = stats.multivariate_normal(np.zeros(3), COVARIANCE)
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Cloud(nb.families.ConjugateFamily):
+class Cloud(nb.families.JointFamily, nb.families.ConjugateFamily):
     """Vectors with a normal distribution whose covariance matrix is known."""
 
     loc: Any = 0.0
     kappa: Any = 1.0
 
-    joint = True
     whole_rows = True
     positive = ("kappa",)
 

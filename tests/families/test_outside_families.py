@@ -465,7 +465,7 @@ def test_columns_of_vectors_by_default() -> None:
     @jax.tree_util.register_dataclass
     @dataclass(frozen=True)
     class Plain(Tokens):
-        of_each_column = nb.families.Family.of_each_column
+        of_each_column = nb.families.JointFamily.of_each_column
 
     X = np.random.default_rng(4).poisson(np.where((LABELS == "a")[:, None], [6.0, 1.0, 3.0], [2.0, 4.0, 3.0]))
     for inclusion in (None, 0.4):
