@@ -22,7 +22,7 @@ from bayesnb.core.checking import with_params
 from bayesnb.core.columns import listed, near_matches
 from bayesnb.core.running import in_order, num_threads
 from bayesnb.data.labels import as_labels, warn_of_one_class
-from bayesnb.data.read import as_frame, as_table, one_row, with_names, with_one_row
+from bayesnb.data.read import as_frame, as_table, is_dask, one_row, with_names, with_one_row
 from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct, is_missing
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference
@@ -221,6 +221,11 @@ def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
     return named(estimator, X)
 
 
+def in_memory(X: Any) -> Any:
+    """A Dask table in memory, because scikit-learn does not see the names of its columns; other tables as they are."""
+    return X.compute() if is_dask(X) else X
+
+
 def without_new_columns(estimator: BaseEstimator, X: Any) -> Any:
     """A frame without the columns that the fit did not have; X itself if it is no frame, or lacks a column of the fit.
 
@@ -343,7 +348,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         """
         with self._all_or_nothing():
             self._require_y(y)
-            table = with_names(self._read(X, reset=True), feature_names)
+            table = with_names(self._read(in_memory(X), reset=True), feature_names)
             labels = check_labels(y, table.num_rows, self.unlabelled)
             self.classes_ = distinct(labels.compressed())
             warn_of_one_class(self.classes_)
@@ -383,7 +388,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         with self._all_or_nothing():
             first = self._announce(classes)
             self._require_y(y)
-            table = with_names(self._read(X, reset=first), feature_names)
+            table = with_names(self._read(in_memory(X), reset=first), feature_names)
             labels = self._every_label(y, table, "partial_fit")
             check_known(labels, self.classes_)
             if first:
@@ -487,7 +492,9 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             As that of `Posterior.explain`. The column ``log_odds`` adds up to the difference of the two classes in
             `predict_log_proba`.
         """
-        return self._predictor().explain(self._check_table(one_row(self._by_name(X_row))), class_, against, **options)
+        return self._predictor().explain(
+            self._check_table(one_row(self._by_name(in_memory(X_row)))), class_, against, **options
+        )
 
     def to_datatree(self, X: Any = None, y: Any = None, **options: Any) -> Any:
         """The posterior as an ``xarray.DataTree`` for ArviZ; see `Posterior.to_datatree`."""
@@ -567,7 +574,7 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _check_table(self, X: Any) -> Table:
         check_is_fitted(self)
-        return self._read(self._by_name(X), reset=False)
+        return self._read(self._by_name(in_memory(X)), reset=False)
 
     def _by_name(self, X: Any) -> Any:
         """A mapping or a series as a table of one row with the columns of the fit; other tables as they are.

@@ -20,7 +20,7 @@ import pytest
 
 import bayesnb as nb
 import bayesnb.inference.large
-from bayesnb.estimators import NaiveBayesClassifier
+from bayesnb.estimators import GaussianNB, NaiveBayesClassifier
 from bayesnb.families.moments import Moments
 from bayesnb.inference import sources as counting
 from bayesnb.inference.large import read_dask, sample_dask
@@ -297,6 +297,24 @@ class TestSample:
         np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), rtol=1e-9)
         np.testing.assert_array_equal(found.feature_names_in_, X.columns)
         assert found.classes_.tolist() == expected.classes_.tolist()
+
+    @pytest.mark.parametrize("estimator", [NaiveBayesClassifier(), GaussianNB()])
+    def test_an_estimator_reads_the_columns_of_a_dask_table_by_name(self, estimator, rng):
+        rows = pd.DataFrame(rng.normal(size=(60, 2)), columns=["u", "v"])
+        rows["v"] += 5
+        labels = np.where(rows["u"] > 0, "a", "b")
+        frame = partitioned(rows, 3)
+        found = estimator.fit(frame, partitioned(pd.Series(labels), 3))
+        assert found.feature_names_in_.tolist() == ["u", "v"]
+        np.testing.assert_array_equal(found.predict_proba(frame), found.predict_proba(rows))
+        np.testing.assert_array_equal(found.predict_interval(frame), found.predict_interval(rows))
+        with pytest.raises(ValueError, match="must be in the same order"):
+            found.predict_proba(frame[["v", "u"]])
+
+    def test_a_classifier_ignores_new_columns_of_a_dask_table(self):
+        frame = partitioned(X.assign(label=Y))
+        found = NaiveBayesClassifier().fit(frame, "label")
+        np.testing.assert_array_equal(found.predict_proba(frame), found.predict_proba(X))
 
     def test_a_classifier_counts_all_rows_and_chooses_by_some(self, rng, monkeypatch):
         monkeypatch.setattr(bayesnb.inference.large, "SAMPLE", 200)
