@@ -137,7 +137,7 @@ def warn_of_one_class(classes: np.ndarray) -> None:
         label = classes.tolist()[0]
         warn(
             f"y has one class only, {label!r}, so that every prediction is {label!r}: give rows of another class too, "
-            f"or name all classes that may occur, classes=[{label!r}, ...]",
+            f"or name all classes that may occur, classes=[{label!r}, ...] of nb.fit or of an estimator's partial_fit",
             UserWarning,
         )
 
