@@ -87,22 +87,6 @@ def test_probabilities_are_normalised_and_weights_are_repetitions(table):
 
 
 @given(tables())
-def test_evidence_obeys_the_chain_rule(table):
-    """log p(D1, D2) = log p(D1) + log p(D2 | D1), the last by the joint predictive of its rows one after the other."""
-    model, X, y, _ = table
-    fixed = fit(model, X, y).model
-    total, seen = 0.0, None
-    for i in range(len(X)):
-        now = nb.fit(fixed, X[: i + 1], y[: i + 1])
-        if seen is not None:
-            total += seen.log_joint(X[[i]])[0, y[i]]
-        else:
-            total += now.log_evidence
-        seen = now
-    assert seen.log_evidence == pytest.approx(total, rel=1e-9, abs=1e-8)
-
-
-@given(tables())
 def test_a_constant_column_changes_no_discrete_prediction_between_equal_classes(table):
     model, X, y, _ = table
     if "gaussian" in repr(model).lower():

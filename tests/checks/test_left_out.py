@@ -11,7 +11,6 @@ import pytest
 from cases import Exponential, with_holes
 from refitting import assert_same, refit
 from scipy.special import logsumexp
-from scipy.stats import t as student_t
 from slow import names_fast
 
 import bayesnb as nb
@@ -188,32 +187,6 @@ def test_the_only_row_of_a_class_left_out_of_log_normal_columns():
 def test_two_rows():
     X, y = np.array([[1.0], [4.0]]), np.array(["a", "b"])
     assert_same(nb.fit(nb.Gaussian(), X, y), X, y)
-
-
-NINE = np.array([0.3, -1.2, 0.8, 1.9, -0.4, 2.2, 0.1, 1.1, 3.0])[:, None], np.repeat(["a", "b", "c"], 3)
-
-
-def test_nine_rows_by_hand():
-    """The predictive of a Normal-inverse-gamma prior (Murphy 2007, section 6) whose numbers are those of eight rows."""
-    X, y = NINE
-    expected = {"dirichlet": [], "frequencies": []}
-    for i in range(9):
-        x, label = np.delete(X[:, 0], i), np.delete(y, i)
-        loc, rate, features, n = x.mean(), 0.1 * x.var(), [], np.array([(label == c).sum() for c in "abc"])
-        for c in "abc":
-            own = x[label == c]
-            kappa = 0.1 + len(own)
-            mean = (0.1 * loc + own.sum()) / kappa
-            b = rate + 0.5 * ((own - own.mean()) ** 2).sum() + 0.05 * len(own) / kappa * (own.mean() - loc) ** 2
-            a = 1.0 + 0.5 * len(own)
-            scale = np.sqrt(b * (kappa + 1) / (a * kappa))
-            features.append(student_t.logpdf(X[i, 0], 2 * a, mean, scale))
-        for name, concentration in (("dirichlet", 1.0), ("frequencies", 0.0)):
-            joint = np.array(features) + np.log(n + concentration)
-            expected[name].append((joint - logsumexp(joint))["abc".index(y[i])])
-    for name, prior in (("dirichlet", {}), ("frequencies", {"class_probs": "empirical"})):
-        found = nb.loo(nb.fit(nb.NaiveBayes(nb.Gaussian(), **prior), X, y), X, y)
-        np.testing.assert_allclose(found.elpd_i, expected[name], rtol=1e-12)
 
 
 class TestFrequencies:

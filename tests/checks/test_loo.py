@@ -11,28 +11,13 @@ import pytest
 import scipy.sparse
 import xarray as xr
 from arviz_stats.utils import ELPDData
-from cases import CASES, CATEGORIES, with_holes
+from cases import CASES, CATEGORIES
 from correlated import coins, correlated_draws
 from refitting import assert_same
 
 import bayesnb as nb
 from bayesnb.checks.kfold import kfold
 from bayesnb.posterior.loo import loo, loo_scores
-
-
-@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True], ids=["plain", "weighted"])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_every_family_equals_refitting(case, weighted, rng):
-    family = replace(case.family, categories=range(CATEGORIES)) if case.name == "categorical" else case.family
-    X, y = case.cells(rng, 24), rng.integers(0, 2, 24)
-    X = with_holes(rng, X) if case.missing else X
-    weights = np.where(rng.uniform(size=24) < 0.2, 0.0, rng.uniform(0.2, 3.0, 24)) if weighted else None
-    posterior = nb.fit(nb.NaiveBayes(family, class_concentration=[0.4, 1.7]), X, y, sample_weight=weights)
-    found = assert_same(posterior, X, y, weights)
-    for i in range(4):  # a third route: take the row out of the fit
-        weight = None if weights is None else weights[[i]]
-        rest = posterior.forget(X[[i]], y[[i]], sample_weight=weight)
-        assert rest.predict_log_proba(X[[i]])[0, y[i]] == pytest.approx(float(found.elpd_i[i]), abs=1e-10)
 
 
 @pytest.fixture(scope="module")
@@ -90,22 +75,6 @@ def test_numbers_that_were_given_are_kept(mixed):
     assert loo(in_numbers, X, y).elpd - loo(posterior, X, y).elpd > 0.01
 
 
-def test_by_hand():
-    """A Beta-Bernoulli column: each row's own class loses one row and one cell, and all share one row less."""
-    X, y = np.array([[1], [1], [0], [0], [1]]), np.array([0, 0, 0, 1, 1])
-    n, ones = np.array([3, 2]), np.array([2, 1])
-    elpd = []
-    for x, c in zip(X[:, 0], y, strict=True):
-        rows, hits = n - np.eye(2)[c], ones - x * np.eye(2)[c]
-        one = (1 + hits) / (2 + rows)
-        joint = (1 + rows) / (2 + 4) * np.where(x, one, 1 - one)
-        elpd.append(np.log(joint[c] / joint.sum()))
-    found = loo(nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y), X, y)
-    np.testing.assert_allclose(found.elpd_i, elpd, rtol=1e-13)
-    assert found.elpd == pytest.approx(sum(elpd))
-    assert found.se == pytest.approx(np.sqrt(5 * np.var(elpd)))
-
-
 @pytest.mark.parametrize("kind", ["exact", "averaged", "sampled"])
 def test_without_its_weight_a_row_is_one_of_equal_rows(kind, rng):
     X, y, times = rng.integers(0, 2, (20, 3)), rng.integers(0, 2, 20), rng.integers(1, 5, 20)
@@ -123,11 +92,6 @@ def test_without_its_weight_a_row_is_one_of_equal_rows(kind, rng):
             loo(weighted, X, y, sample_weight=times)
 
 
-def test_a_class_of_one_row_falls_back_on_its_prior():
-    X, y = np.array([[1.0], [2.0], [9.0]]), np.array(["a", "a", "b"])
-    assert_same(nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y), X, y)
-
-
 @pytest.mark.parametrize("family", [nb.Bernoulli(), nb.Multinomial(), nb.Poisson()], ids=lambda f: type(f).__name__)
 @pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
 def test_sparse_equals_dense(family, weighted, rng):
@@ -140,19 +104,6 @@ def test_sparse_equals_dense(family, weighted, rng):
     dense = assert_same(posterior, X, y, weights)
     sparse = loo(posterior, scipy.sparse.csr_array(X), y, sample_weight=weights)
     np.testing.assert_allclose(sparse.elpd_i, dense.elpd_i, rtol=0, atol=1e-11)
-
-
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_count_vectors_of_any_family_go_the_general_way(weighted, rng, monkeypatch):
-    X, y = rng.poisson(3.0, (150, 6)), rng.integers(0, 2, 150)
-    weights = rng.uniform(0.5, 2.0, 150) if weighted else None
-    posterior = nb.fit(nb.NaiveBayes(nb.Multinomial(0.3)), X, y, sample_weight=weights)
-    direct = loo(posterior, X, y, sample_weight=weights)
-    for faster in ("row_log_left_out", "log_density_without"):
-        monkeypatch.setattr(nb.Multinomial, faster, lambda *_: None)
-    for cells in (X, scipy.sparse.csr_array(X)):
-        general = loo(posterior, cells, y, sample_weight=weights)
-        np.testing.assert_allclose(general.elpd_i, direct.elpd_i, rtol=0, atol=1e-10)
 
 
 def test_rows_of_many_chunks_keep_their_place(rng):
@@ -291,14 +242,6 @@ def test_kfold_equals_refitting(mixed, weighted, rng):
         expected = rest.predict_log_proba(X.iloc[out])[np.arange(len(out)), codes[out]]
         np.testing.assert_allclose(found.elpd_i[out], expected, rtol=0, atol=1e-10)
     assert found.p == pytest.approx(float(found.p_kfold_i.sum()))
-
-
-def test_as_many_folds_as_rows_is_leave_one_out(mixed):
-    features, X, y = mixed
-    posterior = nb.fit(nb.NaiveBayes(features), X, y)
-    one_by_one, folds = loo(posterior, X, y), kfold(posterior, X, y, k=50)
-    np.testing.assert_allclose(folds.elpd_i, one_by_one.elpd_i, rtol=0, atol=1e-10)
-    assert folds.p == pytest.approx(one_by_one.p)
 
 
 def test_folds_are_balanced_within_each_class(rng, monkeypatch):

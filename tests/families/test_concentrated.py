@@ -16,7 +16,6 @@ from cases import SAMPLED, membership, with_holes
 from numpyro.infer.util import log_density
 from scipy.integrate import quad
 from scipy.special import i0e
-from slow import names_fast
 
 import bayesnb as nb
 import bayesnb.families.exponential as maximum_module
@@ -115,38 +114,6 @@ class TestDensity:
             assert cdf(likelihood, x) == pytest.approx(area, abs=1e-9)
 
 
-def from_parameters(name: str, **more: Any) -> Any:
-    family = CASES[name].family
-    location = {
-        "gamma": [[3.0, 2.0], [5.0, 1.0]],
-        "beta": [[0.3, 0.2], [0.6, 0.9]],
-        "von mises": [[0.3, 3.0], [-2.0, 1.0]],
-    }[name]
-    values = (location, [[2.0, 30.0], [5.0, 0.7]])
-    parameters = dict(zip(family.parameter_names(), values, strict=True))
-    return nb.from_parameters(family, classes=["a", "b"], class_probs=[0.4, 0.6], parameters=parameters, **more)
-
-
-@pytest.mark.parametrize("name", CASES)
-def test_simulated_rows_follow_scipys_distribution(name: str) -> None:
-    """Two hundred uniform numbers each, six tests in four hundred at an error rate of 1e-4."""
-    posterior = from_parameters(name)
-    X, y = posterior.simulate(400, key=5)
-    draws = posterior.mean()
-    location, concentration = (draws[f"x_{key}"] for key in CASES[name].family.parameter_names())
-    for c, label in enumerate(["a", "b"]):
-        for j in range(2):
-            m, k = location[c, j], concentration[c, j]
-            of_cells = {
-                "gamma": scipy.stats.gamma(k, scale=m / k).cdf,
-                "beta": scipy.stats.beta(m * k, (1 - m) * k).cdf,
-                "von mises": lambda x, m=m, k=k: (
-                    scipy.stats.vonmises.cdf(x, k, m) - scipy.stats.vonmises.cdf(-np.pi, k, m)
-                ),
-            }[name]
-            assert scipy.stats.kstest(of_cells(np.asarray(X)[np.asarray(y) == label, j]), "uniform").pvalue > 1e-4
-
-
 @pytest.mark.parametrize(
     ("family", "ends"), [(nb.Beta(), (0.0, 1.0)), (nb.Gamma(), (0.0, np.inf))], ids=["beta", "gamma"]
 )
@@ -163,24 +130,7 @@ def test_simulated_rows_are_no_ends_that_the_family_refuses(
     assert len(np.unique(cells)) < 150
 
 
-SCIPY_FIT: dict[str, Callable[[np.ndarray], tuple[float, float]]] = {
-    "gamma": lambda x: (x.mean(), scipy.stats.gamma.fit(x, floc=0)[0]),
-    "beta": lambda x: (lambda a, b: (a / (a + b), a + b))(*scipy.stats.beta.fit(x, floc=0, fscale=1)[:2]),
-    "von mises": lambda x: scipy.stats.vonmises.fit(x, fscale=1)[1::-1],
-}
-
-
 class TestEstimates:
-    @pytest.mark.parametrize("name", names_fast(CASES, {"gamma", "von mises"}))
-    def test_the_maximum_of_the_likelihood_is_scipys(self, name: str) -> None:
-        X = cells_of(name)
-        found = nb.fit(type(CASES[name].family)(), X, Y, nb.MLE()).mean()
-        for c, label in enumerate("abc"):
-            for j in range(2):
-                expected = SCIPY_FIT[name](X[label == Y, j])
-                mine = [found[f"x_{key}"][c, j] for key in CASES[name].family.parameter_names()]
-                np.testing.assert_allclose(mine, expected, rtol=1e-5)
-
     @pytest.mark.parametrize("given", [True, False], ids=["numbers", "defaults"])
     @pytest.mark.parametrize("name", CASES)
     def test_the_mode_is_that_of_scipys_densities(self, name: str, given: bool) -> None:

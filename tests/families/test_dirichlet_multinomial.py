@@ -12,7 +12,7 @@ import scipy.optimize
 import scipy.sparse
 from arviz_stats.base import array_stats
 from numpyro.infer.util import log_density
-from scipy import integrate, stats
+from scipy import stats
 from scipy.special import digamma, gammaln, logsumexp
 
 import bayesnb as nb
@@ -30,11 +30,6 @@ SHAPE = (CLASSES, COLUMNS)
 @pytest.fixture
 def family(rng):
     return nb.DirichletMultinomial(rng.uniform(1.1, 3.0, SHAPE), rng.uniform(0.05, 0.5, SHAPE))
-
-
-@pytest.fixture
-def concentration(rng):
-    return rng.uniform(0.2, 3.0, SHAPE)
 
 
 def bursty(rng, rows, concentration, longest=60):
@@ -93,33 +88,6 @@ def same(one, other, rtol=1e-12):
 
 
 class TestDensity:
-    def test_it_is_polyas_urn_by_enumeration_of_all_sequences(self, concentration):
-        length = 4
-        found = {}
-        for words in itertools.product(range(COLUMNS), repeat=length):
-            for c in range(CLASSES):
-                balls, probability = concentration[c].copy(), 1.0
-                for word in words:
-                    probability *= balls[word] / balls.sum()
-                    balls[word] += 1
-                at = c, tuple(np.bincount(words, minlength=COLUMNS))
-                found[at] = found.get(at, 0.0) + probability
-        for (c, counts), probability in found.items():
-            x = np.array([counts], dtype=float)
-            mine = nb.DirichletMultinomial().row_log_likelihood({"concentration": concentration}, x)
-            np.testing.assert_allclose(np.exp(mine[0, c]), probability, rtol=1e-12)
-        assert sum(found.values()) == pytest.approx(CLASSES)
-
-    def test_it_is_the_multinomial_averaged_over_the_dirichlet(self):
-        x, alpha = np.array([7, 3]), np.array([0.6, 1.7])
-
-        def integrand(prob):
-            return stats.binom.pmf(x[0], x.sum(), prob) * stats.beta.pdf(prob, *alpha)
-
-        average, _ = integrate.quad(integrand, 0, 1, epsabs=1e-13)
-        mine = nb.DirichletMultinomial().row_log_likelihood({"concentration": alpha[None]}, x[None].astype(float))
-        np.testing.assert_allclose(np.exp(mine[0, 0]), average, rtol=1e-9)
-
     def test_it_becomes_the_multinomial_as_the_concentrations_grow(self, rng):
         x, prob = documents(rng), rng.dirichlet(np.ones(COLUMNS), 1)
         multinomial = nb.Multinomial().row_log_likelihood({"prob": prob}, x)
@@ -295,19 +263,6 @@ class TestPoints:
         neighbours = best * np.exp(steps * rng.normal(size=(60, *best.shape)))
         top, *heights = log_posterior(family, counted, np.stack([best, *neighbours]), prior=prior)
         assert max(heights) < top
-
-    @pytest.mark.parametrize("prior", [pytest.param(False, marks=pytest.mark.slow), True], ids=["MLE", "MAP"])
-    def test_scipys_optimiser_finds_the_same(self, prior, family, rng, float64):
-        counted = family.statistics(documents(rng, 80), membership(rng, 80))
-
-        def downhill(theta):
-            concentration = np.exp(theta).reshape(SHAPE)
-            height, gradient = with_gradient(family, counted, concentration, prior=prior)
-            return -float(height), -(gradient * concentration).ravel()
-
-        theirs = scipy.optimize.minimize(downhill, np.zeros(8), jac=True, options={"gtol": 1e-7})
-        fit = family.maximum_a_posteriori if prior else family.maximum_likelihood
-        np.testing.assert_allclose(fit(counted)["concentration"].ravel(), np.exp(theirs.x), rtol=1e-5)
 
     def test_words_that_a_class_does_not_show(self, rng):
         x = documents(rng, 60)

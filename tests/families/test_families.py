@@ -94,18 +94,6 @@ def test_the_posterior_mean_predicts_only_where_a_family_says_so(case, rng):
     assert np.allclose(exact, at_mean, rtol=1e-9, atol=0) == case.family.mean_predicts
 
 
-def test_evidence_is_the_prequential_product(case, rng):
-    x, m = table(case, rng, 15)
-    total = np.zeros(CLASSES)
-    family = case.family
-    for i in range(len(x)):
-        total += family.row_log_predictive(x[[i]])[0] * m[i]
-        family = family.update(family.statistics(x[[i]], m[[i]]))
-    evidence = np.asarray(case.family.log_evidence(case.family.statistics(x, m))).sum(axis=-1)
-    np.testing.assert_allclose(evidence, total, rtol=1e-9)
-    leaves_close(family, case.family.update(case.family.statistics(x, m)))
-
-
 def test_evidence_is_the_likelihood_averaged_over_the_prior(case, rng):
     """By importance sampling from the posterior, exact for every draw: prior x likelihood / posterior is constant."""
     x, m = table(case, rng, 10)

@@ -6,7 +6,7 @@ import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
-from scipy import integrate, stats
+from scipy import integrate
 from scipy.special import gammaln
 
 import bayesnb as nb
@@ -74,16 +74,6 @@ def test_the_predictive_density_integrates_to_one_with_its_tails():
     assert near == pytest.approx(1 / 9, abs=1e-9)
     assert density(4.0) == pytest.approx(1 / 9 / 2)  # the last bin holds its upper edge
     assert np.isfinite(fitted.log_joint([[1e149], [-1e149]])).all()
-
-
-def test_the_maximum_of_the_likelihood_is_scipys_histogram(rng):
-    x = rng.gamma(2.0, 2.0, 500)
-    edges = np.linspace(0.0, x.max() + 0.1, 12)
-    fitted = nb.fit(nb.NaiveBayes(nb.Histogram(edges), class_probs=[1.0]), x[:, None], ["c"] * 500, nb.MLE())
-    theirs = stats.rv_histogram(np.histogram(x, edges), density=False)
-    np.testing.assert_allclose(fitted.log_joint(x[:, None])[:, 0], theirs.logpdf(x), rtol=1e-12)
-    many = nb.fit(nb.NaiveBayes(nb.Histogram(edges, 1e-9), class_probs=[1.0]), x[:, None], ["c"] * 500)
-    np.testing.assert_allclose(many.log_joint(x[:, None])[:, 0], theirs.logpdf(x), rtol=1e-9)
 
 
 def test_the_evidence_by_its_formula(rng):

@@ -212,7 +212,9 @@ def test_updates_batches_and_forgetting_equal_one_fit(case):
         whole = fit(case, case.model(family), X, y)
         first = fit(case, whole.model, X[:10], y[:10])
         more = fit(case, whole.model, pd.concat([X, X[:4]]), [*y, *y[:4]])
+        before = first.log_joint(X)
         assert_same_fit(case, first.update(X[10:], y[10:]), whole, X)
+        np.testing.assert_array_equal(first.log_joint(X), before)
         assert_same_fit(case, more.forget(X[:4], y[:4]), whole, X)
         if case.closed:
             assert_same_fit(case, nb.fit_batches(whole.model, [(X[:7], y[:7]), (X[7:], y[7:])]), whole, X)

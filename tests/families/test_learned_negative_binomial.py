@@ -138,40 +138,8 @@ class TestDensity:
             found = slopes_of_dispersion(log_dispersion, x, mean)
         np.testing.assert_allclose(found, [slope, curvature], rtol=1e-7, atol=1e-14)
 
-    def test_simulated_counts_follow_scipys_distribution(self) -> None:
-        """Four tests of the distribution's uniform numbers at an error rate of 1e-4 each."""
-        X, y = known().simulate(2000, key=5)
-        rng = np.random.default_rng(1)
-        for c, label in enumerate(["a", "b"]):
-            for j in range(2):
-                m, phi = (known().mean()[f"x_{name}"][c, j] for name in ("mean", "dispersion"))
-                of_cell = scipy.stats.nbinom(1 / phi, 1 / (1 + phi * m))
-                x = np.asarray(X)[np.asarray(y) == label, j]
-                uniform = of_cell.cdf(x - 1) + rng.uniform(size=len(x)) * of_cell.pmf(x)
-                assert scipy.stats.kstest(uniform, "uniform").pvalue > 1e-4
-
-
-def known() -> Any:
-    return nb.from_parameters(
-        nb.NegativeBinomial(),
-        classes=["a", "b"],
-        class_probs=[0.4, 0.6],
-        parameters={"mean": [[3.0, 20.0], [5.0, 1.0]], "dispersion": [[2.0, 0.01], [0.5, 0.7]]},
-    )
-
 
 class TestEstimates:
-    def test_the_maximum_of_the_likelihood(self) -> None:
-        X = cells()
-        found = nb.fit(nb.NegativeBinomial(), X, Y, nb.MLE()).mean()
-        for c, label in enumerate(["a", "b"]):
-            for j in range(2):
-                x = X[label == Y, j]
-                expected = highest(lambda m, phi, x=x: log_density(x, m, phi).sum(), [x.mean(), 0.4])
-                mine = found["x_mean"][c, j], found["x_dispersion"][c, j]
-                np.testing.assert_allclose(mine, expected, rtol=1e-5)
-                assert mine[0] == pytest.approx(x.mean())
-
     @pytest.mark.parametrize("hyper", [{}, GIVEN], ids=["defaults", "numbers"])
     def test_the_mode(self, hyper: dict[str, float]) -> None:
         X = cells()

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 from refitting import rows_of
 from scipy import integrate, stats
-from sklearn.discriminant_analysis import QuadraticDiscriminantAnalysis
 from slow import names_fast
 
 import bayesnb as nb
@@ -95,20 +94,6 @@ class TestBesideOtherFamilies:
         X, y = table(rng)
         posterior = nb.fit(block(), X, y)
         np.testing.assert_allclose(posterior.predict_proba(X[:2] * np.nan), [posterior.class_probs()] * 2, rtol=1e-14)
-
-    def test_the_maximum_of_the_likelihood_is_quadratic_discriminant_analysis(self, rng):
-        X, y = table(rng)
-        theirs = QuadraticDiscriminantAnalysis(store_covariance=True).fit(X, y)
-        mine = nb.fit(block(class_probs="empirical"), X, y, nb.MLE())
-        # Releases of scikit-learn divide by the number of rows, or by one less.
-        found = mine.mean()["size_covariance"]
-        number = np.array([(y == label).sum() for label in "ab"])[:, None, None]
-        assert any(
-            np.allclose(found * factor, theirs.covariance_, rtol=1e-10) for factor in (1.0, number / (number - 1))
-        )
-        parameters = {"size_mean": mine.mean()["size_mean"], "size_covariance": np.array(theirs.covariance_)}
-        same = nb.from_parameters(block(), classes=["a", "b"], class_probs=theirs.priors_, parameters=parameters)
-        np.testing.assert_allclose(same.predict_proba(X), theirs.predict_proba(X), rtol=1e-8, atol=1e-12)
 
 
 class TestTheDefaultPrior:

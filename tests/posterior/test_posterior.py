@@ -200,33 +200,11 @@ def test_intervals_cover_and_narrow(votes):
     assert (narrow[..., 1] - narrow[..., 0] <= interval[..., 1] - interval[..., 0] + 1e-12).all()
 
 
-@pytest.mark.parametrize("inference", [nb.Exact(), nb.MLE(), nb.MAP()], ids=["exact", "mle", "map"])
-def test_update_and_forget_equal_a_fit_to_what_is_there(votes, inference):
-    model, X, y = votes
-    whole = nb.fit(model, X, y, inference)
-    first = nb.fit(model, X.iloc[:25], y[:25], inference)
-    updated = first.update(X.iloc[25:], y[25:])
-    np.testing.assert_allclose(updated.log_joint(X), whole.log_joint(X), rtol=1e-9)
-    forgotten = whole.forget(X.iloc[25:], y[25:])
-    np.testing.assert_allclose(forgotten.log_joint(X), first.log_joint(X), rtol=1e-9)
-    assert updated.log_evidence == pytest.approx(whole.log_evidence, rel=1e-12)
-    # What an update was called on stays as it was.
-    np.testing.assert_array_equal(first.log_joint(X), nb.fit(model, X.iloc[:25], y[:25], inference).log_joint(X))
-
-
 def test_forgetting_everything_leaves_the_prior(votes):
     model, X, y = votes
     prior = nb.fit(model, X, y).forget(X, y)
     assert prior.log_evidence == pytest.approx(0.0, abs=1e-9)
     np.testing.assert_allclose(prior.predict_proba(X), 0.5)
-
-
-def test_weights_count_rows(votes):
-    model, X, y = votes
-    repeats = np.arange(40) % 3
-    weighted = nb.fit(model, X, y, sample_weight=repeats)
-    repeated = nb.fit(model, X.loc[X.index.repeat(repeats)], np.repeat(y, repeats))
-    np.testing.assert_allclose(weighted.log_joint(X), repeated.log_joint(X), rtol=1e-9)
 
 
 def test_evidence_of_labels_and_cells_by_enumeration():
