@@ -14,6 +14,7 @@ from arviz_stats.utils import ELPDData
 from cases import CASES, CATEGORIES
 from correlated import coins, correlated_draws
 from refitting import assert_same
+from trees import FEATURES, trees
 
 import bayesnb as nb
 from bayesnb.checks.kfold import kfold
@@ -22,31 +23,11 @@ from bayesnb.posterior.loo import loo, loo_scores
 
 @pytest.fixture(scope="module")
 def mixed():
+    """Trees with the number of their rings, and sizes whose prior follows the data."""
     rng = np.random.default_rng(3)
-    y = np.array(["ash", "fir", "oak"])[rng.integers(0, 3, 50)]
-    X = pd.DataFrame(
-        {
-            "height": rng.normal(10.0, 2.0, 50) + 2.0 * (y == "fir"),
-            "rings": rng.poisson(7.0, 50).astype(float),
-            "bark": rng.choice(["smooth", "rough", "flaky"], 50),
-            "moss": rng.integers(0, 2, 50).astype(float),
-            "leaves": rng.poisson(2.0, 50),
-            "cones": rng.poisson(1.0 + 2.0 * (y == "fir")),
-            "ground": rng.choice(["wet", "dry"], 50),
-        }
-    )
-    X.loc[[1, 5], "height"] = np.nan
-    X.loc[4, "bark"] = None
-    X.loc[9, "moss"] = np.nan
-    features = {
-        "height": nb.Gaussian(),
-        "rings": nb.Poisson(),
-        "bark": nb.Categorical(0.7),
-        "moss": nb.Bernoulli(),
-        "fallen": (nb.Multinomial(0.5), ["leaves", "cones"]),
-        "ground": nb.Categorical(),
-    }
-    return features, X, y
+    X, y = trees(rng, 50)
+    features = FEATURES | {"size": (nb.Gaussian(), ["height", "width"]), "rings": nb.Poisson()}
+    return features, X.assign(rings=rng.poisson(7.0, 50) * 1.0), y
 
 
 @pytest.mark.parametrize(
@@ -68,8 +49,8 @@ def test_mixed_tables_equal_refitting(mixed, class_prior, weighted):
 
 def test_numbers_that_were_given_are_kept(mixed):
     """The numbers of a fit, given to another model, are numbers: they stay where a row is left out."""
-    features, X, y = mixed
-    posterior = nb.fit(nb.NaiveBayes({"height": features["height"]}, class_probs="empirical"), X, y)
+    _, X, y = mixed
+    posterior = nb.fit(nb.NaiveBayes({"height": nb.Gaussian()}, class_probs="empirical"), X, y)
     in_numbers = nb.fit(posterior.model, X, y)
     assert_same(in_numbers, X, y)
     assert loo(in_numbers, X, y).elpd - loo(posterior, X, y).elpd > 0.01
