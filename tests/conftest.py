@@ -72,3 +72,14 @@ def penguins():
     import bayesnb as nb
 
     return nb.datasets.penguins()
+
+
+@pytest.fixture(scope="session")
+def coins():
+    """Three columns of zeros and ones and two classes, for tests that sample: they share a compiled sampler."""
+    import numpy as np
+
+    import bayesnb as nb
+
+    rng = np.random.default_rng(11)
+    return nb.NaiveBayes(nb.Bernoulli()), rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)

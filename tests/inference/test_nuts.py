@@ -20,13 +20,6 @@ from bayesnb.inference import nuts
 
 
 @pytest.fixture(scope="module")
-def coins():
-    rng = np.random.default_rng(11)
-    X, y = rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
-    return nb.NaiveBayes(nb.Bernoulli()), X, y
-
-
-@pytest.fixture(scope="module")
 def sampled_penguins(penguins):
     """One model of the penguins, in closed form and sampled."""
     X, y = penguins

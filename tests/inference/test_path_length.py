@@ -37,13 +37,6 @@ def test_nuts_takes_such_steps_after_the_warmup_where_the_scale_is_known(coins, 
     assert [with_good_paths(2 * step) for step in after[:, 0]] == pytest.approx(before[:, 0])
 
 
-@pytest.fixture(scope="module")
-def coins():
-    rng = np.random.default_rng(11)
-    X, y = rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
-    return nb.NaiveBayes(nb.Bernoulli()), X, y
-
-
 @pytest.mark.slow
 def test_paths_on_a_standard_normal_turn_in_time():
     """Mean number of steps of NumPyro's sampler with a given step size, in 500 dimensions."""

@@ -29,10 +29,8 @@ def flowers():
 
 
 @pytest.fixture(scope="module")
-def flags():
-    """Three columns of zeros and ones and two classes, as in other tests that sample: they share a compiled sampler."""
-    rng = np.random.default_rng(11)
-    return rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
+def flags(coins):
+    return coins[1:]
 
 
 @pytest.fixture(scope="module")

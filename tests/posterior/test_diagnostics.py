@@ -133,12 +133,6 @@ def test_tree_depths_from_numbers_of_steps():
     assert _rename({"n_steps": np.array([[1, 3, 4]])}, 2)["reached_max_tree_depth"].tolist() == [[False, True, True]]
 
 
-@pytest.fixture(scope="module")
-def coins():
-    rng = np.random.default_rng(11)
-    return nb.NaiveBayes(nb.Bernoulli()), rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
-
-
 def test_nuts_reports_and_judges_its_trajectories(coins):
     sampled = nb.fit(*coins, nb.NUTS(num_samples=500))
     assert sampled.diagnostics.saturated == 0
