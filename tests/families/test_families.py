@@ -11,6 +11,7 @@ from scipy import stats
 from slow import cases_fast
 
 from bayesnb.families.formulas import log_density
+from bayesnb.families.inverse_wishart import CovarianceElement
 from bayesnb.model.blocks import ClassPrior, Prior
 
 FAST = {"outside categorical", *(case.name for case in CASES)}
@@ -156,6 +157,8 @@ def test_draws_follow_the_marginals(case, rng):
         pit = cdf(marginal, draws[name]).reshape(4000, -1)
         p_values = [stats.kstest(column, "uniform").pvalue for column in pit.T]
         assert min(p_values) > 1e-5 / len(p_values), name
+        if isinstance(marginal, CovarianceElement):
+            continue  # an average over variances, which NumPy computes
         with jax.enable_x64(True):
             np.testing.assert_allclose(
                 cdf(marginal, draws[name][:3]), jax.jit(marginal.cdf)(draws[name][:3]), rtol=1e-6, atol=1e-9
