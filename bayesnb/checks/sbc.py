@@ -28,7 +28,8 @@ from bayesnb.inference.em import MAP, MLE
 from bayesnb.inference.exact import Exact, Inference
 from bayesnb.inference.nuts import NUTS, ConvergenceWarning
 from bayesnb.model.blocks import ModelParameters, ModelStatistics
-from bayesnb.model.bound import BoundModel, bound_to, ways_to_posterior
+from bayesnb.model.bound import BoundModel, bound_to
+from bayesnb.model.inferences import ways_to_posterior
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
 from bayesnb.model.problem import Problem
 from bayesnb.model.program import draw_cells

@@ -1,4 +1,4 @@
-"""Labels of rows."""
+"""Labels of rows, and what rows show of classes and categories."""
 
 from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from bayesnb.core.checking import a_type, warn
 from bayesnb.data.schema import sort_categories, warn_of_twins
 from bayesnb.data.tables import distinct, is_missing, shortened, unmask
 
-__all__ = ["Labels", "as_labels", "encode_labels", "learn_classes", "read_labels", "warn_of_one_class"]
+__all__ = ["Found", "Labels", "as_labels", "encode_labels", "learn_classes", "read_labels", "warn_of_one_class"]
 
 
 def as_labels(y: Any) -> np.ndarray:
@@ -232,3 +232,51 @@ def _objects(values: Sequence) -> np.ndarray:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
+
+
+@dataclass(frozen=True)
+class Found:
+    """The labels and categories found in rows; the sum is what is found in both sets of rows.
+
+    Attributes
+    ----------
+    labels : tuple of array
+        An array of the distinct labels; empty where no labels were looked for.
+    listed : dict
+        For columns whose types list categories, by position: these categories, in their order.
+    values : dict
+        For columns whose types list no categories, by position: the distinct values.
+    """
+
+    labels: tuple[np.ndarray, ...]
+    listed: dict[int, tuple]
+    values: dict[int, frozenset]
+
+    @classmethod
+    def nothing(cls) -> "Found":
+        """Nothing found: the start of a sum."""
+        return cls((), {}, {})
+
+    def __add__(self, other: "Found") -> "Found":
+        listed = dict(self.listed)
+        for position, categories in other.listed.items():
+            listed[position] = tuple(dict.fromkeys((*listed.get(position, ()), *categories)))
+        values = dict(self.values)
+        for position, more in other.values.items():
+            values[position] = values.get(position, frozenset()) | more
+        labels = (*self.labels, *other.labels)
+        return Found((_distinct(labels),) if len(labels) > 1 else labels, listed, values)
+
+    def categories(self, position: int) -> tuple:
+        """The categories of a column: in the order of its type, or sorted if some rows have a type that lists none."""
+        listed, values = self.listed.get(position, ()), self.values.get(position)
+        return tuple(sort_categories({*values, *listed})) if values else listed
+
+
+def _distinct(labels: Sequence[np.ndarray]) -> np.ndarray:
+    """The distinct labels of several arrays, sorted."""
+    kinds = {part.dtype.kind for part in labels}
+    # NumPy would turn numbers beside text into text, so labels of different types are put together as a list.
+    as_array = len(kinds) == 1 and kinds != {"O"}
+    together = np.concatenate(labels) if as_array else [label for part in labels for label in part.tolist()]
+    return learn_classes(together, len(together))

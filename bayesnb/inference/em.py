@@ -17,7 +17,8 @@ from bayesnb.families.categories import dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.model.blocks import ModelParameters, ModelStatistics
-from bayesnb.model.bound import BoundModel, another_family, gives_mode, ways_to_fit, ways_to_posterior
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.inferences import another_family, gives_mode, ways_to_fit, ways_to_posterior
 from bayesnb.model.problem import Problem, Unlabelled
 from bayesnb.posterior.exact import PointPosterior
 

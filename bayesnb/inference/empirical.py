@@ -16,7 +16,7 @@ from bayesnb.families.formulas import compiled
 from bayesnb.inference.coordinates import unconstrained
 from bayesnb.inference.exact import Inference
 from bayesnb.model.blocks import ModelStatistics
-from bayesnb.model.bound import ways_to_posterior
+from bayesnb.model.inferences import ways_to_posterior
 from bayesnb.model.prior import LearnedPrior
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.exact import ExactPosterior

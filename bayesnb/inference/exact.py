@@ -6,7 +6,7 @@ from typing import Any
 
 from bayesnb.core.checking import Params
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.model.bound import ways_to_fit
+from bayesnb.model.inferences import ways_to_fit
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior

@@ -25,7 +25,8 @@ from bayesnb.inference.coordinates import unconstrained
 from bayesnb.inference.em import chain_quantiles, first_responsibilities, label_log_joint, probabilities
 from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.model.blocks import ModelParameters, ModelStatistics, Prior
-from bayesnb.model.bound import BoundModel, refuse_coupled, ways_to_fit
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.inferences import refuse_coupled, ways_to_fit
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.sampled import CollapsedPosterior, SampledPosterior
 from bayesnb.posterior.under_draws import flatten, in_pieces

@@ -12,6 +12,7 @@ import numpy as np
 from bayesnb.core.arrays import stacked
 from bayesnb.core.checking import a_type, whole_number
 from bayesnb.core.running import random_generator
+from bayesnb.data.labels import Found
 from bayesnb.data.partitions import (
     as_graph_value,
     as_partitioned_table,
@@ -31,7 +32,7 @@ from bayesnb.inference.sources import (
     naming_errors,
     with_progress,
 )
-from bayesnb.model.bound import BoundModel, Found, OpenSchema
+from bayesnb.model.bound import BoundModel, OpenSchema
 from bayesnb.model.naive_bayes import Model, read_for
 from bayesnb.model.problem import Problem
 

@@ -29,7 +29,7 @@ from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.inference.gibbs import on_groupings
 from bayesnb.inference.move import Beginning, potential, stored_values
 from bayesnb.inference.targets import Samplable, target_of
-from bayesnb.model.bound import has_closed_form, refuse_coupled
+from bayesnb.model.inferences import has_closed_form, refuse_coupled
 from bayesnb.model.problem import Problem
 from bayesnb.model.weights import ConditionalLikelihood, Mixture, WeightPrior
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.running import progress_bar
+from bayesnb.data.labels import Found
 from bayesnb.data.read import GivenRows
 from bayesnb.data.schema import warn_unseen
-from bayesnb.model.bound import BoundModel, Found, OpenSchema, bound_to
+from bayesnb.model.bound import BoundModel, OpenSchema, bound_to
 from bayesnb.model.naive_bayes import Model, read_for
 from bayesnb.model.problem import Problem, count_and_grow, count_rows
 from bayesnb.model.reading import Counted, Unseen, add_unseen

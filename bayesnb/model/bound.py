@@ -13,10 +13,10 @@ from bayesnb.core.arrays import dense, in_float64, log
 from bayesnb.core.checking import whole_number
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
-from bayesnb.data.labels import learn_classes, read_labels
+from bayesnb.data.labels import Found, read_labels
 from bayesnb.data.read import GivenRows, LabelledRows, read_rows
-from bayesnb.data.schema import Schema, shown_categories, sort_categories, warn_unseen, with_other
-from bayesnb.families.base import Family, JointFamily, Parameters, keeps_others, of_column, parameters_of_column
+from bayesnb.data.schema import Schema, shown_categories, warn_unseen, with_other
+from bayesnb.families.base import Family, JointFamily, keeps_others, of_column, parameters_of_column
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.draw import draw
 from bayesnb.model.blocks import (
@@ -44,6 +44,7 @@ from bayesnb.model.prior import (
     learned_prior,
     resolve,
     sample_in_program,
+    with_constants,
 )
 from bayesnb.model.program import draw_cells, refuse_subsets, run_program, to_table
 from bayesnb.model.reading import Cells, Chunks, count_rows, read
@@ -51,16 +52,8 @@ from bayesnb.model.sites import Sites
 
 __all__ = [
     "BoundModel",
-    "Found",
     "OpenSchema",
-    "another_family",
     "bound_to",
-    "gives_mode",
-    "has_closed_form",
-    "or_closed_form",
-    "refuse_coupled",
-    "ways_to_fit",
-    "ways_to_posterior",
 ]
 
 # --------------------------------------------------------------------------------------------------
@@ -442,25 +435,9 @@ class BoundModel(Printed):
         )
         codes = labels.astype(np.intp)
         rows = tuple({name: value[codes] for name, value in block.items()} for block in parameters.blocks)
-        X, y = model.draw_rows(codes, rows, rng, total_count)
+        X = to_table(model.schema, model.blocks, draw_cells(model.blocks, rows, num_rows, rng, total_count))
+        y = model.schema.classes[codes]
         return (X, y, model.sites.by_name(parameters)) if return_parameters else (X, y)
-
-    def draw_rows(
-        self, codes: np.ndarray, parameters: Sequence[Parameters], rng: np.random.Generator, total_count: Any = None
-    ) -> tuple[Any, np.ndarray]:
-        """Draw the features of rows whose classes and parameters are given; a table and labels.
-
-        Parameters
-        ----------
-        codes : array of int, shape (rows,)
-            Positions of the rows' classes.
-        parameters : sequence of mapping
-            For each block, parameters of each row, shape (rows, columns) or (rows, columns, categories).
-        rng : numpy.random.Generator
-        total_count : int or array of shape (rows,), optional
-        """
-        cells = draw_cells(self.blocks, parameters, len(codes), rng, total_count)
-        return to_table(self.schema, self.blocks, cells), self.schema.classes[codes]
 
     def open_hyperparameter(self) -> tuple[Block, str] | None:
         """A hyperparameter that follows the scale of the data and has no number yet: its block and its name."""
@@ -542,54 +519,6 @@ class BoundModel(Printed):
 # --------------------------------------------------------------------------------------------------
 # What rows show of classes and categories, and the model bound to it: rows in memory at once, others batch by batch
 # --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Found:
-    """The labels and categories found in rows; the sum is what is found in both sets of rows.
-
-    Attributes
-    ----------
-    labels : tuple of array
-        An array of the distinct labels; empty where no labels were looked for.
-    listed : dict
-        For columns whose types list categories, by position: these categories, in their order.
-    values : dict
-        For columns whose types list no categories, by position: the distinct values.
-    """
-
-    labels: tuple[np.ndarray, ...]
-    listed: dict[int, tuple]
-    values: dict[int, frozenset]
-
-    @classmethod
-    def nothing(cls) -> "Found":
-        """Nothing found: the start of a sum."""
-        return cls((), {}, {})
-
-    def __add__(self, other: "Found") -> "Found":
-        listed = dict(self.listed)
-        for position, categories in other.listed.items():
-            listed[position] = tuple(dict.fromkeys((*listed.get(position, ()), *categories)))
-        values = dict(self.values)
-        for position, more in other.values.items():
-            values[position] = values.get(position, frozenset()) | more
-        labels = (*self.labels, *other.labels)
-        return Found((_distinct(labels),) if len(labels) > 1 else labels, listed, values)
-
-    def categories(self, position: int) -> tuple:
-        """The categories of a column: in the order of its type, or sorted if some rows have a type that lists none."""
-        listed, values = self.listed.get(position, ()), self.values.get(position)
-        return tuple(sort_categories({*values, *listed})) if values else listed
-
-
-def _distinct(labels: Sequence[np.ndarray]) -> np.ndarray:
-    """The distinct labels of several arrays, sorted."""
-    kinds = {part.dtype.kind for part in labels}
-    # NumPy would turn numbers beside text into text, so labels of different types are put together as a list.
-    as_array = len(kinds) == 1 and kinds != {"O"}
-    together = np.concatenate(labels) if as_array else [label for part in labels for label in part.tolist()]
-    return learn_classes(together, len(together))
 
 
 @dataclass(frozen=True)
@@ -742,7 +671,7 @@ class OpenSchema:
             )
             for position, family, listed in categorical_columns(self.model.features, schema)
         }
-        description = _with_constants(self.model, schema, rows)
+        description = with_constants(self.model, schema, rows)
         return BoundModel.of(description, replace(schema, categories=categories))
 
 
@@ -758,96 +687,3 @@ def bound_to(model: Description | BoundModel, rows: GivenRows, classes: Any = No
     """
     schema = OpenSchema.of(model, rows.table.names, rows.table.named, classes)
     return schema.bind(schema.find(rows, may_miss=True), rows)
-
-
-def _with_constants(description: Description, schema: Schema, rows: GivenRows | None) -> Description:
-    """The description with the constants of its families that follow from the cells of a table.
-
-    Raises
-    ------
-    ValueError
-        If there are such constants, and no rows.
-    """
-    features = dict(description.features)
-    for name, (family, columns) in description.features.items():
-        wanted = [position for position in schema.positions(name, columns) if family.must_see(schema.columns[position])]
-        if not wanted:
-            continue
-        if not rows:
-            column = schema.columns[wanted[0]]
-            constants = " and ".join(family.must_see(column))
-            raise ValueError(
-                f"column {column!r}: {family.family_name} takes its {constants} from the rows of a table, and there "
-                "are none when the model is bound (batches, Parquet files and Dask tables are read afterwards): give "
-                f"{constants}, or bind the model to a table in memory first, model.bind(X, y)"
-            )
-        cells = {schema.columns[position]: rows.table.numbers([position], slice(None))[:, 0] for position in wanted}
-        weights = None if (rows.weights == 1.0).all() else rows.weights
-        features[name] = (family.having_seen(cells, weights), columns)
-    return replace(description, features=features)
-
-
-# --------------------------------------------------------------------------------------------------
-# Which inferences take a model, for errors and warnings that advise another one
-# --------------------------------------------------------------------------------------------------
-
-
-def has_closed_form(model: BoundModel) -> bool:
-    """Whether `nb.Exact()` takes the model, given labels: every family is conjugate, and every hyperparameter given."""
-    return model.conjugate and not model.hyperpriors
-
-
-def or_closed_form(model: BoundModel) -> str:
-    """The end of an advice: the closed form, for a model that has one."""
-    return ", or use the closed form, nb.fit(model, X, y)" if has_closed_form(model) else ""
-
-
-def ways_to_posterior(model: BoundModel) -> str:
-    """The inferences that give a distribution of the parameters, not a point, as an error message lists them."""
-    ways = ["nb.Exact()"] * has_closed_form(model) + ["nb.NUTS()"] * _has_density(model)
-    return " or ".join(ways)
-
-
-def ways_to_fit(model: BoundModel) -> str:
-    """The inferences that take a model, as an error message lists them."""
-    ways = ["nb.NUTS() for draws"] * _has_density(model)
-    if has_closed_form(model):
-        ways.insert(0, "nb.Exact() for the closed form")
-    if all(gives_mode(type(family)) for family in model.families) and not model.hyperpriors:
-        ways.append("nb.MAP() for a point estimate")
-    return ", ".join(ways)
-
-
-def refuse_coupled(model: BoundModel, remedy: str) -> None:
-    """Refuse a family that couples the classes, whose parameters have no density.
-
-    Raises
-    ------
-    ValueError
-    """
-    for block in model.blocks:
-        if block.family.couples_classes:
-            raise ValueError(
-                f"column {block.labels[0]!r} is {block.family.family_name}, whose prior couples the classes and has no "
-                f"density to sample from: use {remedy}, or {another_family(block, 'nb.Histogram()')}"
-            )
-
-
-def another_family(block: Block, example: str) -> str:
-    """How to give a column another family, as an error message says it."""
-    return (
-        f"give the column another family, nb.NaiveBayes.from_frame(X, y, families={{{block.labels[0]!r}: {example}}})"
-    )
-
-
-def _has_density(model: BoundModel) -> bool:
-    """Whether `nb.NUTS()` takes the model."""
-    return not any(family.couples_classes for family in model.families)
-
-
-def gives_mode(family: type[Family]) -> bool:
-    """Whether a family defines its mode, given statistics or, where it is conjugate, as a method of the posterior."""
-    if not issubclass(family, ConjugateFamily):
-        return family.maximum_a_posteriori is not Family.maximum_a_posteriori
-    overridden = family.maximum_a_posteriori is not ConjugateFamily.maximum_a_posteriori
-    return overridden or family.mode is not ConjugateFamily.mode

@@ -12,6 +12,7 @@ import numpyro.distributions as dist
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.columns import items_at
+from bayesnb.data.read import GivenRows
 from bayesnb.data.schema import Schema
 from bayesnb.families.base import Family, Sample
 from bayesnb.families.conjugate import ConjugateFamily
@@ -37,6 +38,7 @@ __all__ = [
     "refuse_beyond_float64",
     "resolve",
     "sample_in_program",
+    "with_constants",
 ]
 
 # --------------------------------------------------------------------------------------------------
@@ -366,3 +368,30 @@ def _of_columns(blocks: Sequence[Block], key: str, positions: Sequence[int]) -> 
             if position in positions:
                 found[position] = np.asarray(block.family.hyperparameters()[key])[:, j]
     return np.column_stack([found[position] for position in positions])
+
+
+def with_constants(description: Description, schema: Schema, rows: GivenRows | None) -> Description:
+    """The description with the constants of its families that follow from the cells of a table.
+
+    Raises
+    ------
+    ValueError
+        If there are such constants, and no rows.
+    """
+    features = dict(description.features)
+    for name, (family, columns) in description.features.items():
+        wanted = [position for position in schema.positions(name, columns) if family.must_see(schema.columns[position])]
+        if not wanted:
+            continue
+        if not rows:
+            column = schema.columns[wanted[0]]
+            constants = " and ".join(family.must_see(column))
+            raise ValueError(
+                f"column {column!r}: {family.family_name} takes its {constants} from the rows of a table, and there "
+                "are none when the model is bound (batches, Parquet files and Dask tables are read afterwards): give "
+                f"{constants}, or bind the model to a table in memory first, model.bind(X, y)"
+            )
+        cells = {schema.columns[position]: rows.table.numbers([position], slice(None))[:, 0] for position in wanted}
+        weights = None if (rows.weights == 1.0).all() else rows.weights
+        features[name] = (family.having_seen(cells, weights), columns)
+    return replace(description, features=features)

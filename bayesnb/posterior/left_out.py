@@ -12,8 +12,8 @@ from bayesnb.core.checking import a_type
 from bayesnb.core.columns import first_few
 from bayesnb.core.running import in_order
 from bayesnb.data.read import LabelledRows
-from bayesnb.model.bound import has_closed_form
 from bayesnb.model.describe import feature_names, features_of, positions_of_features
+from bayesnb.model.inferences import has_closed_form
 from bayesnb.model.reading import Cells, Chunks, log_normalised
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior, PointPosterior

@@ -16,7 +16,7 @@ from bayesnb.core.checking import warn_of
 from bayesnb.core.columns import first_few
 from bayesnb.core.running import steps
 from bayesnb.data.read import LabelledRows, labelled_rows
-from bayesnb.model.bound import has_closed_form, or_closed_form
+from bayesnb.model.inferences import has_closed_form, or_closed_form
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.datatree import as_tree

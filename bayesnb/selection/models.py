@@ -16,7 +16,7 @@ from bayesnb.families.base import Family
 from bayesnb.families.distributions import kind_of_density
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
-from bayesnb.model.bound import has_closed_form
+from bayesnb.model.inferences import has_closed_form
 from bayesnb.model.naive_bayes import Model
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.exact import PointPosterior
