@@ -238,7 +238,14 @@ def test_an_estimator_explains_what_it_predicts():
         NaiveBayesClassifier().explain(row)
 
 
-@pytest.mark.parametrize("estimator", [*ESTIMATORS, lambda: GaussianNB(predictive="plugin", var_smoothing=0.1)])
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        *ESTIMATORS,
+        lambda: GaussianNB(var_smoothing=0.1),
+        lambda: GaussianNB(predictive="plugin", var_smoothing=0.1),
+    ],
+)
 @pytest.mark.parametrize("sizes", [[45], [1] * 45, [7, 30, 8]], ids=str)
 def test_batches_of_any_size_give_one_fit(estimator, sizes, counts, rng):
     X, y = counts
@@ -732,6 +739,12 @@ class TestBehavioursThatOthersGetWrong:
         X, y = np.repeat([[0, 0, 0], [1, 1, 1]], 20, axis=0), np.repeat([0, 1], 20)
         sampled = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y, nb.NUTS())
         np.testing.assert_array_less(sampled.predict_proba([[0, 0, np.nan]])[0, 1], 0.05)
+
+    def test_sampled_predictions_know_the_class_probabilities(self):
+        X, y = np.array([[0.0], [1.0]] * 20), np.repeat([0, 1], [32, 8])
+        draws = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y).draws()
+        sampled = nb.from_samples(nb.NaiveBayes(nb.Gaussian()), draws, X=X, y=y)
+        np.testing.assert_allclose(sampled.predict_proba([[np.nan]])[0], [33 / 42, 9 / 42], atol=0.01)
 
     def test_ties_are_broken_alike_and_missing_cells_predict(self):
         fitted = CategoricalNB().fit([["x"], ["y"]], ["b", "a"])
