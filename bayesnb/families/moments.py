@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg.blas import dger
 
 from bayesnb.core.arrays import close, namespace, rows_by_class
-from bayesnb.families.statistics import ROUNDING, Statistics, clear_rounding, entries_of, safe_ratio
+from bayesnb.families.statistics import ROUNDING, Membership, Statistics, clear_rounding, entries_of, safe_ratio
 
 __all__ = ["Moments", "Scatter", "moments", "scatter"]
 
@@ -163,6 +163,10 @@ def moments(x: np.ndarray, membership: np.ndarray) -> Moments:
 
 def _of_classes(membership: Any) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
     """Each class that has rows, their positions, and their weights."""
+    if isinstance(membership, Membership) and membership.data.all():
+        for c, rows in rows_by_class(membership.indices, membership.shape[1]):
+            yield c, rows, membership.data[rows]
+        return
     row, owner, weight = entries_of(membership)
     for c, entries in rows_by_class(owner, membership.shape[1]):
         yield c, row[entries], weight[entries]
