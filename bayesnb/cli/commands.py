@@ -23,6 +23,7 @@ from bayesnb.core.printing import DataTable, Paragraph, Printed, as_text, width
 from bayesnb.datasets import penguins_path
 from bayesnb.estimators.load import load
 from bayesnb.families.categories import Categorical
+from bayesnb.families.conjugate import couples_classes
 from bayesnb.families.histogram import Histogram
 from bayesnb.inference.fit import fit
 from bayesnb.inference.nuts import NUTS
@@ -322,7 +323,7 @@ def fit_exactly(
     model = choose_model(features, labels, categorical)
     if to_sample:
         pairs = model.features.items()
-        model = NaiveBayes({name: Histogram() if one.couples_classes else one for name, (one, _) in pairs})
+        model = NaiveBayes({name: Histogram() if couples_classes(one) else one for name, (one, _) in pairs})
     rows = len(features)
     framed(model, title=f"The model, chosen by {rows} row{'s' * (rows != 1)}")
     if unlabelled:

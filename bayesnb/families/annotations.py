@@ -11,11 +11,12 @@ import scipy.sparse
 from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import filled, log_rising
-from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
+from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.categories import dirichlet_log_evidence, dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import log_of
 from bayesnb.families.exponential import Weights, times
+from bayesnb.families.joint import JointFamily
 from bayesnb.families.statistics import Counts, class_sums
 from bayesnb.families.words import Documents
 

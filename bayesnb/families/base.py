@@ -29,7 +29,6 @@ from bayesnb.families.statistics import Counts, Statistics
 __all__ = [
     "Family",
     "Hyperparameter",
-    "JointFamily",
     "Parameters",
     "Sample",
     "accepts_fractions",
@@ -97,9 +96,6 @@ class Family(Params, ABC):
     mean_predicts
         Whether the predictive distribution of a cell is the likelihood at the posterior mean of the parameters. This is
         so if the probability of a cell is linear in them.
-    couples_classes
-        Whether the prior couples the parameters of the classes. Such a family has no density of its parameters, for
-        `NUTS`, and the data of a class bear on the predictions of the others.
     steps
         Edges between which the density is constant; none if it is smooth.
     why_no_maximum_likelihood, why_no_mode
@@ -135,7 +131,6 @@ class Family(Params, ABC):
     sparse: ClassVar[bool] = False
     compact: ClassVar[bool] = False
     mean_predicts: ClassVar[bool] = False
-    couples_classes: ClassVar[bool] = False
     steps: ClassVar[tuple[float, ...]] = ()
     _story: ClassVar[tuple[str, ...]] = ()
     why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or no spread"
@@ -506,90 +501,6 @@ class Family(Params, ABC):
         return jax.tree.map(lambda leaf: leaf[index], self)
 
 
-@dataclass(frozen=True)
-class JointFamily(Family):
-    """A family of blocks whose columns are one observation, such as a vector or the counts of a document's words.
-
-    Its statistics ``n`` and its evidences have the shape (classes, 1), and its densities are those of whole rows.
-
-    Attributes
-    ----------
-    whole_rows : bool
-        Whether the statistics take only rows in which no cell of the block is missing. A fit leaves the other rows out
-        of the block, with a warning.
-
-    See Also
-    --------
-    Family : The base class of all families.
-
-    Examples
-    --------
-    >>> import bayesnb as nb
-    >>> isinstance(nb.MultivariateGaussian(), nb.families.JointFamily)
-    True
-    """
-
-    joint: ClassVar[bool] = True
-    whole_rows: ClassVar[bool] = False
-
-    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
-        """The likelihood with the missing cells integrated out.
-
-        Its density is taken at cells with a number of the support in the places of the missing ones (`filled_cells`).
-
-        Parameters
-        ----------
-        observed : array of bool, shape (..., columns)
-            Which cells are observed.
-        **parameters
-            As for `likelihood`.
-
-        Raises
-        ------
-        NotImplementedError
-            If the family does not define it.
-        """
-        raise NotImplementedError(
-            f"{type(self).__name__} does not say how cells of a row are integrated out: define "
-            "likelihood_of_observed in the class, or leave out rows with missing cells"
-        )
-
-    def with_every_value(self) -> Self:
-        """The family with a parameter for every value that an observation may have.
-
-        A family of categories may hold the values of its data alone (`on_scale_of`). Tables that are drawn from
-        the prior may have others.
-        """
-        return self
-
-    def of_each_column(self) -> Family | None:
-        """The family of each column on its own, with the prior of its parameters.
-
-        Of a count vector it is the family of whether a token is that word, and of a joint block of categories that of
-        its combinations, as one column. None, the default, if it is not known; draws of whole vectors then take
-        its place.
-        """
-        return None
-
-    def statistics_of_each_column(self, statistics: Any) -> Any:
-        """Statistics of each column on its own; of a count vector, how many of a class's tokens are that word."""
-        if self.cell != "count vector":
-            return statistics
-        total = np.asarray(statistics.total)
-        n = np.broadcast_to(total.sum(axis=-1, keepdims=True), total.shape)
-        return Counts(n, total, np.zeros(total.shape))
-
-    def parameters_of_each_column(self, parameters: Parameters) -> Parameters:
-        """Parameters of each column on its own; of a count vector ``prob``, the probability that a token is that word.
-
-        The default for count vectors is the mean of a vector of one token.
-        """
-        if self.cell != "count vector":
-            return parameters
-        with jax.enable_x64(True):
-            return {"prob": np.asarray(self.likelihood(**parameters, total_count=1).mean)}
-
-
 def accepts_fractions(family: Family) -> bool:
     """Whether cells may be fractions, though the support has whole numbers only: the field ``fractional``."""
     return getattr(family, "fractional", False)
@@ -640,8 +551,8 @@ def _some_cell(kind: Any) -> float:
         return float(family.support.feasible_like(np.ones(())))
 
 
-def _log_likelihood_of_rows(family: Family, parameters: dict[str, Any], x: Any) -> Any:
-    if isinstance(family, JointFamily) and family.cell != "count vector":
+def _log_likelihood_of_rows(family: Any, parameters: dict[str, Any], x: Any) -> Any:
+    if family.joint and family.cell != "count vector":
 
         def of_row(row: Any) -> Any:
             observed, cells = filled_cells(family, row)

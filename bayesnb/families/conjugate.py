@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import jax
@@ -17,7 +18,7 @@ from bayesnb.families.distributions import CellPredictive
 from bayesnb.families.formulas import compiled, component_marginal, independent_pit, mean_of
 from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, left_out, refitted
 
-__all__ = ["ConjugateFamily", "given", "independent_pits"]
+__all__ = ["ConjugateFamily", "cells_log_predictive", "couples_classes", "given", "independent_pits"]
 
 
 @dataclass(frozen=True)
@@ -191,50 +192,18 @@ class ConjugateFamily(Family):
         """
         if self.joint:
             return np.asarray(compiled(_log_predictive_of_rows, self, dense(x)))
-        if self._counts_only:
-            return self._distinct(x).sums(self._log_predictive_of_counts, self._num_classes)
-        return np.column_stack([cells.sum(axis=1) for cells in self._log_predictive_by_class(x)])
-
-    def cells_log_predictive(self, x: Any) -> Any:
-        """Log predictive density of each cell, NumPy or JAX, shape (rows, classes, columns); zero for a missing one."""
-        if isinstance(x, jax.Array):
-            observed, cells = filled_cells(self, x.astype(jnp.float64))
-            return jnp.where(observed[:, None, :], self.cell_log_predictive(cells[:, None, :]), 0.0)
-        if self._counts_only:
-            return self._distinct(x).cells(self._log_predictive_of_counts, self._num_classes)
-        return np.stack(list(self._log_predictive_by_class(x)), axis=1)
-
-    def _log_predictive_by_class(self, x: Any) -> Iterator[np.ndarray]:
-        observed, cells = filled_cells(self, dense(x))
-        for c in range(self._num_classes):
-            of_class = self.take(c)
-            found = [of_class.cell_log_predictive(cells[rows]) for rows in row_pieces(*cells.shape)]
-            yield np.where(observed, np.concatenate(found), 0.0)
-
-    def _log_predictive_of_counts(self, codes: Any, columns: Any, counts: Any) -> np.ndarray:
-        """Log predictive density of counts; classes, columns and counts broadcast."""
-        return np.asarray(self.take((codes, columns)).cell_log_predictive(counts))
-
-    @property
-    def _num_classes(self) -> int:
-        return len(jax.tree.leaves(self)[0])
-
-    @staticmethod
-    def _distinct(x: Any) -> Distinct:
-        return Distinct.of(dense(x), x.shape[0] // ROWS_AN_ENTRY)
-
-    @property
-    def _counts_only(self) -> bool:
-        """Whether cells are whole numbers from zero."""
-        return self.support is constraints.nonnegative_integer and not (accepts_fractions(self) or self.joint)
+        if _counts_only(self):
+            return _distinct(x).sums(partial(_log_predictive_of_counts, self), _num_classes(self))
+        return np.column_stack([cells.sum(axis=1) for cells in _log_predictive_by_class(self, x)])
 
     def row_log_predictive_ratio(self, x: Any) -> Any:
         """As `row_log_predictive`, up to a term of each row that all classes share; enough for class probabilities."""
         return self.row_log_predictive(x)
 
     def given_dependence(self) -> Self:
-        """The prior on the condition that the classes differ, where the prior itself leaves that open.
+        """The prior on the condition that the classes differ.
 
+        A family whose prior couples the parameters of the classes, and leaves open whether they differ, defines it.
         `nb.feature_evidence` compares it with one distribution for all classes.
         """
         return self
@@ -254,7 +223,7 @@ class ConjugateFamily(Family):
         -------
         array, shape (rows, classes)
         """
-        own, of_all = self.cells_log_predictive(x), shared.cells_log_predictive(x)
+        own, of_all = cells_log_predictive(self, x), cells_log_predictive(shared, x)
         cells = np.logaddexp(log_in + own, log_out + of_all)
         return np.where(np.isnan(x)[:, None, :], 0.0, cells).sum(axis=-1)
 
@@ -262,7 +231,7 @@ class ConjugateFamily(Family):
         """As `row_log_predictive`, for JAX to compile, to run and to differentiate; see `device_log_likelihood`."""
         if self.joint:
             return _log_predictive_of_rows(self, x.astype(jnp.float64))
-        return self.cells_log_predictive(x).sum(axis=-1)
+        return cells_log_predictive(self, x).sum(axis=-1)
 
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Any) -> np.ndarray | None:
         """Log density of each row given the others of its class, summed over the observed cells; called on the prior.
@@ -282,7 +251,7 @@ class ConjugateFamily(Family):
         array of shape (rows,), or None
             None if only the general way works; not finite if a row cannot have been among the data.
         """
-        return left_out(self, dense(x), codes, statistics) if self._counts_only else None
+        return left_out(self, dense(x), codes, statistics) if _counts_only(self) else None
 
     def row_log_refitted(self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Any) -> np.ndarray | None:
         """Log density of each row under each class given the other rows, `on_scale_of` following them alone.
@@ -305,7 +274,7 @@ class ConjugateFamily(Family):
             None if only the general way works. Rows that need the general way, and rows that cannot have been among the
             data, are not finite.
         """
-        if not self._counts_only or (weights != 1.0).any():
+        if not _counts_only(self) or (weights != 1.0).any():
             return None
         return refitted(self, dense(x), codes, statistics)
 
@@ -346,30 +315,25 @@ class ConjugateFamily(Family):
             for name, value in self.flat_prior.items()
         }
 
-    def log_density_without(
-        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Any
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Log density of each row of a count vector given the others of its class, for rows of any weight.
 
-        Leave-one-out has a general way, which takes memory for rows times columns; a family of sparse rows may define a
-        way that touches only the words that each row holds. It is called on the prior.
+def cells_log_predictive(family: ConjugateFamily, x: Any) -> Any:
+    """Log predictive density of each cell, NumPy or JAX, shape (rows, classes, columns); zero for a missing one."""
+    if isinstance(x, jax.Array):
+        observed, cells = filled_cells(family, x.astype(jnp.float64))
+        return jnp.where(observed[:, None, :], family.cell_log_predictive(cells[:, None, :]), 0.0)
+    if _counts_only(family):
+        return _distinct(x).cells(partial(_log_predictive_of_counts, family), _num_classes(family))
+    return np.stack(list(_log_predictive_by_class(family, x)), axis=1)
 
-        Parameters
-        ----------
-        x : array or CSR array, shape (rows, columns)
-        codes : array of int, shape (rows,)
-            Position of each row's class.
-        weights : array, shape (rows,)
-        statistics : Statistics
-            Of all rows, these among them.
 
-        Returns
-        -------
-        tuple of array of shape (rows,) and array of bool of shape (rows,), or None
-            The densities, and which rows cannot have been among the data. None, the default, if only the general way
-            works.
-        """
-        return None
+def couples_classes(family: Family) -> bool:
+    """Whether the prior couples the parameters of the classes: the family defines `given_dependence`.
+
+    Such a family has no density of its parameters, for `NUTS`, and the data of a class bear on the predictions of the
+    others.
+    """
+    kind = type(family)
+    return issubclass(kind, ConjugateFamily) and kind.given_dependence is not ConjugateFamily.given_dependence
 
 
 def given[F: ConjugateFamily](family: F, statistics: Any) -> F:
@@ -432,3 +396,29 @@ def _log_predictive_of_cells(family: ConjugateFamily, x: Any) -> Any:
 
 def _log_predictive_of_rows(family: ConjugateFamily, x: Any) -> Any:
     return log_density_of_rows(family, family.take(None).predictive, x)
+
+
+def _log_predictive_by_class(family: ConjugateFamily, x: Any) -> Iterator[np.ndarray]:
+    observed, cells = filled_cells(family, dense(x))
+    for c in range(_num_classes(family)):
+        of_class = family.take(c)
+        found = [of_class.cell_log_predictive(cells[rows]) for rows in row_pieces(*cells.shape)]
+        yield np.where(observed, np.concatenate(found), 0.0)
+
+
+def _log_predictive_of_counts(family: ConjugateFamily, codes: Any, columns: Any, counts: Any) -> np.ndarray:
+    """Log predictive density of counts; classes, columns and counts broadcast."""
+    return np.asarray(family.take((codes, columns)).cell_log_predictive(counts))
+
+
+def _num_classes(family: ConjugateFamily) -> int:
+    return len(jax.tree.leaves(family)[0])
+
+
+def _distinct(x: Any) -> Distinct:
+    return Distinct.of(dense(x), x.shape[0] // ROWS_AN_ENTRY)
+
+
+def _counts_only(family: ConjugateFamily) -> bool:
+    """Whether cells are whole numbers from zero."""
+    return family.support is constraints.nonnegative_integer and not (accepts_fractions(family) or family.joint)

@@ -12,9 +12,10 @@ from numpyro.distributions import constraints
 from scipy.special import digamma, polygamma
 
 from bayesnb.core.arrays import log_rising, namespace
-from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
+from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.counts import log_dirichlet_multinomial
 from bayesnb.families.distributions import GammaVector
+from bayesnb.families.joint import JointFamily
 from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
 from bayesnb.families.words import Documents, log_coefficient
 

@@ -12,7 +12,7 @@ import numpyro.distributions as dist
 from bayesnb.core.arrays import namespace
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, filled_cells
 from bayesnb.families.categories import Bernoulli
-from bayesnb.families.conjugate import ConjugateFamily, given
+from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
 from bayesnb.families.distributions import OrZero, SampledParameters, ZeroOr
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import broadcast_hyperparameter
@@ -347,7 +347,7 @@ def _require_inner(family: Any) -> None:
     name = type(family).__name__
     if isinstance(family, Hurdle):
         raise ValueError("Hurdle(Hurdle(...)) has the probability of a zero twice: give the inner family alone")
-    if family.couples_classes:
+    if couples_classes(family):
         raise ValueError(f"Hurdle({name}()): {name} gives zeros a cell of their own, use nb.{name}() alone")
     if family.joint or family.cell != "number":
         what = "vector of numbers" if family.cell == "number" else family.cell

@@ -13,12 +13,13 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import namespace
-from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
+from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.categories import Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import log_of
 from bayesnb.families.exponential import times
 from bayesnb.families.hyperparameters import format_number
+from bayesnb.families.joint import JointFamily
 from bayesnb.families.look_up import look_up_cells
 from bayesnb.families.statistics import Counts, Occurrences, Tally, clear_rounding, entries_of
 

@@ -9,12 +9,13 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.core.arrays import namespace, sqrt
-from bayesnb.families.base import Family, Hyperparameter, JointFamily, Parameters, Sample, filled_cells
+from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, filled_cells
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import TDistribution
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
 from bayesnb.families.inverse_wishart import CovarianceElement
+from bayesnb.families.joint import JointFamily
 from bayesnb.families.moments import Moments, Scatter, scatter
 from bayesnb.families.student_t import (
     default_rate,

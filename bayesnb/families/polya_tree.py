@@ -270,7 +270,6 @@ class PolyaTree(BinnedFamily):
     # Whether the class axis holds the classes, whose draws share the common nodes, or one class for each row.
     together: bool = field(default=True, repr=False, metadata={"static": True})
 
-    couples_classes: ClassVar[bool] = True
     positive: ClassVar[tuple[str, ...]] = ("split",)
 
     def __post_init__(self) -> None:

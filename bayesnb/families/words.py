@@ -22,12 +22,13 @@ from bayesnb.core.arrays import (
     shared_csr,
     without_duplicates,
 )
-from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
+from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.categories import Bernoulli, dirichlet_log_evidence, dirichlet_mode, log_of_rest
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.counts import log_dirichlet_multinomial, log_factorial, log_multinomial_coefficient
 from bayesnb.families.distributions import log_of
 from bayesnb.families.exponential import Weights, times
+from bayesnb.families.joint import JointFamily
 from bayesnb.families.statistics import Counts, class_sums, clear_rounding
 
 __all__ = ["Documents", "Multinomial", "log_coefficient"]
@@ -246,7 +247,7 @@ def left_out(concentration: np.ndarray, x: Any, codes: np.ndarray, statistics: C
 def left_out_with_weights(
     concentration: np.ndarray, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts
 ) -> tuple[np.ndarray, np.ndarray]:
-    """As `ConjugateFamily.log_density_without`, for a Dirichlet prior (classes, columns).
+    """As `JointFamily.log_density_without`, for a Dirichlet prior (classes, columns).
 
     It is the Dirichlet-multinomial of Murphy (2012), Eq. 3.79.
     """

@@ -17,7 +17,7 @@ from scipy.special import softmax
 from bayesnb.core.arrays import in_float64, to_numpy
 from bayesnb.core.checking import warn, whole_number
 from bayesnb.core.running import added, in_order, progress_bar, random_generator
-from bayesnb.families.conjugate import ConjugateFamily, given
+from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import compiled, log_prob
 from bayesnb.families.statistics import ClassCounts
@@ -493,7 +493,7 @@ def _draw_given(
     # A family that couples the classes of a chain does not couple those of two chains.
     families = tuple(
         given(family, in_chains(counted))
-        if isinstance(family, ConjugateFamily) and family.couples_classes
+        if isinstance(family, ConjugateFamily) and couples_classes(family)
         else in_chains(updated)
         for family, updated, counted in zip(prior.families, after.families, statistics.blocks, strict=True)
     )

@@ -16,12 +16,13 @@ from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.columns import listed
-from bayesnb.families.base import Family, JointFamily, Sample
+from bayesnb.families.base import Family, Sample
 from bayesnb.families.categories import dirichlet_log_evidence
-from bayesnb.families.conjugate import ConjugateFamily, given
+from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
 from bayesnb.families.distributions import LogProbability, SampledParameters, times_log
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
+from bayesnb.families.joint import JointFamily
 from bayesnb.families.statistics import ClassCounts, Statistics
 
 __all__ = [
@@ -381,7 +382,7 @@ def _log_class_prior(class_prior: ClassPrior, class_prob: Any) -> np.ndarray:
 
 def _log_priors(family: Family, values: dict[str, Any]) -> dict[str, np.ndarray]:
     """Log density of each parameter of a block; none of parameters that classes may share."""
-    if family.couples_classes:
+    if couples_classes(family):
         return {}
     found: dict[str, np.ndarray] = {}
 

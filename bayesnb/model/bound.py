@@ -16,9 +16,10 @@ from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found, read_labels
 from bayesnb.data.read import GivenRows, LabelledRows, read_rows
 from bayesnb.data.schema import Schema, shown_categories, warn_unseen, with_other
-from bayesnb.families.base import Family, JointFamily, keeps_others, of_column, parameters_of_column
+from bayesnb.families.base import Family, keeps_others, of_column, parameters_of_column
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.draw import draw
+from bayesnb.families.joint import JointFamily
 from bayesnb.model.blocks import (
     AveragedPrior,
     Block,

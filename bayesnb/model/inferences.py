@@ -1,7 +1,7 @@
 """Which inferences take a model, for errors and warnings that advise another one."""
 
 from bayesnb.families.base import Family
-from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 
@@ -50,7 +50,7 @@ def refuse_coupled(model: BoundModel, remedy: str) -> None:
     ValueError
     """
     for block in model.blocks:
-        if block.family.couples_classes:
+        if couples_classes(block.family):
             raise ValueError(
                 f"column {block.labels[0]!r} is {block.family.family_name}, whose prior couples the classes and has no "
                 f"density to sample from: use {remedy}, or {another_family(block, 'nb.Histogram()')}"
@@ -66,7 +66,7 @@ def another_family(block: Block, example: str) -> str:
 
 def _has_density(model: BoundModel) -> bool:
     """Whether `nb.NUTS()` takes the model."""
-    return not any(family.couples_classes for family in model.families)
+    return not any(couples_classes(family) for family in model.families)
 
 
 def gives_mode(family: type[Family]) -> bool:

@@ -10,8 +10,9 @@ import numpyro.distributions as dist
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.data.schema import Schema
-from bayesnb.families.base import Family, JointFamily, Parameters, filled_cells
+from bayesnb.families.base import Family, Parameters, filled_cells
 from bayesnb.families.draw import draw
+from bayesnb.families.joint import JointFamily
 from bayesnb.model.blocks import CLASS_SITE, Block, Prior, draw_from_prior, require_prior_shape
 from bayesnb.model.sites import Sites
 

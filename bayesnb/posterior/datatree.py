@@ -13,6 +13,7 @@ from bayesnb.core.arrays import dense, in_float64, log
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import LabelledRows, labelled_rows
 from bayesnb.data.tables import Table
+from bayesnb.families.conjugate import couples_classes
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
 from bayesnb.model.blocks import CLASS_SITE, ModelParameters, off_boundary
@@ -60,7 +61,7 @@ def tree_of_draws(
         "posterior": _dataset(model.sites.by_name(parameters), dims, coords),
         "prior": _dataset(model.sites.by_name(prior), dims, coords),
     }
-    if model.feature_inclusion is None and not any(family.couples_classes for family in model.families):
+    if model.feature_inclusion is None and not any(couples_classes(family) for family in model.families):
         # Parameters that classes may share have no density: part of the prior's mass is where they are equal.
         groups["log_prior"] = _dataset(_log_prior(model, parameters))
     if sample_stats:

@@ -19,6 +19,7 @@ from scipy.special import log_softmax, logsumexp
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import a_type
 from bayesnb.families.base import Family, accepts_fractions, of_column, parameters_of_column
+from bayesnb.families.conjugate import cells_log_predictive
 from bayesnb.families.exponential import times
 from bayesnb.model.blocks import ModelParameters, summed
 from bayesnb.model.bound import BoundModel
@@ -73,7 +74,7 @@ class Integrated:
         """Log density of each feature, for JAX, shape (rows, classes, features)."""
         if self.family.joint:
             return self.family.device_log_predictive(x)[..., None]
-        return self.family.cells_log_predictive(x)
+        return cells_log_predictive(self.family, x)
 
 
 @jax.tree_util.register_dataclass

@@ -11,7 +11,7 @@ import numpy as np
 from bayesnb.core.arrays import dense, log
 from bayesnb.data.read import LabelledRows
 from bayesnb.families.base import log_predictive_given, of_column
-from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.conjugate import ConjugateFamily, cells_log_predictive, couples_classes
 from bayesnb.families.statistics import ClassCounts, Statistics
 from bayesnb.model.blocks import Block
 from bayesnb.model.describe import log_evidences, log_inclusion
@@ -336,7 +336,7 @@ def fitted_blocks(posterior: ExactPosterior) -> list[FittedBlock]:
     """The blocks of an exact posterior, for leave-one-out."""
     problem = posterior.problem
     return [
-        FittedBlock(as_given if follows else resolved, family, counted, follows or family.couples_classes)
+        FittedBlock(as_given if follows else resolved, family, counted, follows or couples_classes(family))
         for as_given, resolved, family, counted, follows in zip(
             problem.model.blocks,
             posterior.model.blocks,
@@ -391,7 +391,7 @@ def averaged_features(
         for i, (x, prior) in enumerate(zip(chunk, inclusion, strict=True)):
             statistics = counted.blocks[i]
             block = posterior.problem.model.blocks[i]
-            if posterior.problem.follows[i] or block.family.couples_classes:
+            if posterior.problem.follows[i] or couples_classes(block.family):
                 hypotheses = _refitted_hypotheses(block, statistics, x, some)
             else:
                 hypotheses = _hypotheses(posterior, i, np.subtract(*evidences[i]), x, some)
@@ -431,7 +431,7 @@ def _hypotheses(
         of_classes = (
             np.array(family.row_log_predictive(x[piece]))[..., None]
             if block.is_joint
-            else family.cells_log_predictive(dense(x[piece]))
+            else cells_log_predictive(family, dense(x[piece]))
         )
         of_classes[np.arange(len(own)), rows.codes[piece]] = own
         yield piece, log_bayes_factor - (own - of_all), of_classes, of_all
