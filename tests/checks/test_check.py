@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import sys
 
 import numpy as np
 import pandas as pd
@@ -622,6 +623,7 @@ def test_progress_is_shown_where_asked_for(progress, shown, capsys):
 
 def test_progress_is_lines_with_an_estimate_where_there_is_no_terminal(monkeypatch, capsys):
     posterior = nb.fit(nb.Bernoulli(), [[1], [0]], ["a", "b"])
+    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # which other tests import
     monkeypatch.setattr("bayesnb.core.running.FIRST_LINE", 0.0)
     monkeypatch.setattr("bayesnb.core.running.NEXT_LINE", 0.0)
     for ci, shown in ((False, True), (True, False)):
