@@ -17,8 +17,7 @@ from rich.text import Text
 
 from bayesnb.checks.compare import LARGEST_FIRST, Comparison, compare, largest_differences
 from bayesnb.checks.predictive import check
-from bayesnb.core.checking import proportion, warn
-from bayesnb.core.columns import near_matches
+from bayesnb.core.checking import near_matches, proportion, warn
 from bayesnb.core.printing import DataTable, Paragraph, Printed, as_text, width
 from bayesnb.datasets import penguins_path
 from bayesnb.estimators.load import load

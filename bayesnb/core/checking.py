@@ -1,21 +1,34 @@
-"""Checks of arguments, warnings at the user's line, parameters under scikit-learn's names."""
+"""Checks of arguments, texts of errors, warnings at the user's line, parameters under scikit-learn's names."""
 
 import inspect
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import fields, replace
+from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
 
-__all__ = ["Params", "a_type", "proportion", "warn", "warn_of", "warns_once", "whole_number", "with_params"]
+__all__ = [
+    "Params",
+    "a_type",
+    "first_few",
+    "listed",
+    "near_matches",
+    "proportion",
+    "warn",
+    "warn_of",
+    "warns_once",
+    "whole_number",
+    "with_params",
+]
 
 # --------------------------------------------------------------------------------------------------
-# Checks of numbers that a user gives, and the type of what is none
+# Checks of numbers that a user gives, and parts of the texts of errors
 # --------------------------------------------------------------------------------------------------
 
 
@@ -57,6 +70,26 @@ def proportion(name: str, value: Any) -> float:
     if not (number and 0 < value < 1):
         raise ValueError(f"{name} is {value!r}: give a number between 0 and 1")
     return float(value)
+
+
+def listed(values: Iterable[Any]) -> str:
+    """Values for an error or a warning: the first five, and how many more there are."""
+    return first_few(list(map(repr, values)))
+
+
+def first_few(texts: Sequence[str], number: int = 5, between: str = ", ") -> str:
+    """So many of the texts, and how many more there are."""
+    return between.join(texts[:number]) + (f" and {len(texts) - number} more" if len(texts) > number else "")
+
+
+def near_matches(name: Any, names: Iterable[Any]) -> str:
+    """A question for an error, " (did you mean 'island'?)", with the names closest to one that does not exist.
+
+    Empty if no name is close.
+    """
+    by_text = {str(each): each for each in names}
+    found = [by_text[text] for text in get_close_matches(str(name), by_text, n=2, cutoff=0.7)]
+    return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""
 
 
 # --------------------------------------------------------------------------------------------------

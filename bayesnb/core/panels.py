@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.checking import a_type, warn, whole_number
-from bayesnb.core.columns import listed, near_matches
+from bayesnb.core.checking import a_type, listed, near_matches, warn, whole_number
 from bayesnb.core.printing import counted
 
 __all__ = [

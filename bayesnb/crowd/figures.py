@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesnb.core.checking import proportion, whole_number
-from bayesnb.core.columns import listed, near_matches
+from bayesnb.core.checking import listed, near_matches, proportion, whole_number
 from bayesnb.core.forest import Points, Rows, forest
 from bayesnb.core.panels import (
     HATCHES,

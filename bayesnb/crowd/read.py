@@ -12,8 +12,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from bayesnb.core.checking import a_type, warn
-from bayesnb.core.columns import listed, near_matches
+from bayesnb.core.checking import a_type, listed, near_matches, warn
 from bayesnb.data.labels import as_labels
 from bayesnb.data.partitions import as_partitioned_table, delayed_partitions, without_rows
 from bayesnb.data.read import as_table, is_dask

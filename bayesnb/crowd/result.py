@@ -13,8 +13,7 @@ import xarray as xr
 from scipy.special import entr
 
 from bayesnb.core.arrays import in_float64
-from bayesnb.core.checking import proportion, warn, whole_number
-from bayesnb.core.columns import listed
+from bayesnb.core.checking import listed, proportion, warn, whole_number
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
 from bayesnb.crowd.figures import AnnotationFigures, positions_of
 from bayesnb.crowd.label_draws import LabelDraws, accuracy, information, label_bias, most_informative, num_annotations

@@ -11,11 +11,10 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.checking import a_type
-from bayesnb.core.columns import Column, listed, near_matches
+from bayesnb.core.checking import a_type, listed, near_matches
 from bayesnb.core.printing import counted
 from bayesnb.data.labels import Labels, read_labels
-from bayesnb.data.tables import ArrayTable, FrameTable, SparseTable, Table, as_csr
+from bayesnb.data.tables import ArrayTable, Column, FrameTable, SparseTable, Table, as_csr
 
 __all__ = [
     "GivenRows",

@@ -7,11 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.checking import warn
-from bayesnb.core.columns import Column, OutsideSupport, as_range, first_few, listed, near_matches
-from bayesnb.data.tables import Table, distinct_objects, distinct_with_positions, is_missing
+from bayesnb.core.checking import first_few, listed, near_matches, warn
+from bayesnb.data.tables import Column, Table, distinct_objects, distinct_with_positions, is_missing
 
-__all__ = ["OTHER", "Schema", "shown_categories", "sort_categories", "warn_of_twins", "warn_unseen", "with_other"]
+__all__ = [
+    "OTHER",
+    "OutsideSupport",
+    "Schema",
+    "shown_categories",
+    "sort_categories",
+    "warn_of_twins",
+    "warn_unseen",
+    "with_other",
+]
 
 # --------------------------------------------------------------------------------------------------
 # The categories of a column: declared or found in its cells
@@ -82,6 +90,25 @@ def sort_categories(values: set) -> list:
         return sorted(values)
     except TypeError:
         return sorted(values, key=lambda value: (type(value).__name__, str(value)))
+
+
+@dataclass(frozen=True)
+class OutsideSupport:
+    """A column with cells that its family cannot hold, and that count as missing.
+
+    Attributes
+    ----------
+    column : hashable
+        Its name.
+    family : str
+        Name of the family.
+    holds : str
+        What the family holds.
+    """
+
+    column: Column
+    family: str
+    holds: str
 
 
 def _warn_outside(cells: Mapping[OutsideSupport, Mapping[Any, int]]) -> None:
@@ -177,6 +204,19 @@ def are_codes(cells: np.ndarray, size: int) -> bool:
 # --------------------------------------------------------------------------------------------------
 
 
+def _as_range(columns: Sequence[int]) -> Sequence[int]:
+    """Positions of columns: a range if they follow each other, else a tuple.
+
+    A range is compared quickly, and NumPy takes its columns without a copy.
+    """
+    if not columns:
+        return range(0)
+    consecutive = range(columns[0], columns[-1] + 1)
+    if columns == consecutive or list(columns) == list(consecutive):
+        return consecutive
+    return tuple(columns)
+
+
 @dataclass(frozen=True)
 class Schema:
     """Columns, classes and categories of the table that a model is bound to.
@@ -220,7 +260,7 @@ class Schema:
             positions = range(len(self.columns))[columns]
             if not positions:
                 raise ValueError(f"block {name!r}: {columns} selects none of the {len(self.columns)} columns")
-            return as_range(positions)
+            return _as_range(positions)
         return tuple(self._position(column) for column in ([name] if columns is None else columns))
 
     def positions_of(self, features: Mapping[Any, tuple[Any, Any]]) -> dict[Any, Sequence[int]]:
@@ -286,13 +326,13 @@ class Schema:
         """
         if not (self.named and named):
             if len(names) == len(self.columns):
-                return [as_range(columns) for columns in used]
+                return [_as_range(columns) for columns in used]
             raise ValueError(
                 f"X has {len(names)} columns, the model was fitted to {len(self.columns)}: give the same "
                 "columns in the same order"
             )
         if names == self.columns:
-            return [as_range(columns) for columns in used]
+            return [_as_range(columns) for columns in used]
         there = {name: position for position, name in enumerate(names)}
         missing = [self.columns[column] for columns in used for column in columns if self.columns[column] not in there]
         if missing:
@@ -303,7 +343,7 @@ class Schema:
                 f"{subject} missing in X{near_matches(missing[0], others)}, which has {listed(others)}: rename or "
                 "add columns"
             )
-        return [as_range([there[self.columns[column]] for column in columns]) for columns in used]
+        return [_as_range([there[self.columns[column]] for column in columns]) for columns in used]
 
     def categories_as_codes(
         self,

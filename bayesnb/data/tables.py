@@ -12,10 +12,10 @@ import scipy.sparse
 
 from bayesnb.core.arrays import csr_pieces, csr_rows, without_duplicates
 from bayesnb.core.checking import a_type
-from bayesnb.core.columns import Column, as_index
 
 __all__ = [
     "ArrayTable",
+    "Column",
     "FrameTable",
     "SparseTable",
     "Table",
@@ -24,9 +24,30 @@ __all__ = [
     "distinct_objects",
     "distinct_with_positions",
     "is_missing",
+    "items_at",
     "shortened",
     "unmask",
 ]
+
+# --------------------------------------------------------------------------------------------------
+# Names and positions of columns
+# --------------------------------------------------------------------------------------------------
+
+Column = Any
+"""Name of a column: any hashable value, its position where the table has no names."""
+
+
+def _index(columns: Sequence[int]) -> Any:
+    """Positions as an index of an array; a slice for a range, so that NumPy makes no copy."""
+    return slice(columns.start, columns.stop) if isinstance(columns, range) else list(columns)
+
+
+def items_at[S: Sequence[Any]](values: S, positions: Sequence[int]) -> S | tuple:
+    """The values at these positions; a slice of `values` if the positions are a range."""
+    if isinstance(positions, range):
+        return values[_index(positions)]
+    return tuple(map(values.__getitem__, positions))
+
 
 # --------------------------------------------------------------------------------------------------
 # Cells that are Python objects: missing cells, numbers, and values that can be categories
@@ -311,7 +332,7 @@ class ArrayTable(Table):
 
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
         if self.cells.dtype.kind in "biuf" and not isinstance(self.cells, np.ma.MaskedArray):
-            return self.cells[rows, as_index(columns)]
+            return self.cells[rows, _index(columns)]
         return None
 
     def numbers(

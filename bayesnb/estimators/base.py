@@ -18,8 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_non_negative, validate_data
 
 from bayesnb.core.arrays import PIECE_CELLS
-from bayesnb.core.checking import with_params
-from bayesnb.core.columns import listed, near_matches
+from bayesnb.core.checking import listed, near_matches, with_params
 from bayesnb.core.running import in_order, num_threads
 from bayesnb.data.labels import as_labels, warn_of_one_class
 from bayesnb.data.read import as_frame, as_table, is_dask, one_row, with_names, with_one_row

@@ -15,7 +15,7 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import in_float64, log, to_numpy
-from bayesnb.core.columns import listed
+from bayesnb.core.checking import listed
 from bayesnb.families.base import Family, Sample
 from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given

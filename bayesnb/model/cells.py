@@ -9,7 +9,8 @@ from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import all_whole
 from bayesnb.core.checking import warn
-from bayesnb.core.columns import Column, OutsideSupport
+from bayesnb.data.schema import OutsideSupport
+from bayesnb.data.tables import Column
 from bayesnb.families.base import Family, accepts_fractions
 
 __all__ = ["LARGEST_COUNT", "LARGEST_NUMBER", "check_cells", "not_negative_up_to", "outside_as_missing"]

@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.arrays import in_float64
-from bayesnb.core.checking import warn
-from bayesnb.core.columns import Column, first_few, listed, near_matches
+from bayesnb.core.checking import first_few, listed, near_matches, warn
 from bayesnb.data.read import GivenRows, LabelledRows
-from bayesnb.data.tables import SparseTable, Table, distinct_objects
+from bayesnb.data.tables import Column, SparseTable, Table, distinct_objects
 from bayesnb.families.base import Family, of_column
 from bayesnb.families.bins import resolution
 from bayesnb.families.categories import Bernoulli, Categorical

@@ -13,8 +13,7 @@ import numpy as np
 import numpyro.distributions as dist
 from scipy.special import log_expit, logit
 
-from bayesnb.core.checking import Params, a_type, whole_number
-from bayesnb.core.columns import first_few
+from bayesnb.core.checking import Params, a_type, first_few, whole_number
 from bayesnb.core.printing import Code, Heading, Piece, Printed
 from bayesnb.data.labels import as_labels, learn_classes
 from bayesnb.data.schema import Schema

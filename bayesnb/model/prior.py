@@ -11,9 +11,9 @@ import numpyro
 import numpyro.distributions as dist
 
 from bayesnb.core.arrays import in_float64
-from bayesnb.core.columns import items_at
 from bayesnb.data.read import GivenRows
 from bayesnb.data.schema import Schema
+from bayesnb.data.tables import items_at
 from bayesnb.families.base import Family, Sample
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.draw import draw

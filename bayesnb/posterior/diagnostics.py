@@ -9,7 +9,7 @@ import numpy as np
 import scipy.fft
 from scipy.special import ndtri
 
-from bayesnb.core.columns import first_few
+from bayesnb.core.checking import first_few
 from bayesnb.core.running import in_order
 
 __all__ = ["KINDS", "Diagnostics", "diagnose", "e_bfmi", "ess_of_mean", "rhat_and_ess"]

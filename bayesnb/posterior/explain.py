@@ -8,8 +8,7 @@ import pandas as pd
 import scipy.sparse
 
 from bayesnb.core.arrays import dense, in_float64, log
-from bayesnb.core.checking import proportion, whole_number
-from bayesnb.core.columns import near_matches
+from bayesnb.core.checking import near_matches, proportion, whole_number
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import panel_of_rows, percent, text_color, yes_or_no
 from bayesnb.data.read import as_row

@@ -8,8 +8,7 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesnb.core.arrays import PIECE_CELLS, in_float64, log, row_pieces, stacked
-from bayesnb.core.checking import a_type
-from bayesnb.core.columns import first_few
+from bayesnb.core.checking import a_type, first_few
 from bayesnb.core.running import in_order
 from bayesnb.data.read import LabelledRows
 from bayesnb.model.describe import feature_names, features_of, positions_of_features

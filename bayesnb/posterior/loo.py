@@ -12,8 +12,7 @@ from arviz_base import dict_to_dataset
 from arviz_stats import ELPDDataLOO
 from scipy.special import logsumexp
 
-from bayesnb.core.checking import warn_of
-from bayesnb.core.columns import first_few
+from bayesnb.core.checking import first_few, warn_of
 from bayesnb.core.running import steps
 from bayesnb.data.read import LabelledRows, labelled_rows
 from bayesnb.model.inferences import has_closed_form, or_closed_form

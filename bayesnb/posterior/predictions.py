@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import entr
 
 from bayesnb.core.arrays import log
-from bayesnb.core.columns import near_matches
+from bayesnb.core.checking import near_matches
 from bayesnb.data.labels import as_labels
 from bayesnb.data.partitions import map_partitions
 from bayesnb.data.read import is_dask

@@ -10,8 +10,7 @@ import pandas as pd
 from scipy.special import expit
 
 from bayesnb.core.arrays import in_float64
-from bayesnb.core.checking import warn, whole_number
-from bayesnb.core.columns import first_few
+from bayesnb.core.checking import first_few, warn, whole_number
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.panels import chosen, yes_or_no
 from bayesnb.core.running import random_generator

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.core.arrays import in_float64, row_pieces
-from bayesnb.core.checking import warn, warns_once, whole_number
-from bayesnb.core.columns import first_few
+from bayesnb.core.checking import first_few, warn, warns_once, whole_number
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.data.read import read_rows

@@ -13,7 +13,7 @@ import numpyro.distributions as dist
 from scipy.linalg import block_diag
 
 from bayesnb.core.arrays import in_float64
-from bayesnb.core.columns import first_few
+from bayesnb.core.checking import first_few
 from bayesnb.families.base import Family
 from bayesnb.families.categories import Bernoulli, Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily

@@ -11,8 +11,16 @@ from cases import CASES, Exponential
 from slow import cases_fast
 
 import bayesnb as nb
-from bayesnb.checks.sbc import RANK_DRAWS, _ranked, _ready_inference, _thinned, _verdict, sbc
-from bayesnb.core.columns import ecdf_difference, uniform_band
+from bayesnb.checks.sbc import (
+    RANK_DRAWS,
+    _ranked,
+    _ready_inference,
+    _thinned,
+    _verdict,
+    ecdf_difference,
+    sbc,
+    uniform_band,
+)
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.exact import ExactPosterior
