@@ -12,9 +12,14 @@ from bayesnb.crowd.result import AnnotationFit
 from bayesnb.inference.exact import Inference
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior, PointPosterior
 from bayesnb.posterior.explain import Explanation
-from bayesnb.posterior.sampled import CollapsedPosterior, SampledPosterior
+from bayesnb.posterior.kinds import (
+    AveragedPosterior,
+    CollapsedPosterior,
+    ExactPosterior,
+    PointPosterior,
+    SampledPosterior,
+)
 from bayesnb.posterior.weighted import WeightedPosterior, WeightsFrame
 from bayesnb.selection.evidence import FeatureEvidence
 from bayesnb.selection.families import FamilyChoice

@@ -21,8 +21,7 @@ from bayesnb.model.blocks import CLASS_SITE
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
 __all__ = ["LARGEST_FIRST", "Comparison", "compare", "largest_differences"]

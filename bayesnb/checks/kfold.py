@@ -25,7 +25,7 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.reading import Cells, log_normalised
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior
+from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 from bayesnb.posterior.left_out import require_exact, require_rows_of_fit
 from bayesnb.posterior.loo import by_row, elpd_fields, remark_on_impossible_rows, remark_on_labels, remark_on_weights
 from bayesnb.posterior.weighted import Fitted, posterior_of

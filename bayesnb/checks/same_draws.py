@@ -19,8 +19,7 @@ from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.base import mean_total_count
 from bayesnb.posterior.diagnostics import ess_of_mean
-from bayesnb.posterior.exact import ExactPosterior
-from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
 from bayesnb.posterior.under_draws import draws_in_pieces, independent_draws
 
 __all__ = ["Z_COLUMNS", "ranks_among", "run_battery"]

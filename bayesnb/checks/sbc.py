@@ -37,8 +37,7 @@ from bayesnb.model.sites import coordinate
 from bayesnb.posterior.base import Posterior, mean_total_count
 from bayesnb.posterior.datatree import as_tree
 from bayesnb.posterior.diagnostics import KINDS
-from bayesnb.posterior.exact import ExactPosterior, PointPosterior
-from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.kinds import ExactPosterior, PointPosterior, SampledPosterior
 
 __all__ = ["SBC", "ecdf_difference", "sbc", "uniform_band"]
 

@@ -19,8 +19,7 @@ from bayesnb.families.formulas import cdf, mean_and_sd, quantile
 from bayesnb.model.blocks import CLASS_SITE, ClassPrior, Prior
 from bayesnb.model.inferences import or_closed_form
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior
-from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
 from bayesnb.posterior.weighted import of_features
 
 __all__ = ["Sensitivity", "sensitivity"]

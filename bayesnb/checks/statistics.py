@@ -17,8 +17,7 @@ from bayesnb.model.blocks import Block, ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.program import to_table
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import PointPosterior
-from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
 from bayesnb.posterior.under_draws import flatten, independent_draws
 
 __all__ = [

@@ -29,7 +29,7 @@ from bayesnb.inference.nuts import NUTS
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.weighted import WeightedPosterior
 from bayesnb.selection.weights import weighted_or_plain
 

@@ -26,7 +26,7 @@ from bayesnb.core.panels import (
     yes_or_no,
 )
 from bayesnb.core.printing import counted
-from bayesnb.posterior.exact import PointPosterior
+from bayesnb.posterior.kinds import PointPosterior
 
 __all__ = ["AnnotationFigures", "positions_of"]
 

@@ -22,8 +22,8 @@ from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.problem import Unlabelled
 from bayesnb.model.sites import coordinate
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import PointPosterior
 from bayesnb.posterior.files import save
+from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.under_draws import flatten
 
 __all__ = ["AnnotationFit"]

@@ -30,8 +30,8 @@ from bayesnb.model.cells import LARGEST_NUMBER, not_negative_up_to
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, check_decay, count_more
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import ExactPosterior, SpreadPosterior
 from bayesnb.posterior.files import save
+from bayesnb.posterior.kinds import ExactPosterior, SpreadPosterior
 
 __all__ = [
     "Estimator",

@@ -14,7 +14,7 @@ from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import PointPosterior
+from bayesnb.posterior.kinds import PointPosterior
 
 __all__ = ["GaussianNB"]
 

@@ -18,9 +18,14 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.problem import Problem, Unlabelled
 from bayesnb.model.weights import FeatureWeights, NormalWeights
-from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior, PointPosterior
 from bayesnb.posterior.files import read
-from bayesnb.posterior.sampled import CollapsedPosterior, SampledPosterior
+from bayesnb.posterior.kinds import (
+    AveragedPosterior,
+    CollapsedPosterior,
+    ExactPosterior,
+    PointPosterior,
+    SampledPosterior,
+)
 from bayesnb.posterior.weighted import WeightedPosterior
 
 __all__ = ["load"]

@@ -20,7 +20,7 @@ from bayesnb.model.blocks import ModelParameters, ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.inferences import another_family, gives_mode, ways_to_fit, ways_to_posterior
 from bayesnb.model.problem import Problem, Unlabelled
-from bayesnb.posterior.exact import PointPosterior
+from bayesnb.posterior.kinds import PointPosterior
 
 __all__ = [
     "EM",

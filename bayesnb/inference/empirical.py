@@ -19,7 +19,7 @@ from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.inferences import ways_to_posterior
 from bayesnb.model.prior import LearnedPrior
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.kinds import ExactPosterior
 
 __all__ = ["EmpiricalBayes"]
 

@@ -9,7 +9,7 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.inferences import ways_to_fit
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior
+from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 
 __all__ = ["ConvergenceWarning", "Exact", "Inference"]
 

@@ -28,8 +28,7 @@ from bayesnb.model.describe import EVERY_COLUMN, declared_categories, read_class
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import PointPosterior
-from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
 
 __all__ = ["as_inference", "fit", "fit_batches", "fit_parquet", "from_parameters", "from_samples"]
 

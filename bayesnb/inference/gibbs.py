@@ -28,7 +28,7 @@ from bayesnb.model.blocks import ModelParameters, ModelStatistics, Prior
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.inferences import refuse_coupled, ways_to_fit
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.sampled import CollapsedPosterior, SampledPosterior
+from bayesnb.posterior.kinds import CollapsedPosterior, SampledPosterior
 from bayesnb.posterior.under_draws import flatten, in_pieces
 
 __all__ = ["ChainHyperparameters", "Gibbs", "exchangeable", "on_groupings", "relabel"]

@@ -33,7 +33,7 @@ from bayesnb.model.inferences import has_closed_form, refuse_coupled
 from bayesnb.model.problem import Problem
 from bayesnb.model.weights import ConditionalLikelihood, Mixture, WeightPrior
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
-from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.kinds import SampledPosterior
 
 __all__ = ["NUTS", "ConvergenceWarning", "sample_weights", "with_good_paths"]
 

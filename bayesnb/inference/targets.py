@@ -24,7 +24,7 @@ from bayesnb.inference.move import Beginning, Walks, begin
 from bayesnb.model.blocks import CLASS_SITE, Block, ModelParameters, ModelStatistics, Prior
 from bayesnb.model.prior import LearnedPrior, learned_program, sample_in_program
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.sampled import CollapsedPosterior, SampledPosterior
+from bayesnb.posterior.kinds import CollapsedPosterior, SampledPosterior
 
 __all__ = ["Samplable", "target_of"]
 

@@ -28,7 +28,7 @@ from bayesnb.data.labels import encode_labels
 from bayesnb.data.read import labelled_rows
 from bayesnb.families.bins import averages_between, lattice
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.kinds import SampledPosterior
 from bayesnb.posterior.under_draws import flatten, pieces_of_rows
 from bayesnb.posterior.weighted import of_features
 

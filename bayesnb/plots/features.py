@@ -23,7 +23,7 @@ from bayesnb.core.panels import (
 )
 from bayesnb.families.formulas import mean_of
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.kinds import SampledPosterior
 from bayesnb.posterior.under_draws import flatten
 from bayesnb.posterior.weighted import Fitted, of_features, posterior_of
 

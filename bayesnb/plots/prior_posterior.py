@@ -18,7 +18,7 @@ from bayesnb.families.formulas import log_prob, quantile
 from bayesnb.model.blocks import CLASS_SITE
 from bayesnb.model.inferences import ways_to_posterior
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import ExactPosterior, PointPosterior
+from bayesnb.posterior.kinds import ExactPosterior, PointPosterior
 from bayesnb.posterior.parameters import marginals_by_site
 from bayesnb.posterior.weighted import of_features
 

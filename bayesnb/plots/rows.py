@@ -25,7 +25,7 @@ from bayesnb.core.panels import (
 from bayesnb.data.labels import encode_labels, learn_classes
 from bayesnb.data.read import as_table, split_labels
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import PointPosterior
+from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
 __all__ = ["first_rows", "plot_log_odds", "plot_proba"]

@@ -15,7 +15,7 @@ from bayesnb.model.describe import feature_names, features_of, positions_of_feat
 from bayesnb.model.inferences import has_closed_form
 from bayesnb.model.reading import Cells, Chunks, log_normalised
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior, PointPosterior
+from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, PointPosterior, SampledPosterior
 from bayesnb.posterior.left_out_blocks import (
     OF_FREQUENCIES,
     REMEDY,
@@ -23,7 +23,6 @@ from bayesnb.posterior.left_out_blocks import (
     fitted_blocks,
     log_class_probs_without,
 )
-from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.under_draws import pieces_of_rows
 from bayesnb.posterior.weighted import WeightedPosterior
 

@@ -17,7 +17,7 @@ from bayesnb.model.blocks import Block
 from bayesnb.model.describe import log_evidences, log_inclusion
 from bayesnb.model.reading import Cells
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior
+from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 
 __all__ = ["OF_FREQUENCIES", "REMEDY", "averaged_features", "fitted_blocks", "log_class_probs_without"]
 

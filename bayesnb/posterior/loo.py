@@ -19,10 +19,9 @@ from bayesnb.model.inferences import has_closed_form, or_closed_form
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.datatree import as_tree
-from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior
+from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
 from bayesnb.posterior.left_out import LeftOut, leave_one_out, require_exact
 from bayesnb.posterior.left_out_blocks import OF_FREQUENCIES
-from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
 __all__ = [

@@ -30,9 +30,8 @@ from bayesnb.model.weights import (
 )
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.density import WeightedDensity
-from bayesnb.posterior.exact import ClosedFormPosterior, ExactPosterior, PointPosterior
+from bayesnb.posterior.kinds import ClosedFormPosterior, ExactPosterior, PointPosterior, SampledPosterior
 from bayesnb.posterior.parameters import PROB, WithWeights
-from bayesnb.posterior.sampled import SampledPosterior
 
 __all__ = ["Fitted", "WeightedPosterior", "WeightsFrame", "model_of", "no_information", "of_features", "posterior_of"]
 

@@ -28,8 +28,7 @@ from bayesnb.model.describe import (
     spread_inclusion,
 )
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import PointPosterior
-from bayesnb.posterior.sampled import SampledPosterior
+from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
 from bayesnb.posterior.under_draws import draws_in_pieces, independent_draws
 from bayesnb.posterior.weighted import of_features
 

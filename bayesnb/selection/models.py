@@ -19,7 +19,7 @@ from bayesnb.inference.fit import fit
 from bayesnb.model.inferences import has_closed_form
 from bayesnb.model.naive_bayes import Model
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import PointPosterior
+from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.loo import elpd_and_remarks, sum_with_error
 from bayesnb.posterior.weighted import posterior_of
 

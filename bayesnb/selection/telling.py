@@ -21,8 +21,8 @@ from bayesnb.model.describe import features_of
 from bayesnb.model.program import draw_cells
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.explain import ROUNDING, UNITS
+from bayesnb.posterior.kinds import SampledPosterior
 from bayesnb.posterior.predictions import nats_of
-from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
 __all__ = ["TellingFeatures", "telling_features"]

@@ -22,7 +22,7 @@ from bayesnb.model.weights import (
     some_rows,
 )
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.exact import AveragedPosterior, ExactPosterior
+from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
 from bayesnb.posterior.left_out import (
     DensityError,
     FeaturesLeftOut,
@@ -31,7 +31,6 @@ from bayesnb.posterior.left_out import (
     features_left_out,
     require_exact,
 )
-from bayesnb.posterior.sampled import SampledPosterior
 from bayesnb.posterior.weighted import Fitted, WeightedPosterior, no_information, posterior_of
 from bayesnb.selection.information import require_two_classes
 

@@ -23,7 +23,7 @@ from bayesnb.checks.sbc import (
 )
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.kinds import ExactPosterior
 
 
 @dataclass(frozen=True)

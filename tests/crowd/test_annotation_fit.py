@@ -11,7 +11,7 @@ from scipy.special import digamma, entr, gammaln, logsumexp
 import bayesnb as nb
 from bayesnb.crowd.label_draws import expected_information
 from bayesnb.model.blocks import ModelParameters
-from bayesnb.posterior.exact import PointPosterior
+from bayesnb.posterior.kinds import PointPosterior
 
 # The chains are short: the tests compare numbers of the same draws.
 pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")

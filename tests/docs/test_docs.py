@@ -25,7 +25,7 @@ LONG = {
     "bayesnb.inference.nuts",
     "bayesnb.checks.compare",
     "bayesnb.crowd.figures",
-    "bayesnb.posterior.sampled",
+    "bayesnb.posterior.kinds",
 }
 """Their examples compile or sample for more than a second."""
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS

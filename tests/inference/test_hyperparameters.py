@@ -14,7 +14,7 @@ import bayesnb as nb
 from bayesnb.inference.gibbs import ChainHyperparameters, exchangeable
 from bayesnb.inference.sources import read_table
 from bayesnb.model.blocks import ModelStatistics
-from bayesnb.posterior.sampled import CollapsedPosterior, SampledPosterior
+from bayesnb.posterior.kinds import CollapsedPosterior, SampledPosterior
 
 CRITICAL_Z = 4.5
 EGGS = np.array([[2.0], [0], [3], [9], [6], [1], [7]])

@@ -17,7 +17,7 @@ from savers import ROWS, damaged, posterior
 
 import bayesnb as nb
 from bayesnb.estimators import load
-from bayesnb.posterior.netcdf import _check_seal
+from bayesnb.posterior.files import _check_seal
 
 INFINITY = float("inf")
 

@@ -14,7 +14,7 @@ import xarray as xr
 from savers import ROWS, needs_fork, posterior, run
 
 import bayesnb as nb
-from bayesnb.posterior import netcdf as replace
+from bayesnb.posterior import files as replace
 
 on_posix = pytest.mark.skipif(
     os.name != "posix", reason="Windows keeps open files, and has other links and permissions"

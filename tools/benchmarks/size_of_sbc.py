@@ -19,7 +19,7 @@ from bayesnb.core.running import random_generator
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.exact import ExactPosterior
+from bayesnb.posterior.kinds import ExactPosterior
 
 FAMILY = nb.Bernoulli(2.0, 1.0)
 MODEL = nb.NaiveBayes(FAMILY, class_concentration=2.0).bind([[0, 1], [1, 0]], ["a", "b"])
