@@ -30,9 +30,8 @@ from bayesnb.families import words as documents
 from bayesnb.families.exponential import Weights
 from bayesnb.families.statistics import Membership
 from bayesnb.families.words import Documents, _best_level, log_coefficient
-from bayesnb.model.cells import LARGEST_NUMBER, not_negative_up_to
 from bayesnb.model.problem import Unlabelled
-from bayesnb.model.reading import log_normalised
+from bayesnb.model.reading import LARGEST_NUMBER, log_normalised, not_negative_up_to
 from bayesnb.posterior import left_out_blocks as leave_one_out
 from bayesnb.posterior.diagnostics import ess_of_mean, rhat_and_ess
 

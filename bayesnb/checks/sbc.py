@@ -32,8 +32,7 @@ from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.inferences import ways_to_posterior
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
 from bayesnb.model.problem import Problem
-from bayesnb.model.program import draw_cells
-from bayesnb.model.sites import coordinate
+from bayesnb.model.program import coordinate, draw_cells
 from bayesnb.posterior.base import Posterior, mean_total_count
 from bayesnb.posterior.datatree import as_tree
 from bayesnb.posterior.diagnostics import KINDS

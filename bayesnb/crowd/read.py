@@ -14,8 +14,7 @@ import scipy.sparse
 
 from bayesnb.core.checking import a_type, listed, near_matches, warn
 from bayesnb.data.labels import as_labels
-from bayesnb.data.partitions import as_partitioned_table, delayed_partitions, without_rows
-from bayesnb.data.read import as_table, is_dask
+from bayesnb.data.read import as_partitioned_table, as_table, delayed_partitions, is_dask, without_rows
 from bayesnb.data.schema import Schema, sort_categories
 from bayesnb.data.tables import Table, is_missing
 from bayesnb.model.problem import Unlabelled

@@ -20,7 +20,7 @@ from bayesnb.crowd.label_draws import LabelDraws, accuracy, information, label_b
 from bayesnb.crowd.read import AnnotationTable, read_labels_of_items
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.problem import Unlabelled
-from bayesnb.model.sites import coordinate
+from bayesnb.model.program import coordinate
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.files import save
 from bayesnb.posterior.kinds import PointPosterior

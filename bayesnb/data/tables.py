@@ -199,7 +199,8 @@ class Table(ABC):
     named : bool
         Whether the names come from the table.
     non_negative : bool
-        Whether all cells are known to be from zero to the largest allowed cell (`tables.cells.LARGEST_NUMBER`).
+        Whether all cells are known to be from zero to the largest that is allowed, `LARGEST_NUMBER` of
+        `bayesnb.model.reading`.
     counted : array of bool, shape (rows,), or None
         Rows whose categories count; those of other rows are missing cells. None if all do.
     chunk_cells : int

@@ -26,9 +26,9 @@ from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference
 from bayesnb.inference.sources import read_table
-from bayesnb.model.cells import LARGEST_NUMBER, not_negative_up_to
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, check_decay, count_more
+from bayesnb.model.reading import LARGEST_NUMBER, not_negative_up_to
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.files import save
 from bayesnb.posterior.kinds import ExactPosterior, SpreadPosterior

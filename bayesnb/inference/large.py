@@ -13,14 +13,17 @@ from bayesnb.core.arrays import stacked
 from bayesnb.core.checking import a_type, whole_number
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found
-from bayesnb.data.partitions import (
+from bayesnb.data.read import (
+    GivenRows,
     as_graph_value,
     as_partitioned_table,
     delayed_partitions,
+    is_dask,
     partition_sizes,
+    read_rows,
+    split_labels,
     without_rows,
 )
-from bayesnb.data.read import GivenRows, is_dask, read_rows, split_labels
 from bayesnb.data.schema import warn_unseen
 from bayesnb.inference.sources import (
     Batch,

@@ -14,7 +14,7 @@ from bayesnb.core.checking import whole_number
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found, read_labels
-from bayesnb.data.read import GivenRows, LabelledRows, read_rows
+from bayesnb.data.read import GivenRows, LabelledRows, as_rows, read_rows
 from bayesnb.data.schema import Schema, shown_categories, warn_unseen, with_other
 from bayesnb.families.base import Family, keeps_others, of_column, parameters_of_column
 from bayesnb.families.conjugate import ConjugateFamily
@@ -47,9 +47,8 @@ from bayesnb.model.prior import (
     sample_in_program,
     with_constants,
 )
-from bayesnb.model.program import draw_cells, refuse_subsets, run_program, to_table
-from bayesnb.model.reading import Cells, Chunks, count_rows, read
-from bayesnb.model.sites import Sites
+from bayesnb.model.program import Sites, draw_cells, refuse_subsets, run_program, to_table
+from bayesnb.model.reading import Cells, Chunks, count_rows
 
 __all__ = [
     "BoundModel",
@@ -313,7 +312,9 @@ class BoundModel(Printed):
         TypeError, ValueError
             If X is not a table, or a column of the model is missing.
         """
-        return read(self.schema, self.blocks, X, self.description.outside_is_missing)
+        table = as_rows(X)
+        columns = self.schema.locate(table.names, table.named, self.layout)
+        return Chunks(self.schema, self.blocks, table, columns, self.description.outside_is_missing)
 
     def statistics(self, X: Any, y: Any, *, sample_weight: Any = None) -> ModelStatistics:
         """Sufficient statistics of a table under the bound model.

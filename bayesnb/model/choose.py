@@ -23,8 +23,8 @@ from bayesnb.families.rates import Exponential, Poisson
 from bayesnb.families.successes import Geometric, NegativeBinomial
 from bayesnb.families.words import Multinomial
 from bayesnb.model.bound import bound_to
-from bayesnb.model.cells import LARGEST_COUNT
 from bayesnb.model.describe import Description
+from bayesnb.model.reading import LARGEST_COUNT
 
 __all__ = [
     "Candidate",

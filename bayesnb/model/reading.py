@@ -1,25 +1,28 @@
-"""A table chunk by chunk: counts and densities."""
+"""The cells of a table as blocks of columns take them, chunk by chunk: counts and densities."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import Any, Literal, Protocol
 
 import numpy as np
+import scipy.sparse
+from numpyro.distributions import constraints
 
-from bayesnb.core.arrays import in_float64, log, row_pieces
+from bayesnb.core.arrays import all_whole, in_float64, log, row_pieces
 from bayesnb.core.checking import warn
 from bayesnb.core.running import in_order
-from bayesnb.data.read import as_rows
-from bayesnb.data.schema import Schema, warn_unseen
+from bayesnb.data.schema import OutsideSupport, Schema, warn_unseen
 from bayesnb.data.tables import Table
-from bayesnb.families.base import accepts_fractions
+from bayesnb.families.base import Family, accepts_fractions
 from bayesnb.families.statistics import ClassCounts, Membership
 from bayesnb.model.blocks import Block, ModelStatistics
-from bayesnb.model.cells import check_cells, outside_as_missing
 
 __all__ = [
+    "LARGEST_COUNT",
+    "LARGEST_NUMBER",
     "Cells",
     "Chunks",
     "Counted",
@@ -30,7 +33,7 @@ __all__ = [
     "is_lost",
     "log_normalised",
     "normalise",
-    "read",
+    "not_negative_up_to",
     "rows_of",
     "warn_lost",
     "with_fallback",
@@ -133,12 +136,7 @@ class Counted:
 
 def add_unseen(one: Unseen, other: Unseen) -> Unseen:
     """How often each value occurs in two sets of rows together."""
-    total = {column: dict(values) for column, values in one.items()}
-    for column, values in other.items():
-        mine = total.setdefault(column, {})
-        for value, number in values.items():
-            mine[value] = mine.get(value, 0) + number
-    return total
+    return {column: Counter(one.get(column)) + Counter(other.get(column)) for column in {**one, **other}}
 
 
 # --------------------------------------------------------------------------------------------------
@@ -149,48 +147,125 @@ Cells = tuple[Any, ...]
 """For each block its cells, shape (rows, columns): float64 with missing cells NaN and categories as codes, or CSR."""
 
 
-def encode_block(
-    schema: Schema,
-    block: Block,
-    table: Table,
-    columns: Sequence[int],
-    rows: slice,
-    unseen: dict[Any, dict[Any, int]],
-    *,
-    compact: bool,
-    tolerant: Collection[Any] = (),
+LARGEST_COUNT = 2.0**53
+"""The largest count: float64 holds every whole number up to here."""
+
+ACCURATE_COUNT = 1e9
+"""Counts up to this have log densities with an error of about 1e-6; larger ones lose more digits."""
+
+LARGEST_NUMBER = 1e150
+"""The largest cell: float64 holds the sum of the squares of a hundred million such cells."""
+
+
+def checked_cells(
+    x: Any, block: Block, rows: slice, tolerant: frozenset[Any], unseen: dict[Any, dict[Any, int]]
 ) -> Any:
-    """Cells of a block in some rows, checked against the support of its family.
+    """The cells of a block, none of them outside the support of its family; a warning of counts that lose digits.
 
     Parameters
     ----------
-    schema : Schema
+    x : array or CSR array, shape (rows, columns)
     block : Block
-    table : Table
-    columns : sequence of int
-        Positions of the block's columns in the table.
     rows : slice
+        The rows of the table that have the cells.
+    tolerant : frozenset
+        Names of columns of numbers in which a cell outside the support becomes a missing one. Cells that no family of
+        numbers holds, such as infinite ones, are an error there, too.
     unseen : dict
-        Receives, by column, the values that are not among the categories, with their number.
-    compact : bool
-        Whether families that are `compact` get booleans and integers as the table holds them.
-    tolerant : collection, default ()
-        Names of columns of numbers in which a cell outside the support counts as missing; `unseen` receives these.
+        Receives, by `OutsideSupport`, one of these cells and their number.
 
     Raises
     ------
-    TypeError, ValueError
-        If a cell is not in the family's support. The error names the column, the row and the value.
+    ValueError
+        If a cell is outside. The error names the column, the row and the value.
     """
-    compact = compact and block.family.compact
-    if block.has_categories:
-        return schema.categories_as_codes(table, block.columns, columns, rows, unseen, compact=compact)
-    x = table.numbers(columns, rows, sparse=block.family.sparse, booleans=compact)
-    if not (table.non_negative and accepts_fractions(block.family)):
-        if tolerant and block.family.cell == "number":
-            x = outside_as_missing(x, block.family, block.labels, tolerant, unseen)
-        check_cells(x, block.family, block.labels, rows)
+    family, sparse = block.family, scipy.sparse.issparse(x)
+    cells = x.data if sparse else x
+    wrong = _outside(cells, family)
+    if tolerant and family.cell == "number" and wrong.any():
+        x = x.copy()
+        cells = x.data if sparse else x
+        column_of = x.indices if sparse else np.broadcast_to(np.arange(len(block.labels)), x.shape)
+        for j in np.unique(column_of[wrong]):
+            here = wrong & (column_of == j) & (np.abs(cells) <= LARGEST_NUMBER)
+            if block.labels[j] in tolerant and here.any():
+                key = OutsideSupport(block.labels[j], family.family_name, family.holds)
+                unseen[key] = {float(cells[here][0]): int(here.sum())}
+                cells[here] = np.nan
+                wrong &= ~here
+    if wrong.any():
+        _refuse_first(x, wrong, block, rows)
+    if family.support is constraints.nonnegative_integer and (cells > ACCURATE_COUNT).any():
+        largest = x.max(axis=0).toarray() if sparse else np.fmax.reduce(x, axis=0)
+        warn(
+            f"column {block.labels[int(np.argmax(largest > ACCURATE_COUNT))]!r} has counts above {ACCURATE_COUNT:g}, "
+            "up to which log densities have an error of about 1e-6; it grows with the counts: divide the column by a "
+            "common factor, or use nb.Gaussian()",
+            UserWarning,
+        )
     return x
+
+
+def _refuse_first(x: Any, wrong: np.ndarray | np.bool_, block: Block, rows: slice) -> None:
+    """Raise the error of the first cell that is outside the support, given which stored cells are."""
+    if scipy.sparse.issparse(x):
+        entry = int(np.flatnonzero(wrong)[0])
+        row, column = int(np.searchsorted(x.indptr, entry, side="right")) - 1, int(x.indices[entry])
+        value = x.data[entry]
+    else:
+        row, column = (int(index[0]) for index in np.nonzero(wrong))
+        value = x[row, column]
+    family, name = block.family, block.family.family_name
+    where = f"column {block.labels[column]!r}, row {(rows.start or 0) + row}"
+    if np.isnan(value):
+        raise ValueError(
+            f"{where}: the cell is missing, but {name} reads a row as one vector of counts; fill in the count (0 if "
+            "the word does not occur) or drop the row"
+        )
+    if value < np.inf and value > LARGEST_COUNT and family.support is constraints.nonnegative_integer:
+        raise ValueError(
+            f"{where}: {value:g} is above 2**53, about 9e15, up to which float64 holds every whole number, as {name} "
+            "needs; divide the column by a common factor, or use nb.Gaussian()"
+        )
+    if LARGEST_NUMBER < abs(value) < np.inf:
+        raise ValueError(
+            f"{where}: {value:g} is farther from zero than {LARGEST_NUMBER:g}, up to which float64 holds sums of "
+            "squares; divide the column by a common factor, or mark the cell as missing (NaN)"
+        )
+    raise ValueError(f"{where}: {value:g} is not {family.holds}, as {name} needs; {family.hint}")
+
+
+def _outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
+    """Which cells are outside the family's support; a single False if a quick test shows that none is."""
+    support = constraints.nonnegative if accepts_fractions(family) else family.support
+    with np.errstate(invalid="ignore", over="ignore"):
+        if cells.dtype == bool and family.compact:
+            return np.False_
+        if support is constraints.real and family.cell == "number":
+            flat = cells.ravel(order="K")
+            return np.False_ if flat @ flat < LARGEST_NUMBER**2 else np.abs(cells) > LARGEST_NUMBER
+        if support is constraints.boolean:
+            inside = (cells == 0) | (cells == 1)
+        elif support is constraints.nonnegative_integer:
+            if not_negative_up_to(LARGEST_COUNT, cells) and all_whole(cells):
+                return np.False_
+            inside = (cells >= 0) & (cells == np.rint(cells)) & (cells <= LARGEST_COUNT)
+        elif support is constraints.nonnegative and not_negative_up_to(LARGEST_NUMBER, cells):
+            return np.False_
+        else:
+            inside = np.asarray(support(cells)) & (np.abs(cells) <= LARGEST_NUMBER)
+    return ~(inside | np.isnan(cells)) if family.cell == "number" else ~inside
+
+
+def not_negative_up_to(largest: float, cells: np.ndarray) -> bool:
+    """Whether all cells are float64 numbers from zero to `largest` (minus zero counts as negative).
+
+    As unsigned integers, the bits of numbers from zero have the order of the numbers, and those of NaN and of negative
+    numbers are larger.
+    """
+    return cells.dtype == np.float64 and bool(
+        cells.view(np.uint64).max(initial=0) <= np.float64(largest).view(np.uint64)
+    )
 
 
 @in_float64
@@ -296,10 +371,11 @@ class Chunks:
         """
         if not self.table.num_rows:
             raise ValueError("X has no rows: give at least one")
-        tolerant, number = self.tolerant if self.adds else (), len(self.schema.classes)
+        number = len(self.schema.classes)
+        chunks = self if self.adds else replace(self, tolerant=frozenset())
 
         def one_chunk(rows: slice) -> Counted:
-            cells, unseen = self.encode(rows, compact=True, tolerant=tolerant)
+            cells, unseen = chunks.encode(rows, compact=True)
             membership = Membership.of(codes[rows], None if weights is None else weights[rows], number)
             return Counted(count_rows(self.blocks, cells, membership), unseen)
 
@@ -381,7 +457,7 @@ class Chunks:
         """The rows of each chunk."""
         return list(self.table.chunks(sum(map(len, self.columns))))
 
-    def encode(self, rows: slice, *, compact: bool, tolerant: Collection[Any] | None = None) -> tuple[Cells, Unseen]:
+    def encode(self, rows: slice, *, compact: bool) -> tuple[Cells, Unseen]:
         """Cells of some rows, block by block, and the values that are not among the categories.
 
         Parameters
@@ -389,40 +465,24 @@ class Chunks:
         rows : slice
         compact : bool
             Whether families that are `compact` get booleans and integers as the table holds them, instead of float64.
-        tolerant : collection, optional
-            By default `tolerant`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a cell is not in the family's support. The error names the column, the row and the value.
         """
         unseen: dict[Any, dict[Any, int]] = {}
-        tolerant = self.tolerant if tolerant is None else tolerant
-        cells = tuple(
-            encode_block(self.schema, block, self.table, columns, rows, unseen, compact=compact, tolerant=tolerant)
-            for block, columns in zip(self.blocks, self.columns, strict=True)
-        )
+
+        def of_block(block: Block, places: Sequence[int]) -> Any:
+            family, as_stored = block.family, compact and block.family.compact
+            if block.has_categories:
+                return self.schema.categories_as_codes(
+                    self.table, block.columns, places, rows, unseen, compact=as_stored
+                )
+            x = self.table.numbers(places, rows, sparse=family.sparse, booleans=as_stored)
+            if self.table.non_negative and accepts_fractions(family):
+                return x
+            return checked_cells(x, block, rows, self.tolerant, unseen)
+
+        cells = tuple(map(of_block, self.blocks, self.columns))
         return cells, {column: values for column, values in unseen.items() if values}
-
-
-# --------------------------------------------------------------------------------------------------
-# The reader for a table
-# --------------------------------------------------------------------------------------------------
-
-
-def read(schema: Schema, blocks: Sequence[Block], X: Any, tolerant: frozenset[Any] = frozenset()) -> Chunks:
-    """The chunks of a table.
-
-    Parameters
-    ----------
-    schema : Schema
-        Columns, classes and categories of the model.
-    blocks : sequence of Block
-    X : table, shape (rows, columns)
-    tolerant : frozenset, default frozenset()
-        As for `Chunks`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If X is not a table, or its columns are not those of the model.
-    """
-    table = as_rows(X)
-    columns = schema.locate(table.names, table.named, [block.columns for block in blocks])
-    return Chunks(schema, tuple(blocks), table, columns, tolerant)

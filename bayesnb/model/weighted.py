@@ -13,7 +13,7 @@ from bayesnb.families.exponential import times
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import feature_names, positions_of_features
-from bayesnb.model.sites import Sites
+from bayesnb.model.program import Sites
 from bayesnb.model.weights import priors
 
 __all__ = ["WeightedModel", "WeightedParameters"]

@@ -18,8 +18,8 @@ from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
 from bayesnb.model.blocks import CLASS_SITE, ModelParameters, off_boundary
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.program import coordinate
 from bayesnb.model.reading import log_normalised
-from bayesnb.model.sites import coordinate
 from bayesnb.posterior.under_draws import log_joint_under
 
 __all__ = ["as_tree", "tree_of_draws"]

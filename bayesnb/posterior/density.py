@@ -23,8 +23,7 @@ from bayesnb.families.conjugate import cells_log_predictive
 from bayesnb.families.exponential import times
 from bayesnb.model.blocks import ModelParameters, summed
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.cells import LARGEST_COUNT, LARGEST_NUMBER
-from bayesnb.model.reading import Cells
+from bayesnb.model.reading import LARGEST_COUNT, LARGEST_NUMBER, Cells
 from bayesnb.model.weights import FeatureWeights, mixed
 from bayesnb.posterior.under_draws import flatten, log_sum, pieces_of_rows
 
@@ -539,7 +538,7 @@ def _log_joint(
 
 
 def _encoded(family: Family, rows: Any, columns: Any, categories: Any) -> tuple[Any, Any]:
-    """Cells of a block, and which rows the family allows, as `check_cells` does.
+    """Cells of a block, and which rows the family allows, as `checked_cells` does.
 
     Parameters
     ----------

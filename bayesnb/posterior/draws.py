@@ -13,7 +13,7 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import parameter_notes
 from bayesnb.model.problem import Problem, count_more
-from bayesnb.model.sites import Sites
+from bayesnb.model.program import Sites
 from bayesnb.posterior.parameters import ParameterDistribution
 from bayesnb.posterior.predictions import nats_of, uncertainty_under
 from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, proba_under

@@ -17,7 +17,7 @@ from bayesnb.families.formulas import cdf, dirichlet_marginal, mean_and_sd, mean
 from bayesnb.model.blocks import CLASS_SITE, AveragedPrior, ModelParameters, Prior
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.inferences import ways_to_posterior
-from bayesnb.model.sites import Site
+from bayesnb.model.program import Site
 from bayesnb.model.weighted import WeightedModel, WeightedParameters
 from bayesnb.model.weights import FeatureWeights
 from bayesnb.posterior.diagnostics import Diagnostics

@@ -11,8 +11,7 @@ from scipy.special import entr
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import near_matches
 from bayesnb.data.labels import as_labels
-from bayesnb.data.partitions import map_partitions
-from bayesnb.data.read import is_dask
+from bayesnb.data.read import is_dask, map_partitions
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.reading import Cells, normalise, with_fallback

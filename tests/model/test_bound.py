@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 import bayesnb as nb
 from bayesnb.estimators import NaiveBayesClassifier
-from bayesnb.model.sites import coordinate
+from bayesnb.model.program import coordinate
 
 FIRST = pd.DataFrame(
     {
