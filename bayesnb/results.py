@@ -21,11 +21,10 @@ from bayesnb.posterior.kinds import (
     SampledPosterior,
 )
 from bayesnb.posterior.weighted import WeightedPosterior, WeightsFrame
-from bayesnb.selection.evidence import FeatureEvidence
 from bayesnb.selection.families import FamilyChoice
 from bayesnb.selection.features import FeatureSelection
 from bayesnb.selection.grouping import ColumnGrouping
-from bayesnb.selection.information import MutualInformation
+from bayesnb.selection.information import FeatureEvidence, MutualInformation
 from bayesnb.selection.models import ModelComparison
 from bayesnb.selection.telling import TellingFeatures
 

@@ -12,7 +12,16 @@ from bayesnb.core.checking import a_type, warn
 from bayesnb.data.schema import sort_categories, warn_of_twins
 from bayesnb.data.tables import distinct, is_missing, shortened, unmask
 
-__all__ = ["Found", "Labels", "as_labels", "encode_labels", "learn_classes", "read_labels", "warn_of_one_class"]
+__all__ = [
+    "Found",
+    "Labels",
+    "as_labels",
+    "encode_labels",
+    "learn_classes",
+    "read_labels",
+    "require_two_classes",
+    "warn_of_one_class",
+]
 
 
 def as_labels(y: Any) -> np.ndarray:
@@ -129,6 +138,20 @@ def learn_classes(y: Any, num_rows: int, name: str = "y", *, may_miss: bool = Fa
 def encode_labels(y: Any, num_rows: int, classes: np.ndarray) -> np.ndarray:
     """Position of each label among the classes, shape (rows,); errors as for `read_labels` and `Labels.codes`."""
     return read_labels(y, num_rows).codes(classes)
+
+
+def require_two_classes(classes: np.ndarray) -> None:
+    """Refuse labels of one class.
+
+    Raises
+    ------
+    ValueError
+    """
+    if len(classes) < 2:
+        raise ValueError(
+            f"y has one class only, {classes.tolist()[0]!r}, so that there is nothing to predict: give rows of "
+            "another class too"
+        )
 
 
 def warn_of_one_class(classes: np.ndarray) -> None:

@@ -13,6 +13,7 @@ from bayesnb.core.checking import whole_number
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import HATCHES, LINES, MARKERS, chosen, grid_of_panels
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
+from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import LabelledRows, read_rows
 from bayesnb.data.tables import SparseTable
 from bayesnb.families.base import Family
@@ -31,7 +32,6 @@ from bayesnb.model.choose import (
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.left_out import leave_one_out
-from bayesnb.selection.information import require_two_classes
 
 __all__ = ["ROUNDING", "FamilyChoice", "choose_families"]
 

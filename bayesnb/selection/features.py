@@ -11,6 +11,7 @@ from bayesnb.core.arrays import in_float64, row_pieces
 from bayesnb.core.checking import first_few, warn, warns_once, whole_number
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
+from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import read_rows
 from bayesnb.families.base import Family, listed_categories
 from bayesnb.families.conjugate import ConjugateFamily
@@ -25,7 +26,6 @@ from bayesnb.posterior.left_out import FeaturesLeftOut, features_left_out
 from bayesnb.posterior.loo import sum_with_error
 from bayesnb.posterior.weighted import model_of
 from bayesnb.selection.families import ROUNDING
-from bayesnb.selection.information import require_two_classes
 
 __all__ = [
     "FeatureSelection",

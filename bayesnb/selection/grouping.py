@@ -14,6 +14,7 @@ from bayesnb.core.checking import whole_number
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import TINY, panel_of_rows, text_color, text_width
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
+from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import LabelledRows, read_rows
 from bayesnb.data.tables import SparseTable, Table
 from bayesnb.families.base import Family
@@ -24,7 +25,6 @@ from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.weighted import Fitted, model_of
 from bayesnb.selection.features import block_label, rewritten_features
-from bayesnb.selection.information import require_two_classes
 from bayesnb.selection.joint_blocks import (
     CATEGORIES,
     NUMBERS,

@@ -8,6 +8,7 @@ import numpy as np
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, warn_of
 from bayesnb.core.running import random_generator
+from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import is_dask, read_rows
 from bayesnb.inference.large import sample_dask
 from bayesnb.inference.nuts import NUTS, sample_weights
@@ -32,7 +33,6 @@ from bayesnb.posterior.left_out import (
     require_exact,
 )
 from bayesnb.posterior.weighted import Fitted, WeightedPosterior, no_information, posterior_of
-from bayesnb.selection.information import require_two_classes
 
 __all__ = ["weight_features", "weighted_or_plain"]
 
