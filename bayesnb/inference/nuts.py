@@ -31,7 +31,7 @@ from bayesnb.inference.move import Beginning, potential, stored_values
 from bayesnb.inference.targets import Samplable, target_of
 from bayesnb.model.inferences import has_closed_form, refuse_coupled
 from bayesnb.model.problem import Problem
-from bayesnb.model.weights import ConditionalLikelihood, Mixture, WeightPrior
+from bayesnb.model.weights import ConditionalLikelihood, Mixture, NormalWeights
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.kinds import SampledPosterior
 
@@ -445,7 +445,7 @@ def sample_weights(
     return draws, _spreads([part.prior for part in around.parts], draws, random_generator(spread_key))
 
 
-def _spreads(priors: Sequence[WeightPrior], draws: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _spreads(priors: Sequence[NormalWeights], draws: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Draws of the spread given weights, as positions among the priors."""
     log_density = np.stack([prior.log_density(draws) for prior in priors], axis=-1)
     cumulative = np.cumsum(softmax(log_density, axis=-1), axis=-1)

@@ -276,6 +276,10 @@ class ModelParameters:
     blocks: tuple[dict[str, Any], ...]
     hyperparameters: dict[str, Any] = field(default_factory=dict)
 
+    def weights(self) -> dict[str, Any]:
+        """Weights of features and offsets of classes by the names that results use, in a model that has some."""
+        return {}
+
 
 def _batch_ranks(family: Family) -> dict[str, int]:
     """Number of batch axes of each parameter's distribution, given one value of the parameters drawn before it.

@@ -44,6 +44,8 @@ class Sites:
     schema : Schema
     hyperparameters : mapping, optional
         Of each learned hyperparameter by name, its (dimension, labels) axis by axis.
+    weights : mapping, optional
+        The same of weights of features, if the model has some.
     """
 
     def __init__(
@@ -51,10 +53,12 @@ class Sites:
         blocks: Sequence[Block],
         schema: Schema,
         hyperparameters: Mapping[str, tuple[tuple[str, tuple], ...]] | None = None,
+        weights: Mapping[str, tuple[tuple[str, tuple], ...]] | None = None,
     ) -> None:
         self._blocks = blocks
         self._schema = schema
         self._hyperparameters = dict(hyperparameters or {})
+        self._weights = dict(weights or {})
         taken = {CLASS_SITE, *self._hyperparameters}
         found = []
         for i, block in enumerate(blocks):
@@ -103,7 +107,7 @@ class Sites:
                 # The column names the site.
                 name, (_, *of_block) = block.labels[site.column], of_block
             axes[site.name] = (classes, *((f"{name}_{axis}", labels) for axis, labels in of_block))
-        return axes
+        return axes | self._weights
 
     def _categories(self, site: Site, block: Block) -> tuple[tuple[Any, ...], ...]:
         """Categories of the columns of a site; empty for columns of numbers."""
@@ -135,7 +139,7 @@ class Sites:
             value = parameters.blocks[site.block][site.parameter]
             last = [slice(None)] * (len(self._axes[site.name]) - 1)
             result[site.name] = value if site.column is None else value[(..., site.column, *last)]
-        return result
+        return result | parameters.weights()
 
     def parameters(self, sites: Mapping[str, Any], known: Any = None) -> ModelParameters:
         """Parameters from arrays by site name; the inverse of `by_name`.

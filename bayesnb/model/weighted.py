@@ -1,6 +1,5 @@
-"""A model with weights of features and offsets of classes: densities of rows and names of the parameters."""
+"""A model with weights of features and offsets of classes: densities of rows, names of the parameters."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -13,6 +12,7 @@ from bayesnb.families.exponential import times
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import feature_names, positions_of_features
+from bayesnb.model.prior import hyperparameter_axes
 from bayesnb.model.program import Sites
 from bayesnb.model.weights import priors
 
@@ -40,6 +40,10 @@ class WeightedParameters(ModelParameters):
     offset: Any = None
     spread: Any = None
     other: ModelParameters | None = None
+
+    def weights(self) -> dict[str, Any]:
+        found = {"feature_weight": self.weight, "class_offset": self.offset, "weight_spread": self.spread}
+        return {name: value for name, value in found.items() if value is not None}
 
 
 @dataclass(frozen=True, repr=False)
@@ -69,8 +73,12 @@ class WeightedModel(BoundModel):
     @cached_property
     def sites(self) -> Sites:
         """Names of all parameters in results, the weights among them."""
-        own = BoundModel(self.description, self.schema, self.blocks).sites
-        return WeightedSites(own, feature_names(self.blocks), self.schema.classes.tolist(), shared=self.shared)
+        weights: dict[str, tuple[tuple[str, tuple], ...]] = {
+            "feature_weight": (("feature", tuple(feature_names(self.blocks))),),
+            "class_offset": (("class", tuple(self.schema.classes.tolist())),),
+            **({} if self.shared else {"weight_spread": ()}),
+        }
+        return Sites(self.blocks, self.schema, hyperparameter_axes(self.description, self.schema), weights)
 
     @in_float64
     def log_joint(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
@@ -119,7 +127,7 @@ class WeightedModel(BoundModel):
         num_features, num_draws = sum(map(len, self.positions)), int(np.prod(sample_shape))
         given = priors(num_features, len(self.schema.classes), shared=self.shared)
         which = rng.integers(len(given), size=num_draws)
-        draws = np.empty((num_draws, given[0].num_weights + given[0].num_classes))
+        draws = np.empty((num_draws, len(given[0].mean)))
         for k, prior in enumerate(given):
             draws[which == k] = prior.draw(int((which == k).sum()), rng)
         weight, offset = np.split(draws, [given[0].num_weights], axis=1)
@@ -131,28 +139,3 @@ class WeightedModel(BoundModel):
             offset.reshape(*sample_shape, -1),
             None if self.shared else np.array([prior.spread for prior in given])[which].reshape(sample_shape),
         )
-
-
-class WeightedSites(Sites):
-    """The sites of a model, and those of the weights: ``feature_weight``, ``class_offset``, ``weight_spread``."""
-
-    def __init__(self, sites: Sites, features: Sequence[Any], classes: Sequence[Any], *, shared: bool) -> None:
-        self._own = sites
-        self._added = {
-            "feature_weight": (("feature", tuple(features)),),
-            "class_offset": (("class", tuple(classes)),),
-            **({} if shared else {"weight_spread": ()}),
-        }
-
-    def __iter__(self) -> Any:
-        return iter(self._own)
-
-    def axes(self) -> dict[str, tuple[tuple[str, tuple], ...]]:
-        return self._own.axes() | self._added
-
-    def by_name(self, parameters: ModelParameters) -> dict[str, Any]:
-        assert isinstance(parameters, WeightedParameters)
-        added = {"feature_weight": parameters.weight, "class_offset": parameters.offset}
-        if parameters.spread is not None:
-            added["weight_spread"] = parameters.spread
-        return self._own.by_name(parameters) | added

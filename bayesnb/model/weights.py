@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import reduce
 from typing import Any, Self
 
 import numpy as np
@@ -21,7 +21,6 @@ __all__ = [
     "Mixture",
     "NormalWeights",
     "Search",
-    "WeightPrior",
     "approximate",
     "find_mode",
     "learn_on",
@@ -101,31 +100,6 @@ def mixed_features(log_density: np.ndarray, log_class_prob: np.ndarray, share: f
 
 
 @dataclass(frozen=True)
-class NormalWeights:
-    """A normal distribution of weights and offsets, restricted to w >= 0, which further rows update.
-
-    Attributes
-    ----------
-    num_weights : int
-    mean : array, shape (weights + classes,)
-        Without the restriction.
-    precision : array, shape (weights + classes, weights + classes)
-    """
-
-    num_weights: int
-    mean: np.ndarray
-    precision: np.ndarray
-    # It is compared with no other prior.
-    log_normaliser: float = 0.0
-
-    @classmethod
-    def before_any_row(cls, num_weights: int, num_classes: int) -> Self:
-        """Independent weights of mean one and standard deviation 0.5, and offsets of mean zero and deviation one."""
-        weights, offsets = np.ones(num_weights), np.zeros(num_classes)
-        return cls(num_weights, np.concatenate([weights, offsets]), np.diag([*weights / SPREAD**2, *(offsets + 1.0)]))
-
-
-@dataclass(frozen=True)
 class FeatureWeights:
     """Weights of features and offsets of classes: the values that predict, and draws.
 
@@ -142,7 +116,7 @@ class FeatureWeights:
     num_rows : int
         Number of rows that the weights were learned from.
     gaussian : NormalWeights, optional
-        What `learn_on` updates; None in a file of an earlier version.
+        What `learn_on` updates; None for weights that do not learn on.
     no_information : float, default 0.0
         Probability that a feature of a row, or all of them together, say nothing about the row's label. If all features
         share one weight, it is that of all features together only.
@@ -154,7 +128,7 @@ class FeatureWeights:
     offset_draws: np.ndarray
     spread_draws: np.ndarray | None
     num_rows: int
-    gaussian: NormalWeights | None = None
+    gaussian: "NormalWeights | None" = None
     no_information: float = 0.0
 
     @classmethod
@@ -347,45 +321,50 @@ NODES = 4001
 
 
 @dataclass(frozen=True)
-class WeightPrior:
-    """The prior of weights and offsets, given the spread of the weights.
+class NormalWeights:
+    """A normal distribution of weights and offsets, restricted to w >= 0: a prior that rows update.
 
     Attributes
     ----------
-    num_weights, num_classes : int
-    spread : float
-        tau; zero if all features share one weight, which `num_weights` then counts as one.
+    num_weights : int
+    mean : array, shape (weights + classes,)
+        Without the restriction.
+    precision : array, shape (weights + classes, weights + classes)
+        Inverse covariance without the restriction.
+    log_normaliser : float, default 0.0
+        Log of the integral over w >= 0 of the density without its constant, the power of 2 pi left out; zero for a
+        prior that is compared with no other.
+    spread : float, default 0.0
+        tau, where the distribution is the prior given the spread; zero if all features share one weight.
     """
 
     num_weights: int
-    num_classes: int
-    spread: float
+    mean: np.ndarray
+    precision: np.ndarray
+    log_normaliser: float = 0.0
+    spread: float = 0.0
 
-    @property
-    def mean(self) -> np.ndarray:
-        """Mean of the normal distribution, shape (weights + classes,)."""
-        return np.concatenate([np.ones(self.num_weights), np.zeros(self.num_classes)])
+    @classmethod
+    def before_any_row(cls, num_weights: int, num_classes: int) -> Self:
+        """Independent weights of mean one and standard deviation 0.5, and offsets of mean zero and deviation one."""
+        weights, offsets = np.ones(num_weights), np.zeros(num_classes)
+        return cls(num_weights, np.concatenate([weights, offsets]), np.diag([*weights / SPREAD**2, *(offsets + 1.0)]))
 
-    @cached_property
-    def precision(self) -> np.ndarray:
-        """Inverse covariance of the normal distribution."""
-        found = np.eye(self.num_weights + self.num_classes)
-        # The inverse of tau^2 I + 1 1^T, by Sherman and Morrison.
-        variance, size = self.spread**2, self.num_weights
-        if size > 1:
-            found[:size, :size] = (np.eye(size) - 1.0 / (variance + size)) / variance
+    @classmethod
+    def given_spread(cls, num_weights: int, num_classes: int, spread: float) -> Self:
+        """The prior given the spread, which is zero for the one weight that all features share."""
+        mean = np.concatenate([np.ones(num_weights), np.zeros(num_classes)])
+        precision, variance = np.eye(len(mean)), spread**2
+        if num_weights == 1:
+            precision[0, 0] = 1.0 / (1.0 + variance)
+            log_normaliser = np.log1p(variance) / 2 + log_ndtr(1.0 / np.sqrt(1.0 + variance))
         else:
-            found[:size, :size] = 1.0 / (1.0 + variance)
-        return found
-
-    @property
-    def log_normaliser(self) -> float:
-        """Log of the integral over w >= 0 of the density without its constant, the power of 2 pi left out."""
-        variance, size = self.spread**2, self.num_weights
-        if size > 1:
-            log_determinant = size * np.log(variance) + np.log1p(size / variance)
-            return float(log_determinant / 2 + self._log_probability())
-        return float(np.log1p(variance) / 2 + log_ndtr(1.0 / np.sqrt(1.0 + variance)))
+            # The inverse of tau^2 I + 1 1^T, by Sherman and Morrison.
+            precision[:num_weights, :num_weights] -= 1.0 / (variance + num_weights)
+            precision[:num_weights, :num_weights] /= variance
+            log_determinant = num_weights * np.log(variance) + np.log1p(num_weights / variance)
+            log_normaliser = log_determinant / 2 + _log_probability(num_weights, spread)
+        return cls(num_weights, mean, precision, float(log_normaliser), spread)
 
     def log_density(self, draws: np.ndarray) -> np.ndarray:
         """Log density of weights and offsets, shape (..., weights + classes), the power of 2 pi left out."""
@@ -397,18 +376,19 @@ class WeightPrior:
         factor = np.linalg.cholesky(np.linalg.inv(self.precision))
         return TruncatedNormal.of(self.mean, factor, self.num_weights).draw(num_draws, rng)
 
-    def _log_probability(self) -> float:
-        """Log probability that no weight is negative, by integration over the level with the trapezoidal rule."""
-        nodes, step = np.linspace(-9.0, 9.0, NODES, retstep=True)
-        log_density = -(nodes**2) / 2 - np.log(2 * np.pi) / 2
-        return float(logsumexp(log_density + self.num_weights * log_ndtr((1.0 + nodes) / self.spread)) + np.log(step))
+
+def _log_probability(num_weights: int, spread: float) -> float:
+    """Log probability that no weight is negative, by integration over the level with the trapezoidal rule."""
+    nodes, step = np.linspace(-9.0, 9.0, NODES, retstep=True)
+    log_density = -(nodes**2) / 2 - np.log(2 * np.pi) / 2
+    return float(logsumexp(log_density + num_weights * log_ndtr((1.0 + nodes) / spread)) + np.log(step))
 
 
-def priors(num_features: int, num_classes: int, *, shared: bool) -> list[WeightPrior]:
+def priors(num_features: int, num_classes: int, *, shared: bool) -> list[NormalWeights]:
     """The prior given each spread; a single one if all features share a weight."""
     if shared or num_features == 1:
-        return [WeightPrior(1, num_classes, 0.0)]
-    return [WeightPrior(num_features, num_classes, spread) for spread in SPREADS]
+        return [NormalWeights.given_spread(1, num_classes, 0.0)]
+    return [NormalWeights.given_spread(num_features, num_classes, spread) for spread in SPREADS]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -446,26 +426,21 @@ class Approximation:
 
     Attributes
     ----------
-    prior : WeightPrior or NormalWeights
+    prior : NormalWeights
     mode : array, shape (weights + classes,)
-    precision : array, shape (weights + classes, weights + classes)
-        Of the distribution without the restriction.
+    gaussian : NormalWeights
+        The approximation as the prior of further rows. Its mean differs from the mode where a weight is zero.
     distribution : TruncatedNormal
-        Of weights and offsets. Its mean without the restriction differs from the mode where a weight is zero.
+        The same for draws.
     log_evidence : float
         Log density of the labels given the features and the spread.
     """
 
-    prior: Any
+    prior: NormalWeights
     mode: np.ndarray
-    precision: np.ndarray
+    gaussian: NormalWeights
     distribution: TruncatedNormal
     log_evidence: float
-
-    @property
-    def gaussian(self) -> NormalWeights:
-        """The distribution as the prior of further rows."""
-        return NormalWeights(self.prior.num_weights, self.distribution.mean, self.precision)
 
 
 @dataclass(frozen=True)
@@ -506,7 +481,7 @@ class Mixture:
 
 
 def approximate(
-    likelihood: ConditionalLikelihood, priors: Sequence[WeightPrior | NormalWeights], rng: np.random.Generator
+    likelihood: ConditionalLikelihood, priors: Sequence[NormalWeights], rng: np.random.Generator
 ) -> Mixture:
     """Laplace's approximation of the posterior.
 
@@ -516,7 +491,7 @@ def approximate(
     Parameters
     ----------
     likelihood : ConditionalLikelihood
-    priors : sequence of WeightPrior or NormalWeights
+    priors : sequence of NormalWeights
         One for each spread; they are equally probable.
     rng : numpy.random.Generator
         For the probability that no weight is negative, and for the rows that the search begins with.
@@ -549,7 +524,7 @@ def learn_on(weights: FeatureWeights, likelihood: ConditionalLikelihood, rng: np
     )
 
 
-def _start(likelihood: ConditionalLikelihood, prior: WeightPrior | NormalWeights, rng: np.random.Generator) -> "Search":
+def _start(likelihood: ConditionalLikelihood, prior: NormalWeights, rng: np.random.Generator) -> "Search":
     """Where the search begins: at the mode of some of the rows, if there are many, with their second derivatives."""
     fewer = len(likelihood.codes) // FEWER
     if fewer * likelihood.log_ratio[:, 0].size < FEW_NUMBERS:
@@ -562,7 +537,7 @@ def _start(likelihood: ConditionalLikelihood, prior: WeightPrior | NormalWeights
     return replace(found, likelihood=likelihood, information=found.information / share)
 
 
-def _expand(search: "Search", prior: WeightPrior | NormalWeights, rng: np.random.Generator) -> Approximation:
+def _expand(search: "Search", prior: NormalWeights, rng: np.random.Generator) -> Approximation:
     """The normal distribution at a mode."""
     mode, information = search.point, search.information + prior.precision
     from_prior = mode - prior.mean
@@ -583,7 +558,8 @@ def _expand(search: "Search", prior: WeightPrior | NormalWeights, rng: np.random
         + distribution.log_probability(SIMULATIONS, rng)
         - prior.log_normaliser
     )
-    return Approximation(prior, mode, information, distribution, float(log_evidence))
+    gaussian = NormalWeights(prior.num_weights, mode - step, information)
+    return Approximation(prior, mode, gaussian, distribution, float(log_evidence))
 
 
 @dataclass(frozen=True)
@@ -622,7 +598,7 @@ class Search:
         return replace(self, information=self.likelihood.information(self.point))
 
 
-def find_mode(search: Search, prior: WeightPrior | NormalWeights) -> Search:
+def find_mode(search: Search, prior: NormalWeights) -> Search:
     """The mode of the posterior given the spread, by a projected Newton method.
 
     A weight at zero that the gradient holds there does not take part in a step (Bertsekas 1982, *SIAM Journal on
@@ -633,7 +609,7 @@ def find_mode(search: Search, prior: WeightPrior | NormalWeights) -> Search:
     ----------
     search : Search
         Where to begin.
-    prior : WeightPrior or NormalWeights
+    prior : NormalWeights
 
     Returns
     -------
@@ -675,7 +651,7 @@ def find_mode(search: Search, prior: WeightPrior | NormalWeights) -> Search:
     return search
 
 
-def _held(point: np.ndarray, gradient: np.ndarray, prior: WeightPrior | NormalWeights) -> np.ndarray:
+def _held(point: np.ndarray, gradient: np.ndarray, prior: NormalWeights) -> np.ndarray:
     """Which entries are weights of zero that the gradient holds there."""
     held = (point <= 0.0) & (gradient > 0.0)
     held[prior.num_weights :] = False

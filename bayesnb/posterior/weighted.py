@@ -289,17 +289,7 @@ class WeightedPosterior(Posterior):
 
         The posterior predicts the rows, and their labels update the normal distribution of weights and offsets. Rows
         that are impossible under a class, or whose label is, do not count. Of many rows a random subset does.
-
-        Raises
-        ------
-        ValueError
-            If the weights come from a file of an earlier version.
         """
-        if self.feature_weights.gaussian is None:
-            raise ValueError(
-                "these weights come from a file of an earlier version and cannot learn on: update "
-                "posterior.unweighted, and call nb.weight_features with all rows"
-            )
         given = labelled_rows(X, y, sample_weight, classes=self.classes)
         positions, rng = self._weighted_model.positions, random_generator(key)
         num_features = sum(map(len, positions))

@@ -21,7 +21,7 @@ def labelled(rng, features):
 
 @pytest.mark.parametrize("num_weights", [4, 1])
 def test_the_density_is_likelihood_times_prior(num_weights, rng, float64):
-    """The prior is the sum over the spreads; the power of 2 pi is left out, as in `WeightPrior.log_density`."""
+    """The prior is the sum over the spreads; the power of 2 pi is left out, as in `NormalWeights.log_density`."""
     likelihood, around = labelled(rng, num_weights)
     arguments = _Weights(likelihood, around).arguments
     given = [part.prior for part in around.parts]

@@ -14,8 +14,8 @@ from bayesnb.model.weights import (
     Approximation,
     ConditionalLikelihood,
     Mixture,
+    NormalWeights,
     Search,
-    WeightPrior,
     approximate,
     find_mode,
     priors,
@@ -68,7 +68,7 @@ class TestMode:
     def test_is_that_of_another_optimiser(self, rng, problem, spread):
         likelihood = PROBLEMS[problem](rng)
         size, classes = likelihood.num_features, likelihood.num_classes
-        prior = WeightPrior(size, classes, spread)
+        prior = NormalWeights.given_spread(size, classes, spread)
         found = find_mode(Search.at(likelihood, prior.mean), prior)
         mode = found.point
         # Conditions of Karush, Kuhn and Tucker: no slope where a weight is positive, an upward one where it is zero.
@@ -98,14 +98,14 @@ class TestMode:
     def test_some_weights_are_zero_and_some_are_not(self, rng):
         """Otherwise the test above would say nothing about bounds."""
         likelihood = PROBLEMS["harmful features"](rng)
-        prior = WeightPrior(6, 3, 1.6)
+        prior = NormalWeights.given_spread(6, 3, 1.6)
         mode = find_mode(Search.at(likelihood, prior.mean), prior).point
         assert (mode[4:6] == 0).all()
         assert (mode[:4] > 0).any()
 
     def test_does_not_depend_on_the_start(self, rng):
         likelihood = PROBLEMS["harmful features"](rng)
-        prior = WeightPrior(6, 3, 0.8)
+        prior = NormalWeights.given_spread(6, 3, 0.8)
         starts = [np.zeros(9), prior.mean, np.r_[np.full(6, 50.0), 9.0, -9.0, 0.0], -prior.mean]
         modes = [find_mode(Search.at(likelihood, start), prior).point for start in starts]
         for mode in modes[1:]:
@@ -161,10 +161,9 @@ def test_a_quadratic_likelihood_has_the_exact_posterior(rng, centre):
     precision = 5.0 * (root @ root.T + np.eye(4))
     centre = np.array(centre)
     likelihood = Quadratic(centre, precision)
-    for prior, part in zip(
-        priors(2, 2, shared=False), approximate(likelihood, priors(2, 2, shared=False), rng).parts, strict=True
-    ):
-        assert part.prior == prior
+    given = priors(2, 2, shared=False)
+    for prior, part in zip(given, approximate(likelihood, given, rng).parts, strict=True):
+        assert part.prior is prior
         together = precision + prior.precision
         mean = np.linalg.solve(together, precision @ centre + prior.precision @ prior.mean)
         covariance = np.linalg.inv(together)
@@ -262,9 +261,9 @@ def test_two_weights_and_the_spread_beside_a_grid(copies):
 class TestMixture:
     def part(self, spread, level, log_evidence):
         """Far from the others and narrow, so that a draw shows its part."""
-        prior = WeightPrior(2, 2, spread)
+        prior = NormalWeights.given_spread(2, 2, spread)
         mode = np.array([level, level, 0.0, 0.0])
-        return Approximation(prior, mode, np.eye(4), TruncatedNormal.of(mode, 1e-3 * np.eye(4), 2), log_evidence)
+        return Approximation(prior, mode, prior, TruncatedNormal.of(mode, 1e-3 * np.eye(4), 2), log_evidence)
 
     @pytest.fixture
     def mixture(self):

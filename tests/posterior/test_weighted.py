@@ -587,12 +587,6 @@ def test_rows_that_are_impossible_under_a_class_teach_no_weights():
     np.testing.assert_array_equal(both.feature_weights.weight, one.feature_weights.weight)
 
 
-def test_weights_of_an_earlier_file_do_not_learn_on(weighted, data):
-    X, y, _ = data
-    with pytest.raises(ValueError, match=r"earlier version.*nb\.weight_features with all rows"):
-        weighted.update(X, y)
-
-
 def test_it_has_no_statistics_of_a_sampler(weighted):
     with pytest.raises(AttributeError, match="no sample_stats"):
         _ = weighted.sample_stats
