@@ -25,8 +25,8 @@ from bayesnb.families.draw import draw
 from bayesnb.families.formulas import dirichlet_marginal, pit
 from bayesnb.families.statistics import ClassCounts
 from bayesnb.inference.em import MAP, MLE
-from bayesnb.inference.exact import Exact, Inference
-from bayesnb.inference.nuts import NUTS, ConvergenceWarning
+from bayesnb.inference.exact import ConvergenceWarning, Exact, Inference
+from bayesnb.inference.nuts import NUTS
 from bayesnb.model.blocks import ModelParameters, ModelStatistics
 from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.inferences import ways_to_posterior

@@ -12,8 +12,7 @@ from bayesnb.crowd.result import AnnotationFit
 from bayesnb.families.annotations import Annotations
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.inference.em import EM, MAP, MLE, probabilities
-from bayesnb.inference.empirical import EmpiricalBayes
-from bayesnb.inference.exact import Exact, Inference
+from bayesnb.inference.exact import EmpiricalBayes, Exact, Inference
 from bayesnb.inference.fit import as_inference
 from bayesnb.inference.gibbs import Gibbs
 from bayesnb.model.bound import BoundModel

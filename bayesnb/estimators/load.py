@@ -9,8 +9,7 @@ from bayesnb.crowd.result import AnnotationFit
 from bayesnb.data.schema import Schema
 from bayesnb.families.base import Family
 from bayesnb.inference.em import EM, MAP, MLE
-from bayesnb.inference.empirical import EmpiricalBayes
-from bayesnb.inference.exact import Exact
+from bayesnb.inference.exact import EmpiricalBayes, Exact
 from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.model.blocks import ModelParameters, ModelStatistics

@@ -15,7 +15,7 @@ from scipy.optimize import linear_sum_assignment
 from scipy.special import softmax
 
 from bayesnb.core.arrays import in_float64, to_numpy
-from bayesnb.core.checking import warn, whole_number
+from bayesnb.core.checking import whole_number
 from bayesnb.core.running import added, in_order, progress_bar, random_generator
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
 from bayesnb.families.draw import draw
@@ -23,7 +23,7 @@ from bayesnb.families.formulas import compiled, log_prob
 from bayesnb.families.statistics import ClassCounts
 from bayesnb.inference.coordinates import unconstrained
 from bayesnb.inference.em import chain_quantiles, first_responsibilities, label_log_joint, probabilities
-from bayesnb.inference.exact import ConvergenceWarning, Inference
+from bayesnb.inference.exact import Inference, warn_of_draws
 from bayesnb.model.blocks import ModelParameters, ModelStatistics, Prior
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.inferences import refuse_coupled, ways_to_fit
@@ -31,7 +31,7 @@ from bayesnb.model.problem import Problem
 from bayesnb.posterior.kinds import CollapsedPosterior, SampledPosterior
 from bayesnb.posterior.under_draws import flatten, in_pieces
 
-__all__ = ["ChainHyperparameters", "Gibbs", "exchangeable", "on_groupings", "relabel"]
+__all__ = ["ChainHyperparameters", "Gibbs", "exchangeable", "on_groupings", "posterior_of_draws", "relabel"]
 
 # --------------------------------------------------------------------------------------------------
 # Draws of learned hyperparameters given statistics, the parameters integrated out
@@ -255,8 +255,7 @@ def relabel(problem: Problem, parameters: ModelParameters, log_density: np.ndarr
     ModelParameters
         The same draws, up to the names of classes.
     """
-    groups = exchangeable(problem)
-    if not groups or problem.unlabelled is None:
+    if problem.unlabelled is None or not (groups := exchangeable(problem)):
         return parameters
     number = len(problem.unlabelled)
     rows = problem.unlabelled.take(np.linspace(0, number - 1, min(number, MATCHED_ROWS)).round().astype(int))
@@ -289,6 +288,16 @@ def _orders(responsibilities: np.ndarray, reference: np.ndarray, groups: list[np
         for s, matrix in enumerate(agreement[:, group[:, None], group]):
             order[s, group] = group[linear_sum_assignment(matrix, maximize=True)[1]]
     return order
+
+
+def posterior_of_draws(
+    problem: Problem, parameters: ModelParameters, sample_stats: dict[str, np.ndarray], inference: Inference | None
+) -> SampledPosterior:
+    """The posterior behind draws, whose ``"lp"`` is the log density, with a label that means the same in all draws."""
+    named = relabel(problem, parameters, sample_stats["lp"])
+    closed = problem.model.hyperpriors and problem.unlabelled is None and problem.conjugate
+    kind = CollapsedPosterior if closed else SampledPosterior
+    return kind(problem, problem.resolved, named, sample_stats, inference)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -388,11 +397,10 @@ class Gibbs(Inference):
         self.check(problem)
         rng = random_generator(key)
         parameters, of_rows = self._sample(problem, rng)
-        log_density = of_rows + _log_density(problem, parameters)
-        parameters = relabel(problem, parameters, log_density)
-        kind = CollapsedPosterior if problem.model.hyperpriors and problem.unlabelled is None else SampledPosterior
-        posterior = kind(problem, problem.resolved, parameters, {"lp": log_density}, self)
-        self._warn(posterior)
+        stats = {"lp": of_rows + _log_density(problem, parameters)}
+        posterior = posterior_of_draws(problem, parameters, stats, self)
+        settings = {"num_warmup": self.num_warmup, "num_samples": self.num_samples}
+        warn_of_draws("Gibbs", posterior.diagnostics, settings, "." + on_groupings(problem))
         return posterior
 
     def _sample(self, problem: Problem, rng: np.random.Generator) -> tuple[ModelParameters, np.ndarray]:
@@ -451,14 +459,6 @@ class Gibbs(Inference):
             return known + counted, of_rows
 
         return known + reduce(add, in_order(begin, pieces)), sweep
-
-    def _warn(self, posterior: SampledPosterior) -> None:
-        problems = posterior.diagnostics.problems()
-        if problems:
-            assert posterior.problem is not None
-            settings = f"The settings are num_warmup (now {self.num_warmup}), num_samples (now {self.num_samples})."
-            settings += on_groupings(posterior.problem)
-            warn(f"Gibbs: {'; '.join(problems)}. {settings}", ConvergenceWarning)
 
 
 def _draw_labels(responsibilities: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:

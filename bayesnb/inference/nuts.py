@@ -22,20 +22,20 @@ from numpyro.infer.util import ParamInfo
 from scipy.special import softmax
 
 from bayesnb.core.arrays import to_numpy
-from bayesnb.core.checking import warn, whole_number
+from bayesnb.core.checking import whole_number
 from bayesnb.core.running import as_key, in_order, progress_bar, random_generator, split
 from bayesnb.inference.coordinates import Coordinate, Plain
-from bayesnb.inference.exact import ConvergenceWarning, Inference
-from bayesnb.inference.gibbs import on_groupings
+from bayesnb.inference.exact import Inference, warn_of_draws
+from bayesnb.inference.gibbs import on_groupings, posterior_of_draws
 from bayesnb.inference.move import Beginning, potential, stored_values
-from bayesnb.inference.targets import Samplable, target_of
+from bayesnb.inference.targets import Samplable, Target
 from bayesnb.model.inferences import has_closed_form, refuse_coupled
 from bayesnb.model.problem import Problem
 from bayesnb.model.weights import ConditionalLikelihood, Mixture, NormalWeights
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.kinds import SampledPosterior
 
-__all__ = ["NUTS", "ConvergenceWarning", "sample_weights", "with_good_paths"]
+__all__ = ["NUTS", "sample_weights", "with_good_paths"]
 
 # --------------------------------------------------------------------------------------------------
 # Step sizes with which NUTS takes paths of a good length, where the scale of every parameter is known
@@ -196,10 +196,10 @@ class NUTS(Inference):
     def fit(self, problem: Problem, *, key: Any = 0) -> SampledPosterior:
         """Sample the problem's posterior; an interrupted run keeps no state."""
         self.check(problem)
-        target = target_of(problem)
+        target = Target(problem)
         start_key, chain_key, draw_key = split(as_key(key), 3)
         sites, stats = self.sample(target, start_key, chain_key)
-        posterior = target.posterior(sites, stats, random_generator(draw_key), self)
+        posterior = posterior_of_draws(problem, target.parameters(sites, random_generator(draw_key)), stats, self)
         instead = _instead(problem)
         groupings = on_groupings(problem)
         self.warn_of(posterior.diagnostics, target, f"{instead}.{groupings}" if groupings else instead)
@@ -227,17 +227,10 @@ class NUTS(Inference):
 
     def warn_of(self, diagnostics: Diagnostics, target: Samplable, instead: str) -> None:
         """Warn if the draws have problems; `instead` ends the message."""
-        problems = diagnostics.problems()
-        if problems:
-            settings = self._settings(target)
-            now = {
-                "num_warmup": settings.num_warmup,
-                "num_samples": self.num_samples,
-                "target_accept_prob": settings.target_accept_prob,
-                "max_tree_depth": settings.max_tree_depth,
-            }
-            shown = ", ".join(f"{name} (now {value})" for name, value in now.items())
-            warn(f"NUTS: {'; '.join(problems)}. The settings are {shown}{instead}", ConvergenceWarning)
+        used = self._settings(target)
+        settings: dict[str, Any] = {"num_warmup": used.num_warmup, "num_samples": self.num_samples}
+        settings |= {"target_accept_prob": used.target_accept_prob, "max_tree_depth": used.max_tree_depth}
+        warn_of_draws("NUTS", diagnostics, settings, instead)
 
     def _run(self, advance: Callable, states: list[Any], settings: "_Settings", bar: Any) -> Any:
         """Parameters by site and the sampler's statistics, with axes chain and draw in front."""
@@ -468,26 +461,22 @@ def _program(
     numpyro.factor("labels", (row_weights * log_likelihood).sum())
 
 
-class _Weights:
+class _Weights(Samplable):
     """The density that NUTS samples."""
 
     program: Callable = staticmethod(_program)
-    knows_scale = False
 
     def __init__(self, likelihood: ConditionalLikelihood, around: Mixture) -> None:
         self.likelihood = likelihood
         self.around = around
 
-    @property
-    def arguments(self) -> tuple[Any, ...]:
+    def _arguments(self) -> tuple[Any, ...]:
         of_label = np.eye(self.likelihood.num_classes)[self.likelihood.codes]
         priors = [part.prior for part in self.around.parts]
         precisions = np.stack([prior.precision for prior in priors])
         log_normalisers = np.array([prior.log_normaliser for prior in priors])
         given = self.likelihood
-        return jax.device_put(
-            (given.log_ratio, given.log_prior.T, of_label, given.row_weights, precisions, log_normalisers)
-        )
+        return given.log_ratio, given.log_prior.T, of_label, given.row_weights, precisions, log_normalisers
 
     def begin(self, rng: np.random.Generator, number: int) -> Beginning:
         size = self.likelihood.num_features

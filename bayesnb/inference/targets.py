@@ -6,8 +6,8 @@ Missing labels are never sampled, but summed out. No parameter then has a closed
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
-from typing import Any, Protocol
+from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,64 +19,31 @@ from bayesnb.core.arrays import dense, in_float64
 from bayesnb.families.base import Family, Parameters, Sample, filled_cells
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.em import chain_quantiles, first_responsibilities
-from bayesnb.inference.gibbs import relabel
 from bayesnb.inference.move import Beginning, Walks, begin
 from bayesnb.model.blocks import CLASS_SITE, Block, ModelParameters, ModelStatistics, Prior
-from bayesnb.model.prior import LearnedPrior, learned_program, sample_in_program
+from bayesnb.model.prior import LearnedPrior, sample_in_program
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.kinds import CollapsedPosterior, SampledPosterior
 
-__all__ = ["Samplable", "target_of"]
-
-Sites = dict[str, np.ndarray]
-"""Arrays by site of a program, or by name."""
+__all__ = ["Samplable", "Target"]
 
 TEMPERATURE = 0.1
 """Chains start at draws from the posterior given a tenth of the data's weight: near, and spread wider than the
 target."""
 
 
-class Samplable(Protocol):
+class Samplable(ABC):
     """What NUTS needs: a density as a NumPyro program, and where to start on it.
 
     Attributes
     ----------
     program : callable
         One object for all densities of its kind, so that compiled code is used again.
-    arguments : tuple
-        Arguments of the program, numbers in float64.
     knows_scale : bool
         Whether the scale of every site is known, so that warm-up adapts only the step size.
     """
 
-    @property
-    def program(self) -> Callable: ...
-
-    @property
-    def arguments(self) -> tuple[Any, ...]: ...
-
-    @property
-    def knows_scale(self) -> bool: ...
-
-    def begin(self, rng: np.random.Generator, number: int) -> Beginning:
-        """The coordinates of the sites, the first points of the chains, and the scale."""
-
-
-class Target(ABC):
-    """A density as a NumPyro program, where to start on it, and how its draws become parameters.
-
-    Attributes
-    ----------
-    problem : Problem
-    program : callable
-        The program; one object for all problems of its kind, so that compiled code is used again.
-    """
-
     program: Callable
-
-    def __init__(self, problem: Problem) -> None:
-        self.problem = problem
-        self.model = problem.resolved
+    knows_scale: bool = False
 
     @property
     def arguments(self) -> tuple[Any, ...]:
@@ -92,94 +59,32 @@ class Target(ABC):
     @abstractmethod
     def _arguments(self) -> tuple[Any, ...]: ...
 
-    @property
-    @abstractmethod
-    def knows_scale(self) -> bool:
-        """Whether the closed form gives the scale of every parameter, so that warm-up adapts only the step size."""
-
     @abstractmethod
     def begin(self, rng: np.random.Generator, number: int) -> Beginning:
         """The coordinates of the sites, the first points of the chains, and the scale."""
 
-    @abstractmethod
-    def posterior(
-        self,
-        sites: Sites,
-        sample_stats: Sites,
-        rng: np.random.Generator,
-        inference: Any,
-    ) -> SampledPosterior:
-        """The posterior behind draws by site, leading axes (chain, draw)."""
 
+def _program(prior: Prior | LearnedPrior, statistics: ModelStatistics, *unlabelled: Any) -> None:
+    r"""The density of parameters and learned hyperparameters given labelled and unlabelled rows.
 
-class _Parameters(Target):
-    """All parameters, on the statistics."""
-
-    program: Callable = staticmethod(Prior.program)
-
-    def _arguments(self) -> tuple[Any, ...]:
-        return self.model.prior, self.problem.statistics
-
-    @property
-    def knows_scale(self) -> bool:
-        return self.problem.conjugate
-
-    def begin(self, rng: np.random.Generator, number: int) -> Beginning:
-        return self._begin([self.problem.statistics], rng, number)
-
-    def _begin(self, starts: Sequence[ModelStatistics], rng: np.random.Generator, number: int) -> Beginning:
-        """Begin at the closed form given these statistics; the first of them give the coordinates and the scale."""
-        prior, posterior, labelled = (partial(self._walk, part) for part in (None, starts[0], self.problem.statistics))
-        walks = Walks(prior, posterior, labelled, [partial(self._walk, start * TEMPERATURE) for start in starts])
-        pairs = [(i, family) for i, family in enumerate(self.model.families) if isinstance(family, ConjugateFamily)]
-        closed = {f"{i}.{name}" for i, family in pairs for name in family.parameter_names()}
-        return begin(walks, {CLASS_SITE, *closed}, rng, number)
-
-    def _walk(self, statistics: ModelStatistics | None, sample: Sample) -> None:
-        """Call ``sample(site, distribution)`` for every site, given statistics."""
-        prior = self.model.prior
-        (prior if statistics is None else prior.update(statistics)).walk(sample)
-
-    def posterior(
-        self,
-        sites: Sites,
-        sample_stats: Sites,
-        rng: np.random.Generator,
-        inference: Any,
-    ) -> SampledPosterior:
-        leading = next(iter(sites.values())).shape[:2]
-        blocks = tuple(
-            {name: sites[f"{i}.{name}"] for name in family.parameter_names()}
-            for i, family in enumerate(self.model.families)
-        )
-        known = self.model.class_prior.probs
-        class_prob = sites[CLASS_SITE] if known is None else np.broadcast_to(known, (*leading, len(known)))
-        return SampledPosterior(self.problem, self.model, ModelParameters(class_prob, blocks), sample_stats, inference)
-
-
-def unlabelled_program(
-    prior: Prior,
-    statistics: ModelStatistics,
-    rows: Sequence[tuple[Any, Any]],
-    weights: Any,
-) -> None:
-    r"""The density of parameters given labelled and unlabelled rows, the missing labels summed out.
-
-    The factor of an unlabelled row is :math:`\log \sum_c \pi_c \prod_j p(x_{ij} \mid \theta_{cj})`.
+    The factor of an unlabelled row is :math:`\log \sum_c \pi_c \prod_j p(x_{ij} \mid \theta_{cj})`. If hyperparameters
+    are learned and every row has a label, parameters with a closed form are integrated out.
 
     Parameters
     ----------
     prior, statistics
         As for `Prior.program`.
-    rows : sequence of tuple
-        For each block what `_cells_of` gives.
-    weights : array, shape (rows,)
+    *unlabelled
+        Where rows have no label, what `_cells_of` gives for each block, and weights of shape (rows,).
     """
-    parameters = prior.program(statistics)
-    joint = jnp.log(parameters.class_prob)
-    for family, values, (cells, observed) in zip(prior.families, parameters.blocks, rows, strict=True):
-        joint = joint + _row_log_density(family, values, cells, observed)
-    numpyro.factor("unlabelled", weights @ logsumexp(joint, axis=-1))
+    given = prior.sampled(sample_in_program) if isinstance(prior, LearnedPrior) else prior
+    parameters = given.program(statistics, integrated=isinstance(prior, LearnedPrior) and not unlabelled)
+    if unlabelled:
+        rows, weights = unlabelled
+        joint = jnp.log(parameters.class_prob)
+        for family, values, (cells, observed) in zip(given.families, parameters.blocks, rows, strict=True):
+            joint = joint + _row_log_density(family, values, cells, observed)
+        numpyro.factor("unlabelled", weights @ logsumexp(joint, axis=-1))
 
 
 def _row_log_density(family: Family, values: Parameters, cells: Any, observed: Any) -> Any:
@@ -200,114 +105,71 @@ def _cells_of(block: Block, x: Any) -> tuple[np.ndarray, np.ndarray]:
     return cells.astype(np.int64) if block.has_categories else cells, observed
 
 
-class _Mixture(_Parameters):
-    """All parameters, on the statistics of the labelled rows and on the other rows."""
+class Target(Samplable):
+    """The posterior density of a problem, and how its draws become parameters.
 
-    program: Callable = staticmethod(unlabelled_program)
+    Attributes
+    ----------
+    problem : Problem
+    """
+
+    program: Callable = staticmethod(_program)
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.model = problem.resolved
+        self._prior = self.model.learned if self.model.hyperpriors else self.model.prior
+        self._integrated = bool(self.model.hyperpriors) and problem.unlabelled is None
+        self.knows_scale = problem.conjugate and problem.unlabelled is None and not self.model.hyperpriors
 
     def _arguments(self) -> tuple[Any, ...]:
         rows = self.problem.unlabelled
-        assert rows is not None
+        if rows is None:
+            return self._prior, self.problem.statistics
         cells = tuple(_cells_of(block, x) for block, x in zip(self.model.blocks, rows.blocks, strict=True))
-        return *super()._arguments(), cells, rows.weights
-
-    knows_scale = False
+        return self._prior, self.problem.statistics, cells, rows.weights
 
     def begin(self, rng: np.random.Generator, number: int) -> Beginning:
-        rows = self.problem.unlabelled
-        assert rows is not None
+        """As `Samplable.begin`, at the closed form given the statistics; the first start gives the scale."""
+        labelled = self.problem.statistics
+        starts = self._with_first_labels(rng, number)
+        prior, posterior, of_labelled = (partial(self._walk, given) for given in (None, starts[0], labelled))
+        walks = Walks(prior, posterior, of_labelled, [partial(self._walk, start * TEMPERATURE) for start in starts])
+        pairs = [(i, family) for i, family in enumerate(self.model.families) if isinstance(family, ConjugateFamily)]
+        closed = {f"{i}.{name}" for i, family in pairs for name in family.parameter_names()}
+        return begin(walks, {CLASS_SITE, *closed}, rng, number)
+
+    def _with_first_labels(self, rng: np.random.Generator, number: int) -> Sequence[ModelStatistics]:
+        """Statistics of all rows near an optimum: for all chains, or for each."""
+        labelled, rows = self.problem.statistics, self.problem.unlabelled
+        if rows is None:
+            return [labelled]
         # Every class with a labelled row leaves one start. Else each chain has its own.
-        quantiles = chain_quantiles(number if (self.problem.statistics.classes.n == 0).any() else 1)
-        memberships = (first_responsibilities(self.problem, rng, quantile) for quantile in quantiles)
-        counted = [rows.count(self.model, membership * rows.weights[:, None]) for membership in memberships]
-        return self._begin([self.problem.statistics + of_rows for of_rows in counted], rng, number)
-
-    def posterior(
-        self,
-        sites: Sites,
-        sample_stats: Sites,
-        rng: np.random.Generator,
-        inference: Any,
-    ) -> SampledPosterior:
-        drawn = super().posterior(sites, sample_stats, rng, inference).parameters
-        named = relabel(self.problem, drawn, sample_stats["lp"])
-        return SampledPosterior(self.problem, self.model, named, sample_stats, inference)
-
-
-def learned_unlabelled_program(
-    prior: LearnedPrior, statistics: ModelStatistics, rows: Sequence[tuple[Any, Any]], weights: Any
-) -> None:
-    """The density of hyperparameters and parameters given labelled and unlabelled rows; see `unlabelled_program`."""
-    unlabelled_program(prior.sampled(sample_in_program), statistics, rows, weights)
-
-
-class _LearnedMixture(_Mixture):
-    """All hyperparameters and parameters, on the statistics of the labelled rows and on the other rows."""
-
-    program = staticmethod(learned_unlabelled_program)
-
-    def _arguments(self) -> tuple[Any, ...]:
-        _, *rest = super()._arguments()
-        return self.model.learned, *rest
+        quantiles = chain_quantiles(number if (labelled.classes.n == 0).any() else 1)
+        memberships = [first_responsibilities(self.problem, rng, quantile) for quantile in quantiles]
+        return [labelled + rows.count(self.model, membership * rows.weights[:, None]) for membership in memberships]
 
     def _walk(self, statistics: ModelStatistics | None, sample: Sample) -> None:
-        prior = self.model.learned.sampled(sample)
-        (prior if statistics is None else prior.update(statistics)).walk(sample)
-
-    def posterior(
-        self,
-        sites: Sites,
-        sample_stats: Sites,
-        rng: np.random.Generator,
-        inference: Any,
-    ) -> SampledPosterior:
-        drawn = super().posterior(sites, sample_stats, rng, inference)
-        values = {name: sites[name] for name in self.model.learned.names}
-        parameters = replace(drawn.parameters, hyperparameters=values)
-        return SampledPosterior(self.problem, self.model, parameters, sample_stats, inference)
-
-
-class _Hyperparameters(Target):
-    """The learned hyperparameters, and the parameters that have no closed form given them."""
-
-    program = staticmethod(learned_program)
-
-    def _arguments(self) -> tuple[Any, ...]:
-        return self.model.learned, self.problem.statistics
-
-    @cached_property
-    def _sampled_blocks(self) -> list[int]:
-        return [i for i, family in enumerate(self.model.families) if not isinstance(family, ConjugateFamily)]
-
-    knows_scale = False
-
-    def begin(self, rng: np.random.Generator, number: int) -> Beginning:
-        def prior(sample: Sample) -> None:
-            self.model.learned.sampled(sample).walk(sample, integrated=True)
-
-        return begin(Walks(prior, prior, prior, [prior]), (), rng, number)
+        """Call ``sample(site, distribution)`` for every site, given statistics."""
+        prior = self._prior.sampled(sample) if isinstance(self._prior, LearnedPrior) else self._prior
+        if statistics is not None and not self._integrated:
+            prior = prior.update(statistics)
+        prior.walk(sample, integrated=self._integrated)
 
     @in_float64
-    def posterior(
-        self,
-        sites: Sites,
-        sample_stats: Sites,
-        rng: np.random.Generator,
-        inference: Any,
-    ) -> SampledPosterior:
-        values = {name: sites[name] for name in self.model.learned.names}
-        drawn = self.model.learned.given(values).update(self.problem.statistics).draw(rng, hyperparameters=values)
-        blocks = tuple(
-            {name: sites[f"{i}.{name}"] for name in block} if i in self._sampled_blocks else block
-            for i, block in enumerate(drawn.blocks)
-        )
-        parameters = ModelParameters(drawn.class_prob, blocks, values)
-        kind = SampledPosterior if self._sampled_blocks else CollapsedPosterior
-        return kind(self.problem, self.model, parameters, sample_stats, inference)
-
-
-def target_of(problem: Problem) -> Target:
-    """The density that NUTS samples for a problem."""
-    if problem.unlabelled is not None:
-        return _LearnedMixture(problem) if problem.model.hyperpriors else _Mixture(problem)
-    return _Hyperparameters(problem) if problem.model.hyperpriors else _Parameters(problem)
+    def parameters(self, sites: dict[str, np.ndarray], rng: np.random.Generator) -> ModelParameters:
+        """The parameters behind draws by site, leading axes (chain, draw); those integrated out are drawn here."""
+        values = {name: sites[name] for name in self.model.hyperpriors}
+        if self._integrated:
+            after = self.model.learned.given(values).update(self.problem.statistics)
+            drawn = after.draw(rng, hyperparameters=values)
+            own = (
+                {name: sites.get(f"{i}.{name}", draws) for name, draws in block.items()}
+                for i, block in enumerate(drawn.blocks)
+            )
+            return replace(drawn, blocks=tuple(own))
+        known, leading = self.model.class_prior.probs, next(iter(sites.values())).shape[:2]
+        class_prob = sites[CLASS_SITE] if known is None else np.broadcast_to(known, (*leading, len(known)))
+        families = enumerate(self.model.families)
+        blocks = ({name: sites[f"{i}.{name}"] for name in family.parameter_names()} for i, family in families)
+        return ModelParameters(class_prob, tuple(blocks), values)

@@ -20,7 +20,7 @@ MODULES = sorted(module.name for module in pkgutil.walk_packages(nb.__path__, "b
 LONG = {
     "bayesnb.checks.sbc",
     "bayesnb.families.successes",
-    "bayesnb.inference.empirical",
+    "bayesnb.inference.exact",
     "bayesnb.inference.gibbs",
     "bayesnb.inference.nuts",
     "bayesnb.checks.compare",

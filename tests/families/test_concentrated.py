@@ -25,7 +25,7 @@ from bayesnb.families.formulas import cdf
 from bayesnb.families.statistics import Counts
 from bayesnb.families.two_parameters import LARGE, _log_bessel
 from bayesnb.inference.sources import read_table
-from bayesnb.inference.targets import target_of
+from bayesnb.inference.targets import Target
 
 CASES = {case.name: case for case in SAMPLED if isinstance(case.family, Concentrated)}
 Y = np.array(["a", "b", "c"] * 20)
@@ -269,7 +269,7 @@ def test_rows_with_neither_label_nor_cell_leave_the_slope_finite() -> None:
     X = np.array([[2.0, 1.0], [3.0, 0.5], [np.nan, np.nan]])
     problem = read_table(nb.NaiveBayes(nb.Gamma(4.0, 1.0, 1.5, 0.1)), X, ["a", "b", None], None)
     with jax.enable_x64(True):
-        target = target_of(problem)
+        target = Target(problem)
         sites = {"class_prob": np.array([0.4, 0.6]), "0.mean": np.full((2, 2), 2.0), "0.concentration": np.ones((2, 2))}
 
         def density(sites: Any) -> Any:

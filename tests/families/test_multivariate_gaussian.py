@@ -21,7 +21,7 @@ from bayesnb.families.moments import Scatter, scatter
 from bayesnb.families.student_t import distances, distances_on_device
 from bayesnb.inference.coordinates import AnchoredVector, Drawn, ScaledCovariance
 from bayesnb.inference.sources import read_table
-from bayesnb.inference.targets import target_of
+from bayesnb.inference.targets import Target
 from bayesnb.posterior.left_out import leave_one_out
 
 COLUMNS = ["u", "v", "w"]
@@ -382,7 +382,7 @@ def test_chains_move_around_the_closed_form(rng, labelled):
     X = X + 1e4 * (y == "b")[:, None]
     weights = rng.uniform(0.5, 2.0, 40)
     known = np.where(labelled | (np.arange(40) % 3 > 0), y.astype(object), None)
-    beginning = target_of(read_table(block(GIVEN), X, known, weights)).begin(rng, 3)
+    beginning = Target(read_table(block(GIVEN), X, known, weights)).begin(rng, 3)
     (posterior,) = nb.fit(block(GIVEN), X, y, sample_weight=weights).families
     coordinate = beginning.coordinates["0.mean"]
     np.testing.assert_allclose(coordinate.centre, posterior.loc, rtol=1e-9)

@@ -31,7 +31,7 @@ from bayesnb.inference.coordinates import (
     unbend,
 )
 from bayesnb.inference.move import Walks, begin, draw_sites, potential
-from bayesnb.inference.targets import target_of
+from bayesnb.inference.targets import Target
 
 pytestmark = pytest.mark.usefixtures("float64")
 
@@ -436,7 +436,7 @@ def test_families_from_outside_profit():
 def test_a_weight_below_one_is_seen_in_the_tails():
     """A zero of weight 0.05 at concentration 0.01: 1 - p is often below 1e-16, and its logarithm counts."""
     problem = nb.fit(nb.Bernoulli(0.01, 0.01), [[1], [0]], ["a", "a"], sample_weight=[1.0, 0.05]).problem
-    target = target_of(problem)
+    target = Target(problem)
     beginning = target.begin(np.random.default_rng(0), 4)
     coordinate = beginning.coordinates["0.prob"]
     log_density = jax.jit(partial(potential, target.program, target.arguments, beginning.coordinates))
