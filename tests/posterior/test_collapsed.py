@@ -9,7 +9,7 @@ from scipy.special import logsumexp
 import bayesnb as nb
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.problem import Problem
-from bayesnb.posterior import sampled as collapsed
+from bayesnb.posterior import kinds as collapsed
 
 X = np.array([[0.0, 3.0], [1.0, 2.0], [4.0, 0.0], [2.0, 1.0], [6.0, 0.0]])
 Y = ["a", "a", "b", "b", "b"]
