@@ -1,6 +1,6 @@
 """Log density of each row, and of each of its features, given the other rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -19,7 +19,9 @@ from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, PointPost
 from bayesnb.posterior.left_out_blocks import (
     OF_FREQUENCIES,
     REMEDY,
+    Found,
     averaged_features,
+    closed_form_features,
     fitted_blocks,
     log_class_probs_without,
 )
@@ -48,24 +50,16 @@ class DensityError(ValueError):
 # --------------------------------------------------------------------------------------------------
 
 
-def sampled_features(
-    posterior: SampledPosterior,
-) -> Callable[[Cells, LabelledRows], Iterator[tuple[slice, int, int, np.ndarray]]]:
+def sampled_features(posterior: SampledPosterior) -> Callable[[Cells, LabelledRows], Found]:
     """Log density of each feature given the other rows, estimated from draws given all rows.
 
     A row changes the parameters of its own class alone. The density of its cell there is a mean over draws with weights
     in proportion to 1 / p(x_ij | theta), smoothed (Vehtari, Simpson, Gelman, Yao and Gabry 2024, *Journal of Machine
     Learning Research* 25). Under the other classes it is the mean over all draws.
-
-    Returns
-    -------
-    callable
-        Maps cells and rows to tuples: some of the rows, the positions of a block and of a feature in it, and the log
-        densities, shape (rows, classes).
     """
     blocks = posterior.model.blocks
 
-    def of_features(chunk: Cells, some: LabelledRows) -> Iterator[tuple[slice, int, int, np.ndarray]]:
+    def of_features(chunk: Cells, some: LabelledRows) -> Found:
         for i, (block, x) in enumerate(zip(blocks, chunk, strict=True)):
             for j, _ in enumerate(features_of(block)):
                 under_draws = posterior.density.feature_under_draws(i, j, x)
@@ -120,105 +114,71 @@ class LeftOut:
     in_sample: np.ndarray
     rows: LabelledRows
 
-    @classmethod
-    def empty(cls, rows: LabelledRows) -> Self:
-        """Empty arrays, filled later."""
-        of_label, joint, in_sample = np.empty((3, len(rows)))
-        return cls(np.empty((len(rows), len(rows.classes))), of_label, joint, in_sample, rows)
-
-    @property
-    def codes(self) -> np.ndarray:
-        """Position of each row's class, shape (rows,)."""
-        return self.rows.codes
-
-    def set(
-        self, rows: slice, log_joint: np.ndarray, in_sample: np.ndarray, weighted: np.ndarray | None = None
-    ) -> None:
-        """Store some rows, given log p(x_i, y=c | D without i), shape (rows, classes), and log p(y_i | x_i, D).
-
-        If features have weights, the labels follow from `weighted`, the log of the weighted product.
-        """
-        own = np.arange(len(in_sample)), self.codes[rows]
-        self.log_proba[rows] = log_normalised(log_joint if weighted is None else weighted)
-        self.of_label[rows], self.joint[rows] = self.log_proba[rows][own], log_joint[own]
-        self.in_sample[rows] = in_sample
-
 
 @in_float64
 def leave_one_out(posterior: ExactPosterior | AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> LeftOut:
     """Every row predicted from the others; weights of features are kept. Errors as for `require_rows_of_fit`."""
     require_rows_of_fit(posterior, rows)
-    if not isinstance(posterior, ExactPosterior):
-        return _by_feature(posterior, rows)
-    left_out = LeftOut.empty(rows)
-    log_class_prob = log(posterior.class_probs())
-    blocks = fitted_blocks(posterior)
+    log_proba, (of_label, joint, in_sample) = np.empty((len(rows), len(rows.classes))), np.empty((3, len(rows)))
+    densities = _of_rows(posterior) if isinstance(posterior, ExactPosterior) else _of_features(posterior, rows)
 
-    def one_chunk(where: slice, chunk: tuple[Any, ...]) -> None:
+    def one_chunk(where: slice, chunk: Cells) -> None:
         some = rows.take(where)
-        in_sample, log_joint = np.zeros((2, len(some), len(rows.classes)))
-        for block, x in zip(blocks, chunk, strict=True):
-            held, without = block.log_densities(x, some)
-            in_sample += held
-            log_joint += without
-        log_joint += log_class_probs_without(posterior, some)
-        left_out.set(where, log_joint, log_normalised(in_sample + log_class_prob)[np.arange(len(some)), some.codes])
+        own = np.arange(len(some)), some.codes
+        held, log_joint, weighted = densities(chunk, some)
+        log_proba[where] = log_normalised(weighted)
+        of_label[where], joint[where] = log_proba[where][own], log_joint[own]
+        in_sample[where] = log_normalised(held)[own]
 
     posterior.model.read(rows.table).each(one_chunk)
-    return left_out
+    return LeftOut(log_proba, of_label, joint, in_sample, rows)
 
 
-def _by_feature(posterior: AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> LeftOut:
-    """As `leave_one_out`; adds up the densities of single features."""
-    left_out = LeftOut.empty(rows)
-    of_features = of_features_without(posterior.generative, rows)
-    for where, chunk in posterior.model.encode(rows.table):
-        some = rows.take(where)
-        in_sample = log_normalised(posterior.density.log_joint(chunk))[np.arange(len(some)), some.codes]
-        log_joint = np.array(log_class_probs_without(posterior, some))
-        log_class_prob, weighted = log_joint.copy(), np.zeros(log_joint.shape)
+type JointDensities = Callable[[Cells, LabelledRows], tuple[np.ndarray, np.ndarray, np.ndarray]]
+"""Maps cells and rows to log p(x_i, y=c | D), log p(x_i, y=c | D without i) and the log of the product, also without i,
+from which the label follows; arrays of shape (rows, classes)."""
+
+
+def _of_rows(posterior: ExactPosterior) -> JointDensities:
+    """The densities of whole blocks, which take less time than those of single features."""
+    log_class_prob, blocks = log(posterior.class_probs()), fitted_blocks(posterior)
+
+    def joint_densities(chunk: Cells, some: LabelledRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        held, without = np.zeros((2, len(some), len(some.classes)))
+        for block, x in zip(blocks, chunk, strict=True):
+            of_block, without_row = block.log_densities(x, some)
+            held += of_block
+            without += without_row
+        without += log_class_probs_without(posterior, some)
+        return held + log_class_prob, without, without
+
+    return joint_densities
+
+
+def _of_features(posterior: AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> JointDensities:
+    """The densities of single features, which are averaged or have weights."""
+    density, of_features = posterior.density, of_features_without(posterior.generative, rows)
+
+    def joint_densities(chunk: Cells, some: LabelledRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        log_class_prob = log_class_probs_without(posterior, some)
+        without, weighted = np.array(log_class_prob), np.zeros(log_class_prob.shape)
         for piece, i, j, densities in of_features(chunk, some):
-            log_joint[piece] += densities
-            weighted[piece] += posterior.density.weighed(i, j, densities, log_class_prob[piece])
-        left_out.set(where, log_joint, in_sample, posterior.density.joined(log_class_prob, weighted))
-    return left_out
+            without[piece] += densities
+            weighted[piece] += density.weighed(i, j, densities, log_class_prob[piece])
+        return density.log_joint(chunk), without, density.joined(log_class_prob, weighted)
 
-
-type Found = Iterator[tuple[slice, int, int, np.ndarray]]
-"""Some rows, the positions of a block and of one of its features, and log densities of shape (rows, classes)."""
+    return joint_densities
 
 
 def of_features_without(posterior: Weighable, rows: LabelledRows) -> Callable[[Cells, LabelledRows], Found]:
     """What gives the log density of each feature of encoded rows, each row given the others."""
     if isinstance(posterior, ExactPosterior):
-        return _of_blocks(posterior)
+        return closed_form_features(posterior)
     if isinstance(posterior, SampledPosterior):
         refuse_weights(rows, "draws")
         return sampled_features(posterior)
     refuse_weights(rows, "posteriors averaged over features")
-    return _averaged_features(posterior)
-
-
-def _of_blocks(posterior: ExactPosterior) -> Callable[[Cells, LabelledRows], Found]:
-    blocks = [block.features() for block in fitted_blocks(posterior)]
-
-    def of_features(chunk: Cells, some: LabelledRows) -> Found:
-        for i, (features, x) in enumerate(zip(blocks, chunk, strict=True)):
-            for j, (columns, block) in enumerate(features):
-                yield slice(None), i, j, block.log_densities(x[:, columns], some)[1]
-
-    return of_features
-
-
-def _averaged_features(posterior: AveragedPosterior) -> Callable[[Cells, LabelledRows], Found]:
-    averaged = averaged_features(posterior)
-
-    def of_features(chunk: Cells, some: LabelledRows) -> Found:
-        for piece, i, densities in averaged(chunk, some):
-            for j in range(densities.shape[-1]):
-                yield piece, i, j, densities[..., j]
-
-    return of_features
+    return averaged_features(posterior)
 
 
 def refuse_weights(rows: LabelledRows, kind: str) -> None:

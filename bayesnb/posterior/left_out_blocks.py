@@ -19,7 +19,15 @@ from bayesnb.model.reading import Cells
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 
-__all__ = ["OF_FREQUENCIES", "REMEDY", "averaged_features", "fitted_blocks", "log_class_probs_without"]
+__all__ = [
+    "OF_FREQUENCIES",
+    "REMEDY",
+    "Found",
+    "averaged_features",
+    "closed_form_features",
+    "fitted_blocks",
+    "log_class_probs_without",
+]
 
 # --------------------------------------------------------------------------------------------------
 # Densities of rows under their own class, given the other rows, where all rows have the same prior.
@@ -78,89 +86,13 @@ def given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> It
     """
     family: Any = block.family
     known = family.log_density_without(x, rows.codes, rows.weights, counted) if block.is_joint else None
-    if known is not None:
-        log_density, impossible = known
-        refuse_rows(rows, impossible[:, None], block)
-        yield slice(0, len(rows)), log_density[:, None]
+    if known is None:
+        for piece, without in without_rows(block, counted, x, rows):
+            yield piece, without.of_classes()[:, 0]
         return
-    for piece in pieces_of(len(rows), block.family, counted, at_most=64 if block.is_joint else len(rows)):
-        some = rows.take(piece)
-        log_density, impossible = _cells(block, counted, dense(x[piece]), some.codes, some.weights)
-        refuse_rows(some, impossible, block)
-        yield piece, log_density
-
-
-def pieces_of(num_rows: int, *trees: Any, at_most: int, copies: int = 1) -> Iterator[slice]:
-    """Slices of rows, short enough that arrays with a class's hyperparameters for each row and copy fit in memory."""
-    largest = max(int(np.prod(np.shape(leaf)[1:])) for leaf in jax.tree.leaves(trees))
-    step = max(1, min(PIECE_CELLS // max(copies * largest, 1), at_most))
-    for start in range(0, num_rows, step):
-        yield slice(start, min(start + step, num_rows))
-
-
-def _cells(
-    block: Block, counted: Statistics, x: np.ndarray, codes: np.ndarray, weights: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Log density of each cell given the rest of its class, and which cells cannot have been among the data.
-
-    Independent columns of all rows are laid out side by side: rows of D columns become one row of rows * D columns,
-    each with the hyperparameters of its row's class. A vector of counts stays one vector, and each row is a class of
-    its own.
-
-    Returns
-    -------
-    tuple of array and array of bool, shape (rows, columns); (rows, 1) for a vector of counts
-    """
-    num_rows = len(codes)
-    if block.is_joint:
-        axis, repeats, membership = 0, 1, np.eye(num_rows)
-
-        def lay_out(leaf: Any) -> np.ndarray:
-            return np.asarray(leaf)[codes]
-    else:
-        axis, repeats, membership = 1, x.shape[1], np.ones((1, 1))
-        x = x.reshape(1, -1)
-
-        def lay_out(leaf: Any) -> np.ndarray:
-            taken = np.asarray(leaf)[codes]
-            return taken.reshape(1, -1, *taken.shape[2:])
-
-    prior, before = jax.tree.map(lay_out, (block.family, counted))
-    once = prior.statistics(x, membership)
-    taken = once
-    if (weights != 1.0).any():
-        taken = weighted(once, np.repeat(weights, repeats), (axis,))
-    rest = (before - taken).without_rounding(before)
-    impossible = ~np.asarray(prior.possible(rest)).reshape(num_rows, -1)
-    if impossible.any():
-        return np.full(impossible.shape, np.nan), impossible
-    found = prior.update(rest).log_evidence(once) if block.is_joint else log_predictive_given(prior, rest, x)
-    return np.asarray(found).reshape(num_rows, -1), impossible
-
-
-def weighted(cells: Statistics, weights: np.ndarray, axes: tuple[int, ...]) -> Statistics:
-    """The statistics of cells that are side by side on some axes, each times its own weight.
-
-    Parameters
-    ----------
-    cells : Statistics
-    weights : array
-        Its axes are `axes` of every array of the statistics.
-    axes : tuple of int
-
-    Returns
-    -------
-    Statistics
-    """
-    # NumPy broadcasts weights against the last axes.
-    last = tuple(range(-len(axes), 0))
-    product = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), axes, last), cells) * weights
-    return jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), last, axes), product)
-
-
-def cleared(after: np.ndarray, before: np.ndarray) -> np.ndarray:
-    """The differences, with rounding errors set to zero."""
-    return ClassCounts(after).without_rounding(ClassCounts(before)).n
+    log_density, impossible = known
+    refuse_rows(rows, impossible[:, None], block)
+    yield slice(0, len(rows)), log_density[:, None]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -173,18 +105,21 @@ def cleared(after: np.ndarray, before: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Refit:
-    """A block without each of some rows. The rows * columns columns of all rows are laid out side by side.
+class WithoutRows:
+    """A block without each of some rows: for each row a copy of every class, or of its own class alone.
+
+    The columns of all copies are laid out side by side: rows of D columns become one row of rows * D columns. A vector
+    of counts stays one vector, and the copies are classes.
 
     Attributes
     ----------
     prior : ConjugateFamily
-        Shape (classes, rows * columns), with the defaults of the other rows.
+        Shape (copied classes, rows * columns), or (copied classes * rows, columns) for a vector of counts.
     rest : Statistics
         Of the other rows.
     cell : Statistics
-        Statistics of the row's own cell, in every class.
-    x : array, shape (1, rows * columns)
+        Statistics of the row's own cell, in every copy.
+    x : array, shape (1, rows * columns), or (rows, columns) for a vector of counts
         The cells.
     num_rows : int
     """
@@ -196,9 +131,10 @@ class Refit:
     num_rows: int
 
     def of_classes(self) -> np.ndarray:
-        """Log density of each cell under each class, shape (rows, classes, columns); zero for a missing one."""
+        """Log density of each cell, shape (rows, copied classes, columns); zero for a missing one."""
         cells = np.asarray(self._log_density(self.prior, self.rest, self.cell))
-        return np.moveaxis(cells.reshape(len(cells), self.num_rows, -1), 0, 1)
+        copied = len(cells) // self.num_rows if self.prior.joint else len(cells)
+        return np.moveaxis(cells.reshape(copied, self.num_rows, -1), 0, 1)
 
     def of_all_together(self) -> np.ndarray:
         """Log density of each cell under a parameter that all classes share, shape (rows, columns)."""
@@ -236,43 +172,68 @@ def every_class_without(block: Block, counted: Any, x: Any, rows: LabelledRows) 
     known = family.row_log_refitted(x, rows.codes, rows.weights, counted)
     result = np.full((len(rows), len(rows.classes)), np.nan) if known is None else known
     slow = np.flatnonzero(~np.isfinite(result).all(axis=1))
-    for piece, refit in refits(block, counted, x[slow], rows.take(slow)):
-        result[slow[piece]] = refit.of_classes().sum(axis=-1)
+    for piece, without in without_rows(block, counted, x[slow], rows.take(slow), refitted=True):
+        result[slow[piece]] = without.of_classes().sum(axis=-1)
     return result
 
 
-def refits(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Iterator[tuple[slice, Refit]]:
-    """The block without each row, some rows at a time; one at a time for count vectors, whose columns form one vector.
+def without_rows(
+    block: Block, counted: Any, x: Any, rows: LabelledRows, *, refitted: bool = False
+) -> Iterator[tuple[slice, WithoutRows]]:
+    """The block without each row, some rows at a time.
+
+    Parameters
+    ----------
+    block, counted, x, rows
+        As for `every_class_without`.
+    refitted : bool, default False
+        Whether every class is copied, and the prior follows the other rows; else the row's own class is.
 
     Raises
     ------
     ValueError
         If a row cannot have been among the data.
     """
-    classes = len(rows.classes)
-    at_most = 1 if block.is_joint else len(rows)
-    for piece in pieces_of(len(rows), block.family, counted, at_most=at_most, copies=classes):
-        some = rows.take(piece)
-        prior, before = jax.tree.map(partial(_side_by_side, num_rows=len(some)), (block.family, counted))
-        side_by_side = dense(x[piece]).reshape(1, -1)
-        cell = prior.statistics(side_by_side, np.ones((1, classes)))
-        weights = np.where(some.codes == np.arange(classes)[:, None], some.weights, 0.0)
+    every_class = np.arange(len(rows.classes))[:, None]
+    largest = max(int(np.prod(np.shape(leaf)[1:])) for leaf in jax.tree.leaves((block.family, counted)))
+    step = PIECE_CELLS // max(largest * (len(every_class) if refitted else 1), 1)
+    if block.is_joint:
+        # The other rows of a vector are a vector each: refitted, they have priors of their own.
+        step = 1 if refitted else min(step, 64)
+    for start in range(0, len(rows), max(step, 1)):
+        piece = slice(start, start + max(step, 1))
+        some, cells = rows.take(piece), dense(x[piece])
+        copied = np.tile(every_class, len(some)) if refitted else some.codes[None]
+        prior, before = jax.tree.map(partial(_copies, copied, block.is_joint), (block.family, counted))
+        weights = np.where(copied == some.codes, some.weights, 0.0)
         if block.is_joint:
-            own = weighted(cell, weights[:, 0], (0,))
+            membership, weights = np.tile(np.eye(len(some)), len(copied)), weights.ravel()
         else:
-            own = weighted(cell, np.repeat(weights, x.shape[1], axis=1), (0, 1))
-        rest = (before - own).without_rounding(before)
-        impossible = ~np.asarray(prior.possible(rest))
-        refuse_rows(some, impossible.any(axis=0).reshape(len(some), -1), block)
-        yield piece, Refit(prior.on_scale_of(rest.pooled()), rest, cell, side_by_side, len(some))
+            cells, membership = cells.reshape(1, -1), np.ones((1, len(copied)))
+            weights = np.repeat(weights, x.shape[1], axis=1)
+        cell = prior.statistics(cells, membership)
+        taken = cell if (weights == 1.0).all() else weighted(cell, weights)
+        rest = (before - taken).without_rounding(before)
+        impossible = ~np.asarray(prior.possible(rest)).reshape(len(copied), len(some), -1)
+        refuse_rows(some, impossible.any(axis=0), block)
+        if refitted:
+            prior = prior.on_scale_of(rest.pooled())
+        yield piece, WithoutRows(prior, rest, cell, cells, len(some))
 
 
-def _side_by_side(leaf: Any, num_rows: int) -> np.ndarray:
-    """A copy of (classes, columns, ...) for each row, shape (classes, rows * columns, ...)."""
-    values = np.asarray(leaf)
-    classes, columns, *further = values.shape
-    copies = np.broadcast_to(values[:, None], (classes, num_rows, columns, *further))
-    return copies.reshape(classes, num_rows * columns, *further)
+def _copies(copied: np.ndarray, joint: bool, leaf: Any) -> np.ndarray:
+    """An array (classes, columns, ...) for each row, given the classes (copied classes, rows); see `WithoutRows`."""
+    values = np.asarray(leaf)[copied]
+    shape = (-1, *values.shape[2:]) if joint else (len(copied), -1, *values.shape[3:])
+    return values.reshape(shape)
+
+
+def weighted(cells: Statistics, weights: np.ndarray) -> Statistics:
+    """The statistics of cells that are side by side on the first axes, those of `weights`, each times its weight."""
+    first = tuple(range(weights.ndim))
+    last = tuple(axis - weights.ndim for axis in first)  # NumPy broadcasts weights against the last axes
+    product = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), first, last), cells) * weights
+    return jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), last, first), product)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -359,7 +320,7 @@ def log_class_probs_without(posterior: Posterior, rows: LabelledRows) -> np.ndar
     codes = np.arange(len(n)) if unit else rows.codes
     taken = np.eye(len(n))[codes] * (1.0 if unit else rows.weights[:, None])
     # A class without rows has no row to leave out.
-    rest = np.maximum(cleared(n - taken, n), 0.0)
+    rest = np.maximum(ClassCounts(n - taken).without_rounding(ClassCounts(n)).n, 0.0)
     if prior.probs is None:
         rest = rest + prior.concentration
     total = rest.sum(axis=1, keepdims=True)
@@ -368,36 +329,44 @@ def log_class_probs_without(posterior: Posterior, rows: LabelledRows) -> np.ndar
 
 
 # --------------------------------------------------------------------------------------------------
-# Log densities of features given the other rows, averaged over whether the feature depends on the class
+# Log densities of single features given the other rows: of a closed form, and averaged over whether the feature depends
+# on the class
 # --------------------------------------------------------------------------------------------------
 
+type Found = Iterator[tuple[slice, int, int, np.ndarray]]
+"""Some rows, the positions of a block and of one of its features, and log densities of shape (rows, classes)."""
 
-def averaged_features(
-    posterior: AveragedPosterior,
-) -> Callable[[Cells, LabelledRows], Iterator[tuple[slice, int, np.ndarray]]]:
-    """Log density of each feature given the other rows, its two hypotheses averaged.
 
-    Returns
-    -------
-    callable
-        Maps cells and rows to tuples: some of the rows, the position of a block, and the log densities of its features
-        in these rows, shape (rows, classes, features).
-    """
-    inclusion, counted = posterior.model.inclusion, posterior.problem.statistics
+def closed_form_features(posterior: ExactPosterior) -> Callable[[Cells, LabelledRows], Found]:
+    """Maps cells and rows to the log density of each feature given the other rows."""
+    blocks = [block.features() for block in fitted_blocks(posterior)]
+
+    def of_features(chunk: Cells, some: LabelledRows) -> Found:
+        for i, (features, x) in enumerate(zip(blocks, chunk, strict=True)):
+            for j, (columns, block) in enumerate(features):
+                yield slice(None), i, j, block.log_densities(x[:, columns], some)[1]
+
+    return of_features
+
+
+def averaged_features(posterior: AveragedPosterior) -> Callable[[Cells, LabelledRows], Found]:
+    """As `closed_form_features`, the two hypotheses of each feature averaged."""
+    inclusion, problem = posterior.model.inclusion, posterior.problem
     assert inclusion is not None
-    evidences = log_evidences(posterior.model.blocks, counted)
+    evidences = log_evidences(posterior.model.blocks, problem.statistics)
 
-    def of_features(chunk: Cells, some: LabelledRows) -> Iterator[tuple[slice, int, np.ndarray]]:
+    def of_features(chunk: Cells, some: LabelledRows) -> Found:
         for i, (x, prior) in enumerate(zip(chunk, inclusion, strict=True)):
-            statistics = counted.blocks[i]
-            block = posterior.problem.model.blocks[i]
-            if posterior.problem.follows[i] or couples_classes(block.family):
-                hypotheses = _refitted_hypotheses(block, statistics, x, some)
+            block, counted = problem.model.blocks[i], problem.statistics.blocks[i]
+            if problem.follows[i] or couples_classes(block.family):
+                hypotheses = _refitted_hypotheses(block, counted, x, some)
             else:
                 hypotheses = _hypotheses(posterior, i, np.subtract(*evidences[i]), x, some)
             for piece, log_bayes_factor, of_classes, of_all in hypotheses:
                 log_in, log_out = log_inclusion(prior, log_bayes_factor)
-                yield piece, i, np.logaddexp(log_in[:, None] + of_classes, (log_out + of_all)[:, None])
+                averages = np.logaddexp(log_in[:, None] + of_classes, (log_out + of_all)[:, None])
+                for j in range(averages.shape[-1]):
+                    yield piece, i, j, averages[..., j]
 
     return of_features
 
@@ -407,9 +376,9 @@ type Hypotheses = Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]
 each class's parameter (rows, classes, columns), and under one that all classes share (rows, columns)."""
 
 
-def _refitted_hypotheses(block: Block, statistics: Any, x: Any, rows: LabelledRows) -> Hypotheses:
-    for piece, refit in refits(block, statistics, x, rows):
-        yield piece, refit.log_bayes_factor(), refit.of_classes(), refit.of_all_together()
+def _refitted_hypotheses(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Hypotheses:
+    for piece, without in without_rows(block, counted, x, rows, refitted=True):
+        yield piece, without.log_bayes_factor(), without.of_classes(), without.of_all_together()
 
 
 def _hypotheses(

@@ -372,12 +372,12 @@ def loo_scores(
     left_out = leave_one_out(exact, labelled_rows(X, y, sample_weight, classes=exact.classes))
     warn_of(_remarks(exact, left_out))
     proba = np.exp(left_out.log_proba)
-    truth = np.eye(proba.shape[1])[left_out.codes]
+    truth = np.eye(proba.shape[1])[left_out.rows.codes]
     return pd.Series(
         {
             "elpd_label": left_out.of_label.sum(),
             "elpd_joint": left_out.joint.sum(),
-            "accuracy": (proba.argmax(axis=1) == left_out.codes).mean(),
+            "accuracy": (proba.argmax(axis=1) == left_out.rows.codes).mean(),
             "brier": ((proba - truth) ** 2).sum(axis=1).mean(),
         },
         name="leave-one-out",
