@@ -1,5 +1,6 @@
 """Labels that annotators give to items, with a Dirichlet prior for each class and annotator."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -151,26 +152,29 @@ class Annotations(JointFamily, ConjugateFamily):
         with np.errstate(invalid="ignore"):
             return {"prob": statistics.total / statistics.total.sum(axis=-1, keepdims=True)}
 
-    def row_log_likelihood(self, parameters: Parameters, x: Any) -> np.ndarray:
-        log_prob = np.asarray(log_of(parameters, "prob"))
+    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        log_prob = log_of(parameters, "prob")
         *leading, num_classes, _, _ = log_prob.shape
-        weights = Weights.of(log_prob.reshape(-1, x.shape[1]))
-        return np.swapaxes(weights.of_rows(filled(x)).reshape(*leading, num_classes, x.shape[0]), -1, -2)
+        if isinstance(x, jax.Array):
+            cells, log_prob = jnp.nan_to_num(x.astype(jnp.float64)), log_prob.reshape(num_classes, -1)
+            return lambda rows: times(cells[rows][:, None], log_prob).sum(axis=-1)
+        weights, cells = Weights.of(np.asarray(log_prob).reshape(-1, x.shape[1])), filled(x)
 
-    def row_log_predictive(self, x: Any) -> np.ndarray:
+        def of_rows(rows: slice) -> np.ndarray:
+            sums = weights.of_rows(cells[rows])
+            return np.swapaxes(sums.reshape(*leading, num_classes, sums.shape[-1]), -1, -2)
+
+        return of_rows
+
+    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
+        if isinstance(x, jax.Array):
+            weights = jnp.asarray(self.concentration)
+            cells = jnp.nan_to_num(x.astype(jnp.float64)).reshape(len(x), 1, -1, self.num_labels)
+            in_all = log_rising(weights.sum(axis=-1), cells.sum(axis=-1)).sum(axis=-1)
+            return log_rising(weights, cells).sum(axis=(-1, -2)) - in_all
         labels = scipy.sparse.csr_array(filled(x))
         annotator = np.arange(x.shape[1]) // self.num_labels
         of_annotators = scipy.sparse.csr_array((np.ones(x.shape[1]), (np.arange(x.shape[1]), annotator)))
         concentration = np.asarray(self.concentration)
         given = Documents.of(labels).sum_log_rising(concentration.reshape(len(concentration), -1))
         return given - Documents.of(labels @ of_annotators).sum_log_rising(concentration.sum(axis=-1))
-
-    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        log_prob = log_of(parameters, "prob")
-        cells = jnp.nan_to_num(x.astype(jnp.float64))
-        return times(cells[:, None], log_prob.reshape(len(log_prob), -1)).sum(axis=-1)
-
-    def device_log_predictive(self, x: Any) -> Any:
-        cells = jnp.nan_to_num(x.astype(jnp.float64)).reshape(len(x), 1, -1, self.num_labels)
-        given = log_rising(jnp.asarray(self.concentration), cells).sum(axis=(-1, -2))
-        return given - log_rising(jnp.asarray(self.concentration).sum(axis=-1), cells.sum(axis=-1)).sum(axis=-1)

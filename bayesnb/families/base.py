@@ -264,68 +264,42 @@ class Family(Params, ABC):
         """
         return draws
 
-    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        """Log density of each row under each class, summed over the observed cells.
+    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        """Log densities of rows under each class, for some rows at a time. What all rows need is prepared once.
 
         Parameters
         ----------
         parameters : mapping
             Arrays of shape (..., classes, columns) or (..., classes, columns, categories).
-        x : array, shape (rows, columns)
-
-        Returns
-        -------
-        array, shape (..., rows, classes)
-        """
-        return np.asarray(compiled(_log_likelihood_of_rows, self, dict(parameters), dense(x)))
-
-    def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
-        """As `row_log_likelihood`, up to a term of each row that all classes share; enough for class probabilities."""
-        return self.row_log_likelihood(parameters, x)
-
-    def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
-        """As `row_log_likelihood` under many draws, for some rows at a time.
-
-        What all rows need is prepared once.
-
-        Parameters
-        ----------
-        parameters : mapping
-            Arrays of shape (draws, classes, columns, ...).
-        x : array or CSR array, shape (rows, columns)
+        x : array, CSR array or jax.Array, shape (rows, columns)
+            Missing cells are NaN. A JAX array, float32 or float64, is for JAX to compile, to run and to differentiate;
+            the parameters then have no leading axes.
+        ratio : bool, default False
+            Whether a term of each row that all classes share may be left out; the rest is enough for class
+            probabilities.
 
         Returns
         -------
         callable
-            Maps a slice of rows to their log densities, shape (draws, rows, classes).
+            Maps a slice of rows to their log densities, summed over the observed cells, shape (..., rows, classes). The
+            default takes NumPyro's distribution, in float64.
         """
+        if isinstance(x, jax.Array):
+            return lambda rows: _log_likelihood_of_rows(self, dict(parameters), x[rows].astype(jnp.float64))
+        cells = dense(x)
+        step = _power_of_two(DRAW_BYTES // (8 * max(np.size(value) for value in parameters.values()) or 1))
 
         def of_rows(rows: slice) -> np.ndarray:
-            cells = x[rows]
-            num_draws, num_classes = next(iter(parameters.values())).shape[:2]
-            step = max(1, DRAW_BYTES // (8 * num_classes * cells.shape[0] * cells.shape[1] or 1))
-            pieces = (slice(start, start + step) for start in range(0, num_draws, step))
-            some = ({name: value[draws] for name, value in parameters.items()} for draws in pieces)
-            return np.concatenate([self.row_log_likelihood(values, cells) for values in some])
+            some = cells[rows]
+            pieces = [some[start : start + step] for start in range(0, max(len(some), 1), step)]
+            found = [compiled(_log_likelihood_of_rows, self, dict(parameters), piece) for piece in pieces]
+            return np.concatenate(found, axis=-2)
 
         return of_rows
 
-    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        """As `row_log_likelihood` for parameters without leading axes, for JAX to compile, to run and to differentiate.
-
-        The default takes NumPyro's distribution, in float64.
-
-        Parameters
-        ----------
-        parameters : mapping
-        x : jax.Array, float32 or float64, shape (rows, columns)
-            Missing cells are NaN.
-
-        Returns
-        -------
-        jax.Array, shape (rows, classes)
-        """
-        return _log_likelihood_of_rows(self, dict(parameters), x.astype(jnp.float64))
+    def row_log_likelihood(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Any:
+        """Log density of each row under each class, as `densities_of_rows` gives it for all rows."""
+        return self.densities_of_rows(parameters, x, ratio=ratio)(slice(0, x.shape[0]))
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         """Mutual information of the class and each column's cells under given parameters, in nats.
@@ -499,6 +473,11 @@ class Family(Params, ABC):
     def take(self, index: Any) -> Self:
         """The same family with every hyperparameter array indexed by `index` (class axis first)."""
         return jax.tree.map(lambda leaf: leaf[index], self)
+
+
+def _power_of_two(number: int) -> int:
+    """The largest power of two up to a number, or one: pieces of such sizes have few shapes for JAX to compile."""
+    return 1 << max(number.bit_length() - 1, 0)
 
 
 def accepts_fractions(family: Family) -> bool:

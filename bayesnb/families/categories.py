@@ -21,7 +21,7 @@ from bayesnb.families.look_up import (
     Distinct,
     Table,
     look_up_cells,
-    look_up_on_device,
+    look_up_in_jax,
 )
 from bayesnb.families.statistics import Counts, clear_rounding, count_cells
 
@@ -105,28 +105,19 @@ class TableFamily(ConjugateFamily):
     def cell_log_predictive(self, x: Any) -> Any:
         return look_up_cells(self.log_predictive_table(), x)
 
-    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return self._table(parameters).of_all_rows(x)
-
-    def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
-        table = self._table(parameters)
+    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        if isinstance(x, jax.Array):
+            return lambda rows: look_up_in_jax(self.log_table(parameters), x[rows])
+        table = Table.of(self.log_table({name: np.asarray(value) for name, value in parameters.items()}))
         return lambda rows: table.of_rows(csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows])
 
-    def _table(self, parameters: Parameters) -> Table:
-        return Table.of(self.log_table({name: np.asarray(value) for name, value in parameters.items()}))
-
-    def row_log_predictive(self, x: Any) -> Any:
-        return Table.of(self.log_predictive_table()).of_all_rows(x)
+    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
+        table = self.log_predictive_table()
+        return look_up_in_jax(table, x) if isinstance(x, jax.Array) else Table.of(table).of_rows(x)
 
     def row_log_average(self, shared: Self, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
         own, of_all = self.log_predictive_table(), shared.log_predictive_table()
-        return Table.of(np.logaddexp(log_in[:, None] + own, log_out[:, None] + of_all)).of_all_rows(x)
-
-    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return look_up_on_device(self.log_table(parameters), x)
-
-    def device_log_predictive(self, x: Any) -> Any:
-        return look_up_on_device(self.log_predictive_table(), x)
+        return Table.of(np.logaddexp(log_in[:, None] + own, log_out[:, None] + of_all)).of_rows(x)
 
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Any) -> np.ndarray:
         weights = np.asarray(self.concentrations())

@@ -178,27 +178,28 @@ class ConjugateFamily(Family):
         """Mode of the parameters' joint density, NaN where it is unbounded; None where no closed form is known."""
         return None
 
-    def row_log_predictive(self, x: Any) -> Any:
+    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
         """Log predictive density of each row under each class, summed over the observed cells.
 
         Parameters
         ----------
-        x : array, shape (rows, columns)
-            Missing cells are NaN.
+        x : array, CSR array or jax.Array, shape (rows, columns)
+        ratio : bool, default False
+            As for `densities_of_rows`.
 
         Returns
         -------
         array, shape (rows, classes)
         """
+        in_jax = isinstance(x, jax.Array)
         if self.joint:
-            return np.asarray(compiled(_log_predictive_of_rows, self, dense(x)))
+            of_rows = _log_predictive_of_rows if in_jax else partial(compiled, _log_predictive_of_rows)
+            return of_rows(self, dense(x))
+        if in_jax:
+            return cells_log_predictive(self, x).sum(axis=-1)
         if _counts_only(self):
             return _distinct(x).sums(partial(_log_predictive_of_counts, self), _num_classes(self))
         return np.column_stack([cells.sum(axis=1) for cells in _log_predictive_by_class(self, x)])
-
-    def row_log_predictive_ratio(self, x: Any) -> Any:
-        """As `row_log_predictive`, up to a term of each row that all classes share; enough for class probabilities."""
-        return self.row_log_predictive(x)
 
     def given_dependence(self) -> Self:
         """The prior on the condition that the classes differ.
@@ -226,12 +227,6 @@ class ConjugateFamily(Family):
         own, of_all = cells_log_predictive(self, x), cells_log_predictive(shared, x)
         cells = np.logaddexp(log_in + own, log_out + of_all)
         return np.where(np.isnan(x)[:, None, :], 0.0, cells).sum(axis=-1)
-
-    def device_log_predictive(self, x: Any) -> Any:
-        """As `row_log_predictive`, for JAX to compile, to run and to differentiate; see `device_log_likelihood`."""
-        if self.joint:
-            return _log_predictive_of_rows(self, x.astype(jnp.float64))
-        return cells_log_predictive(self, x).sum(axis=-1)
 
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Any) -> np.ndarray | None:
         """Log density of each row given the others of its class, summed over the observed cells; called on the prior.
@@ -395,7 +390,7 @@ def _log_predictive_of_cells(family: ConjugateFamily, x: Any) -> Any:
 
 
 def _log_predictive_of_rows(family: ConjugateFamily, x: Any) -> Any:
-    return log_density_of_rows(family, family.take(None).predictive, x)
+    return log_density_of_rows(family, family.take(None).predictive, x.astype(np.float64))
 
 
 def _log_predictive_by_class(family: ConjugateFamily, x: Any) -> Iterator[np.ndarray]:

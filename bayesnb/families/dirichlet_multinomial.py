@@ -11,7 +11,7 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 from scipy.special import digamma, polygamma
 
-from bayesnb.core.arrays import log_rising, namespace
+from bayesnb.core.arrays import log_rising, namespace, row_pieces
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.counts import log_dirichlet_multinomial
 from bayesnb.families.distributions import GammaVector
@@ -162,20 +162,28 @@ class DirichletMultinomial(JointFamily):
         effect = _design_effect(statistics)[:, None]
         return Counts(np.broadcast_to(length / effect, total.shape), total / effect, np.zeros(total.shape))
 
-    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        documents = Documents.of(x)
-        concentration = np.asarray(parameters["concentration"])
-        flat = concentration.reshape(-1, concentration.shape[-1])
-        with np.errstate(divide="ignore"):
-            sums = documents.log_rising_ratio(flat) + documents.log_coefficient()[:, None]
-        return np.moveaxis(sums.reshape(-1, *concentration.shape[:-1]), 0, -2)
+    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        concentration = parameters["concentration"]
+        if isinstance(x, jax.Array):
+            return lambda rows: _log_density_in_jax(concentration, x[rows].astype(jnp.float64))
+        *leading, num_classes, num_columns = np.shape(concentration)
+        flat = np.reshape(concentration, (-1, num_columns))
 
-    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        counts, concentration = x.astype(jnp.float64)[:, None, :], parameters["concentration"]
-        # A word of concentration zero has no density where it occurs, and adds nothing where it does not.
-        possible = concentration > 0
-        found = log_dirichlet_multinomial(jnp.where(possible, counts, 0.0), jnp.where(possible, concentration, TINY))
-        return jnp.where((possible | (counts == 0)).all(axis=-1), found, -jnp.inf)
+        def of_rows(rows: slice) -> np.ndarray:
+            documents = Documents.of(x[rows])
+            with np.errstate(divide="ignore"):
+                pieces = [documents.log_rising_ratio(flat[some]) for some in row_pieces(len(flat), num_columns)]
+            sums = np.concatenate(pieces, axis=1) + documents.log_coefficient()[:, None]
+            return np.moveaxis(sums.reshape(-1, *leading, num_classes), 0, -2)
+
+        return of_rows
+
+
+def _log_density_in_jax(concentration: Any, counts: Any) -> Any:
+    # A word of concentration zero has no density where it occurs, and adds nothing where it does not.
+    possible, counts = concentration > 0, counts[:, None, :]
+    found = log_dirichlet_multinomial(jnp.where(possible, counts, 0.0), jnp.where(possible, concentration, TINY))
+    return jnp.where((possible | (counts == 0)).all(axis=-1), found, -jnp.inf)
 
 
 def _log_likelihood(concentration: Any, statistics: Levels) -> Any:

@@ -141,26 +141,20 @@ class Product:
             frames = _frames(family, values, complete=complete, with_base=with_base)
         return cls(family, values, x, complete, frames)
 
-    def of_all_rows(self) -> np.ndarray:
-        """Log densities, shape (..., rows, classes)."""
-        num_rows, num_columns = self.x.shape
-        pieces = list(row_pieces(num_rows, num_columns))
-        if len(pieces) == 1:
-            return self.of_rows(pieces[0])
-        *leading, num_classes, _ = self._shape
-        result = np.empty((*leading, num_classes, num_rows))
-        for rows in pieces:
-            result[..., rows] = np.swapaxes(self.of_rows(rows), -1, -2)
-        return np.swapaxes(result, -1, -2)
-
     def of_rows(self, rows: slice) -> np.ndarray:
         """Log densities of some of the rows, shape (..., rows, classes)."""
-        observed, cells = filled_cells(self.family, self.x[rows])
+        x = self.x[rows]
+        found = [np.swapaxes(self._of_piece(x[piece]), -1, -2) for piece in row_pieces(*x.shape)]
+        return np.swapaxes(np.concatenate(found, axis=-1) if len(found) > 1 else found[0], -1, -2)
+
+    def _of_piece(self, x: np.ndarray) -> np.ndarray:
+        """Log densities of rows whose temporary arrays fit the cache."""
+        observed, cells = filled_cells(self.family, x)
         *leading, num_classes, num_columns = self._shape
         if self.frames is None:
             flat = {name: value.reshape(-1, num_classes, num_columns) for name, value in self.parameters.items()}
             found = [
-                self._by_formula({name: value[i] for name, value in flat.items()}, observed, cells)
+                _by_formula(self.family, {name: value[i] for name, value in flat.items()}, observed, cells)
                 for i in range(int(np.prod(leading)))
             ]
             return np.reshape(found, (*leading, len(cells), num_classes))
@@ -193,11 +187,6 @@ class Product:
         parts.append(np.ones((len(cells), 1)) if self.complete else observed.astype(np.float64))
         return np.concatenate(parts, axis=1)
 
-    def _by_formula(self, parameters: dict[str, np.ndarray], observed: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """Log densities under one draw, shape (rows, classes)."""
-        densities = _log_likelihood_of_cells(self.family, parameters, cells[:, None])
-        return np.where(observed[:, None], densities, 0.0).sum(axis=-1)
-
 
 def natural_parameters(family: Any, parameters: Any, *origin: Any) -> tuple[tuple[Any, ...], Any]:
     """What the family's `natural` gives: a tuple of natural parameters, and the log partition.
@@ -216,13 +205,15 @@ def natural_parameters(family: Any, parameters: Any, *origin: Any) -> tuple[tupl
     return given
 
 
-def _log_likelihood_of_cells(family: Any, parameters: Parameters, x: Any) -> Any:
-    """Log density of single cells, by the formula itself; `x` broadcasts against the parameters."""
-    own = family.origin(parameters)
+def _by_formula(family: Any, parameters: Parameters, observed: Any, cells: Any) -> Any:
+    """Log density of rows, by the formula itself, shape (rows, classes); parameters of shape (classes, columns)."""
+    xp, _ = namespace(cells)
+    own, x = family.origin(parameters), cells[:, None]
     origin = () if own is None else (own,)
     natural, log_partition = natural_parameters(family, parameters, *origin)
     products = map(times, family.terms(x, *origin), natural)
-    return sum(products, family.log_base(x, *origin)) - log_partition
+    densities = sum(products, family.log_base(x, *origin)) - log_partition
+    return xp.where(observed[:, None], densities, 0.0).sum(axis=-1)
 
 
 def _frames(family: Any, parameters: dict[str, np.ndarray], *, complete: bool, with_base: bool) -> list[_Frame] | None:
@@ -522,20 +513,11 @@ class ExponentialFamily(Family):
         sums = (total,) if len(natural) == 1 else tuple(total[..., k] for k in range(len(natural)))
         return sum(map(times, sums, natural)) - times(statistics.n, log_partition)
 
-    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return Product.of(self, parameters, x).of_all_rows()
-
-    def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
-        return Product.of(self, parameters, x, with_base=False).of_all_rows()
-
-    def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
-        return Product.of(self, parameters, x).of_rows
-
-    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        xp, _ = namespace(x)
-        observed, cells = filled_cells(self, x.astype(np.float64))
-        cells = _log_likelihood_of_cells(self, parameters, cells[:, None, :])
-        return xp.where(observed[:, None, :], cells, 0.0).sum(axis=-1)
+    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        if isinstance(x, jax.Array):
+            observed, cells = filled_cells(self, x.astype(np.float64))
+            return lambda rows: _by_formula(self, parameters, observed[rows], cells[rows])
+        return Product.of(self, parameters, x, with_base=not ratio).of_rows
 
 
 # --------------------------------------------------------------------------------------------------

@@ -187,11 +187,8 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         return of_gaussian_cells(class_prob, np.asarray(parameters["mean"]), np.sqrt(parameters["variance"]))
 
-    def row_log_predictive(self, x: np.ndarray) -> Any:
+    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
         return StudentT.of(self).of_rows(x, compiled=x.size * len(self.kappa) >= COMPILED_FROM)
-
-    def device_log_predictive(self, x: Any) -> Any:
-        return StudentT.of(self).of_rows_on_device(x)
 
     def row_log_left_out(self, x: np.ndarray, codes: np.ndarray, statistics: Moments) -> np.ndarray | None:
         return left_out(self.update(statistics), statistics, x, codes, compiled=x.size >= COMPILED_FROM // 8)
@@ -306,14 +303,11 @@ class LogNormal(Gaussian):
         logs = _logs(x)
         return super().cell_log_predictive(logs) - logs
 
-    def row_log_predictive(self, x: np.ndarray) -> Any:
-        logs = _logs(x)
-        return super().row_log_predictive(logs) - _of_rows(logs)[:, None]
-
-    def device_log_predictive(self, x: Any) -> Any:
+    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
         # Logarithms of 32 bits would lose digits that the cells have.
         logs = _logs(x.astype(np.float64))
-        return super().device_log_predictive(logs) - _of_rows(logs)[:, None]
+        found = super().row_log_predictive(logs)
+        return found if ratio else found - _of_rows(logs)[:, None]
 
     def row_log_left_out(self, x: np.ndarray, codes: np.ndarray, statistics: Moments) -> np.ndarray | None:
         logs = _logs(x)

@@ -156,27 +156,14 @@ class BinnedFamily(ConjugateFamily):
         x = xp.asarray(x)
         return self._of_new_codes.cell_log_predictive(self._bins.codes(x)) + self._bins.log_density(x)
 
-    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return self.row_log_ratio(parameters, x) + self._in_rows(x)
+    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        of_codes = self._of_codes.densities_of_rows(parameters, self._bins.codes(x))
+        within = None if ratio else self._in_rows(x)
+        return lambda rows: of_codes(rows) if within is None else of_codes(rows) + within[rows]
 
-    def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
-        return self._of_codes.row_log_likelihood(parameters, self._bins.codes(x))
-
-    def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
-        of_codes, within = self._of_codes.densities_of_rows(parameters, self._bins.codes(x)), self._in_rows(x)
-        return lambda rows: of_codes(rows) + within[rows]
-
-    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return self._of_codes.device_log_likelihood(parameters, self._bins.codes(x)) + self._in_rows(x)
-
-    def row_log_predictive(self, x: Any) -> Any:
-        return self.row_log_predictive_ratio(x) + self._in_rows(x)
-
-    def row_log_predictive_ratio(self, x: Any) -> Any:
-        return self._of_new_codes.row_log_predictive(self._bins.codes(x))
-
-    def device_log_predictive(self, x: Any) -> Any:
-        return self._of_new_codes.device_log_predictive(self._bins.codes(x)) + self._in_rows(x)
+    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
+        of_codes = self._of_new_codes.row_log_predictive(self._bins.codes(x))
+        return of_codes if ratio else of_codes + self._in_rows(x)
 
     def row_log_average(self, shared: Self, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
         of_codes = self._of_new_codes.row_log_average(shared._of_new_codes, log_in, log_out, self._bins.codes(x))

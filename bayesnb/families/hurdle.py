@@ -219,14 +219,6 @@ class Hurdle(ConjugateFamily):
         """The family of whether a cell is not zero."""
         return Bernoulli(self.concentration1, self.concentration0)
 
-    def _each(self, method: str, x: Any, *arguments: Any) -> tuple[Any, Any]:
-        """What the method gives of both families, each for its own cells; arguments are pairs, one for each family."""
-        families, cells = (self._of_zeros, self.family), _parts(x)
-        results = [
-            getattr(family, method)(*(pair[i] for pair in arguments), cells[i]) for i, family in enumerate(families)
-        ]
-        return results[0], results[1]
-
     def statistics(self, x: Any, membership: Any) -> HurdleStatistics:
         nonzero, values = _parts(x)
         return HurdleStatistics(
@@ -262,27 +254,15 @@ class Hurdle(ConjugateFamily):
         density = xp.where(is_nonzero, self.family.cell_log_predictive(filled), 0.0)
         return self._of_zeros.cell_log_predictive(nonzero) + density
 
-    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return sum(self._each("row_log_likelihood", x, _parameters(parameters)))
+    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        pairs = zip((self._of_zeros, self.family), _parameters(parameters), _parts(x), strict=True)
+        each = [family.densities_of_rows(values, cells, ratio=ratio) for family, values, cells in pairs]
+        return lambda rows: sum(of_rows(rows) for of_rows in each)
 
-    def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
-        return sum(self._each("row_log_ratio", x, _parameters(parameters)))
-
-    def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
-        of_zeros, of_values = self._each("densities_of_rows", x, _parameters(parameters))
-        return lambda rows: of_zeros(rows) + of_values(rows)
-
-    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return sum(self._each("device_log_likelihood", x, _parameters(parameters)))
-
-    def row_log_predictive(self, x: Any) -> Any:
-        return sum(self._each("row_log_predictive", x))
-
-    def row_log_predictive_ratio(self, x: Any) -> Any:
-        return sum(self._each("row_log_predictive_ratio", x))
-
-    def device_log_predictive(self, x: Any) -> Any:
-        return sum(self._each("device_log_predictive", x))
+    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
+        nonzero, values = _parts(x)
+        of_zeros = self._of_zeros.row_log_predictive(nonzero, ratio=ratio)
+        return of_zeros + self.family.row_log_predictive(values, ratio=ratio)
 
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: HurdleStatistics) -> np.ndarray | None:
         nonzero, values = _parts(x)

@@ -514,25 +514,18 @@ class JointCategorical(JointFamily, ConjugateFamily):
         xp, _ = namespace(weights)
         return xp.log(weights) - xp.log(weights.sum(axis=-1, keepdims=True))
 
-    def row_log_predictive(self, x: Any) -> np.ndarray:
-        return self._of_rows(self._log_mean(), x)
+    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
+        return self._under(self._log_mean(), x)(slice(None))
 
-    def row_log_likelihood(self, parameters: Parameters, x: Any) -> np.ndarray:
-        return self._of_rows(np.asarray(log_of(parameters, "prob")), x)
+    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        return self._under(log_of(parameters, "prob"), x)
 
-    def _of_rows(self, log_prob: np.ndarray, x: Any) -> np.ndarray:
-        table, places = self._combinations.tabulated(log_prob, x)
-        return np.swapaxes(table[..., places], -1, -2)
-
-    def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
-        table, places = self._combinations.tabulated(np.asarray(log_of(parameters, "prob")), x)
+    def _under(self, log_prob: Any, x: Any) -> Callable[[slice], Any]:
+        """Log densities of rows given the log probability of each entry, shape (..., classes, entries)."""
+        if isinstance(x, jax.Array):
+            return lambda rows: self._combinations.log_prob_in_jax(log_prob, x[rows])
+        table, places = self._combinations.tabulated(np.asarray(log_prob), x)
         return lambda rows: np.swapaxes(table[..., places[rows]], -1, -2)
-
-    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return self._combinations.log_prob_in_jax(log_of(parameters, "prob"), x)
-
-    def device_log_predictive(self, x: Any) -> Any:
-        return self._combinations.log_prob_in_jax(self._log_mean(), x)
 
     def log_density_without(
         self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: CombinationCounts

@@ -10,7 +10,16 @@ import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import any_missing, csr_of_ones, filled, missing_entries, namespace, row_pieces, rows_by_class
+from bayesnb.core.arrays import (
+    any_missing,
+    csr_of_ones,
+    dense,
+    filled,
+    missing_entries,
+    namespace,
+    row_pieces,
+    rows_by_class,
+)
 from bayesnb.families.base import log_predictive_given
 from bayesnb.families.exponential import Weights
 from bayesnb.families.statistics import classes_of_rows
@@ -21,7 +30,7 @@ __all__ = [
     "Table",
     "left_out",
     "look_up_cells",
-    "look_up_on_device",
+    "look_up_in_jax",
     "refitted",
 ]
 
@@ -216,7 +225,7 @@ class Table:
         """A table from any array of log probabilities."""
         return cls(np.asarray(log_prob))
 
-    def of_all_rows(self, x: Any) -> np.ndarray:
+    def of_rows(self, x: Any) -> np.ndarray:
         """Sum over columns of the log probability of each cell, shape (..., rows, classes); zero for a missing cell.
 
         Parameters
@@ -224,30 +233,27 @@ class Table:
         x : array or CSR array, shape (rows, columns)
             Values; missing ones NaN. In a CSR array the empty cells are zeros.
         """
-        if scipy.sparse.issparse(x) or not self._is_of_two:
-            return self.of_rows(x)
-        pieces = [self.of_rows(x[rows]) for rows in row_pieces(*x.shape)]
-        return np.concatenate(pieces, axis=-2) if len(pieces) > 1 else pieces[0]
-
-    def of_rows(self, x: Any) -> np.ndarray:
-        """As `of_all_rows`, for rows whose temporary arrays fit the cache."""
         if not self._is_of_two:
             sums = Distinct.of_codes(x, self.log_prob.shape[-1]).look_up(self._by_code)
             return np.moveaxis(sums.reshape(x.shape[0], *self.log_prob.shape[:-2]), 0, -2)
-        if scipy.sparse.issparse(x):
-            if not self._zero_is_possible:
-                return self.of_rows(x.toarray())
+        if scipy.sparse.issparse(x) and self._zero_is_possible:
             # Every empty cell is a zero: start from a row of zeros and correct where an entry is stored.
             sums = self._excess_of_one.of_rows(filled(x)) + self._row_of_zeros
             sums -= self._of_zero.of_rows(missing_entries(x))
-        elif any_missing(x) or not self._zero_is_possible:
-            cells = x.astype(np.float64, copy=False)
-            observed = ~np.isnan(cells)
-            ones = np.where(observed, cells, 0.0)
-            sums = self._of_one.of_rows(ones) + self._of_zero.of_rows(observed - ones)
         else:
-            sums = self._excess_of_one.of_rows(x.astype(np.float64, copy=False)) + self._row_of_zeros
+            cells = dense(x)
+            pieces = [self._of_piece(cells[rows]) for rows in row_pieces(*cells.shape)]
+            sums = np.concatenate(pieces, axis=-1) if len(pieces) > 1 else pieces[0]
         return np.swapaxes(sums.reshape(*self.log_prob.shape[:-2], x.shape[0]), -1, -2)
+
+    def _of_piece(self, x: np.ndarray) -> np.ndarray:
+        """Sums of zeros and ones in rows whose temporary arrays fit the cache, shape (results, rows)."""
+        cells = x.astype(np.float64, copy=False)
+        if self._zero_is_possible and not any_missing(x):
+            return self._excess_of_one.of_rows(cells) + self._row_of_zeros
+        observed = ~np.isnan(cells)
+        ones = np.where(observed, cells, 0.0)
+        return self._of_one.of_rows(ones) + self._of_zero.of_rows(observed - ones)
 
     def of_own_class(self, x: Any, codes: np.ndarray) -> np.ndarray:
         """Sums of each row under one class, shape (rows,), given the position of the class (rows,)."""
@@ -256,7 +262,7 @@ class Table:
             return distinct.sums_of_own_class(lambda *entry: self.log_prob[entry], codes, len(self.log_prob))
         result = np.empty(len(codes))
         for c, rows in rows_by_class(codes, len(self.log_prob)):
-            result[rows] = Table(self.log_prob[[c]]).of_all_rows(x[rows])[:, 0]
+            result[rows] = Table(self.log_prob[[c]]).of_rows(x[rows])[:, 0]
         return result
 
     @property
@@ -302,8 +308,8 @@ def look_up_cells(log_prob: Any, x: Any) -> Any:
     return xp.take_along_axis(table, codes, axis=-1)[..., 0]
 
 
-def look_up_on_device(log_prob: Any, x: Any) -> Any:
-    """As `Table.of_all_rows` without leading axes, for JAX; cells in the precision of `x`, their sum in float64."""
+def look_up_in_jax(log_prob: Any, x: Any) -> Any:
+    """As `Table.of_rows` without leading axes, for JAX; cells in the precision of `x`, their sum in float64."""
     num_classes, num_columns, size = log_prob.shape
     log_prob = log_prob.astype(x.dtype)
     if size == 2:

@@ -1,6 +1,6 @@
 """Blocks of measurements that vary together, with a normal-inverse-Wishart prior."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.core.arrays import namespace, sqrt
+from bayesnb.core.arrays import namespace, row_pieces, sqrt
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, filled_cells
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import TDistribution
@@ -20,7 +20,6 @@ from bayesnb.families.moments import Moments, Scatter, scatter
 from bayesnb.families.student_t import (
     default_rate,
     distances,
-    distances_on_device,
     log_det,
     log_multivariate_gamma_ratio,
     log_normal,
@@ -284,17 +283,23 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         variance = np.diagonal(np.asarray(parameters["covariance"]), axis1=-2, axis2=-1)
         return {"mean": parameters["mean"], "variance": variance}
 
-    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return log_normal(distances(x, np.asarray(parameters["mean"]), np.asarray(parameters["covariance"])))
+    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        mean, covariance = parameters["mean"], parameters["covariance"]
+        if isinstance(x, jax.Array):
+            return lambda rows: log_normal(distances(x[rows], mean, covariance))
+        *leading, num_classes, _ = mean.shape
+        mean, covariance = (value.reshape(-1, *value.shape[len(leading) :]) for value in (mean, covariance))
 
-    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return log_normal(distances_on_device(x, parameters["mean"], parameters["covariance"]))
+        def of_rows(rows: slice) -> np.ndarray:
+            some = x[rows]
+            pieces = row_pieces(len(mean), num_classes * some.size)
+            found = [log_normal(distances(some, mean[draws], covariance[draws])) for draws in pieces]
+            return np.concatenate(found).reshape(*leading, len(some), num_classes)
 
-    def row_log_predictive(self, x: Any) -> Any:
-        return log_student_t(self._predictive_df, distances(x, np.asarray(self.loc), predictive_matrix(self)))
+        return of_rows
 
-    def device_log_predictive(self, x: Any) -> Any:
-        return log_student_t(self._predictive_df, distances_on_device(x, self.loc, predictive_matrix(self)))
+    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
+        return log_student_t(self._predictive_df, distances(x, self.loc, predictive_matrix(self)))
 
     @property
     def _predictive_df(self) -> Any:

@@ -16,7 +16,6 @@ __all__ = [
     "StudentT",
     "default_rate",
     "distances",
-    "distances_on_device",
     "left_out",
     "log_det",
     "log_multivariate_gamma_ratio",
@@ -60,16 +59,20 @@ class Distances(NamedTuple):
     observed: Any
 
 
-def distances(x: np.ndarray, centre: np.ndarray, matrix: np.ndarray) -> Distances:
+def distances(x: Any, centre: Any, matrix: Any) -> Distances:
     """Distances of all rows; rows in which the same cells are missing are computed together.
 
     Parameters
     ----------
-    x : array, shape (rows, columns)
-        Missing cells are NaN.
+    x : array or jax.Array, shape (rows, columns)
+        Missing cells are NaN. A JAX array is for JAX to compile, to run and to differentiate; there are then no axes
+        before those of the classes.
     centre : array, shape (..., classes, columns)
     matrix : array, shape (..., classes, columns, columns)
     """
+    if isinstance(x, jax.Array):
+        return _distances_in_jax(x, centre, matrix)
+    centre, matrix = np.asarray(centre), np.asarray(matrix)
     observed = ~np.isnan(x)
     shape = (*centre.shape[:-2], len(x), centre.shape[-2])
     squared, log_dets = np.zeros(shape), np.zeros(shape)
@@ -140,11 +143,8 @@ def _cholesky(matrix: Any) -> tuple[Any, Any]:
     return factor, size
 
 
-def distances_on_device(x: Any, centre: Any, matrix: Any) -> Distances:
-    """As `distances`, for JAX to compile, to run and to differentiate; no axes before those of the classes.
-
-    Where no cell is missing, there is one Cholesky factor for each class, else one for each row and class.
-    """
+def _distances_in_jax(x: Any, centre: Any, matrix: Any) -> Distances:
+    """Where no cell is missing, there is one Cholesky factor for each class, else one for each row and class."""
     x = x.astype(jnp.float64)
     observed = ~jnp.isnan(x)
     cells = jnp.where(observed, x, 0.0)
@@ -246,16 +246,18 @@ class StudentT:
         xp, _ = namespace(x, self.loc)
         return self.constant + self.exponent * xp.log1p((x - self.loc) ** 2 * self.precision)
 
-    def of_rows(self, x: np.ndarray, *, compiled: bool) -> np.ndarray:
+    def of_rows(self, x: Any, *, compiled: bool) -> Any:
         """Log density of each row under each class, summed over the observed cells, shape (rows, classes).
 
         Parameters
         ----------
-        x : array, shape (rows, columns)
-            Missing cells are NaN.
+        x : array or jax.Array, shape (rows, columns)
+            Missing cells are NaN. A JAX array is for JAX to compile.
         compiled : bool
             Whether to compile, for many rows.
         """
+        if isinstance(x, jax.Array):
+            return self._of_rows_in_jax(x)
         if compiled:
             group = GROUP if (self.exponent == self.exponent[:, :1]).all() else 1
             sums, complete = _log_kernels(x, self.loc, self.precision, self.exponent, group=group)
@@ -269,8 +271,8 @@ class StudentT:
             result[:, c] = np.where(missing, 0.0, of_class.log_density(x)).sum(axis=1)
         return result
 
-    def of_rows_on_device(self, x: Any) -> Any:
-        """As `of_rows`, for JAX to compile; cells in the precision of `x`, sums over columns in float64."""
+    def _of_rows_in_jax(self, x: Any) -> Any:
+        """Cells in the precision of `x`, sums over columns in float64."""
         # For float32 cells the location is the sum of two float32 numbers, so that x - location keeps the digits of x.
         high = jax.lax.reduce_precision(self.loc, 8, 23) if x.dtype == jnp.float32 else self.loc
         high, low, scale, exponent = (

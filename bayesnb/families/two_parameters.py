@@ -1,5 +1,6 @@
 """Families without a closed form: gamma, beta, von Mises, negative binomial."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -488,16 +489,21 @@ class LearnedNegativeBinomial(Family):
     def maximum_a_posteriori(self, statistics: Occurrences) -> dict[str, Any]:
         return maximum(self, statistics, _estimate(statistics), with_prior=True)
 
-    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
+    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        if isinstance(x, jax.Array):
+            return super().densities_of_rows(parameters, x)
         *leading, num_classes, num_columns = np.shape(parameters["mean"])
         mean, dispersion = (np.reshape(parameters[name], (-1, num_columns)) for name in ("mean", "dispersion"))
 
         def density(places: Any, columns: Any, counts: Any) -> Any:
             return _log_density(counts, mean[places, columns], dispersion[places, columns])
 
-        cells = dense(x)
-        sums = Distinct.of(cells, len(cells) // ROWS_AN_ENTRY).sums(density, len(mean))
-        return np.moveaxis(sums.reshape(len(cells), *leading, num_classes), 0, -2)
+        def of_rows(rows: slice) -> np.ndarray:
+            cells = dense(x[rows])
+            sums = Distinct.of(cells, len(cells) // ROWS_AN_ENTRY).sums(density, len(mean))
+            return np.moveaxis(sums.reshape(len(cells), *leading, num_classes), 0, -2)
+
+        return of_rows
 
     @property
     def family_name(self) -> str:

@@ -378,39 +378,31 @@ class Multinomial(JointFamily, ConjugateFamily):
         # With a single word there are no other words, and its probability is one.
         return Bernoulli(concentration, np.maximum(rest, np.finfo(np.float64).tiny))
 
-    def row_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        return self.densities_of_rows(parameters, x)(slice(0, x.shape[0]))
-
-    def row_log_ratio(self, parameters: Parameters, x: Any) -> Any:
-        return _log_density(_weights(parameters), parameters, x)
-
-    def densities_of_rows(self, parameters: Parameters, x: Any) -> Callable[[slice], np.ndarray]:
-        weights, coefficient = _weights(parameters), log_coefficient(x)
+    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        if isinstance(x, jax.Array):
+            return lambda rows: _log_density_in_jax(parameters, x[rows].astype(jnp.float64))
+        log_prob = log_of(parameters, "prob")
+        weights = Weights.of(np.reshape(log_prob, (-1, np.shape(log_prob)[-1])))
+        coefficient = None if ratio else log_coefficient(x)
 
         def of_rows(rows: slice) -> np.ndarray:
             documents = csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows]
-            return _log_density(weights, parameters, documents, coefficient[rows])
+            sums = weights.of_rows(documents).reshape(*np.shape(log_prob)[:-1], documents.shape[0])
+            if coefficient is not None:
+                sums += coefficient[rows]
+            return np.swapaxes(sums, -1, -2)
 
         return of_rows
 
-    def row_log_predictive(self, x: Any) -> Any:
+    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
+        if isinstance(x, jax.Array):
+            return log_dirichlet_multinomial(x.astype(jnp.float64)[:, None, :], self.concentration)
         documents = Documents.of(x)
-        return documents.log_rising_ratio(self.concentration) + documents.log_coefficient()[:, None]
-
-    def row_log_predictive_ratio(self, x: Any) -> Any:
-        documents = x if isinstance(x, Documents) else Documents.of(x)
-        return documents.log_rising_ratio(self.concentration)
+        found = documents.log_rising_ratio(self.concentration)
+        return found if ratio else found + documents.log_coefficient()[:, None]
 
     def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Counts) -> np.ndarray:
         return left_out(np.asarray(self.concentration), x, codes, statistics)
-
-    def device_log_likelihood(self, parameters: Parameters, x: Any) -> Any:
-        counts = x.astype(jnp.float64)
-        in_sequence = times(counts[:, None, :], log_of(parameters, "prob")).sum(axis=-1)
-        return in_sequence + log_multinomial_coefficient(counts)[:, None]
-
-    def device_log_predictive(self, x: Any) -> Any:
-        return log_dirichlet_multinomial(x.astype(jnp.float64)[:, None, :], self.concentration)
 
     def log_density_without(
         self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts
@@ -418,16 +410,6 @@ class Multinomial(JointFamily, ConjugateFamily):
         return left_out_with_weights(np.asarray(self.concentration), x, codes, weights, statistics)
 
 
-def _weights(parameters: Parameters) -> Weights:
-    """Log probabilities of the words, shape (draws times classes, columns)."""
-    log_prob = log_of(parameters, "prob")
-    return Weights.of(np.reshape(log_prob, (-1, np.shape(log_prob)[-1])))
-
-
-def _log_density(weights: Weights, parameters: Parameters, x: Any, coefficient: Any = None) -> np.ndarray:
-    """Log density of documents, shape (..., rows, classes), given their log coefficients, or up to these."""
-    shape = np.shape(parameters["prob"])[:-1]
-    result = np.swapaxes(weights.of_rows(x).reshape(*shape, x.shape[0]), -1, -2)
-    if coefficient is not None:
-        result += coefficient[:, None]
-    return result
+def _log_density_in_jax(parameters: Parameters, counts: Any) -> Any:
+    in_sequence = times(counts[:, None, :], log_of(parameters, "prob")).sum(axis=-1)
+    return in_sequence + log_multinomial_coefficient(counts)[:, None]

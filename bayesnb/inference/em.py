@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -229,15 +229,12 @@ def _predictive(problem: Problem, counted_rows: Unlabelled, membership: np.ndarr
     total = np.tile(log(model.class_prior.update(counted.classes).mean()), (len(rows), 1))
     for i, (family, statistics) in enumerate(zip(model.families, counted.blocks, strict=True)):
         if isinstance(family, ConjugateFamily):
-            density = family.update(statistics).row_log_predictive
+            density: Callable[[Any], Any] = family.update(statistics).row_log_predictive
         else:
             estimate = family.maximum_a_posteriori(statistics)
             if estimate is None:
                 continue
-
-            def density(x: object, family: object = family, estimate: object = estimate) -> np.ndarray:
-                return family.row_log_likelihood(estimate, x)  # type: ignore[attr-defined]
-
+            density = partial(family.row_log_likelihood, estimate)
         for piece, chunk in rows.pieces():
             total[piece] += np.asarray(density(chunk[i]))
     return total

@@ -90,7 +90,7 @@ def _program(prior: Prior | LearnedPrior, statistics: ModelStatistics, *unlabell
 def _row_log_density(family: Family, values: Parameters, cells: Any, observed: Any) -> Any:
     """Log density of each row under each class, shape (rows, classes)."""
     if family.joint:
-        return family.device_log_likelihood(values, cells)
+        return family.row_log_likelihood(values, jnp.asarray(cells))
     spread = {name: value[None] for name, value in values.items()}
     log_density = family.likelihood(**spread).log_prob(cells[:, None])
     return jnp.where(observed[:, None], log_density, 0.0).sum(axis=-1)

@@ -59,7 +59,7 @@ class Integrated:
 
     def ratio_of_rows(self, x: Any) -> np.ndarray:
         """As `of_rows`, up to a term of each row that all classes share."""
-        return np.asarray(self.family.row_log_predictive_ratio(x))
+        return np.asarray(self.family.row_log_predictive(x, ratio=True))
 
     def column(self, j: int) -> "Integrated":
         """The block of one column."""
@@ -67,12 +67,12 @@ class Integrated:
 
     def in_jax(self, x: Any) -> Any:
         """As `of_rows`, for JAX."""
-        return self.family.device_log_predictive(x)
+        return self.family.row_log_predictive(x)
 
     def features_in_jax(self, x: Any) -> Any:
         """Log density of each feature, for JAX, shape (rows, classes, features)."""
         if self.family.joint:
-            return self.family.device_log_predictive(x)[..., None]
+            return self.family.row_log_predictive(x)[..., None]
         return cells_log_predictive(self.family, x)
 
 
@@ -138,7 +138,7 @@ class Given:
         return np.asarray(self.family.row_log_likelihood(self.parameters, x))
 
     def ratio_of_rows(self, x: Any) -> np.ndarray:
-        return np.asarray(self.family.row_log_ratio(self.parameters, x))
+        return np.asarray(self.family.row_log_likelihood(self.parameters, x, ratio=True))
 
     def column(self, j: int) -> "Given":
         values = parameters_of_column(self.parameters, j, self.num_leading)
@@ -153,7 +153,7 @@ class Given:
         return self.family.densities_of_rows(self.parameters, x)
 
     def in_jax(self, x: Any) -> Any:
-        return self.family.device_log_likelihood(self.parameters, x)
+        return self.family.row_log_likelihood(self.parameters, x)
 
     def features_in_jax(self, x: Any) -> Any:
         """Log of the mean over draws of the density of each feature."""

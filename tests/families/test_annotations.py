@@ -76,9 +76,9 @@ def test_a_single_annotation_has_the_mean_probability():
 
 def test_densities_on_the_device_are_those_of_the_host():
     with jax.enable_x64(True):
-        found = jax.jit(bound().device_log_likelihood)({"prob": prob()[0]}, X)
+        found = jax.jit(bound().row_log_likelihood)({"prob": prob()[0]}, X)
         np.testing.assert_allclose(found, bound().row_log_likelihood({"prob": prob()[0]}, X), rtol=1e-13)
-        found = jax.jit(bound().device_log_predictive)(X)
+        found = jax.jit(bound().row_log_predictive)(X)
         np.testing.assert_allclose(found, bound().row_log_predictive(X), rtol=1e-12, atol=1e-12)
         of_counts = log_density(AnnotationCounts(prob()[0]), X[:, None])
         np.testing.assert_allclose(of_counts, bound().row_log_likelihood({"prob": prob()[0]}, X), rtol=1e-12)

@@ -738,7 +738,7 @@ def test_words_of_concentration_zero_on_a_device(float64):
     """A class has no density where it lacks a word of the document, and the density of its other words elsewhere."""
     concentration = np.array([[0.0, 1.0, 2.0], [1.5, 0.0, 0.0], [0.5, 1.0, 2.0]])
     x = np.array([[0.0, 2.0, 1.0], [3.0, 0.0, 0.0], [1.0, 1.0, 0.0], [0.0, 0.0, 0.0]])
-    found = jax.jit(nb.DirichletMultinomial().device_log_likelihood)({"concentration": concentration}, jnp.asarray(x))
+    found = jax.jit(nb.DirichletMultinomial().row_log_likelihood)({"concentration": concentration}, jnp.asarray(x))
     expected = np.full((4, 3), -np.inf)
     for i, counts in enumerate(x):
         for c, alpha in enumerate(concentration):

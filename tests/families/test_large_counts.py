@@ -134,10 +134,10 @@ def test_densities(library, density, arguments, expected, error):
 def test_impossible_counts():
     with jax.enable_x64(True):
         x, rate = jnp.array([[3.0, 0.0]]), {"rate": jnp.zeros((1, 2))}
-        assert nb.Poisson().device_log_likelihood(rate, x).tolist() == [[-np.inf]]
-        assert nb.Poisson().device_log_likelihood(rate, 0 * x).tolist() == [[0.0]]
+        assert nb.Poisson().row_log_likelihood(rate, x).tolist() == [[-np.inf]]
+        assert nb.Poisson().row_log_likelihood(rate, 0 * x).tolist() == [[0.0]]
         x, prob = jnp.array([[2.0, 0.0]]), {"prob": jnp.array([[0.0, 1.0]])}
-        assert nb.Multinomial().device_log_likelihood(prob, x).tolist() == [[-np.inf]]
+        assert nb.Multinomial().row_log_likelihood(prob, x).tolist() == [[-np.inf]]
 
 
 class TestDocuments:

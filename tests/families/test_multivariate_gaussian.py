@@ -18,7 +18,7 @@ import bayesnb as nb
 from bayesnb.families.formulas import compiled, log_density
 from bayesnb.families.inverse_wishart import CovarianceElement, bartlett_of, draw_inverse_wishart
 from bayesnb.families.moments import Scatter, scatter
-from bayesnb.families.student_t import distances, distances_on_device
+from bayesnb.families.student_t import distances
 from bayesnb.inference.coordinates import AnchoredVector, Drawn, ScaledCovariance
 from bayesnb.inference.sources import read_table
 from bayesnb.inference.targets import Target
@@ -446,7 +446,7 @@ class TestGaps:
         cells = (gaps(X) if holes else X).to_numpy()
         mean, covariance = rng.normal(size=(2, 3)), np.array([SCALE, np.eye(3)])
         for found, expected in zip(
-            jax.jit(distances_on_device)(cells, mean, covariance), distances(cells, mean, covariance), strict=True
+            jax.jit(distances)(cells, mean, covariance), distances(cells, mean, covariance), strict=True
         ):
             np.testing.assert_allclose(*np.broadcast_arrays(found, expected), rtol=1e-10)
 

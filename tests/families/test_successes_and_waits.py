@@ -64,7 +64,7 @@ def test_predictive_densities_keep_their_digits(family, cell, expected, error):
 @pytest.mark.parametrize(("family", "cell", "expected", "error"), PREDICTIVE)
 def test_predictive_densities_keep_their_digits_in_jax(family, cell, expected, error, float64):
     family = jax.tree.map(lambda number: np.array([[number]]), family)
-    found = family.device_log_predictive(jax.numpy.array([[cell]]))
+    found = family.row_log_predictive(jax.numpy.array([[cell]]))
     assert found.item() == pytest.approx(expected, rel=1e-12, abs=30 * error)
 
 
@@ -151,7 +151,7 @@ def test_log_normal_cells_are_gaussian_logarithms():
     for which in ("mean", "variance"):
         np.testing.assert_array_equal(ours.mean()[f"x_{which}"], theirs.mean()[f"x_{which}"])
     with jax.enable_x64(True):
-        on_device = jax.jit(ours.families[0].device_log_predictive)(X.to_numpy()) + np.log(ours.class_probs())
+        on_device = jax.jit(ours.families[0].row_log_predictive)(X.to_numpy()) + np.log(ours.class_probs())
     np.testing.assert_allclose(on_device, ours.log_joint(X), rtol=1e-12)
     assert nb.loo(ours, X, y).elpd == pytest.approx(nb.loo(theirs, logs, y).elpd, rel=1e-12)
     one, other = (nb.loo_scores(posterior, cells, y) for posterior, cells in ((ours, X), (theirs, logs)))

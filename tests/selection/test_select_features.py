@@ -422,7 +422,7 @@ def test_the_result_shows_its_steps_in_print_and_in_a_figure(table):
 class NeverInElms(nb.Bernoulli):
     """A one has probability zero in the second class."""
 
-    def row_log_predictive(self, x):
+    def row_log_predictive(self, x, *, ratio=False):
         log_density = np.array(super().row_log_predictive(x))
         log_density[np.asarray(x)[:, 0] == 1, 1] = -np.inf
         return log_density
