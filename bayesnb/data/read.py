@@ -170,7 +170,7 @@ def as_frame(X: Any, name: str = "X") -> Any:
 
 
 def is_dask(data: Any) -> bool:
-    """Whether data are a Dask collection, which `bayesnb.inference.large` reads one partition at a time."""
+    """Whether data are a Dask collection, which `bayesnb.inference.sources` reads one partition at a time."""
     return type(data).__module__.partition(".")[0] == "dask"
 
 

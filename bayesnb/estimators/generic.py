@@ -13,7 +13,7 @@ from bayesnb.estimators.base import Estimator, check_classes, check_labels, read
 from bayesnb.families.base import Family
 from bayesnb.inference.em import MAP, MLE
 from bayesnb.inference.fit import fit
-from bayesnb.inference.large import read_dask, sample_dask
+from bayesnb.inference.sources import read_dask, sample_dask
 from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.weighted import WeightedPosterior

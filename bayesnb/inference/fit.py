@@ -15,22 +15,20 @@ from bayesnb.data.labels import warn_of_one_class
 from bayesnb.data.read import is_dask
 from bayesnb.data.schema import Schema
 from bayesnb.families.base import Family
-from bayesnb.families.statistics import ClassCounts
 from bayesnb.inference.em import EM, MAP, MLE
 from bayesnb.inference.exact import Exact, Inference
 from bayesnb.inference.gibbs import Gibbs
-from bayesnb.inference.large import read_batches, read_dask, read_parquet
 from bayesnb.inference.nuts import NUTS
-from bayesnb.inference.sources import read_table
-from bayesnb.model.blocks import CLASS_SITE, ModelParameters, ModelStatistics
+from bayesnb.inference.sources import empty_problem, read_dask, read_table
+from bayesnb.model.blocks import CLASS_SITE, ModelParameters
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import EVERY_COLUMN, declared_categories, read_classes
+from bayesnb.model.describe import EVERY_COLUMN, categorical_columns, read_classes
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
 
-__all__ = ["as_inference", "fit", "fit_batches", "fit_parquet", "from_parameters", "from_samples"]
+__all__ = ["as_inference", "conditioned", "fit", "from_parameters", "from_samples"]
 
 # --------------------------------------------------------------------------------------------------
 # The inference that a user gives, by name or with settings, or the default
@@ -92,38 +90,31 @@ def posterior_from_parameters(
     labels = read_classes(classes)
     schema = Schema(names, named, labels)
     categories: dict[int, tuple] = {}
-    for name, (family, chosen) in model.features.items():
-        if family.cell == "category":
-            for position in schema.positions(name, chosen):
-                column = schema.columns[position]
-                declared = declared_categories(family, column)
-                if family.joint:
-                    if declared is None:
-                        raise ValueError(
-                            f"column {column!r} of {name!r}: the categories of a joint block do not follow from the "
-                            f"shape of its parameters: give nb.{type(family).__name__}(categories=...)"
-                        )
-                    categories[position] = declared
-                    continue
-                size = np.shape(
-                    parameters[_find(parameters, column, family.parameter_names()[0], family, alone=False)]
-                )[-1]
-                if declared is not None and len(declared) != size:
-                    raise ValueError(f"column {column!r} has {len(declared)} categories and a table of {size}")
-                categories[position] = tuple(range(size)) if declared is None else declared
+    for position, family, listed in categorical_columns(model.features, schema):
+        column = names[position]
+        if family.joint and listed is None:
+            raise ValueError(
+                f"column {column!r}: the categories of a joint block do not follow from the shape of its parameters: "
+                f"give nb.{type(family).__name__}(categories=...)"
+            )
+        if not family.joint:
+            name = _find(parameters, column, family.parameter_names()[0], family, alone=False)
+            size = np.shape(parameters[name])[-1]
+            if listed is not None and len(listed) != size:
+                raise ValueError(f"column {column!r} has {len(listed)} categories and a table of {size}")
+        categories[position] = tuple(range(size)) if listed is None else listed
     description = replace(
         model.description if isinstance(model, BoundModel) else model,
         class_probs=class_probs if class_probs is not None else model.class_probs,
         feature_inclusion=None,
     )
-    bound = BoundModel.of(description, Schema(names, named, labels, categories))
+    bound = BoundModel.of(description, replace(schema, categories=categories))
     if bound.class_probs is None:
         raise ValueError("class_probs is missing: give the probability of each class")
     if isinstance(bound.class_probs, str):
         raise ValueError(f"class_probs={bound.class_probs!r} needs data: give the probability of each class")
     # There are no data, so that defaults that follow a scale use the scale one. These priors are not used.
-    blank = tuple(block.statistics_of_nothing(len(labels)) for block in bound.blocks)
-    resolved = bound.with_every_value().resolve(ModelStatistics(ClassCounts(np.zeros(len(labels))), blank))
+    resolved = empty_problem(bound.with_every_value(), growing=False).resolved
     alone = len(model.features) == 1 and EVERY_COLUMN in model.features
     sites: dict[str, Any] = {CLASS_SITE: resolved.class_prior.probs}
     for site in resolved.sites:
@@ -342,159 +333,7 @@ def fit(
         problem = read_table(model, X, y, sample_weight, classes, feature_names)
     inference.check(problem)
     _warn_of_leak(problem, y)
-    _warn_of_one_class(problem, classes)
-    return inference.fit(problem, key=key)
-
-
-def fit_batches(
-    model: Model | Family,
-    batches: Any,
-    inference: Inference | str | None = None,
-    *,
-    classes: Any = None,
-    feature_names: Any = None,
-    key: Any = 0,
-    progress: bool | None = None,
-) -> Posterior:
-    """Condition a model on a table in batches. One batch is in memory at a time.
-
-    The result is that of `fit` to all the batches at once, up to the order of summation.
-
-    Parameters
-    ----------
-    model : NaiveBayes, BoundModel or Family
-    batches : iterable, or callable that returns one
-        Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`, so that y may be the name of a column; no label
-        may be missing. If classes or categories are not known, a list or a callable is read twice, first to find them.
-        An iterator is read once, and needs `classes`. A category that occurs first in a later batch becomes the last of
-        its column. It has the prior that a fit to all rows would have given it.
-    inference : Inference or str, optional
-        `Exact()` by default; any that reads statistics.
-    classes : sequence or int, optional
-        As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
-    feature_names : sequence, shape (columns,), optional
-        As for `fit`.
-    key : int or JAX key, default 0
-        Source of randomness, for inferences that have any.
-    progress : bool, optional
-        Whether to show progress, by default unless the environment variable CI is set: a bar on a terminal, in a
-        notebook or if True is given, else lines of text, the first after two seconds and then every ten.
-
-    Returns
-    -------
-    Posterior
-
-    Raises
-    ------
-    ValueError, TypeError
-        As for `fit`, naming the batch, counted from 0; or if there is no row, or an iterator comes without `classes`.
-
-    See Also
-    --------
-    fit : Fit a table in memory.
-    fit_parquet : Fit Parquet files.
-    Posterior.update : Add rows to the data.
-
-    Examples
-    --------
-    >>> import bayesnb as nb
-    >>> batches = [([[1, 0], [1, 1]], ["a", "a"]), ([[0, 1]], ["b"])]
-    >>> posterior = nb.fit_batches(nb.Bernoulli(), batches)
-    >>> posterior.predict_proba([[1, 1]]).round(3)
-    array([[0.717, 0.283]])
-    """
-    model, inference = as_model(model), as_inference(inference)
-    problem = read_batches(model, batches, classes, inference.check, progress, feature_names)
-    _warn_of_one_class(problem, classes)
-    return inference.fit(problem, key=key)
-
-
-def fit_parquet(
-    model: Model | Family,
-    paths: Any,
-    target: str,
-    inference: Inference | str | None = None,
-    *,
-    columns: Sequence[str] | None = None,
-    sample_weight: str | None = None,
-    classes: Any = None,
-    batch_rows: int | None = None,
-    key: Any = 0,
-    progress: bool | None = None,
-) -> Posterior:
-    """Condition a model on Parquet files of any size. One batch of rows is in memory at a time.
-
-    The result is that of `fit` to the whole table, up to the order of summation. Only the columns that the model uses
-    are read. If classes or categories are not known, the columns that hold them are first read to find them.
-
-    Parameters
-    ----------
-    model : NaiveBayes, BoundModel or Family
-    paths : str or path, or sequence of them
-        Files with the same columns, in any order; a folder means the ``*.parquet`` files in it.
-    target : str
-        Column of the labels. No label may be missing.
-    inference : Inference or str, optional
-        `Exact()` by default; any that reads statistics.
-    columns : sequence of str, optional
-        Columns of the table; by default those of a bound model, else all but the target and the weights.
-    sample_weight : str, optional
-        Column of the weights of the rows.
-    classes : sequence or int, optional
-        As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
-    batch_rows : int, optional
-        Rows in memory at a time; by default the rows of four million cells, 65,536 at most.
-    key : int or JAX key, default 0
-        Source of randomness, for inferences that have any.
-    progress : bool, optional
-        As for `fit_batches`.
-
-    Returns
-    -------
-    Posterior
-
-    Raises
-    ------
-    ValueError, TypeError
-        As for `fit`, naming the file and the rows; or if a file is not Parquet or lacks a column.
-    FileNotFoundError
-        If a file does not exist, or a folder has no ``*.parquet`` file.
-    ImportError
-        Without pyarrow, which comes with ``bayesnb[distributed]``.
-
-    See Also
-    --------
-    fit : Fit a table in memory.
-    fit_batches : Fit a table that comes in batches.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> import pandas as pd
-    >>> import bayesnb as nb
-    >>> frame = pd.DataFrame({"red": [1, 1, 0], "round": [0, 1, 1], "label": ["a", "a", "b"]})
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     frame.to_parquet(f"{folder}/rows.parquet")
-    ...     posterior = nb.fit_parquet(nb.Bernoulli(), folder, "label")
-    >>> posterior.predict_proba(frame[["red", "round"]]).round(3)
-    array([[0.835, 0.165],
-           [0.717, 0.283],
-           [0.297, 0.703]])
-    """
-    model, inference = as_model(model), as_inference(inference)
-    problem = read_parquet(
-        model,
-        paths,
-        target,
-        columns=columns,
-        sample_weight=sample_weight,
-        classes=classes,
-        batch_rows=batch_rows,
-        check=inference.check,
-        progress=progress,
-    )
-    _warn_of_one_class(problem, classes)
-    return inference.fit(problem, key=key)
+    return conditioned(problem, inference, classes, key)
 
 
 def from_parameters(
@@ -644,7 +483,8 @@ def _warn_of_leak(problem: Problem, y: Any) -> None:
         )
 
 
-def _warn_of_one_class(problem: Problem, classes: Any) -> None:
-    """Warn of labels of one class, unless the user named the classes."""
+def conditioned(problem: Problem, inference: Inference, classes: Any, key: Any) -> Posterior:
+    """The posterior of a problem, with a warning if all labels are of one class, unless the user named the classes."""
     if classes is None:
         warn_of_one_class(problem.model.schema.classes)
+    return inference.fit(problem, key=key)

@@ -199,12 +199,6 @@ class Block:
         """Whether the cells are measurements: numbers that are not whole by the family's support."""
         return self.family.cell == "number" and not self.family.support.is_discrete
 
-    @in_float64
-    def statistics_of_nothing(self, num_classes: int) -> Statistics:
-        """Statistics of a table that has no row."""
-        missing = np.full((1, len(self.columns)), 0.0 if self.is_joint else np.nan)
-        return self.family.statistics(missing, np.zeros((1, num_classes)))
-
     @property
     def members(self) -> Sequence[int | None]:
         """Columns that results name one by one; a single None if they name the block as a whole."""

@@ -34,7 +34,6 @@ __all__ = [
     "hyperparameter_axes",
     "lay_out",
     "learned_prior",
-    "learned_program",
     "refuse_beyond_float64",
     "resolve",
     "sample_in_program",
@@ -220,11 +219,6 @@ def learned_prior(
 
 def _place(number: Any, code: Any) -> np.ndarray:
     return np.where(np.equal(number, code), -1, np.asarray(code) - FIRST_CODE).astype(np.int64)
-
-
-def learned_program(prior: LearnedPrior, statistics: ModelStatistics) -> None:
-    """Density of the hyperparameters given statistics, parameters with a closed form integrated out."""
-    prior.sampled(sample_in_program).program(statistics, integrated=True)
 
 
 def hyperparameter_axes(description: Description, schema: Schema) -> dict[str, tuple[tuple[str, tuple], ...]]:

@@ -10,8 +10,8 @@ from bayesnb.core.checking import a_type, warn_of
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import is_dask, read_rows
-from bayesnb.inference.large import sample_dask
 from bayesnb.inference.nuts import NUTS, sample_weights
+from bayesnb.inference.sources import sample_dask
 from bayesnb.model.describe import feature_names
 from bayesnb.model.weights import (
     ConditionalLikelihood,

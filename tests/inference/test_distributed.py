@@ -19,11 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import bayesnb as nb
-import bayesnb.inference.large
 from bayesnb.estimators import GaussianNB, NaiveBayesClassifier
 from bayesnb.families.moments import Moments
 from bayesnb.inference import sources as counting
-from bayesnb.inference.large import read_dask, sample_dask
+from bayesnb.inference.sources import read_dask, sample_dask
 from bayesnb.model.bound import OpenSchema
 
 MODEL = nb.NaiveBayes(
@@ -191,7 +190,7 @@ class TestDaskFrames:
         read = []
         count, find = counting.count, OpenSchema.find
         monkeypatch.setattr(
-            bayesnb.inference.large,
+            counting,
             "count",
             lambda model, batch: read.append([*batch.rows.table.names]) or count(model, batch),
         )
@@ -262,7 +261,7 @@ class TestSample:
 
     @pytest.mark.parametrize("weighted", [False, True])
     def test_weights_are_those_of_the_same_rows_in_memory(self, weighted, monkeypatch):
-        monkeypatch.setattr(bayesnb.inference.large, "SAMPLE", 150)
+        monkeypatch.setattr(counting, "SAMPLE", 150)
         posterior = nb.fit(CONJUGATE, X, Y, sample_weight=WEIGHT if weighted else None)
         weight = partitioned(pd.Series(WEIGHT)) if weighted else None
         rows, labels, weights = sample_dask(partitioned(X), partitioned(Y), weight, 3)
@@ -278,7 +277,7 @@ class TestSample:
         assert (other.weights["mean"] != found.weights["mean"]).any()
 
     def test_each_row_is_drawn_as_often_and_once(self, monkeypatch):
-        monkeypatch.setattr(bayesnb.inference.large, "SAMPLE", 30)
+        monkeypatch.setattr(counting, "SAMPLE", 30)
         frame = partitioned(pd.DataFrame({"place": np.arange(100), "label": 0}), 3)
         with dask.config.set(scheduler="synchronous"):
             drawn = [sample_dask(frame[["place"]], frame["label"], None, key)[0]["place"] for key in range(200)]
@@ -317,7 +316,7 @@ class TestSample:
         np.testing.assert_array_equal(found.predict_proba(frame), found.predict_proba(X))
 
     def test_a_classifier_counts_all_rows_and_chooses_by_some(self, rng, monkeypatch):
-        monkeypatch.setattr(bayesnb.inference.large, "SAMPLE", 200)
+        monkeypatch.setattr(counting, "SAMPLE", 200)
         cells, labels = np.exp(rng.normal(size=(2000, 2))), rng.integers(0, 2, 2000)
         blocks = da.from_array(cells, chunks=(300, 2)), da.from_array(labels, chunks=300)
         found = NaiveBayesClassifier(random_state=1).fit(*blocks, feature_names=["u", "v"])
@@ -330,7 +329,7 @@ class TestSample:
         pd.testing.assert_frame_equal(again.weights_, found.weights_)
 
     def test_cells_that_a_chosen_family_cannot_hold_count_as_missing(self, rng, monkeypatch):
-        monkeypatch.setattr(bayesnb.inference.large, "SAMPLE", 400)
+        monkeypatch.setattr(counting, "SAMPLE", 400)
         cells, labels = np.exp(rng.normal(size=(4000, 1))), rng.integers(0, 2, 4000)
         cells[7] = -1.0  # not in the sample
         blocks = da.from_array(cells, chunks=(1000, 1)), da.from_array(labels, chunks=1000)
@@ -339,7 +338,7 @@ class TestSample:
         assert found.class_count_.sum() == 4000
 
     def test_bins_are_those_of_the_sample(self, rng, monkeypatch):
-        monkeypatch.setattr(bayesnb.inference.large, "SAMPLE", 500)
+        monkeypatch.setattr(counting, "SAMPLE", 500)
         cells, labels = rng.normal(size=(900, 1)), rng.integers(0, 2, 900)
         blocks = da.from_array(cells, chunks=(400, 1)), da.from_array(labels, chunks=400)
         found = NaiveBayesClassifier(nb.Histogram(), feature_weights=None).fit(*blocks)

@@ -1,0 +1,367 @@
+"""Fits of tables that do not fit in memory: in batches, and in Parquet files."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from bayesnb.core.checking import a_type, whole_number
+from bayesnb.core.running import progress_bar
+from bayesnb.data.labels import Found
+from bayesnb.data.read import read_rows
+from bayesnb.families.base import Family
+from bayesnb.inference.exact import Inference
+from bayesnb.inference.fit import as_inference, conditioned
+from bayesnb.inference.sources import Batch, count_batches, find, naming_errors
+from bayesnb.model.bound import BoundModel, OpenSchema
+from bayesnb.model.naive_bayes import Model, as_model, read_for
+from bayesnb.model.problem import Problem
+from bayesnb.posterior.base import Posterior
+
+__all__ = ["fit_batches", "fit_parquet"]
+
+# --------------------------------------------------------------------------------------------------
+# What both read
+# --------------------------------------------------------------------------------------------------
+
+
+def _problem_of(
+    schema: OpenSchema, read: Callable[[str], Iterable[Batch]], check: Callable[[Problem], None]
+) -> Problem:
+    """The problem of batches, which are read once for what the schema does not know, and once for the statistics.
+
+    Parameters
+    ----------
+    schema : OpenSchema
+    read : callable
+        Takes what the batches are read for, "categories" or "statistics".
+    check : callable
+        Gets the problem before the statistics are counted, and may raise an error.
+    """
+    found = Found.nothing()
+    if not schema.complete:
+        found = sum((find(schema, batch) for batch in read("categories")), start=found)
+    return count_batches(schema.bind(found), read("statistics"), check, growing=schema.growing)
+
+
+def _with_progress(asked: bool | None, what: str, batches: Iterable[Batch], total: int | None) -> Iterator[Batch]:
+    """The batches, with a progress bar that counts their rows.
+
+    Parameters
+    ----------
+    asked : bool or None
+        Whether to show the bar; see `progress_bar`.
+    what : str
+        Text before the bar.
+    batches : iterable of Batch
+    total : int or None
+        Number of rows of all batches, None if unknown.
+    """
+    with progress_bar(what, "row", asked, total=total, unit_scale=True, leave=True) as bar:
+        for batch in batches:
+            yield batch
+            bar.update(len(batch))
+
+
+# --------------------------------------------------------------------------------------------------
+# A table in batches that the user's code gives
+# --------------------------------------------------------------------------------------------------
+
+
+def fit_batches(
+    model: Model | Family,
+    batches: Any,
+    inference: Inference | str | None = None,
+    *,
+    classes: Any = None,
+    feature_names: Any = None,
+    key: Any = 0,
+    progress: bool | None = None,
+) -> Posterior:
+    """Condition a model on a table in batches. One batch is in memory at a time.
+
+    The result is that of `fit` to all the batches at once, up to the order of summation.
+
+    Parameters
+    ----------
+    model : NaiveBayes, BoundModel or Family
+    batches : iterable, or callable that returns one
+        Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`, so that y may be the name of a column; no label
+        may be missing. If classes or categories are not known, a list or a callable is read twice, first to find them.
+        An iterator is read once, and needs `classes`. A category that occurs first in a later batch becomes the last of
+        its column. It has the prior that a fit to all rows would have given it.
+    inference : Inference or str, optional
+        `Exact()` by default; any that reads statistics.
+    classes : sequence or int, optional
+        As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
+    feature_names : sequence, shape (columns,), optional
+        As for `fit`.
+    key : int or JAX key, default 0
+        Source of randomness, for inferences that have any.
+    progress : bool, optional
+        Whether to show progress, by default unless the environment variable CI is set: a bar on a terminal, in a
+        notebook or if True is given, else lines of text, the first after two seconds and then every ten.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `fit`, naming the batch, counted from 0; or if there is no row, or an iterator comes without `classes`.
+
+    See Also
+    --------
+    fit : Fit a table in memory.
+    fit_parquet : Fit Parquet files.
+    Posterior.update : Add rows to the data.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> batches = [([[1, 0], [1, 1]], ["a", "a"]), ([[0, 1]], ["b"])]
+    >>> posterior = nb.fit_batches(nb.Bernoulli(), batches)
+    >>> posterior.predict_proba([[1, 1]]).round(3)
+    array([[0.717, 0.283]])
+    """
+    model, inference = as_model(model), as_inference(inference)
+    if not callable(batches) and not isinstance(batches, Iterable):
+        raise TypeError(f"batches is {batches!r}: give an iterable of (X, y), or a callable that returns one")
+
+    def begin() -> Iterator[Batch]:
+        return _numbered(model, feature_names, batches() if callable(batches) else batches)
+
+    start = begin()
+    first = next(start, None)
+    if first is None:
+        raise ValueError("batches holds no rows: give at least one")
+    schema = OpenSchema.of(model, first.rows.table.names, first.rows.table.named, classes)
+    begun = [chain([first], start)]
+
+    def read(what: str) -> Iterator[Batch]:
+        return _with_progress(progress, what, begun.pop() if begun else begin(), None)
+
+    if isinstance(batches, Iterator) and not schema.complete:
+        schema.require_one_pass()
+        bound = schema.bind(find(schema, first))
+        problem = count_batches(bound, read("statistics"), inference.check, growing=schema.growing)
+    else:
+        problem = _problem_of(schema, read, inference.check)
+    return conditioned(problem, inference, classes, key)
+
+
+def _numbered(model: Model, feature_names: Any, batches: Iterable[Any]) -> Iterator[Batch]:
+    """The user's batches with their numbers, without those that have no rows."""
+    for i, given in enumerate(batches):
+        if not isinstance(given, tuple | list) or len(given) not in (2, 3):
+            raise TypeError(f"batch {i} is {a_type(given)}: give (X, y) or (X, y, sample_weight)")
+        X, y, sample_weight = (*given, None)[:3]
+        where = f"batch {i}"
+        with naming_errors(where):
+            batch = Batch(where, read_for(model, X, y, sample_weight, feature_names))
+        if len(batch):
+            yield batch
+
+
+# --------------------------------------------------------------------------------------------------
+# Parquet files of any size; pyarrow is imported inside the calls that need it
+# --------------------------------------------------------------------------------------------------
+
+BATCH_CELLS = 2**22
+"""Cells of a batch by default: 32 mebibytes of float64."""
+
+READ_BYTES = 2**16
+"""Bytes of each column that are read at a time."""
+
+
+def fit_parquet(
+    model: Model | Family,
+    paths: Any,
+    target: str,
+    inference: Inference | str | None = None,
+    *,
+    columns: Sequence[str] | None = None,
+    sample_weight: str | None = None,
+    classes: Any = None,
+    batch_rows: int | None = None,
+    key: Any = 0,
+    progress: bool | None = None,
+) -> Posterior:
+    """Condition a model on Parquet files of any size. One batch of rows is in memory at a time.
+
+    The result is that of `fit` to the whole table, up to the order of summation. Only the columns that the model uses
+    are read. If classes or categories are not known, the columns that hold them are first read to find them.
+
+    Parameters
+    ----------
+    model : NaiveBayes, BoundModel or Family
+    paths : str or path, or sequence of them
+        Files with the same columns, in any order; a folder means the ``*.parquet`` files in it.
+    target : str
+        Column of the labels. No label may be missing.
+    inference : Inference or str, optional
+        `Exact()` by default; any that reads statistics.
+    columns : sequence of str, optional
+        Columns of the table; by default those of a bound model, else all but the target and the weights.
+    sample_weight : str, optional
+        Column of the weights of the rows.
+    classes : sequence or int, optional
+        As for `fit`. With these, and `Categorical(categories=...)` for columns of categories, the rows are read once.
+    batch_rows : int, optional
+        Rows in memory at a time; by default the rows of four million cells, 65,536 at most.
+    key : int or JAX key, default 0
+        Source of randomness, for inferences that have any.
+    progress : bool, optional
+        As for `fit_batches`.
+
+    Returns
+    -------
+    Posterior
+
+    Raises
+    ------
+    ValueError, TypeError
+        As for `fit`, naming the file and the rows; or if a file is not Parquet or lacks a column.
+    FileNotFoundError
+        If a file does not exist, or a folder has no ``*.parquet`` file.
+    ImportError
+        Without pyarrow, which comes with ``bayesnb[distributed]``.
+
+    See Also
+    --------
+    fit : Fit a table in memory.
+    fit_batches : Fit a table that comes in batches.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pandas as pd
+    >>> import bayesnb as nb
+    >>> frame = pd.DataFrame({"red": [1, 1, 0], "round": [0, 1, 1], "label": ["a", "a", "b"]})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     frame.to_parquet(f"{folder}/rows.parquet")
+    ...     posterior = nb.fit_parquet(nb.Bernoulli(), folder, "label")
+    >>> posterior.predict_proba(frame[["red", "round"]]).round(3)
+    array([[0.835, 0.165],
+           [0.717, 0.283],
+           [0.297, 0.703]])
+    """
+    model, inference = as_model(model), as_inference(inference)
+    if batch_rows is not None:
+        batch_rows = whole_number("batch_rows", batch_rows)
+    asked_by = "columns"
+    if columns is None and isinstance(model, BoundModel) and model.schema.named:
+        columns, asked_by = model.used_columns, "the model"
+    files = _find_files(paths)
+    names, num_rows = _read_footers(files, target, sample_weight, columns, asked_by)
+
+    schema = OpenSchema.of(model, names, True, classes)
+
+    def read(what: str) -> Iterator[Batch]:
+        wanted = schema.open_names if what == "categories" else schema.used_names
+        return _with_progress(progress, what, _read_rows(files, target, sample_weight, wanted, batch_rows), num_rows)
+
+    problem = _problem_of(schema, read, inference.check)
+    return conditioned(problem, inference, classes, key)
+
+
+def _read_footers(
+    files: Sequence[Path], target: str, sample_weight: str | None, columns: Sequence[str] | None, asked_by: str
+) -> tuple[tuple[str, ...], int]:
+    """Names of the columns, and number of rows of all files; a missing column raises an error before a row is read.
+
+    An error says that `asked_by` names `columns`.
+    """
+    names: tuple[str, ...] = () if columns is None else tuple(columns)
+    num_rows = 0
+    for path in files:
+        with _open_parquet(path) as file:
+            there = file.schema_arrow.names
+            num_rows += file.metadata.num_rows
+        if columns is None and not names:
+            names = tuple(name for name in there if name not in (target, sample_weight))
+        for what, name in [("target", target), ("sample_weight", sample_weight), *((asked_by, n) for n in names)]:
+            if name is not None and name not in there:
+                raise ValueError(
+                    f"{path} has no column {name!r}, which {what} names: its columns are {there}; all files need "
+                    "the same"
+                )
+        extra = [name for name in there if name not in {*names, target, sample_weight}]
+        if columns is None and extra:
+            raise ValueError(
+                f"{path} has the column {extra[0]!r}, which {files[0]} does not have: name the columns to "
+                "read, columns=[...]"
+            )
+    if target in names:
+        raise ValueError(f"columns names the target {target!r}: leave it out")
+    if num_rows == 0:
+        raise ValueError(
+            f"{files[0]}{f' and {len(files) - 1} more' * (len(files) > 1)} holds no rows: give at least one"
+        )
+    return names, num_rows
+
+
+def _read_rows(
+    files: Sequence[Path], target: str, weight: str | None, columns: Sequence[str], batch_rows: int | None
+) -> Iterator[Batch]:
+    """Batches of some of the columns, with the labels and the weights."""
+    import pyarrow as pa
+
+    wanted = [*columns, target] + ([] if weight is None else [weight])
+    size = batch_rows or min(max(BATCH_CELLS // max(len(columns), 1), 1), 2**16)
+    for path in files:
+        start = 0
+        with _open_parquet(path) as file:
+            for piece in file.iter_batches(size, columns=wanted, use_threads=True):
+                table = pa.Table.from_batches([piece])
+                where = f"{path}, from row {start}"
+                w = None if weight is None else table[weight].to_numpy()
+                with naming_errors(where):
+                    rows = read_rows(table.select(list(columns)), _labels(table[target]), w).counting()
+                yield Batch(where, rows)
+                start += len(table)
+
+
+def _labels(column: Any) -> Any:
+    """Labels that are text as a NumPy array, which is faster to encode than a column of Python objects."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    if not (pa.types.is_string(column.type) or pa.types.is_large_string(column.type)):
+        return column
+    encoded = column.combine_chunks().dictionary_encode()
+    if encoded.null_count:
+        return column.to_pylist()
+    return np.array(encoded.dictionary.to_pylist())[encoded.indices.to_numpy()]
+
+
+def _open_parquet(path: Path) -> Any:
+    """A Parquet file that is read one batch at a time."""
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError as error:
+        raise ImportError("fit_parquet needs pyarrow: pip install 'bayesnb[distributed]'") from error
+    try:
+        # Reading ahead, the default, keeps the whole file in memory; without a buffer a whole row group is kept.
+        return pq.ParquetFile(path, pre_buffer=False, buffer_size=READ_BYTES)
+    except pa.ArrowInvalid as error:
+        raise ValueError(f"{path} is not a Parquet file: {error}") from None
+
+
+def _find_files(paths: Any) -> list[Path]:
+    """The files at some paths, with the ``*.parquet`` files of each folder."""
+    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    found: list[Path] = []
+    for path in map(Path, given):
+        inside = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+        if not inside:
+            raise FileNotFoundError(f"the folder {path} holds no file *.parquet")
+        found += inside
+    if not found:
+        raise ValueError("paths is empty: give at least one file")
+    return found
