@@ -9,8 +9,8 @@ import numpyro.distributions as dist
 from bayesnb.core.arrays import in_float64
 from bayesnb.crowd.read import AnnotationTable, read_annotations
 from bayesnb.crowd.result import AnnotationFit
-from bayesnb.families.annotations import Annotations
 from bayesnb.families.hyperparameters import format_number
+from bayesnb.families.words import Annotations
 from bayesnb.inference.em import EM, MAP, MLE, probabilities
 from bayesnb.inference.exact import EmpiricalBayes, Exact, Inference
 from bayesnb.inference.fit import as_inference

@@ -25,10 +25,10 @@ from bayesnb.families.look_up import (
 )
 from bayesnb.families.statistics import Counts, clear_rounding, count_cells
 
-__all__ = ["Bernoulli", "Categorical", "dirichlet_log_evidence", "dirichlet_mode", "log_of_rest"]
+__all__ = ["Bernoulli", "Categorical", "DirichletFamily", "dirichlet_log_evidence", "dirichlet_mode", "log_of_rest"]
 
 # --------------------------------------------------------------------------------------------------
-# The Dirichlet distribution along the last axis: evidence and mode
+# The Dirichlet distribution along the last axis: evidence, mode, and the families that have it as their prior
 # --------------------------------------------------------------------------------------------------
 
 
@@ -60,6 +60,39 @@ def log_of_rest(concentration: Any, count: Any) -> np.ndarray:
     rest = clear_rounding(count - 1, count)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(rest < 0, -np.inf, np.log(concentration + rest))
+
+
+class DirichletFamily(ConjugateFamily):
+    """A family of probabilities ``prob``, which have a Dirichlet prior along the last axis.
+
+    A subclass has the field `concentration`, and statistics with a ``total`` of its shape.
+    """
+
+    concentration: Hyperparameter
+
+    positive: ClassVar[tuple[str, ...]] = ("concentration",)
+    flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0}
+
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        return {"prob": sample("prob", dist.Dirichlet(self.concentration))}
+
+    def update(self, statistics: Any) -> Self:
+        concentration: dict[str, Any] = {"concentration": self.concentration + statistics.total}
+        return replace(self, **concentration)
+
+    def mean(self) -> dict[str, Any]:
+        # NumPyro takes a third of a second for the marginals of 100,000 words in five classes.
+        return {"prob": self.concentration / self.concentration.sum(axis=-1, keepdims=True)}
+
+    def mode(self) -> dict[str, Any]:
+        return {"prob": dirichlet_mode(self.concentration)}
+
+    def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any]:
+        return {"prob": dirichlet_mode(self.concentration, statistics.total)}
+
+    def maximum_likelihood(self, statistics: Any) -> dict[str, Any]:
+        with np.errstate(invalid="ignore"):
+            return {"prob": statistics.total / statistics.total.sum(axis=-1, keepdims=True)}
 
 
 # --------------------------------------------------------------------------------------------------
@@ -232,7 +265,7 @@ class Bernoulli(TableFamily):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Categorical(TableFamily):
+class Categorical(DirichletFamily, TableFamily):
     r"""Columns of categories of any type; :math:`\theta_{cj\cdot} \sim \mathrm{Dirichlet}(\alpha)`.
 
     The posterior adds the counts of the categories to the concentration, and the predictive probability of category k
@@ -283,14 +316,9 @@ class Categorical(TableFamily):
     cell: ClassVar[Any] = "category"
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a category"
-    positive: ClassVar[tuple[str, ...]] = ("concentration",)
-    flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0}
     compact: ClassVar[bool] = True
     mean_predicts: ClassVar[bool] = True
     _story: ClassVar[tuple[str, ...]] = ("Categorical(prob)", "prob ~ Dirichlet({concentration})")
-
-    def prior(self, sample: Sample) -> dict[str, Any]:
-        return {"prob": sample("prob", dist.Dirichlet(self.concentration))}
 
     def likelihood(self, prob: Any) -> dist.Distribution:
         return dist.Categorical(probs=prob)
@@ -313,16 +341,6 @@ class Categorical(TableFamily):
     @property
     def _size(self) -> int:
         return np.shape(self.concentration)[-1]
-
-    def update(self, statistics: Counts) -> Self:
-        return replace(self, concentration=self.concentration + statistics.total)
-
-    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
-        with np.errstate(invalid="ignore"):
-            return {"prob": statistics.total / statistics.n[..., None]}
-
-    def mode(self) -> dict[str, Any]:
-        return {"prob": dirichlet_mode(self.concentration)}
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         return divergence(class_prob, np.asarray(parameters["prob"]))

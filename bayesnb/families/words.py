@@ -1,4 +1,4 @@
-"""Documents as counts of words."""
+"""Documents as counts of words, and annotations as counts of labels."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -17,21 +17,21 @@ from bayesnb.core.arrays import (
     all_whole,
     csr_pieces,
     csr_rows,
+    filled,
     log_rising,
     row_pieces,
     shared_csr,
     without_duplicates,
 )
-from bayesnb.families.base import Hyperparameter, Parameters, Sample
-from bayesnb.families.categories import Bernoulli, dirichlet_log_evidence, dirichlet_mode, log_of_rest
-from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.base import Hyperparameter, Parameters
+from bayesnb.families.categories import Bernoulli, DirichletFamily, dirichlet_log_evidence
 from bayesnb.families.counts import log_dirichlet_multinomial, log_factorial, log_multinomial_coefficient
 from bayesnb.families.distributions import log_of
 from bayesnb.families.exponential import Weights, times
 from bayesnb.families.joint import JointFamily
 from bayesnb.families.statistics import Counts, class_sums, clear_rounding
 
-__all__ = ["Documents", "Multinomial", "log_coefficient"]
+__all__ = ["AnnotationCounts", "Annotations", "Documents", "Multinomial", "log_coefficient"]
 
 # --------------------------------------------------------------------------------------------------
 # Rows of word counts: coefficients, rising factorials and sums that touch only the words that occur
@@ -190,19 +190,6 @@ def _cumulative_logs(concentration: np.ndarray, highest: np.ndarray) -> tuple[np
     return table, above_one
 
 
-def places_of_entries(entries: Any, codes: np.ndarray) -> np.ndarray:
-    """Position of each entry's class and column in a flat array of shape (classes * columns,), for a CSR array."""
-    places = np.repeat(codes.astype(np.int64) * entries.shape[1], np.diff(entries.indptr))
-    places += entries.indices
-    return places
-
-
-def _rest(count: np.ndarray, taken: Any) -> np.ndarray:
-    """Remaining counts; NaN where they are negative."""
-    rest = clear_rounding(count - taken, count)
-    return np.where(rest < 0, np.nan, rest)
-
-
 def _where(counts: Any, keep: np.ndarray) -> Any:
     """The entries of a CSR array that `keep` names."""
     kept = np.flatnonzero(keep)
@@ -224,52 +211,38 @@ def log_coefficient(x: Any) -> np.ndarray:
     return gammaln(x.sum(axis=1) + 1.0) - log_factorial(np.asarray(x)).sum(axis=1)
 
 
-def left_out(concentration: np.ndarray, x: Any, codes: np.ndarray, statistics: Counts) -> np.ndarray:
-    """As `ConjugateFamily.row_log_left_out`, for a Dirichlet prior (classes, columns)."""
-    total = np.asarray(statistics.total)
-    documents = Documents.of(x)
-    length, others = documents.length, documents.others
-    # A table gives the terms as if every count were one. For larger counts, the difference from that is added.
-    of_one = log_of_rest(concentration, total)
-    one, at = (places_of_entries(entries, codes) for entries in (documents.counts, others))
-    with np.errstate(invalid="ignore"):
-        rest = _rest(total.take(at), others.data)
-        more = log_rising(concentration.take(at) + rest, others.data) - of_one.take(at)
-        result = _with_data(documents.counts, of_one.take(one)).sum(axis=1) + _with_data(others, more).sum(axis=1)
-        rest_of_class = _rest(total.sum(axis=1)[codes], length)
-        result -= log_rising(concentration.sum(axis=1)[codes] + rest_of_class, length)
-    # The general way checks whether a class without other documents still has words.
-    peopled = _rest(np.asarray(statistics.n)[codes, 0], 1.0) > 0
-    result = result + documents.log_coefficient()
-    return np.where(peopled, result, np.nan)
-
-
-def left_out_with_weights(
+def left_out(
     concentration: np.ndarray, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts
 ) -> tuple[np.ndarray, np.ndarray]:
     """As `JointFamily.log_density_without`, for a Dirichlet prior (classes, columns).
 
-    It is the Dirichlet-multinomial of Murphy (2012), Eq. 3.79.
+    The entries of the rows are enough, and no row needs the hyperparameters of its class to itself.
     """
-    words = scipy.sparse.csr_array(x, copy=True)
-    words.sum_duplicates()
-    row = np.repeat(np.arange(len(codes)), np.diff(words.indptr))
-    length = np.asarray(words.sum(axis=1)).ravel()
+    documents, total = Documents.of(x), np.asarray(statistics.total)
+    words, length = documents.counts, documents.length
+    number = np.diff(words.indptr)
+    at = np.repeat(codes.astype(np.int64) * total.shape[1], number) + words.indices
+    alpha = concentration.take(at) + _rest(total.take(at), np.repeat(weights, number) * words.data)
+    # Most words occur once or twice, and logarithms are fast.
+    log_terms, twice = np.log(alpha), np.flatnonzero(words.data == 2)
+    log_terms[twice] += np.log(alpha[twice] + 1)
+    others = np.flatnonzero((words.data != 1) & (words.data != 2))
+    log_terms[others] = log_rising(alpha[others], words.data[others])
+    rest_of_class = _rest(total.sum(axis=1)[codes], weights * length)
+    # A class has tokens only while it has a document.
+    unpeopled = _rest(np.asarray(statistics.n)[codes, 0], weights) == 0
+    log_density = documents.log_coefficient() + _with_data(words, log_terms).sum(axis=1)
+    log_density -= log_rising(concentration.sum(axis=1)[codes] + rest_of_class, length)
+    return log_density, np.isnan(log_density) | (unpeopled & (rest_of_class > 0))
 
-    def by_row(values: np.ndarray) -> np.ndarray:
-        return np.bincount(row, values, minlength=len(codes))
 
-    at = codes[row], words.indices
-    total = np.asarray(statistics.total)
-    rest = clear_rounding(total[at] - weights[row] * words.data, total[at])
-    total_of_class = total.sum(axis=1)[codes]
-    rest_of_class = clear_rounding(total_of_class - weights * length, total_of_class)
-    n = np.asarray(statistics.n)[codes, 0]
-    impossible = (by_row(rest < 0) > 0) | ((clear_rounding(n - weights, n) == 0) & (rest_of_class > 0))
-    rest = np.maximum(rest, 0.0)
-    log_density = by_row(log_rising(concentration[at] + rest, words.data) - gammaln(words.data + 1.0))
-    log_density += gammaln(length + 1.0)
-    return log_density - log_rising(concentration.sum(axis=1)[codes] + rest_of_class, length), impossible
+def _rest(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """What is left of sums without some of their terms: zero where that is a rounding error, NaN where it is negative.
+
+    NaN is what the density then is, whatever the rest.
+    """
+    rest = clear_rounding(whole - part, whole)
+    return np.where(rest < 0, np.nan, rest)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -279,7 +252,7 @@ def left_out_with_weights(
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Multinomial(JointFamily, ConjugateFamily):
+class Multinomial(JointFamily, DirichletFamily):
     r"""Rows of counts (words of a document) given their total; :math:`\theta_c \sim \mathrm{Dirichlet}(\alpha)`.
 
     All columns of a block are one observation, of density :math:`\frac{n!}{\prod_v x_v!} \prod_v \theta_{cv}^{x_v}`
@@ -329,13 +302,8 @@ class Multinomial(JointFamily, ConjugateFamily):
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Gaussian() for measurements or weights such as tf-idf"
-    positive: ClassVar[tuple[str, ...]] = ("concentration",)
-    flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0}
     sparse: ClassVar[bool] = True
     _story: ClassVar[tuple[str, ...]] = ("Multinomial(total, prob)", "prob ~ Dirichlet({concentration})")
-
-    def prior(self, sample: Sample) -> dict[str, Any]:
-        return {"prob": sample("prob", dist.Dirichlet(self.concentration))}
 
     def likelihood(self, prob: Any, total_count: Any = 1) -> dist.Distribution:
         return dist.Multinomial(total_count=total_count, probs=prob)
@@ -352,25 +320,11 @@ class Multinomial(JointFamily, ConjugateFamily):
     def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
         return times(statistics.total, log_of(parameters, "prob")).sum(axis=-1, keepdims=True)
 
-    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
-        with np.errstate(invalid="ignore"):
-            return {"prob": statistics.total / statistics.total.sum(axis=-1, keepdims=True)}
-
-    def update(self, statistics: Counts) -> Self:
-        return replace(self, concentration=self.concentration + statistics.total)
-
     def predictive(self, total_count: Any = 1) -> dist.Distribution:
         return dist.DirichletMultinomial(self.concentration, total_count=total_count)
 
     def log_evidence(self, statistics: Counts) -> Any:
         return dirichlet_log_evidence(self.concentration, statistics.total)[..., None] + statistics.log_base
-
-    def mean(self) -> dict[str, Any]:
-        # NumPyro takes a third of a second for the marginals of 100,000 words in five classes.
-        return {"prob": self.concentration / self.concentration.sum(axis=-1, keepdims=True)}
-
-    def mode(self) -> dict[str, Any]:
-        return {"prob": dirichlet_mode(self.concentration)}
 
     def of_each_column(self) -> Bernoulli:
         concentration = np.asarray(self.concentration)
@@ -401,15 +355,155 @@ class Multinomial(JointFamily, ConjugateFamily):
         found = documents.log_rising_ratio(self.concentration)
         return found if ratio else found + documents.log_coefficient()[:, None]
 
-    def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Counts) -> np.ndarray:
-        return left_out(np.asarray(self.concentration), x, codes, statistics)
-
     def log_density_without(
         self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts
     ) -> tuple[np.ndarray, np.ndarray]:
-        return left_out_with_weights(np.asarray(self.concentration), x, codes, weights, statistics)
+        return left_out(np.asarray(self.concentration), x, codes, weights, statistics)
 
 
 def _log_density_in_jax(parameters: Parameters, counts: Any) -> Any:
     in_sequence = times(counts[:, None, :], log_of(parameters, "prob")).sum(axis=-1)
     return in_sequence + log_multinomial_coefficient(counts)[:, None]
+
+
+# --------------------------------------------------------------------------------------------------
+# Labels that annotators give to items, with a Dirichlet prior for each class and annotator
+# --------------------------------------------------------------------------------------------------
+
+
+class AnnotationCounts(dist.Distribution):
+    """How often each annotator gives each label to an item, given how many labels each annotator gives.
+
+    The order of the labels is known, so that the density has no multinomial coefficient.
+
+    Parameters
+    ----------
+    prob : array, shape (..., annotators, labels)
+        Probability of each label of an annotator.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {"prob": constraints.independent(constraints.simplex, 1)}
+    support = constraints.independent(constraints.nonnegative_integer, 1)
+    pytree_data_fields = ("prob",)
+
+    def __init__(self, prob: Any, *, validate_args: bool | None = None) -> None:
+        self.prob = prob
+        *batch, annotators, labels = jnp.shape(prob)
+        super().__init__(tuple(batch), (annotators * labels,), validate_args=validate_args)
+
+    def log_prob(self, value: Any) -> Any:
+        log_prob = jnp.log(self.prob).reshape(*self.batch_shape, *self.event_shape)
+        return times(jnp.asarray(value), log_prob).sum(axis=-1)
+
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
+        raise NotImplementedError(
+            "the model does not say how many labels an annotator gives to an item, so that it draws no annotations: "
+            "draw the labels of given items and annotators from the probabilities"
+        )
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Annotations(JointFamily, DirichletFamily):
+    r"""Counts of the labels that annotators give to an item; :math:`\theta_{cj} \sim \mathrm{Dirichlet}(\alpha_{cj})`.
+
+    Dawid and Skene (1979, *Applied Statistics* 28(1), 20-28). Given the class c of the item, annotator j gives label l
+    with the probability :math:`\theta_{cjl}`, independently of the other annotations:
+
+    .. math:: p(x \mid y = c) = \prod_j \prod_l \theta_{cjl}^{x_{jl}}
+
+    An annotator who gives the item no label has no factor. The posterior is
+    :math:`\mathrm{Dirichlet}(\alpha_{cjl} + \sum_i x_{ijl})`.
+
+    The columns of a block are pairs of annotator and label, all labels of the first annotator first. Their names are
+    these pairs.
+
+    Parameters
+    ----------
+    concentration : float or array, default 1.0
+        Prior weight of each label: one number, (classes, labels) or (classes, annotators, labels).
+    num_labels : int, default 2
+        Number of labels.
+
+    Raises
+    ------
+    ValueError
+        If a concentration is not positive and finite, or has another shape.
+    """
+
+    concentration: Hyperparameter = 1.0
+    num_labels: int = field(default=2, metadata={"static": True})
+
+    support: ClassVar[Any] = constraints.nonnegative_integer
+    holds: ClassVar[str] = "a count 0, 1, 2, ..."
+    sparse: ClassVar[bool] = True
+    _story: ClassVar[tuple[str, ...]] = ("Annotations(prob)", "prob ~ Dirichlet({concentration})")
+
+    def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
+        num_annotators, left = divmod(len(names), self.num_labels)
+        numbers = np.asarray(self.concentration, dtype=np.float64)
+        shape = num_classes, num_annotators, self.num_labels
+        if left or numbers.shape not in {(), (num_classes, self.num_labels), shape}:
+            raise ValueError(
+                f"concentration has shape {numbers.shape}: give one number, an array of shape "
+                f"{(num_classes, self.num_labels)} (classes, labels), or one of shape {shape} (classes, annotators, "
+                "labels)"
+            )
+        if numbers.ndim == 2:
+            numbers = numbers[:, None]
+        return [(range(len(names)), replace(self, concentration=np.broadcast_to(numbers, shape)))]
+
+    def axes(
+        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
+    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        annotators = tuple(annotator for annotator, _ in columns[:: self.num_labels])
+        return ("annotator", annotators), ("label", tuple(label for _, label in columns[: self.num_labels]))
+
+    def likelihood(self, prob: Any) -> dist.Distribution:
+        return AnnotationCounts(prob)
+
+    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
+        # A missing cell comes as a zero: the annotator does not give the label.
+        return self.likelihood(**parameters)
+
+    def statistics(self, x: Any, membership: np.ndarray) -> Counts:
+        n = membership.sum(axis=0)[:, None]
+        total = class_sums(filled(x), membership).reshape(len(n), -1, self.num_labels)
+        return Counts(n, total, 0.0 * n)
+
+    def possible(self, statistics: Counts) -> Any:
+        empty = statistics.total.sum(axis=(-1, -2))[..., None] == 0
+        return (statistics.n >= 0) & (empty | (statistics.n > 0)) & (statistics.total >= 0).all(axis=(-1, -2))[:, None]
+
+    def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
+        return times(statistics.total, log_of(parameters, "prob")).sum(axis=(-1, -2))[..., None]
+
+    def log_evidence(self, statistics: Counts) -> Any:
+        return dirichlet_log_evidence(self.concentration, statistics.total).sum(axis=-1)[..., None]
+
+    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        log_prob = log_of(parameters, "prob")
+        *leading, num_classes, _, _ = log_prob.shape
+        if isinstance(x, jax.Array):
+            cells, log_prob = jnp.nan_to_num(x.astype(jnp.float64)), log_prob.reshape(num_classes, -1)
+            return lambda rows: times(cells[rows][:, None], log_prob).sum(axis=-1)
+        weights, cells = Weights.of(np.asarray(log_prob).reshape(-1, x.shape[1])), filled(x)
+
+        def of_rows(rows: slice) -> np.ndarray:
+            sums = weights.of_rows(cells[rows])
+            return np.swapaxes(sums.reshape(*leading, num_classes, sums.shape[-1]), -1, -2)
+
+        return of_rows
+
+    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
+        if isinstance(x, jax.Array):
+            weights = jnp.asarray(self.concentration)
+            cells = jnp.nan_to_num(x.astype(jnp.float64)).reshape(len(x), 1, -1, self.num_labels)
+            in_all = log_rising(weights.sum(axis=-1), cells.sum(axis=-1)).sum(axis=-1)
+            return log_rising(weights, cells).sum(axis=(-1, -2)) - in_all
+        labels = scipy.sparse.csr_array(filled(x))
+        annotator = np.arange(x.shape[1]) // self.num_labels
+        of_annotators = scipy.sparse.csr_array((np.ones(x.shape[1]), (np.arange(x.shape[1]), annotator)))
+        concentration = np.asarray(self.concentration)
+        given = Documents.of(labels).sum_log_rising(concentration.reshape(len(concentration), -1))
+        return given - Documents.of(labels @ of_annotators).sum_log_rising(concentration.sum(axis=-1))

@@ -10,8 +10,8 @@ import scipy.sparse
 import scipy.stats
 from scipy.special import gammaln, logsumexp
 
-from bayesnb.families.annotations import AnnotationCounts, Annotations
 from bayesnb.families.formulas import log_density
+from bayesnb.families.words import AnnotationCounts, Annotations
 
 CLASSES, ANNOTATORS, LABELS = 2, 3, 3
 X = np.array(
