@@ -29,9 +29,8 @@ from bayesnb.inference.exact import ConvergenceWarning, Exact, Inference
 from bayesnb.inference.nuts import NUTS
 from bayesnb.model.blocks import ModelParameters, ModelStatistics
 from bayesnb.model.bound import BoundModel, bound_to
-from bayesnb.model.inferences import ways_to_posterior
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
-from bayesnb.model.problem import Problem
+from bayesnb.model.problem import Problem, ways_to_posterior
 from bayesnb.model.program import coordinate, draw_cells
 from bayesnb.posterior.base import Posterior, mean_total_count
 from bayesnb.posterior.datatree import as_tree

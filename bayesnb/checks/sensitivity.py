@@ -17,7 +17,7 @@ from bayesnb.core.panels import chosen, yes_or_no
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 from bayesnb.families.formulas import cdf, mean_and_sd, quantile
 from bayesnb.model.blocks import CLASS_SITE, ClassPrior, Prior
-from bayesnb.model.inferences import or_closed_form
+from bayesnb.model.problem import or_closed_form
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
 from bayesnb.posterior.weighted import of_features

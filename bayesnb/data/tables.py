@@ -229,7 +229,6 @@ class Table(ABC):
         None if the cells do not share a type of numbers or booleans.
         """
 
-    @abstractmethod
     def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False) -> Any:
         """Cells as float64, missing ones NaN, shape (rows, columns).
 
@@ -242,6 +241,15 @@ class Table(ABC):
         booleans : bool, default False
             Give an array of bool if all cells are booleans.
         """
+        # All columns at once if they share a type of numbers; else one by one, so that an error can name the column.
+        together = self.stored(columns, rows)
+        if together is not None:
+            return together if booleans and together.dtype == bool else together.astype(np.float64, copy=False)
+        return np.column_stack([self._number_column(column, rows) for column in columns])
+
+    def _number_column(self, column: int, rows: slice) -> np.ndarray:
+        """Cells of one column as float64, shape (rows,)."""
+        return to_numbers(self.stored_values(column, rows), self.names[column], rows)
 
     @abstractmethod
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
@@ -255,11 +263,6 @@ class Table(ABC):
         shown = values.astype(object)
         shown[~counted] = None
         return shown
-
-    def distinct_values(self, column: int) -> np.ndarray:
-        """Values of one column, shape (values,); each distinct value occurs at least once."""
-        values = self.stored_values(column, slice(None))
-        return values if self.counted is None else values[self.counted]
 
     def counting(self, weights: np.ndarray) -> Self:
         """The table in which the categorical cells of rows of weight zero are missing.
@@ -297,23 +300,22 @@ class Table(ABC):
         if values.dtype.kind in "USO":
             require_hashable(present, self.names[column])
             return "category"
-        raise TypeError(
-            f"column {self.names[column]!r} holds {values.dtype}, which is neither numbers nor categories: convert it, "
-            "or leave it out of the model"
+        raise self._neither(column, values.dtype)
+
+    def _neither(self, column: int, held: Any) -> TypeError:
+        return TypeError(
+            f"column {self.names[column]!r} holds {held}, which is neither numbers nor categories: convert it, or "
+            "leave it out of the model"
         )
 
     def is_time(self, column: int) -> bool:
         """Whether the column's type is that of dates, times or durations."""
         return self.stored_values(column, slice(0, 0)).dtype.kind in "mM"
 
-    @property
-    def cell_bytes(self) -> int:
-        """Bytes of a stored cell."""
-        return 8
-
     def chunks(self, num_columns: int) -> Iterator[slice]:
         """Slices of rows that cover the table, each to be read at once."""
-        size = max(256, 8 * self.chunk_cells // (self.cell_bytes * max(num_columns, 1)))
+        cell_bytes = self.cells.dtype.itemsize if isinstance(self.cells, np.ndarray) else 8
+        size = max(256, 8 * self.chunk_cells // (cell_bytes * max(num_columns, 1)))
         for start in range(0, self.num_rows, size):
             yield slice(start, min(start + size, self.num_rows))
 
@@ -327,23 +329,10 @@ class Table(ABC):
 class ArrayTable(Table):
     """A two-dimensional NumPy array, masked or not."""
 
-    @property
-    def cell_bytes(self) -> int:
-        return self.cells.dtype.itemsize
-
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
         if self.cells.dtype.kind in "biuf" and not isinstance(self.cells, np.ma.MaskedArray):
             return self.cells[rows, _index(columns)]
         return None
-
-    def numbers(
-        self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False
-    ) -> np.ndarray:
-        stored = self.stored(columns, rows)
-        if stored is not None:
-            return stored if booleans and stored.dtype == bool else stored.astype(np.float64, copy=False)
-        chunk = self.cells[rows]
-        return np.column_stack([to_numbers(chunk[:, column], self.names[column], rows) for column in columns])
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
         return unmask(self.cells[rows, column])
@@ -366,15 +355,6 @@ class FrameTable(Table):
             return None  # beside numbers, polars would make numbers of dates
         together = self.cells[rows, list(columns)].to_numpy()
         return together if together.dtype.kind in "biuf" else None
-
-    def numbers(
-        self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False
-    ) -> np.ndarray:
-        # All columns at once if they share a type of numbers; else one by one, so that an error can name the column.
-        together = self.stored(columns, rows)
-        if together is not None:
-            return together if booleans and together.dtype == bool else together.astype(np.float64, copy=False)
-        return np.column_stack([self._number_column(column, rows) for column in columns])
 
     def _number_column(self, column: int, rows: slice) -> np.ndarray:
         series = self._series(column, rows)
@@ -434,11 +414,7 @@ class FrameTable(Table):
         if dtype == nw.Object:
             return super().kind(column)
         # The name that the user's library gives the type.
-        named = getattr(self.cells[:, column].to_native(), "dtype", dtype)
-        raise TypeError(
-            f"column {self.names[column]!r} holds {named}, which is neither numbers nor categories: convert it, or "
-            "leave it out of the model"
-        )
+        raise self._neither(column, getattr(self.cells[:, column].to_native(), "dtype", dtype))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -468,9 +444,6 @@ class SparseTable(Table):
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
         return self._rows(rows)[:, [column]].toarray().ravel()
-
-    def is_time(self, column: int) -> bool:
-        return False
 
     def kind(self, column: int) -> str:
         return "boolean" if self.cells.dtype == bool else "number"

@@ -18,8 +18,7 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.model.blocks import ModelParameters, ModelStatistics
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.inferences import another_family, gives_mode, ways_to_fit, ways_to_posterior
-from bayesnb.model.problem import Problem, Unlabelled
+from bayesnb.model.problem import Problem, Unlabelled, another_family, gives_mode, ways_to_fit, ways_to_posterior
 from bayesnb.posterior.kinds import PointPosterior
 
 __all__ = [
@@ -235,8 +234,8 @@ def _predictive(problem: Problem, counted_rows: Unlabelled, membership: np.ndarr
             if estimate is None:
                 continue
             density = partial(family.row_log_likelihood, estimate)
-        for piece, chunk in rows.pieces():
-            total[piece] += np.asarray(density(chunk[i]))
+        for piece in rows.slices:
+            total[piece] += np.asarray(density(rows.cells(piece)[i]))
     return total
 
 

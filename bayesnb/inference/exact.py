@@ -17,9 +17,8 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.formulas import compiled
 from bayesnb.inference.coordinates import unconstrained
 from bayesnb.model.blocks import ModelStatistics
-from bayesnb.model.inferences import ways_to_fit, ways_to_posterior
 from bayesnb.model.prior import LearnedPrior
-from bayesnb.model.problem import Problem
+from bayesnb.model.problem import Problem, ways_to_fit, ways_to_posterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior

@@ -26,8 +26,7 @@ from bayesnb.inference.em import chain_quantiles, first_responsibilities, label_
 from bayesnb.inference.exact import Inference, warn_of_draws
 from bayesnb.model.blocks import ModelParameters, ModelStatistics, Prior
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.inferences import refuse_coupled, ways_to_fit
-from bayesnb.model.problem import Problem
+from bayesnb.model.problem import Problem, refuse_coupled, ways_to_fit
 from bayesnb.posterior.kinds import CollapsedPosterior, SampledPosterior
 from bayesnb.posterior.under_draws import flatten, in_pieces
 
@@ -295,7 +294,7 @@ def posterior_of_draws(
 ) -> SampledPosterior:
     """The posterior behind draws, whose ``"lp"`` is the log density, with a label that means the same in all draws."""
     named = relabel(problem, parameters, sample_stats["lp"])
-    closed = problem.model.hyperpriors and problem.unlabelled is None and problem.conjugate
+    closed = problem.model.hyperpriors and problem.unlabelled is None and problem.model.conjugate
     kind = CollapsedPosterior if closed else SampledPosterior
     return kind(problem, problem.resolved, named, sample_stats, inference)
 

@@ -29,8 +29,7 @@ from bayesnb.inference.exact import Inference, warn_of_draws
 from bayesnb.inference.gibbs import on_groupings, posterior_of_draws
 from bayesnb.inference.move import Beginning, potential, stored_values
 from bayesnb.inference.targets import Samplable, Target
-from bayesnb.model.inferences import has_closed_form, refuse_coupled
-from bayesnb.model.problem import Problem
+from bayesnb.model.problem import Problem, has_closed_form, refuse_coupled
 from bayesnb.model.weights import ConditionalLikelihood, Mixture, NormalWeights
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.kinds import SampledPosterior

@@ -120,7 +120,7 @@ class Target(Samplable):
         self.model = problem.resolved
         self._prior = self.model.learned if self.model.hyperpriors else self.model.prior
         self._integrated = bool(self.model.hyperpriors) and problem.unlabelled is None
-        self.knows_scale = problem.conjugate and problem.unlabelled is None and not self.model.hyperpriors
+        self.knows_scale = problem.model.conjugate and problem.unlabelled is None and not self.model.hyperpriors
 
     def _arguments(self) -> tuple[Any, ...]:
         rows = self.problem.unlabelled

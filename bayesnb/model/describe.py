@@ -189,7 +189,7 @@ def categorical_columns(
 def declared_categories(family: Family, column: Any) -> tuple | None:
     """Categories that the model lists for a column."""
     declared = listed_categories(family)
-    if declared is not None and declared and all(isinstance(entry, tuple) and len(entry) == 2 for entry in declared):
+    if _by_column(declared):
         declared = dict(declared).get(column)
     if declared is None:
         return None
@@ -210,12 +210,16 @@ def declared_categories(family: Family, column: Any) -> tuple | None:
 def _require_known_columns(family: Family, columns: list[Any]) -> None:
     """Refuse categories listed for a column that the feature does not have."""
     declared = listed_categories(family)
-    if declared and all(isinstance(entry, tuple) and len(entry) == 2 for entry in declared):
-        for column, _ in declared:
-            if column not in columns:
-                raise ValueError(
-                    f"{family.family_name}(categories=...) names the column {column!r}, its columns are {columns}"
-                )
+    for column, _ in declared if _by_column(declared) else ():
+        if column not in columns:
+            raise ValueError(
+                f"{family.family_name}(categories=...) names the column {column!r}, its columns are {columns}"
+            )
+
+
+def _by_column(declared: Any) -> bool:
+    """Whether categories are listed as pairs of a column and its categories."""
+    return bool(declared) and all(isinstance(entry, tuple) and len(entry) == 2 for entry in declared)
 
 
 def block_name(name: Any) -> str:

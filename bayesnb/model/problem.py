@@ -1,6 +1,6 @@
 """A model with the statistics of its data, rows without a label, categories that later rows bring."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from operator import add
@@ -11,13 +11,13 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import csr_rows, distinct_rows, in_float64, stacked, to_numpy
-from bayesnb.core.checking import warn
+from bayesnb.core.checking import listed, warn
 from bayesnb.core.running import in_order
 from bayesnb.data.read import LabelledRows, read_rows
 from bayesnb.data.schema import Schema, sort_categories, warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.base import Family
-from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import Block, ModelStatistics, Prior
@@ -26,7 +26,22 @@ from bayesnb.model.describe import Description, log_evidences, log_inclusion
 from bayesnb.model.prior import refuse_beyond_float64
 from bayesnb.model.reading import Chunks, Counted, Unseen
 
-__all__ = ["Problem", "Unlabelled", "check_decay", "count_and_grow", "count_more", "count_rows", "with_categories"]
+__all__ = [
+    "Problem",
+    "Unlabelled",
+    "another_family",
+    "check_decay",
+    "count_and_grow",
+    "count_more",
+    "count_rows",
+    "gives_mode",
+    "has_closed_form",
+    "or_closed_form",
+    "refuse_coupled",
+    "ways_to_fit",
+    "ways_to_posterior",
+    "with_categories",
+]
 
 # --------------------------------------------------------------------------------------------------
 # Rows whose label is missing. They are kept, because no statistic describes a row under all labels at once
@@ -89,11 +104,6 @@ class Unlabelled:
     def cells(self, rows: slice) -> tuple[Any, ...]:
         """Cells of some rows, block by block."""
         return tuple(csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows] for x in self.blocks)
-
-    def pieces(self) -> Iterator[tuple[slice, tuple[Any, ...]]]:
-        """A cache-sized number of rows at a time: their positions, and their cells block by block."""
-        for rows in self.slices:
-            yield rows, self.cells(rows)
 
     def take(self, rows: np.ndarray) -> "Unlabelled":
         """Some of the rows."""
@@ -269,11 +279,6 @@ class Problem:
         }
         return tuple(what for what, is_so in seen.items() if is_so)
 
-    @property
-    def conjugate(self) -> bool:
-        """Whether every family has a closed form."""
-        return self.model.conjugate
-
     def require_numbers(self) -> None:
         """Refuse a model some of whose hyperparameters are learned.
 
@@ -281,8 +286,8 @@ class Problem:
         ------
         ValueError
         """
-        ways = "nb.Gibbs() or nb.NUTS() for draws" if self.conjugate else "nb.NUTS() for draws"
-        if self.conjugate and self.unlabelled is None:
+        ways = "nb.Gibbs() or nb.NUTS() for draws" if self.model.conjugate else "nb.NUTS() for draws"
+        if self.model.conjugate and self.unlabelled is None:
             ways += ", nb.EmpiricalBayes() to maximise the evidence"
         for name, distribution in self.model.hyperpriors.items():
             raise ValueError(
@@ -427,24 +432,19 @@ def _without_posterior(block: Block, counted: Statistics, num_classes: int) -> n
     """
     family = block.family
     refused = np.zeros((num_classes, 1 if block.is_joint else len(block.labels)), dtype=bool)
-    if isinstance(family, ConjugateFamily) and not _has_posterior(family, counted):
+
+    def has_posterior(*at: slice) -> bool:
+        one, its_own = jax.tree.map(lambda leaf: leaf[at[: np.ndim(leaf)]], (family, counted))
+        try:
+            to_numpy(one.update(its_own))
+        except ValueError:
+            return False
+        return True
+
+    if isinstance(family, ConjugateFamily) and not has_posterior():
         for c, j in np.ndindex(refused.shape):
-            at = (slice(c, c + 1),) if block.is_joint else (slice(c, c + 1), slice(j, j + 1))
-            one, its_own = jax.tree.map(partial(_part, at), (family, counted))
-            refused[c, j] = not _has_posterior(one, its_own)
+            refused[c, j] = not has_posterior(slice(c, c + 1), *[slice(j, j + 1)] * (not block.is_joint))
     return refused
-
-
-def _part(at: tuple[slice, ...], leaf: Any) -> Any:
-    return leaf[at[: np.ndim(leaf)]]
-
-
-def _has_posterior(family: ConjugateFamily, counted: Statistics) -> bool:
-    try:
-        to_numpy(family.update(counted))
-    except ValueError:
-        return False
-    return True
 
 
 def _refuse(impossible: np.ndarray, where: Callable[..., str]) -> None:
@@ -452,8 +452,7 @@ def _refuse(impossible: np.ndarray, where: Callable[..., str]) -> None:
         index = tuple(int(axis[0]) for axis in np.nonzero(impossible))
         raise ValueError(
             f"these rows were never among the data: without them, {where(*index)} would have statistics that no "
-            "table has; "
-            "forget only rows that were given to fit or update"
+            "table has; forget only rows that were given to fit or update"
         )
 
 
@@ -583,27 +582,14 @@ def _with_more(before: BoundModel, description: Description, schema: Schema) -> 
     try:
         return BoundModel.of(description, schema)
     except ValueError as error:
-        brought = _brought(before.schema, schema)
-        told = "; ".join(f"column {name!r}: {_shown(new)}" for name, new in brought.items())
+        old, new = before.schema.categories, schema.categories
+        brought = {schema.columns[p]: [one for one in new[p] if one not in old[p]] for p in new if new[p] != old[p]}
+        told = "; ".join(f"column {name!r}: {listed(values)}" for name, values in brought.items())
         raise ValueError(
             f"the rows bring new categories ({told}), for which the model has no place: {error}. If the prior has one "
             "number for each category and none for these, name all that may come at the first fit, "
             "nb.Categorical(concentration, categories=[...]), or give one concentration for all"
         ) from None
-
-
-def _brought(old: Schema, new: Schema) -> dict[Any, list]:
-    """For each column the categories that only the new schema has."""
-    brought = {}
-    for position, categories in new.categories.items():
-        known = set(old.categories[position])
-        if added := [category for category in categories if category not in known]:
-            brought[new.columns[position]] = added
-    return brought
-
-
-def _shown(values: list) -> str:
-    return ", ".join(map(repr, values[:5])) + (", ..." if len(values) > 5 else "")
 
 
 def _regroup(blocks: Sequence[Any], before: BoundModel, after: BoundModel) -> tuple[Any, ...]:
@@ -646,3 +632,69 @@ def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
         return grown
 
     return jax.tree.map(grow, counted)
+
+
+# --------------------------------------------------------------------------------------------------
+# Which inferences take a model, for errors and warnings that advise another one
+# --------------------------------------------------------------------------------------------------
+
+
+def has_closed_form(model: BoundModel) -> bool:
+    """Whether `nb.Exact()` takes the model, given labels: every family is conjugate, and every hyperparameter given."""
+    return model.conjugate and not model.hyperpriors
+
+
+def or_closed_form(model: BoundModel) -> str:
+    """The end of an advice: the closed form, for a model that has one."""
+    return ", or use the closed form, nb.fit(model, X, y)" if has_closed_form(model) else ""
+
+
+def ways_to_posterior(model: BoundModel) -> str:
+    """The inferences that give a distribution of the parameters, not a point, as an error message lists them."""
+    ways = ["nb.Exact()"] * has_closed_form(model) + ["nb.NUTS()"] * _has_density(model)
+    return " or ".join(ways)
+
+
+def ways_to_fit(model: BoundModel) -> str:
+    """The inferences that take a model, as an error message lists them."""
+    ways = ["nb.NUTS() for draws"] * _has_density(model)
+    if has_closed_form(model):
+        ways.insert(0, "nb.Exact() for the closed form")
+    if all(gives_mode(type(family)) for family in model.families) and not model.hyperpriors:
+        ways.append("nb.MAP() for a point estimate")
+    return ", ".join(ways)
+
+
+def refuse_coupled(model: BoundModel, remedy: str) -> None:
+    """Refuse a family that couples the classes, whose parameters have no density.
+
+    Raises
+    ------
+    ValueError
+    """
+    for block in model.blocks:
+        if couples_classes(block.family):
+            raise ValueError(
+                f"column {block.labels[0]!r} is {block.family.family_name}, whose prior couples the classes and has no "
+                f"density to sample from: use {remedy}, or {another_family(block, 'nb.Histogram()')}"
+            )
+
+
+def another_family(block: Block, example: str) -> str:
+    """How to give a column another family, as an error message says it."""
+    return (
+        f"give the column another family, nb.NaiveBayes.from_frame(X, y, families={{{block.labels[0]!r}: {example}}})"
+    )
+
+
+def _has_density(model: BoundModel) -> bool:
+    """Whether `nb.NUTS()` takes the model."""
+    return not any(couples_classes(family) for family in model.families)
+
+
+def gives_mode(family: type[Family]) -> bool:
+    """Whether a family defines its mode, given statistics or, where it is conjugate, as a method of the posterior."""
+    if not issubclass(family, ConjugateFamily):
+        return family.maximum_a_posteriori is not Family.maximum_a_posteriori
+    overridden = family.maximum_a_posteriori is not ConjugateFamily.maximum_a_posteriori
+    return overridden or family.mode is not ConjugateFamily.mode

@@ -16,7 +16,7 @@ from bayesnb.core.panels import LINES, TINY, chosen, grid_of_panels, muted
 from bayesnb.core.running import random_generator
 from bayesnb.families.formulas import log_prob, quantile
 from bayesnb.model.blocks import CLASS_SITE
-from bayesnb.model.inferences import ways_to_posterior
+from bayesnb.model.problem import ways_to_posterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import ExactPosterior, PointPosterior
 from bayesnb.posterior.parameters import marginals_by_site

@@ -371,7 +371,7 @@ class DataOfFit:
             If there are no data, or a family has no closed form.
         """
         problem = self.require_data("log_evidence")
-        if not problem.conjugate:
+        if not problem.model.conjugate:
             families = problem.model.families
             names = [family.family_name for family in families if not isinstance(family, ConjugateFamily)]
             raise ValueError(

@@ -12,7 +12,7 @@ from bayesnb.core.checking import a_type, first_few
 from bayesnb.core.running import in_order
 from bayesnb.data.read import LabelledRows
 from bayesnb.model.describe import feature_names, features_of, positions_of_features
-from bayesnb.model.inferences import has_closed_form
+from bayesnb.model.problem import has_closed_form
 from bayesnb.model.reading import Cells, Chunks, log_normalised
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, PointPosterior, SampledPosterior

@@ -15,8 +15,7 @@ from scipy.special import logsumexp
 from bayesnb.core.checking import first_few, warn_of
 from bayesnb.core.running import steps
 from bayesnb.data.read import LabelledRows, labelled_rows
-from bayesnb.model.inferences import has_closed_form, or_closed_form
-from bayesnb.model.problem import Problem
+from bayesnb.model.problem import Problem, has_closed_form, or_closed_form
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.datatree import as_tree
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior

@@ -16,7 +16,7 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.formulas import cdf, dirichlet_marginal, mean_and_sd, mean_of, quantile, variance_of
 from bayesnb.model.blocks import CLASS_SITE, AveragedPrior, ModelParameters, Prior
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.inferences import ways_to_posterior
+from bayesnb.model.problem import ways_to_posterior
 from bayesnb.model.program import Site
 from bayesnb.model.weighted import WeightedModel, WeightedParameters
 from bayesnb.model.weights import FeatureWeights

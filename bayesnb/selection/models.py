@@ -16,8 +16,8 @@ from bayesnb.families.base import Family
 from bayesnb.families.distributions import kind_of_density
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
-from bayesnb.model.inferences import has_closed_form
 from bayesnb.model.naive_bayes import Model
+from bayesnb.model.problem import has_closed_form
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.loo import elpd_and_remarks, sum_with_error

@@ -264,7 +264,7 @@ def test_problem_of_conjugate_families_only():
     with pytest.raises(ValueError, match=r"Stubborn.*nb\.NUTS"):
         nb.fit(nb.NaiveBayes(Stubborn()), [[1.0], [2.0]], [0, 1])
     problem = empty_problem(nb.NaiveBayes(nb.Poisson()).bind([[1]], [0]), growing=False)
-    assert problem.conjugate
+    assert problem.model.conjugate
 
 
 def test_a_family_that_is_no_pytree_is_refused_at_once():

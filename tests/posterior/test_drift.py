@@ -234,7 +234,7 @@ def test_forgetting_is_a_fit_to_the_rest(estimator, counts, rng):
     for name in ("class_count_", "feature_count_", "theta_", "var_", "rate_", "class_log_prior_", "feature_log_prob_"):
         if isinstance(getattr(whole, name, None), np.ndarray):
             np.testing.assert_allclose(getattr(fitted, name), getattr(whole, name), rtol=1e-9, err_msg=name)
-    if fitted.posterior_.problem.conjugate:
+    if fitted.posterior_.problem.model.conjugate:
         assert fitted.posterior_.log_evidence == pytest.approx(whole.posterior_.log_evidence, rel=1e-9)
     # And it learns them again.
     fitted.partial_fit(X[away], y[away], sample_weight=weight[away])
