@@ -382,7 +382,7 @@ class TestConcentration:
 
 
 def test_parameters_need_the_categories():
-    with pytest.raises(ValueError, match=r"column 'a' of 'ab': the categories of a joint block .* nb.JointCategorical"):
+    with pytest.raises(ValueError, match=r"column 'a': the categories of a joint block .* nb.JointCategorical"):
         nb.from_parameters(joint(), classes=[0], class_probs=[1.0], parameters={"ab": {"prob": [[1.0]]}})
 
 
