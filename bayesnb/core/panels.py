@@ -570,7 +570,6 @@ def panel_of_rows(
     figsize: Any = None,
     row_height: float,
     least: float = 0.0,
-    shorten: bool = False,
     width: float = 6.4,
 ) -> Panels:
     """A panel with a band for each row, the first at the top, and the names of the rows on the left.
@@ -587,8 +586,6 @@ def panel_of_rows(
         Inches of a band, or more where a name needs more lines.
     least : float
         Inches that the texts within a band need.
-    shorten : bool
-        Whether a line of a name that is too wide loses its middle; otherwise it is wrapped.
     width : float
         Inches of the figure, if the caller does not give its size.
 
@@ -602,10 +599,10 @@ def panel_of_rows(
     if ax is not None:
         _alone("ax", figsize=figsize)
         panels = _panels_of(given_axes("ax", ax, 1))
-        name_rows(panels.axes[0], _row_names(names, panels.width, shorten=shorten))
+        name_rows(panels.axes[0], _row_names(names, panels.width))
         return panels
     wide, high = (width, None) if figsize is None else size_in_inches(figsize)
-    texts = _row_names(names, wide, shorten=shorten)
+    texts = _row_names(names, wide)
     of_name = max(map(line_number, texts)) * line_height(SMALL)
     band = max(row_height, 0.05 + of_name)
     figure = Picture(figsize=(wide, BELOW + len(texts) * band if high is None else high), layout="constrained")
@@ -617,11 +614,8 @@ def panel_of_rows(
     return Panels(figure, [axis], False, high is None, wide - 2 * MARGIN, space, 1, needed)
 
 
-def _row_names(names: Sequence[Any], width: float, *, shorten: bool) -> list[str]:
-    space = min(2.4, 0.42 * width)
-    if shorten:
-        return ["\n".join(shorten_to(line, space, SMALL) for line in str(name).split("\n")) for name in names]
-    return [wrap_to(name, space, SMALL) for name in names]
+def _row_names(names: Sequence[Any], width: float) -> list[str]:
+    return [wrap_to(name, min(2.4, 0.42 * width), SMALL) for name in names]
 
 
 def name_rows(axis: Any, names: Sequence[str]) -> None:

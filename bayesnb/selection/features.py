@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -30,15 +31,11 @@ from bayesnb.selection.families import ROUNDING
 __all__ = [
     "FeatureSelection",
     "block_label",
+    "changed",
     "rewritten_features",
     "select_features",
     "with_features",
 ]
-
-# --------------------------------------------------------------------------------------------------
-# The figure of a search for features: the rise of the leave-one-out score, step by step
-# --------------------------------------------------------------------------------------------------
-
 
 # --------------------------------------------------------------------------------------------------
 # The features of a model of which some columns are dropped or merged; the other columns keep their families
@@ -122,6 +119,14 @@ def rewritten_features(
     return features
 
 
+def changed(model: Model, *, categories: Mapping[int, tuple] = MappingProxyType({}), **fields: Any) -> Model:
+    """A model with other fields, and further categories of the columns of a bound one."""
+    if not isinstance(model, BoundModel):
+        return replace(model, **fields)
+    schema = replace(model.schema, categories={**categories, **model.schema.categories})
+    return BoundModel.of(replace(model.description, **fields), schema)
+
+
 def block_label(names: Sequence[Any]) -> str:
     """Name of a block of these columns; blocks without a common column have different ones."""
     if len(names) <= NAMED:
@@ -161,13 +166,10 @@ def with_features(model: Model, bound: BoundModel, kept: Sequence[int]) -> Model
     if len(kept) == len(columns_of):
         return model
     dropped = {column: () for feature in {*range(len(columns_of))} - {*kept} for column in columns_of[feature]}
-    changed = {
-        "features": rewritten_features(model, bound, dropped, {}),
-        "feature_inclusion": _inclusion(model.feature_inclusion, feature_names(blocks), kept),
-    }
-    if isinstance(model, BoundModel):
-        return BoundModel.of(replace(model.description, **changed), model.schema)
-    return replace(model, **changed)
+    features = rewritten_features(model, bound, dropped, {})
+    return changed(
+        model, features=features, feature_inclusion=_inclusion(model.feature_inclusion, feature_names(blocks), kept)
+    )
 
 
 def _inclusion(given: Any, names: Sequence[Any], kept: Sequence[int]) -> Any:

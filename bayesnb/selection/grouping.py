@@ -11,45 +11,30 @@ import pandas as pd
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import whole_number
-from bayesnb.core.forest import how_many
-from bayesnb.core.panels import TINY, panel_of_rows, text_color, text_width
+from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.panels import MARKERS
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import LabelledRows, read_rows
-from bayesnb.data.tables import SparseTable, Table
+from bayesnb.data.tables import SparseTable
 from bayesnb.families.base import Family
 from bayesnb.inference.sources import problem_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model
-from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.weighted import Fitted, model_of
-from bayesnb.selection.features import block_label, rewritten_features
+from bayesnb.selection.features import changed, rewritten_features
 from bayesnb.selection.joint_blocks import (
-    CATEGORIES,
-    NUMBERS,
     ZERO_AND_ONE,
     Blocks,
+    Cells,
     Part,
-    Rows,
-    category_blocks,
+    blocks_of,
     joins_densities,
     mergeable_parts,
-    number_blocks,
-    require_numbers,
 )
 
 __all__ = ["ColumnGrouping", "group_columns", "merge_while_rising"]
-
-# --------------------------------------------------------------------------------------------------
-# The figure of columns that were merged: the rise of the log evidence, merge by merge
-# --------------------------------------------------------------------------------------------------
-
-COLOURS = {"MultivariateGaussian": "C0", "JointCategorical": "C1"}
-
-PATTERNS = {"MultivariateGaussian": "", "JointCategorical": "///"}
-"""Hatches, so that the families differ without colour."""
-
 
 # --------------------------------------------------------------------------------------------------
 # A model with joint blocks in the place of some of its columns
@@ -71,14 +56,10 @@ def grouped_model(model: Model, bound: BoundModel, merged: Mapping[tuple[int, ..
     if not merged:
         return model
     placed_in = {column: columns for columns in merged for column in columns}
-    features = rewritten_features(model, bound, placed_in, merged)
-    if not isinstance(model, BoundModel):
-        return replace(model, features=features)
     categories = {
         column: ZERO_AND_ONE for columns, family in merged.items() if family.cell == "category" for column in columns
     }
-    description = replace(model.description, features=features)
-    return BoundModel.of(description, replace(bound.schema, categories=categories | dict(bound.schema.categories)))
+    return changed(model, categories=categories, features=rewritten_features(model, bound, placed_in, merged))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -115,9 +96,11 @@ class Merge:
     @property
     def block(self) -> Part:
         """The block, its columns in the order of the table."""
-        columns = tuple(sorted((*self.first.columns, *self.second.columns)))
-        total = self.first.log_evidence + self.second.log_evidence + self.log_bayes_factor
-        return Part(None, columns, self.first.kind, total)
+        first, second = self.first, self.second
+        names = dict(zip(first.columns + second.columns, first.names + second.names, strict=True))
+        columns = tuple(sorted(names))
+        total = first.log_evidence + second.log_evidence + self.log_bayes_factor
+        return Part(columns, tuple(names[column] for column in columns), first.joint, total)
 
 
 @dataclass(frozen=True)
@@ -145,7 +128,7 @@ class Search:
     too_many: bool
 
 
-def merge_while_rising(parts: Sequence[Part], blocks: Mapping[str, Blocks], max_width: int) -> Search:
+def merge_while_rising(parts: Sequence[Part], blocks: Mapping[type[Family], Blocks], max_width: int) -> Search:
     """Merge the pair of parts with the highest log Bayes factor, again and again while it exceeds its threshold.
 
     All pairs are measured at the beginning, and after a merge those of the new block.
@@ -154,7 +137,7 @@ def merge_while_rising(parts: Sequence[Part], blocks: Mapping[str, Blocks], max_
     ----------
     parts : sequence of Part
     blocks : mapping
-        By kind.
+        By the family of the joint blocks.
     max_width : int
         Largest number of columns of a block.
     """
@@ -164,13 +147,13 @@ def merge_while_rising(parts: Sequence[Part], blocks: Mapping[str, Blocks], max_
     too_wide = too_many = False
     new = list(combinations(left, 2))
     while True:
-        for kind, of_kind in blocks.items():
-            places = [(i, j) for i, j in new if left[i].kind == left[j].kind == kind]
+        for joint, of_joint in blocks.items():
+            places = [(i, j) for i, j in new if left[i].joint is left[j].joint is joint]
             allowed = [(i, j) for i, j in places if left[i].width + left[j].width <= max_width]
             too_wide |= len(allowed) < len(places)
             if allowed:
                 pairs = [(left[i], left[j]) for i, j in allowed]
-                joined = of_kind.log_evidence(pairs)
+                joined = of_joint.log_evidence(pairs)
                 too_many |= bool(np.isneginf(joined).any())
                 gain[tuple(np.transpose(allowed))] = joined - [
                     first.log_evidence + second.log_evidence for first, second in pairs
@@ -181,7 +164,7 @@ def merge_while_rising(parts: Sequence[Part], blocks: Mapping[str, Blocks], max_
             first, second = sorted((left[i], left[j]), key=lambda part: part.columns)
             best = Merge(first, second, float(gain[i, j]), competing)
         if best is None or best.log_bayes_factor <= best.threshold:
-            merged = tuple(part for part in left.values() if part.feature is None)
+            merged = tuple(part for part in left.values() if part.given is None)
             return Search(tuple(merges), merged, best, too_wide, too_many)
         merges.append(best)
         gain[[i, j]] = gain[:, [i, j]] = -np.inf
@@ -251,8 +234,8 @@ class ColumnGrouping(Printed):
         Returns
         -------
         matplotlib.figure.Figure
-            A bar for each merge, from the log evidence before it to that after it, both minus the log evidence of the
-            model without merges; with its length, the log Bayes factor, as a number.
+            A line for each merge, from the log evidence before it to that after it, which has a point, both minus the
+            log evidence of the model without merges. The name of its row has its length, the log Bayes factor.
 
         Raises
         ------
@@ -271,36 +254,24 @@ class ColumnGrouping(Printed):
         >>> grouping = nb.group_columns(nb.Gaussian(), X, y[X.index])
         >>> figure = grouping.plot()
         """
-        from bayesnb.core.picture import Patch
-
         if not len(self.table):
             raise ValueError("no columns were merged, so that there is nothing to draw: .notes says why")
         shown = self.table.head(whole_number("max_merges", max_merges))
-        names = [f"{first}\n+ {second}" for first, second in zip(shown["first"], shown["second"], strict=True)]
-        panels = panel_of_rows(names, ax=ax, figsize=figsize, row_height=0.45, shorten=True)
-        (axis,) = panels.axes
-        numbers = [f" +{factor:.1f}" for factor in shown["log_bayes_factor"]]
-        for row, (_, merge) in enumerate(shown.iterrows()):
-            factor, total, family = merge["log_bayes_factor"], merge["total"], merge["family"]
-            look = {
-                "facecolor": COLOURS[family],
-                "edgecolor": text_color(),
-                "hatch": PATTERNS[family],
-                "linewidth": 0.6,
-            }
-            axis.barh(row, factor, left=total - factor, height=0.5, zorder=2, **look)
-            axis.text(total, row, numbers[row], va="center", ha="left", fontsize=TINY, zorder=3)
-        widest = max(text_width(number, TINY) for number in numbers)
-        axis.set_xlim(0.0, shown["total"].iloc[-1] / max(0.4, 1 - (widest + 0.05) / panels.panel_width))
-        axis.locator_params(axis="x", nbins=5)
-        panels.x_label("log evidence, difference to the model without merges (nats)")
-        panels.title(
-            f"Log evidence that merges of columns add: {how_many(len(shown), len(self.table), 'merge', 'first')}"
+        texts = zip(shown["first"], shown["second"], shown["log_bayes_factor"], strict=True)
+        families = list(dict.fromkeys(shown["family"]))
+        rows = Rows(
+            [f"{first}\n+ {second}: +{factor:.1f}" for first, second, factor in texts],
+            [
+                Points(shown["total"].where(shown["family"] == family), family, MARKERS[i], f"C{i}")
+                for i, family in enumerate(families)
+            ],
+            shown["total"] - shown["log_bayes_factor"],
+            shown["total"],
+            x_label="log evidence, difference to the model without merges (nats)",
+            limits=(0.0, None),
         )
-        families = [family for family in COLOURS if (shown["family"] == family).any()]
-        looks = [{"facecolor": COLOURS[each], "edgecolor": text_color(), "hatch": PATTERNS[each]} for each in families]
-        panels.legend([(Patch(**look), family) for look, family in zip(looks, families, strict=True)])
-        return panels.drawn()
+        number = how_many(len(shown), len(self.table), "merge", "first")
+        return forest([rows], title=f"Log evidence that merges of columns add: {number}", ax=ax, figsize=figsize)
 
     def _parts(self) -> list[Piece]:
         parts: list[Piece] = [Heading(self._title())]
@@ -429,56 +400,7 @@ def group_columns(
     model = model_of(model)
     width = whole_number("max_width", max_width)
     given = read_rows(X, y, sample_weight, model.features)
-    _refuse(model, given.table)
-    problem = problem_of(model, given)
-    _refuse_labels(problem)
-    require_numbers(problem.model)
-    rows = _encoded(problem.model, given.of_classes(problem.model.schema.classes))
-    parts = mergeable_parts(problem, [columns] if isinstance(columns, str | int) else columns)
-    joins = joins_densities(parts)
-    parts = [part for part in parts if not part.density or (joins and _has_many_values(rows, part))]
-    blocks = _blocks(problem, parts, rows)
-    parts = [_with_every_row(part, blocks[part.kind]) for part in parts]
-    search = merge_while_rising(parts, blocks, width)
-    families = {part.columns: blocks[part.kind].family(part.columns) for part in search.blocks}
-    return ColumnGrouping(
-        model=grouped_model(model, problem.model, families),
-        table=_as_frame(problem.model, search.merges, blocks),
-        blocks={block_label(named): named for named in (_names(problem.model, part) for part in search.blocks)},
-        notes=tuple(_notes(problem.model, parts, search, rows, width)),
-    )
-
-
-def _encoded(model: BoundModel, given: LabelledRows) -> Rows:
-    """The cells, labels and weights of the rows of positive weight."""
-    kept = given.weights > 0
-    # The problem has warned of values that are not among the categories.
-    found = zip(model.blocks, model.read(given.table).whole(warn=False), strict=True)
-    cells = {column: x[kept, j] for block, x in found for j, column in enumerate(block.columns)}
-    return Rows(cells, given.codes[kept], given.weights[kept], len(given.classes))
-
-
-def _has_many_values(rows: Rows, part: Part) -> bool:
-    """Whether a density can describe the column: where few values repeat, it may be higher than any probability."""
-    return len(np.unique(rows.of(part.columns))) > FEW_VALUES
-
-
-def _with_every_row(part: Part, blocks: Blocks) -> Part:
-    """A joint block of the model with the evidence of all its cells: its statistics leave out rows with gaps."""
-    if part.width == 1 or blocks.rows.lacking.isdisjoint(part.columns):
-        return part
-    return replace(part, log_evidence=blocks.log_evidence_with_gaps(part.columns))
-
-
-def _blocks(problem: Problem, parts: Sequence[Part], rows: Rows) -> dict[str, Blocks]:
-    """By kind, what gives the evidences of joint blocks."""
-    made = {NUMBERS: number_blocks, CATEGORIES: category_blocks}
-    of_kind = {kind: [part for part in parts if part.kind == kind] for kind in made}
-    return {kind: made[kind](problem, some, rows) for kind, some in of_kind.items() if some}
-
-
-def _refuse(model: Model, table: Table) -> None:
-    if isinstance(table, SparseTable):
+    if isinstance(given.table, SparseTable):
         raise TypeError(
             "X is sparse, and joint blocks are fitted to columns of a dense table: give a table of few columns as an "
             "array, X.toarray()"
@@ -488,59 +410,80 @@ def _refuse(model: Model, table: Table) -> None:
             "the model averages over subsets of its features, and a merge changes which features there are: group the "
             "columns of model.with_feature_inclusion(None)"
         )
-
-
-def _refuse_labels(problem: Problem) -> None:
+    problem = problem_of(model, given)
     problem.require_labels("nb.group_columns", "leave these rows out")
     require_two_classes(problem.model.schema.classes)
+    parts = mergeable_parts(problem, [columns] if isinstance(columns, str | int) else columns)
+    cells = _cells(problem.model, given.of_classes(problem.model.schema.classes))
+    joins = joins_densities(parts)
+    parts = [part for part in parts if not part.density or (joins and _has_many_values(cells, part))]
+    blocks = blocks_of(problem, parts, cells)
+    parts = [_with_every_row(part, blocks[part.joint]) for part in parts]
+    search = merge_while_rising(parts, blocks, width)
+    families = {part.columns: blocks[part.joint].family(part.columns) for part in search.blocks}
+    return ColumnGrouping(
+        model=grouped_model(model, problem.model, families),
+        table=_as_frame(search.merges),
+        blocks={part.label: part.names for part in search.blocks},
+        notes=tuple(_notes(parts, search, cells, width)),
+    )
 
 
-def _names(model: BoundModel, part: Part) -> tuple[Any, ...]:
-    return tuple(model.schema.columns[column] for column in part.columns)
+def _cells(model: BoundModel, given: LabelledRows) -> Cells:
+    """The cells, labels and weights of the rows of positive weight."""
+    kept = given.weights > 0
+    # The problem has warned of values that are not among the categories.
+    found = zip(model.blocks, model.read(given.table).whole(warn=False), strict=True)
+    by_column = {column: x[kept, j] for block, x in found for j, column in enumerate(block.columns)}
+    return Cells(by_column, given.codes[kept], given.weights[kept], len(given.classes))
 
 
-def _label(model: BoundModel, part: Part) -> str:
-    return block_label(_names(model, part))
+def _has_many_values(cells: Cells, part: Part) -> bool:
+    """Whether a density can describe the column: where few values repeat, it may be higher than any probability."""
+    return len(np.unique(cells.of(part.columns))) > FEW_VALUES
 
 
-def _as_frame(model: BoundModel, merges: Sequence[Merge], blocks: Mapping[str, Blocks]) -> pd.DataFrame:
+def _with_every_row(part: Part, blocks: Blocks) -> Part:
+    """A joint block of the model with the evidence of all its cells: its statistics leave out rows with gaps."""
+    if part.width == 1 or blocks.cells.lacking.isdisjoint(part.columns):
+        return part
+    return replace(part, log_evidence=blocks.log_evidence_with_gaps(part.columns))
+
+
+def _as_frame(merges: Sequence[Merge]) -> pd.DataFrame:
     """The attribute `table` of `ColumnGrouping`."""
-    lines = [
-        {
-            "first": _label(model, merge.first),
-            "second": _label(model, merge.second),
-            "family": type(blocks[merge.first.kind].family(merge.block.columns)).__name__,
-            "log_bayes_factor": merge.log_bayes_factor,
-            "threshold": merge.threshold,
-        }
-        for merge in merges
-    ]
-    table = pd.DataFrame(lines, columns=["first", "second", "family", "log_bayes_factor", "threshold"])
-    table.index = pd.RangeIndex(1, len(table) + 1, name="merge")
-    table = table.astype({"log_bayes_factor": np.float64, "threshold": np.float64})
+    found = {
+        "first": [merge.first.label for merge in merges],
+        "second": [merge.second.label for merge in merges],
+        "family": [merge.first.joint.__name__ for merge in merges],
+        "log_bayes_factor": np.array([merge.log_bayes_factor for merge in merges], dtype=np.float64),
+        "threshold": np.array([merge.threshold for merge in merges], dtype=np.float64),
+    }
+    table = pd.DataFrame(found, index=pd.RangeIndex(1, len(merges) + 1, name="merge"))
     return table.assign(total=table["log_bayes_factor"].cumsum())
 
 
-def _notes(model: BoundModel, parts: Sequence[Part], search: Search, rows: Rows, max_width: int) -> Iterator[str]:
-    if max((sum(part.kind == kind for part in parts) for kind in (NUMBERS, CATEGORIES)), default=0) < 2:
+def _notes(parts: Sequence[Part], search: Search, cells: Cells, max_width: int) -> Iterator[str]:
+    joints = [part.joint for part in parts]
+    if len(joints) == len(set(joints)):
         yield (
             "There are no two columns to merge: joint blocks are of measurements, or of columns that have "
             "nb.Categorical() or nb.Bernoulli(), and that columns= names if it is given."
         )
     for part in search.blocks:
-        lacking = np.isnan(rows.of(part.columns)).any(axis=1).sum()
+        lacking = np.isnan(cells.of(part.columns)).any(axis=1).sum()
         if lacking:
             yield (
-                f"{lacking} of {len(rows.codes)} rows lack a cell of the block {_label(model, part)!r}, which is "
-                "fitted to the others."
+                f"{lacking} of {len(cells.codes)} rows lack a cell of the block {part.label!r}, which is fitted to the "
+                "others."
             )
     if search.best_left is not None:
         left = search.best_left
-        first, second = (_label(model, part) for part in (left.first, left.second))
         more = "other " if search.merges else ""
         yield (
-            f"No {more}merge exceeds its threshold: the best of {left.pairs}, that of {first!r} and {second!r}, has "
-            f"log Bayes factor {left.log_bayes_factor:.1f}, and has to exceed log {left.pairs} = {left.threshold:.1f}."
+            f"No {more}merge exceeds its threshold: the best of {left.pairs}, that of {left.first.label!r} and "
+            f"{left.second.label!r}, has log Bayes factor {left.log_bayes_factor:.1f}, and has to exceed "
+            f"log {left.pairs} = {left.threshold:.1f}."
         )
     if search.too_wide:
         yield f"Blocks of more than {max_width} columns were not tried, as max_width={max_width} says."

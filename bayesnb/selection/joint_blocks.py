@@ -2,7 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import batched
@@ -13,7 +13,7 @@ import numpyro.distributions as dist
 from scipy.linalg import block_diag
 
 from bayesnb.core.arrays import in_float64
-from bayesnb.core.checking import first_few
+from bayesnb.core.checking import listed
 from bayesnb.families.base import Family
 from bayesnb.families.categories import Bernoulli, Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
@@ -23,37 +23,24 @@ from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.joint_categorical import MOST, JointCategorical
 from bayesnb.families.moments import Scatter, scatter
 from bayesnb.families.multivariate_gaussian import MultivariateGaussian
-from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import EVERY_COLUMN, declared_categories
 from bayesnb.model.problem import Problem
+from bayesnb.selection.features import block_label
 
-__all__ = [
-    "CATEGORIES",
-    "NUMBERS",
-    "ZERO_AND_ONE",
-    "Blocks",
-    "Part",
-    "Rows",
-    "category_blocks",
-    "mergeable_parts",
-    "number_blocks",
-    "require_numbers",
-]
+__all__ = ["ZERO_AND_ONE", "Blocks", "Cells", "Part", "blocks_of", "joins_densities", "mergeable_parts"]
 
 # --------------------------------------------------------------------------------------------------
 # The parts of a model that may be merged: single columns, and joint blocks; and their cells
 # --------------------------------------------------------------------------------------------------
 
-NUMBERS, CATEGORIES = "numbers", "categories"
-
-KINDS: dict[type[Family], str] = {
-    Gaussian: NUMBERS,
-    MultivariateGaussian: NUMBERS,
-    Bernoulli: CATEGORIES,
-    Categorical: CATEGORIES,
-    JointCategorical: CATEGORIES,
+JOINT: dict[type[Family], type[Family]] = {
+    Gaussian: MultivariateGaussian,
+    MultivariateGaussian: MultivariateGaussian,
+    Bernoulli: JointCategorical,
+    Categorical: JointCategorical,
+    JointCategorical: JointCategorical,
 }
-"""What joint blocks of the columns of a family hold, where these have its prior."""
+"""The family of a joint block of the columns of a family, where these have its prior."""
 
 
 @dataclass(frozen=True)
@@ -62,21 +49,21 @@ class Part:
 
     Attributes
     ----------
-    feature : hashable
-        Name of the model's feature that has the columns; None for parts that were merged.
     columns : tuple of int
         Positions in the schema.
-    kind : str
-        `NUMBERS` or `CATEGORIES`; parts of one kind may be merged.
+    names : tuple
+        Names of the columns.
+    joint : type
+        The family of a joint block of the columns; parts that have the same may be merged.
     log_evidence : float
         Log density of the cells given the labels, the parameters integrated out.
     given, own : Family or None
         The family as the user gave it, and that of these columns with numbers; None for parts that were merged.
     """
 
-    feature: Any
     columns: tuple[int, ...]
-    kind: str
+    names: tuple[Any, ...]
+    joint: type[Family]
     log_evidence: float
     given: Any = None
     own: Any = None
@@ -84,38 +71,26 @@ class Part:
     @property
     def density(self) -> bool:
         """Whether it is a column of measurements whose family is not `Gaussian`."""
-        return self.given is not None and type(self.given) not in KINDS
+        return self.given is not None and type(self.given) not in JOINT
 
     @property
     def width(self) -> int:
         """Number of columns."""
         return len(self.columns)
 
-
-def require_numbers(model: BoundModel) -> None:
-    """Refuse hyperparameters that are learned, in the families whose columns may be merged.
-
-    Raises
-    ------
-    ValueError
-    """
-    for name, (family, _) in model.features.items():
-        for key, value in family.hyperparameters().items():
-            if type(family) in KINDS and isinstance(value, dist.Distribution):
-                where = "every column" if name is EVERY_COLUMN else repr(name)
-                raise ValueError(
-                    f"{where} has {family.family_name}({key}=...), which is learned, and evidences of blocks have "
-                    f"a closed form for numbers only: give {key} a number"
-                )
+    @property
+    def label(self) -> str:
+        """Name of a block of the columns."""
+        return block_label(self.names)
 
 
 @dataclass(frozen=True)
-class Rows:
-    """The rows of positive weight.
+class Cells:
+    """Cells of the rows of positive weight, their classes and weights.
 
     Attributes
     ----------
-    cells : dict
+    by_column : dict
         By position, the cells of a column; categories are codes, and missing cells NaN.
     codes : array of int, shape (rows,)
         Position of each row's class.
@@ -123,7 +98,7 @@ class Rows:
     num_classes : int
     """
 
-    cells: Mapping[int, np.ndarray]
+    by_column: Mapping[int, np.ndarray]
     codes: np.ndarray
     weights: np.ndarray
     num_classes: int
@@ -136,11 +111,11 @@ class Rows:
     @cached_property
     def lacking(self) -> frozenset[int]:
         """The columns with missing cells."""
-        return frozenset(column for column, x in self.cells.items() if np.isnan(x).any())
+        return frozenset(column for column, x in self.by_column.items() if np.isnan(x).any())
 
     def of(self, columns: Sequence[int]) -> np.ndarray:
         """Cells of some columns, shape (rows, columns)."""
-        return np.column_stack([self.cells[column] for column in columns])
+        return np.column_stack([self.by_column[column] for column in columns])
 
 
 @dataclass(frozen=True)
@@ -149,14 +124,14 @@ class Blocks(ABC):
 
     Attributes
     ----------
-    rows : Rows
+    cells : Cells
     """
 
-    rows: Rows
+    cells: Cells
 
     @abstractmethod
     def family(self, columns: Sequence[int]) -> Family:
-        """The family of a block of these columns."""
+        """The family of a block of these columns, with the hyperparameters that they have in the model."""
 
     @abstractmethod
     def prior(self, columns: Sequence[int]) -> ConjugateFamily | None:
@@ -170,7 +145,7 @@ class Blocks(ABC):
         """Log evidence of the block of each pair of parts, shape (pairs,); -inf for a block that cannot be."""
         found = np.empty(len(pairs))
         columns = [tuple(sorted(first.columns + second.columns)) for first, second in pairs]
-        complete = [k for k, of_block in enumerate(columns) if self.rows.lacking.isdisjoint(of_block)]
+        complete = [k for k, of_block in enumerate(columns) if self.cells.lacking.isdisjoint(of_block)]
         found[complete] = self.log_evidence_of_complete([pairs[k] for k in complete])
         for k in set(range(len(pairs))).difference(complete):
             found[k] = self.log_evidence_with_gaps(columns[k])
@@ -184,7 +159,7 @@ class Blocks(ABC):
         prior = self.prior(columns)
         if prior is None:
             return -np.inf
-        x, membership = self.rows.of(columns), self.rows.membership
+        x, membership = self.cells.of(columns), self.cells.membership
         gaps = np.isnan(x).any(axis=1)
         counted: Any = prior.statistics(x[~gaps], membership[~gaps])
         predicted = prior.update(counted).row_log_predictive(x[gaps])
@@ -204,13 +179,34 @@ def mergeable_parts(problem: Problem, only: Sequence[Any] | None) -> list[Part]:
     Raises
     ------
     ValueError
-        If a column that is named does not exist, has a family without joint blocks, or is named without the others of
-        its joint block.
+        If a hyperparameter of a family that has joint blocks is learned, or a column that is named does not exist, has
+        a family without joint blocks, or is named without the others of its joint block.
     """
-    parts = list(_parts(problem))
+    schema, features = problem.model.schema, problem.model.features
+    for name, (family, _) in features.items():
+        for key in _learned(family) if type(family) in JOINT else []:
+            where = "every column" if name is EVERY_COLUMN else repr(name)
+            raise ValueError(
+                f"{where} has {family.family_name}({key}=...), which is learned, and evidences of blocks have "
+                f"a closed form for numbers only: give {key} a number"
+            )
+    found: dict[int, tuple[float, Any]] = {}
+    for block, counted in zip(problem.resolved.blocks, problem.statistics.blocks, strict=True):
+        own: Any = block.family
+        if _has_joint_blocks(own):
+            for j, log_evidence in enumerate(np.asarray(own.log_evidence(counted)).sum(axis=0).tolist()):
+                found[block.columns[j]] = log_evidence, own if block.is_joint else own.take((slice(None), [j]))
+    parts = []
+    for name, positions in schema.positions_of(features).items():
+        given = features[name][0]
+        if _has_joint_blocks(given):
+            for columns in [tuple(positions)] if given.joint else [(position,) for position in positions]:
+                names = tuple(schema.columns[column] for column in columns)
+                joint = JOINT.get(type(given), MultivariateGaussian)
+                log_evidence, own = found[columns[0]]
+                parts.append(Part(columns, names, joint, log_evidence, given, own))
     if only is None:
         return parts
-    schema = problem.model.schema
     named = set(schema.positions("columns", only))
     family_of = {column: block.family for block in problem.model.blocks for column in block.columns}
     for position in sorted(named - {column for part in parts for column in part.columns}):
@@ -222,41 +218,32 @@ def mergeable_parts(problem: Problem, only: Sequence[Any] | None) -> list[Part]:
             "leave it out, or give it nb.Gaussian(), nb.Categorical() or nb.Bernoulli() if it is one of these"
         )
     for part in parts:
-        missing = [schema.columns[column] for column in part.columns if column not in named]
-        if 0 < len(missing) < part.width:
+        if 0 < len(named.intersection(part.columns)) < part.width:
             raise ValueError(
-                f"columns names some columns of the joint block {part.feature!r}, and not {name_columns(missing)}: "
-                "name all of its columns or none"
+                f"columns names some of the columns {listed(part.names)}, and these are one joint block: name all of "
+                "them or none"
             )
     return [part for part in parts if named.issuperset(part.columns)]
 
 
-def _parts(problem: Problem) -> Iterator[Part]:
-    features = problem.model.features
-    found: dict[int, tuple[float, Any]] = {}
-    for block, counted in zip(problem.resolved.blocks, problem.statistics.blocks, strict=True):
-        family: Any = block.family
-        if isinstance(family, ConjugateFamily) and (type(family) in KINDS or _is_density(family)):
-            for j, log_evidence in enumerate(np.asarray(family.log_evidence(counted)).sum(axis=0).tolist()):
-                own = family if block.is_joint else family.take((slice(None), [j]))
-                found[block.columns[j]] = log_evidence, own
-    for name, positions in problem.model.schema.positions_of(features).items():
-        given = features[name][0]
-        if type(given) not in KINDS and not _is_density(given):
-            continue
-        for columns in [tuple(positions)] if given.joint else [(position,) for position in positions]:
-            log_evidence, own = found[columns[0]]
-            yield Part(name, columns, KINDS.get(type(given), NUMBERS), log_evidence, given, own)
+def _learned(family: Family) -> list[str]:
+    """Names of the hyperparameters that are learned."""
+    values = family.hyperparameters().items()
+    return [name for name, value in values if isinstance(value, dist.Distribution)]
 
 
-def _is_density(family: Family) -> bool:
-    """Whether the evidence of a column compares with that of a Gaussian: both are densities of the same number."""
-    learned = any(isinstance(value, dist.Distribution) for value in family.hyperparameters().values())
+def _has_joint_blocks(family: Family) -> bool:
+    """Whether columns of a family may be merged: it has joint blocks, or its evidence compares with a Gaussian's.
+
+    The latter are densities of the same number.
+    """
+    if type(family) in JOINT:
+        return True
     number = family.cell == "number" and not family.joint and kind_of_density(family.support) == "as a measurement"
-    return number and isinstance(family, ConjugateFamily) and not learned
+    return number and isinstance(family, ConjugateFamily) and not _learned(family)
 
 
-def require_alike(problem: Problem, parts: Sequence[Part], what: str, values: Sequence[Any]) -> None:
+def require_alike(parts: Sequence[Part], what: str, values: Sequence[Any]) -> None:
     """Refuse parts that differ in what a joint block has one of: numbers of the classes, or a text.
 
     Raises
@@ -267,19 +254,12 @@ def require_alike(problem: Problem, parts: Sequence[Part], what: str, values: Se
         text = isinstance(value, str)
         if value == values[0] if text else np.allclose(value, values[0], rtol=1e-12, atol=0.0):
             continue
-        first, second = (
-            name_columns([problem.model.schema.columns[column] for column in one.columns]) for one in (parts[0], part)
-        )
         mine, theirs = (one if text else format_number(np.ravel(one)) for one in (values[0], value))
         raise ValueError(
-            f"columns {first} and {second} differ in {what} ({mine} and {theirs}), and a joint block has the same for "
-            "all its columns: give both the same, or name the columns that may be merged, columns=[...]"
+            f"columns {listed(parts[0].names)} and {listed(part.names)} differ in {what} ({mine} and {theirs}), and a "
+            "joint block has the same for all its columns: give both the same, or name the columns that may be merged, "
+            "columns=[...]"
         )
-
-
-def name_columns(names: Sequence[Any]) -> str:
-    """Names of columns for a message."""
-    return first_few(list(map(repr, names)))
 
 
 def shortest(values: np.ndarray) -> Any:
@@ -308,8 +288,8 @@ class NumberBlocks(Blocks):
 
     Attributes
     ----------
-    names : dict
-        By position in the schema, the name of each column.
+    columns : tuple of int
+        All columns.
     statistics : Scatter
         Of all columns; those with missing cells have no meaning.
     of_all : MultivariateGaussian
@@ -318,7 +298,7 @@ class NumberBlocks(Blocks):
         Hyperparameters that follow the data.
     """
 
-    names: Mapping[int, Any]
+    columns: tuple[int, ...]
     statistics: Scatter
     of_all: MultivariateGaussian
     follows: set[str]
@@ -332,34 +312,32 @@ class NumberBlocks(Blocks):
         for width, members in of_width.items():
             step = max(1, MATRIX_CELLS // (width * width * len(self.of_all.loc)))
             for some in batched(members, step):
-                places = self._places([(*pairs[k][0].columns, *pairs[k][1].columns) for k in some])
-                found[list(some)] = self._log_evidence_of(places)
+                found[list(some)] = self._log_evidence_of([pairs[k] for k in some])
         return found
 
-    def _places(self, blocks: Sequence[Sequence[int]]) -> np.ndarray:
-        place = {column: j for j, column in enumerate(self.names)}
-        return np.array([[place[column] for column in columns] for columns in blocks])
-
-    def _log_evidence_of(self, blocks: np.ndarray) -> np.ndarray:
-        """Log evidence of blocks of one width, shape (blocks,), given the places of their columns (blocks, width)."""
-        whole = self.statistics
-        counted = Scatter(whole.n, _columns(whole.mean, blocks), _matrices(whole.scatter, blocks))
+    def _log_evidence_of(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
+        """Log evidence of blocks of one width, shape (pairs,)."""
+        places, whole = self._places([(*first.columns, *second.columns) for first, second in pairs]), self.statistics
+        counted = Scatter(whole.n, _columns(whole.mean, places), _matrices(whole.scatter, places))
         try:
-            return np.asarray(self._marginal(blocks).log_evidence(counted)).sum(axis=(-1, -2))
+            return np.asarray(self._marginal(places).log_evidence(counted)).sum(axis=(-1, -2))
         except ValueError as error:
-            if len(blocks) > 1:
-                return np.concatenate([self._log_evidence_of(block[None]) for block in blocks])
-            names = [*self.names.values()]
-            raise ValueError(f"columns {name_columns([names[j] for j in blocks[0]])}: {error}") from None
+            if len(pairs) > 1:
+                return np.concatenate([self._log_evidence_of([pair]) for pair in pairs])
+            ((first, second),) = pairs
+            raise ValueError(f"columns {listed(first.names + second.names)}: {error}") from None
+
+    def _places(self, blocks: Sequence[Sequence[int]]) -> np.ndarray:
+        place = {column: j for j, column in enumerate(self.columns)}
+        return np.array([[place[column] for column in columns] for columns in blocks])
 
     def _marginal(self, blocks: np.ndarray) -> MultivariateGaussian:
         """The prior of blocks of one width; a block's hyperparameters have an axis of blocks before the classes."""
         prior = self.of_all
-        df = prior.df - len(self.names) + blocks.shape[-1]
+        df = prior.df - len(self.columns) + blocks.shape[-1]
         return MultivariateGaussian(_columns(prior.loc, blocks), prior.kappa, df, _matrices(prior.scale, blocks))
 
     def family(self, columns: Sequence[int]) -> MultivariateGaussian:
-        """The family of a block of these columns, with the hyperparameters that they have in the model."""
         prior = self.prior(columns)
         scale = prior.scale
         return MultivariateGaussian(
@@ -384,7 +362,7 @@ def _matrices(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
     return np.moveaxis(values[:, blocks[:, :, None], blocks[:, None, :]], 1, 0)
 
 
-def number_blocks(problem: Problem, parts: Sequence[Part], rows: Rows) -> NumberBlocks:
+def _number_blocks(problem: Problem, parts: Sequence[Part], cells: Cells) -> NumberBlocks:
     """The cells and the prior of the parts that are real numbers.
 
     Raises
@@ -392,29 +370,29 @@ def number_blocks(problem: Problem, parts: Sequence[Part], rows: Rows) -> Number
     ValueError
         If two parts have priors that no joint block has.
     """
-    names = {column: problem.model.schema.columns[column] for part in parts for column in part.columns}
+    columns = tuple(column for part in parts for column in part.columns)
     given = [part for part in parts if not part.density]
     own = [_normal(part.own) for part in given]
     # In a block of one column df is twice the concentration of a Gaussian.
     concentrations = [(family.df - part.width + 1) / 2 for part, family in zip(given, own, strict=True)]
-    require_alike(problem, given, "kappa", [family.kappa for family in own])
-    require_alike(problem, given, "concentration", concentrations)
+    require_alike(given, "kappa", [family.kappa for family in own])
+    require_alike(given, "concentration", concentrations)
     for what, told in (("loc", "loc"), ("scale", "rate")):
         follow = ["from the data" if what in _follows(part) else "a number" for part in given]
-        require_alike(problem, given, told, follow)
+        require_alike(given, told, follow)
     like = Gaussian(kappa=own[0].kappa, concentration=concentrations[0]) if own else Gaussian()
-    normal = [_on_scale_of(rows, part, like) if part.density else _normal(part.own) for part in parts]
+    normal = [_on_scale_of(cells, part, like) if part.density else _normal(part.own) for part in parts]
     scale = np.stack([block_diag(*of_class) for of_class in zip(*(family.scale for family in normal), strict=True)])
     loc = np.concatenate([family.loc for family in normal], axis=1)
-    of_all = MultivariateGaussian(loc, normal[0].kappa, normal[0].df - parts[0].width + len(names), scale)
+    of_all = MultivariateGaussian(loc, normal[0].kappa, normal[0].df - parts[0].width + len(columns), scale)
     # Blocks with missing cells do not use this scatter matrix.
-    statistics = scatter(np.nan_to_num(rows.of([*names])), rows.membership)
-    return NumberBlocks(rows, names, statistics, of_all, _follows(parts[0]))
+    statistics = scatter(np.nan_to_num(cells.of(columns)), cells.membership)
+    return NumberBlocks(cells, columns, statistics, of_all, _follows(parts[0]))
 
 
 def joins_densities(parts: Sequence[Part]) -> bool:
     """Whether the priors of the parts that are Gaussian follow the data, as those of other columns would."""
-    return all(len(_follows(part)) == 2 for part in parts if part.kind == NUMBERS)
+    return all(len(_follows(part)) == 2 for part in parts if part.joint is MultivariateGaussian)
 
 
 def _follows(part: Part) -> set[str]:
@@ -424,10 +402,10 @@ def _follows(part: Part) -> set[str]:
     return {"loc", "scale"} - {what for what, name in names.items() if getattr(part.given, name) is not None}
 
 
-def _on_scale_of(rows: Rows, part: Part, like: Gaussian) -> MultivariateGaussian:
+def _on_scale_of(cells: Cells, part: Part, like: Gaussian) -> MultivariateGaussian:
     """The prior of a column that is not Gaussian in the model, with kappa and concentration of those that are."""
-    ((_, family),) = like.spread(rows.num_classes, part.columns, ())
-    return _normal(family.on_scale_of(family.statistics(rows.of(part.columns), rows.membership).pooled()))
+    ((_, family),) = like.spread(cells.num_classes, part.columns, ())
+    return _normal(family.on_scale_of(family.statistics(cells.of(part.columns), cells.membership).pooled()))
 
 
 def _normal(family: Any) -> MultivariateGaussian:
@@ -461,7 +439,7 @@ class CategoryBlocks(Blocks):
         Of the columns, by position.
     categories : dict
         By position, the categories of a column.
-    listed : dict
+    given : dict
         By position, the categories that the model lists for a column, or None.
     other : bool
         Whether all other values share one more category.
@@ -471,7 +449,7 @@ class CategoryBlocks(Blocks):
 
     names: Mapping[int, Any]
     categories: Mapping[int, tuple]
-    listed: Mapping[int, tuple | None]
+    given: Mapping[int, tuple | None]
     other: bool
     total: np.ndarray | None
     _codes: dict[tuple[int, ...], tuple[np.ndarray, int]] = field(repr=False)
@@ -518,33 +496,33 @@ class CategoryBlocks(Blocks):
         sizes = self._sizes(columns)
         if math.prod(sizes) > MOST:
             return None
-        ((_, family),) = self.family(columns).spread(self.rows.num_classes, tuple(columns), sizes)
-        x = self.rows.of(columns)
+        ((_, family),) = self.family(columns).spread(self.cells.num_classes, tuple(columns), sizes)
+        x = self.cells.of(columns)
         whole = ~np.isnan(x).any(axis=1)
-        return family.on_scale_of(family.statistics(x[whole], self.rows.membership[whole]).pooled())
+        return family.on_scale_of(family.statistics(x[whole], self.cells.membership[whole]).pooled())
 
     def _concentration(self, sizes: tuple[int, ...]) -> np.ndarray:
         """Prior weight of each combination of columns of so many categories, shape (classes, 1)."""
         if self.total is not None:
             return self.total / math.prod(sizes)
-        ((_, family),) = JointCategorical().spread(self.rows.num_classes, tuple(range(len(sizes))), sizes)
+        ((_, family),) = JointCategorical().spread(self.cells.num_classes, tuple(range(len(sizes))), sizes)
         return np.asarray(family.concentration)
 
     def _count(self, first: tuple[int, ...], second: tuple[int, ...]) -> np.ndarray:
         """Weight of the rows of each combination of two parts, shape (classes, combinations)."""
         (left, num_left), (right, num_right) = self._codes_of(first), self._codes_of(second)
         code, number = left * num_right + right, num_left * num_right
-        if self.rows.num_classes * number > TABLE_CELLS:
+        if self.cells.num_classes * number > TABLE_CELLS:
             shown, code = np.unique(code, return_inverse=True)
             number = len(shown)
         count = np.bincount(
-            self.rows.codes * number + code, self.rows.weights, minlength=self.rows.num_classes * number
+            self.cells.codes * number + code, self.cells.weights, minlength=self.cells.num_classes * number
         )
-        return count.reshape(self.rows.num_classes, number).astype(np.float64)
+        return count.reshape(self.cells.num_classes, number).astype(np.float64)
 
     def _codes_of(self, columns: tuple[int, ...]) -> tuple[np.ndarray, int]:
         if columns not in self._codes:
-            code = np.zeros(len(self.rows.codes), dtype=np.intp)
+            code = np.zeros(len(self.cells.codes), dtype=np.intp)
             for column in columns:
                 own, number = self._codes[(column,)]
                 code = code * number + own
@@ -553,13 +531,12 @@ class CategoryBlocks(Blocks):
         return self._codes[columns]
 
     def family(self, columns: Sequence[int]) -> JointCategorical:
-        """The family of a block of these columns, with the hyperparameters that they have in the model."""
-        listed = {self.names[column]: self.listed[column] for column in columns if self.listed[column] is not None}
+        categories = {self.names[column]: self.given[column] for column in columns if self.given[column] is not None}
         concentration = None if self.total is None else shortest(self._concentration(self._sizes(columns)))
-        return JointCategorical(concentration, listed or None, self.other)
+        return JointCategorical(concentration, categories or None, self.other)
 
 
-def category_blocks(problem: Problem, parts: Sequence[Part], rows: Rows) -> CategoryBlocks:
+def _category_blocks(problem: Problem, parts: Sequence[Part], cells: Cells) -> CategoryBlocks:
     """The cells and the prior of the parts that are categories.
 
     Raises
@@ -567,26 +544,23 @@ def category_blocks(problem: Problem, parts: Sequence[Part], rows: Rows) -> Cate
     ValueError
         If the columns have hyperparameters that no joint block has.
     """
-    names = {column: problem.model.schema.columns[column] for part in parts for column in part.columns}
-    given = {column: part.given for part in parts for column in part.columns}
-    is_category = {column: family.cell == "category" for column, family in given.items()}
+    names = {column: name for part in parts for column, name in zip(part.columns, part.names, strict=True)}
+    families = {column: part.given for part in parts for column in part.columns}
     categories = {column: problem.model.schema.categories.get(column, ZERO_AND_ONE) for column in names}
     other = [part.given.cell == "category" and part.given.other for part in parts]
-    require_alike(problem, parts, "the category for all other values", [f"other={value}" for value in other])
+    require_alike(parts, "the category for all other values", [f"other={value}" for value in other])
     default, totals = all(_has_default(part) for part in parts), []
     if not default:
-        totals = [_total(part, names) for part in parts]
-        require_alike(problem, parts, "the prior weight of all categories together", totals)
-    return CategoryBlocks(
-        rows=rows,
-        names=names,
-        categories=categories,
-        listed={j: declared_categories(given[j], names[j]) if is_category[j] else ZERO_AND_ONE for j in names},
-        other=other[0],
-        total=None if default else totals[0],
-        # Blocks with missing cells are not counted by these codes.
-        _codes={(j,): (np.nan_to_num(rows.cells[j]).astype(np.intp), len(categories[j])) for j in names},
-    )
+        totals = [_total(part) for part in parts]
+        require_alike(parts, "the prior weight of all categories together", totals)
+    given = {
+        column: declared_categories(family, names[column]) if family.cell == "category" else ZERO_AND_ONE
+        for column, family in families.items()
+    }
+    # Blocks with missing cells are not counted by these codes.
+    codes: dict[tuple[int, ...], tuple[np.ndarray, int]] = {}
+    codes |= {(j,): (np.nan_to_num(cells.by_column[j]).astype(np.intp), len(categories[j])) for j in names}
+    return CategoryBlocks(cells, names, categories, given, other[0], None if default else totals[0], codes)
 
 
 def _has_default(part: Part) -> bool:
@@ -595,14 +569,32 @@ def _has_default(part: Part) -> bool:
     return all(np.all(np.asarray(value) == 1.0) for value in part.given.hyperparameters().values())
 
 
-def _total(part: Part, names: Mapping[int, Any]) -> np.ndarray:
+def _total(part: Part) -> np.ndarray:
     """Prior weight of all categories of a part together, shape (classes, 1)."""
     if isinstance(part.own, JointCategorical):
         return np.asarray(part.own.concentration) * math.prod(part.own.sizes)
     weights = part.own.concentrations()[:, 0]
     if (weights != weights[:, :1]).any():
         raise ValueError(
-            f"the prior of column {names[part.columns[0]]!r} gives its categories different weights, which no joint "
+            f"the prior of column {part.names[0]!r} gives its categories different weights, which no joint "
             "block has: give all the same, or name the columns that may be merged, columns=[...]"
         )
     return weights.sum(axis=-1, keepdims=True)
+
+
+# --------------------------------------------------------------------------------------------------
+# All joint blocks that a model may have
+# --------------------------------------------------------------------------------------------------
+
+
+def blocks_of(problem: Problem, parts: Sequence[Part], cells: Cells) -> dict[type[Family], Blocks]:
+    """By the family of the joint blocks, what gives their evidences.
+
+    Raises
+    ------
+    ValueError
+        If the parts have priors that no joint block has.
+    """
+    of_parts: dict[type[Family], Any] = {MultivariateGaussian: _number_blocks, JointCategorical: _category_blocks}
+    by_joint = {joint: [part for part in parts if part.joint is joint] for joint in of_parts}
+    return {joint: of_parts[joint](problem, some, cells) for joint, some in by_joint.items() if some}

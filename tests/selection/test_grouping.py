@@ -576,10 +576,10 @@ def test_the_result_shows_its_merges_in_print_and_in_a_figure(banknotes):
     figure = grouping.plot()
     FigureCanvasAgg(figure).draw()
     (axis,) = figure.axes
-    (bar,) = (patch for patch in axis.patches if patch.get_width() == pytest.approx(factor))
-    assert bar.get_x() == 0
-    assert [text.get_text() for text in axis.texts] == [f" +{factor:.1f}"]
-    assert [text.get_text() for text in axis.get_yticklabels()] == ["left\n+ right"]
+    (line,), (points,) = axis.lines, axis.collections
+    np.testing.assert_allclose(line.get_xdata()[:2], [0.0, factor], atol=1e-9)
+    np.testing.assert_allclose(points.get_offsets(), [[factor, 0]])
+    assert [text.get_text() for text in axis.get_yticklabels()] == [f"left\n+ right: +{factor:.1f}"]
 
 
 class TestBadInput:
@@ -618,7 +618,12 @@ class TestBadInput:
 
     def test_a_part_of_a_joint_block(self, table):
         model = nb.NaiveBayes({"size": (nb.MultivariateGaussian(), ["length", "width"]), "depth": nb.Gaussian()})
-        self.refuses("joint block 'size', and not 'width': name all", model, *table, columns=["length", "depth"])
+        self.refuses(
+            "some of the columns 'length', 'width', and these are one joint block: name all",
+            model,
+            *table,
+            columns=["length", "depth"],
+        )
 
     def test_a_width_that_is_no_number_of_columns(self, table):
         self.refuses("max_width is 0: give a whole number", nb.Gaussian(), table[0][["length"]], table[1], max_width=0)
@@ -705,8 +710,8 @@ def test_parts_are_merged_while_the_factor_exceeds_the_log_of_the_number_of_pair
     gains, max_width, blocks, best_left, too_wide
 ):
     number = 2 if len(gains) == 1 else 3
-    parts = [Part(f"x{j}", (j,), "numbers", 0.0) for j in range(number)]
-    found = merge_while_rising(parts, {"numbers": Gains(gains)}, max_width)
+    parts = [Part((j,), (f"x{j}",), nb.MultivariateGaussian, 0.0, nb.Gaussian()) for j in range(number)]
+    found = merge_while_rising(parts, {nb.MultivariateGaussian: Gains(gains)}, max_width)
     assert [part.columns for part in found.blocks] == blocks
     assert found.too_wide is too_wide
     assert found.too_many is (-np.inf in gains.values())
