@@ -1,6 +1,7 @@
 """Mutual information of a feature and the class, given parameters."""
 
-from collections.abc import Callable, Iterator, Mapping
+import itertools
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import jax
@@ -137,6 +138,9 @@ PIECE_CELLS = 2**16
 BREAKS = np.arange(-7.0, 7.5, 1.0)
 """Distances from each class's mean, in standard deviations, between which Gauss-Legendre rules integrate."""
 
+type Piece = tuple[slice, slice, slice]
+"""Which draws, classes and columns."""
+
 FAR = np.array([9.0, 12.0, 18.0, 27.0, 40.0])
 
 FAR_BREAKS = np.concatenate([-FAR, BREAKS, FAR])
@@ -193,47 +197,33 @@ def divergence(class_prob: np.ndarray, density: np.ndarray, weight: Any = 1.0) -
     return ((prior * terms).sum(axis=1) * weight).sum(axis=-1)
 
 
-def integrated(
-    class_prob: np.ndarray,
-    centre: np.ndarray,
-    scale: np.ndarray,
-    lowest: float,
-    density: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
-) -> np.ndarray:
-    """`divergence` as an integral over x above `lowest`.
-
-    Composite Gauss-Legendre rules, with six nodes between neighbouring points. The points are whole numbers of scales
-    away from the classes' centres.
+def of_gaussian_cells(class_prob: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+    """Mutual information under normal likelihoods, shape (draws, columns).
 
     Parameters
     ----------
     class_prob : array, shape (draws, classes, 1) or (draws, classes, columns)
-    centre, scale : array, shape (draws, classes, columns)
-        Location and width of the densities.
-    lowest : float
-    density : callable
-        Maps x, centre and scale, of shapes that broadcast, to p(x | c).
-
-    Returns
-    -------
-    array, shape (draws, columns)
+    mean, deviation : array, shape (draws, classes, columns)
     """
-    num_draws, num_classes, num_columns = centre.shape
-    class_prob = np.broadcast_to(class_prob, centre.shape)
-    result = np.empty((num_draws, num_columns))
-    nodes = (num_classes * len(BREAKS) - 1) * len(NODES)
+    # The same shift and change of unit for all classes do not change the information, and keep densities in range.
+    unit = deviation.max(axis=1, keepdims=True)
+    unit = np.where(np.isfinite(unit), unit, np.nan)
+    mean, deviation = (mean - mean.mean(axis=1, keepdims=True)) / unit, deviation / unit
 
-    def of_piece(at: tuple[slice, slice]) -> np.ndarray:
-        piece = at[0], slice(None), at[1]
-        breaks = np.moveaxis(centre[piece][..., None] + scale[piece][..., None] * BREAKS, 1, 2)
-        x, weight = _gauss_legendre(np.maximum(breaks.reshape(*breaks.shape[:2], -1), lowest))
-        cells = density(x[:, None], centre[piece][..., None], scale[piece][..., None])
-        return divergence(class_prob[piece], cells, weight)
+    def of_piece(piece: Piece, of_class: np.ndarray) -> np.ndarray:
+        x, weight = _gauss_legendre(_breaks(mean[piece], deviation[piece], BREAKS))
+        scale = deviation[piece][..., None]
+        z = (x[:, None] - mean[piece][..., None]) / scale
+        return divergence(of_class, np.exp(-0.5 * z**2) / (scale * np.sqrt(2 * np.pi)), weight)
 
-    pieces = [*_pieces(num_draws, num_columns, num_classes * nodes)]
-    for at, found in zip(pieces, in_order(of_piece, pieces), strict=True):
-        result[at] = found
-    return result
+    return _in_pieces(class_prob, mean.shape, mean.shape[1] ** 2 * len(BREAKS) * len(NODES), of_piece)
+
+
+def _breaks(centre: np.ndarray, scale: np.ndarray, away: np.ndarray) -> np.ndarray:
+    """Points some scales away from the classes' centres (draws, classes, columns), shape (draws, columns, points)."""
+    with np.errstate(invalid="ignore"):  # a mean that is infinite
+        breaks = np.moveaxis(centre[..., None] + scale[..., None] * away, 1, 2)
+    return breaks.reshape(*breaks.shape[:2], -1)
 
 
 def _gauss_legendre(breaks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -319,26 +309,26 @@ def _over_support(
     if np.ndim(lowest) or np.ndim(highest):
         name = type(whole).__name__
         raise NotImplementedError(f"the likelihood {name} has no icdf and no cdf, and its support follows parameters")
-    num_draws, num_classes, num_columns = centre.shape
-    class_prob = np.broadcast_to(class_prob, centre.shape)
-    result = np.empty((num_draws, num_columns))
-    for draws, columns in _pieces(num_draws, num_columns, num_classes**2 * len(FAR_BREAKS) * len(NODES)):
-        piece = draws, slice(None), columns
-        with np.errstate(invalid="ignore"):  # a mean that is infinite
-            breaks = np.moveaxis(centre[piece][..., None] + scale[piece][..., None] * FAR_BREAKS, 1, 2)
-            breaks = breaks.reshape(*breaks.shape[:2], -1)
-            if np.isfinite(highest - lowest):
-                both = np.broadcast_to([lowest, highest], (*breaks.shape[:2], 2))
-                breaks = np.concatenate([lowest + (breaks - lowest) % (highest - lowest), both], axis=-1)
+
+    def of_piece(piece: Piece, of_class: np.ndarray) -> np.ndarray:
+        breaks = _breaks(centre[piece], scale[piece], FAR_BREAKS)
+        if np.isfinite(highest - lowest):
+            both = np.broadcast_to([lowest, highest], (*breaks.shape[:2], 2))
+            breaks = np.concatenate([lowest + (breaks - lowest) % (highest - lowest), both], axis=-1)
         x, weight = _gauss_legendre(np.clip(breaks, lowest, highest))
         # Points at an end of the support have no weight, and the density may be infinite there.
         x = np.where(weight > 0, x, centre[piece][:, 0, :, None])
         some = likelihood(**{name: np.asarray(value)[piece] for name, value in parameters.items()})
-        density = np.moveaxis(np.exp(log_prob(some, np.moveaxis(x, -1, 0)[:, :, None])), 0, -1)
-        mass = (density * weight[:, None]).sum(axis=-1)
-        accurate = (np.abs(mass - 1) < MASS_ERROR).all(axis=1)
-        result[draws, columns] = np.where(accurate, divergence(class_prob[piece], density, weight), np.nan)
-    return result
+        return _if_accurate(of_class, _densities(some, x), weight)
+
+    return _in_pieces(class_prob, centre.shape, centre.shape[1] ** 2 * len(FAR_BREAKS) * len(NODES), of_piece)
+
+
+def _if_accurate(class_prob: np.ndarray, density: np.ndarray, weight: np.ndarray) -> np.ndarray:
+    """`divergence`, and NaN where a density does not integrate to one."""
+    mass = (density * weight[:, None]).sum(axis=-1)
+    accurate = (np.abs(mass - 1) < MASS_ERROR).all(axis=1)
+    return np.where(accurate, divergence(class_prob, density, weight), np.nan)
 
 
 def _over_counts(
@@ -348,20 +338,16 @@ def _over_counts(
     whole = likelihood(**parameters)
     last = _last_count(whole)
     few = last < COUNTED
-    num_draws, num_classes, num_columns = whole.batch_shape
-    class_prob = np.broadcast_to(class_prob, whole.batch_shape)
-    result = np.empty((num_draws, num_columns))
-    cells = int(last) + 1 if few else SUMMED + 512 * num_classes
-    for draws, columns in _pieces(num_draws, num_columns, num_classes * cells):
-        piece = draws, slice(None), columns
+    cells = int(last) + 1 if few else SUMMED + 512 * whole.batch_shape[1]
+
+    def of_piece(piece: Piece, of_class: np.ndarray) -> np.ndarray:
         with dist.distribution.validation_enabled(False):  # the integral takes numbers between counts
             some = likelihood(**{name: np.asarray(value)[piece] for name, value in parameters.items()})
             if few:
-                found = divergence(class_prob[piece], _probabilities(some, np.arange(int(last) + 1)))
-            else:
-                found = _over_many_counts(some, class_prob[piece], last)
-        result[draws, columns] = found
-    return result
+                return divergence(of_class, _densities(some, np.arange(int(last) + 1)))
+            return _over_many_counts(some, of_class, last)
+
+    return _in_pieces(class_prob, whole.batch_shape, whole.batch_shape[1] * cells, of_piece)
 
 
 def _last_count(distribution: dist.Distribution) -> float:
@@ -373,7 +359,7 @@ def _last_count(distribution: dist.Distribution) -> float:
     if support is constraints.nonnegative_integer:
         highest = np.max(np.asarray(distribution.mean + 9 * np.sqrt(distribution.variance) + 30))
         while highest < COUNTED:
-            if (_probabilities(distribution, np.arange(highest + 1)).sum(axis=-1) > 1 - LOST).all():
+            if (_densities(distribution, np.arange(highest + 1)).sum(axis=-1) > 1 - LOST).all():
                 return float(highest)
             # The tail of a geometric distribution reaches farther in standard deviations than that of a Poisson one.
             highest = min(2 * highest, COUNTED - 1.0) if highest < COUNTED - 1 else np.inf
@@ -387,8 +373,8 @@ def _last_count(distribution: dist.Distribution) -> float:
     )
 
 
-def _probabilities(distribution: dist.Distribution, x: np.ndarray) -> np.ndarray:
-    """Probabilities of numbers, shape (draws, classes, columns, numbers).
+def _densities(distribution: dist.Distribution, x: np.ndarray) -> np.ndarray:
+    """Densities or probabilities of numbers, shape (draws, classes, columns, numbers).
 
     Parameters
     ----------
@@ -419,9 +405,7 @@ def _over_many_counts(distribution: dist.Distribution, class_prob: np.ndarray, l
         steps = np.concatenate([steps, last - steps])
     else:
         end, summed, slopes = max(farthest, steps[-1]), [], [(first, 1.0)]
-    with np.errstate(invalid="ignore"):
-        breaks = np.moveaxis(centre[..., None] + scale[..., None] * FAR_BREAKS, 1, 2)
-    breaks = breaks.reshape(*breaks.shape[:2], -1)
+    breaks = _breaks(centre, scale, FAR_BREAKS)
     ends = np.broadcast_to(np.concatenate([steps, [first, end]]), (*breaks.shape[:2], len(steps) + 2))
     x, weight = _gauss_legendre(np.clip(np.concatenate([breaks, ends], axis=-1), first, end))
     counts = np.concatenate([np.arange(SUMMED), *summed])
@@ -432,36 +416,37 @@ def _over_many_counts(distribution: dist.Distribution, class_prob: np.ndarray, l
         shape = (*x.shape[:2], len(values))
         x = np.concatenate([x, np.broadcast_to(values, shape)], axis=-1)
         weight = np.concatenate([weight, np.broadcast_to(weights, shape)], axis=-1)
-    density = _probabilities(distribution, x)
-    mass = (density * weight[:, None]).sum(axis=-1)
-    accurate = (np.abs(mass - 1) < MASS_ERROR).all(axis=1)
-    return np.where(accurate, divergence(class_prob, density, weight), np.nan)
+    return _if_accurate(class_prob, _densities(distribution, x), weight)
 
 
-def _pieces(num_draws: int, num_columns: int, cells: int) -> Iterator[tuple[slice, slice]]:
-    """Slices of draws and columns whose densities fit in memory, with so many cells for each draw and column."""
-    columns = max(1, min(num_columns, PIECE_CELLS // cells))
-    draws = max(1, PIECE_CELLS // (cells * columns))
-    for start in range(0, num_draws, draws):
-        for first in range(0, num_columns, columns):
-            yield slice(start, start + draws), slice(first, first + columns)
-
-
-def of_gaussian_cells(class_prob: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
-    """Mutual information under normal likelihoods, shape (draws, columns).
+def _in_pieces(
+    class_prob: np.ndarray,
+    shape: tuple[int, ...],
+    cells: int,
+    of_piece: Callable[[Piece, np.ndarray], np.ndarray],
+) -> np.ndarray:
+    """Information of some draws and columns at a time, whose densities fit in memory, in several threads.
 
     Parameters
     ----------
     class_prob : array, shape (draws, classes, 1) or (draws, classes, columns)
-    mean, deviation : array, shape (draws, classes, columns)
+    shape : tuple of int
+        Draws, classes and columns.
+    cells : int
+        Densities of each draw and column.
+    of_piece : callable
+        From a piece and its class probabilities to the information, shape (draws, columns).
+
+    Returns
+    -------
+    array, shape (draws, columns)
     """
-    # The same shift and change of unit for all classes do not change the information, and keep densities in range.
-    unit = deviation.max(axis=1, keepdims=True)
-    unit = np.where(np.isfinite(unit), unit, np.nan)
-    mean, deviation = (mean - mean.mean(axis=1, keepdims=True)) / unit, deviation / unit
-
-    def density(x: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
-        z = (x - mean) / deviation
-        return np.exp(-0.5 * z**2) / (deviation * np.sqrt(2 * np.pi))
-
-    return integrated(class_prob, mean, deviation, -np.inf, density)
+    num_draws, _, num_columns = shape
+    class_prob, result = np.broadcast_to(class_prob, shape), np.empty((num_draws, num_columns))
+    columns = max(1, min(num_columns, PIECE_CELLS // cells))
+    draws = max(1, PIECE_CELLS // (cells * columns))
+    starts = itertools.product(range(0, num_draws, draws), range(0, num_columns, columns))
+    pieces = [(slice(i, i + draws), slice(None), slice(j, j + columns)) for i, j in starts]
+    for piece, found in zip(pieces, in_order(lambda piece: of_piece(piece, class_prob[piece]), pieces), strict=True):
+        result[piece[0], piece[2]] = found
+    return result
