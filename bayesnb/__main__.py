@@ -10,10 +10,9 @@ def main() -> None:
     try:
         from bayesnb.cli import app
     except ModuleNotFoundError as error:
-        library = (error.name or "").partition(".")[0]
-        if library not in {"rich", "typer"}:
+        if error.name != "typer":
             raise
-        sys.exit(f"the command line needs {library}: pip install 'bayesnb[cli]'")
+        sys.exit("the command line needs typer: pip install 'bayesnb[cli]'")
     app()
 
 

@@ -11,14 +11,11 @@ from typing import Annotated, Any
 
 import pandas as pd
 import typer
-from rich.console import Console
-from rich.panel import Panel
-from rich.text import Text
 
 from bayesnb.checks.compare import LARGEST_FIRST, Comparison, compare, largest_differences
 from bayesnb.checks.predictive import check
 from bayesnb.core.checking import near_matches, proportion, warn
-from bayesnb.core.printing import DataTable, Paragraph, Printed, as_text, width
+from bayesnb.core.printing import DataTable, Paragraph, as_text, counted, width
 from bayesnb.datasets import penguins_path
 from bayesnb.estimators.load import load
 from bayesnb.families.categories import Categorical
@@ -38,21 +35,6 @@ __all__ = ["app", "check_command", "read_csv", "read_for", "read_model"]
 # --------------------------------------------------------------------------------------------------
 # What the commands print: results on the standard output, warnings and errors on the standard error
 # --------------------------------------------------------------------------------------------------
-
-FRAME = 4
-"""Characters of a line that a frame takes."""
-
-
-def say(text: Any, style: str = "") -> None:
-    """Print a text as it is, whose brackets rich must not read as styles."""
-    Console().print(Text(str(text), style=style), soft_wrap=True)
-
-
-def framed(shown: str | Printed, title: str | None = None, style: str = "none") -> None:
-    """Print a text, or an object that prints itself, in a frame."""
-    text = shown if isinstance(shown, str) else format(shown, str(width() - FRAME))
-    name = None if title is None else Text(title)
-    Console().print(Panel(Text(text), title=name, style=style, expand=False))
 
 
 def refuse_overwriting(out: Path | None, *inputs: str | Path) -> None:
@@ -81,7 +63,7 @@ def errors_in_a_line() -> Iterator[None]:
             raise
         except (ValueError, TypeError, OSError) as error:
             _tell(caught)
-            _line("Error", error, "bold red")
+            _line("Error", error, typer.colors.RED)
             raise typer.Exit(2) from None
         _tell(caught)
 
@@ -89,12 +71,12 @@ def errors_in_a_line() -> Iterator[None]:
 def _tell(caught: list[warnings.WarningMessage]) -> None:
     messages = (str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
     for message in dict.fromkeys(messages):
-        _line("Warning", message, "yellow")
+        _line("Warning", message, typer.colors.YELLOW)
 
 
-def _line(kind: str, message: Any, style: str) -> None:
-    text = Text.assemble((f"{kind}: ", style), " ".join(str(message).split()))
-    Console(stderr=True).print(text, soft_wrap=True)
+def _line(kind: str, message: Any, colour: str) -> None:
+    typer.secho(f"{kind}: ", fg=colour, nl=False, err=True)
+    typer.echo(" ".join(str(message).split()), err=True)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -214,16 +196,11 @@ def require_columns(table: pd.DataFrame, columns: list[str]) -> None:
     for column in columns:
         if column not in table.columns:
             names = list(table.columns)
+            marks = [mark for mark in (";", "\t", "|") if len(names) == 1 and mark in names[0]]
+            hint = f"; they are separated by {marks[0]!r}, write the file with commas" if marks else ""
             raise ValueError(
-                f"column {column!r} is not there{near_matches(column, names)}: the columns are "
-                f"{names}{_other_separator(names)}"
+                f"column {column!r} is not there{near_matches(column, names)}: the columns are {names}{hint}"
             )
-
-
-def _other_separator(names: list[str]) -> str:
-    """A hint for an error, if a header looks like one of a file whose columns no commas separate."""
-    found = [mark for mark in (";", "\t", "|") if len(names) == 1 and mark in names[0]]
-    return f"; they are separated by {found[0]!r}, write the file with commas" if found else ""
 
 
 def choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[str] | None) -> NaiveBayes:
@@ -323,18 +300,15 @@ def fit_exactly(
     if to_sample:
         pairs = model.features.items()
         model = NaiveBayes({name: Histogram() if couples_classes(one) else one for name, (one, _) in pairs})
-    rows = len(features)
-    framed(model, title=f"The model, chosen by {rows} row{'s' * (rows != 1)}")
+    typer.echo(f"The model, chosen by {counted(len(features), 'row')}:\n{model}\n")
     if unlabelled:
-        left_out = "row has no {} and is" if unlabelled == 1 else "rows have no {} and are"
-        say(f"{unlabelled} {left_out.format(labels.name)} left out.")
+        typer.echo(f"Rows without a {labels.name}, left out: {unlabelled}")
     cells = int(features.isna().to_numpy().sum())
     if cells:
-        skipped = "cell is missing and is" if cells == 1 else "cells are missing and are"
-        say(f"{cells} {skipped} skipped, which is exact if cells are missing at random.")
+        typer.echo(f"Missing cells, skipped, which is exact if cells are missing at random: {cells}")
     posterior = fit(model, features, labels)
     assert isinstance(posterior, ExactPosterior)
-    say(f"Closed form: log evidence {posterior.log_evidence:.4f}")
+    typer.echo(f"Closed form: log evidence {posterior.log_evidence:.4f}")
     return posterior, features, labels
 
 
@@ -369,7 +343,10 @@ def compare_command(
     table: TableFile,
     target: TargetColumn,
     out: Annotated[
-        Path, typer.Option(metavar="FOLDER", help="For the plot, the table, the posteriors and the DataTrees.")
+        Path,
+        typer.Option(
+            metavar="FOLDER", file_okay=False, help="For the plot, the table, the posteriors and the DataTrees."
+        ),
     ] = Path("bayesnb-out"),
     drop: DroppedColumns = None,
     categorical: CategoricalColumns = None,
@@ -385,51 +362,42 @@ def compare_command(
     PolyaTree, which NUTS cannot sample, is a Histogram here.
 
     The exit status is 0 if they agree, 1 if they do not or the draws do not suffice, 2 if the table cannot be used.
+
+    \b
+    Examples:
+      bayesnb compare train.csv --target species --out comparison
     """
     with errors_in_a_line():
         refuse_overwriting(out / "comparison.csv", table)
-        _make_folder(out)
+        out.mkdir(parents=True, exist_ok=True)  # before the sampler runs, so that a wrong path costs no time
         exact, features, labels = fit_exactly(table, target, drop, categorical, missing, to_sample=True)
-        say(f"NUTS: {chains} chains, {warmup} warm-up steps, {samples} draws each")
+        typer.echo(f"NUTS: {chains} chains, {warmup} warm-up steps, {samples} draws each")
         sampler = NUTS(num_warmup=warmup, num_samples=samples, num_chains=chains)
         sampled = fit(exact.problem.model, features, labels, sampler, key=seed)
         comparison = compare(exact, sampled, features)  # type: ignore[arg-type]
         differences = DataTable(largest_differences(comparison.table), rest="more in comparison.csv")
-        say(as_text([Paragraph(LARGEST_FIRST), differences], width()))
+        typer.echo(as_text([Paragraph(LARGEST_FIRST), differences], width()))
         assert comparison.probabilities is not None
-        difference = _largest_difference(comparison.probabilities)
-        say(f"Largest difference of a class probability on these rows: {difference:.2g}")
-        framed(comparison.verdict, style="green" if comparison.agree else "red")
+        difference = (comparison.probabilities["sampled"] - comparison.probabilities["exact"]).abs().max()
+        typer.echo(f"Largest difference of a class probability on these rows: {difference:.2g}")
+        verdict = as_text([Paragraph(comparison.verdict)], width())
+        typer.secho(verdict, fg=typer.colors.GREEN if comparison.agree else typer.colors.RED)
         _write(comparison, features, labels, out)
     raise typer.Exit(0 if comparison.agree else 1)
-
-
-def _largest_difference(probabilities: Any) -> float:
-    return float((probabilities["sampled"] - probabilities["exact"]).abs().max())
-
-
-def _make_folder(out: Path) -> None:
-    """Make the folder before the sampler runs, so that a path that cannot be one costs no time."""
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise OSError(
-            f"{str(out)!r} cannot be the folder of the results ({error.strerror}): give another --out"
-        ) from None
 
 
 def _write(comparison: Comparison, features: Any, labels: Any, out: Path) -> None:
     """Write the results into a folder, and say what each file is and what reads it."""
     comparison.plot().savefig(out / "comparison.png", dpi=120)
-    say(f"wrote {out / 'comparison.png'}: draws and exact densities")
+    typer.echo(f"wrote {out / 'comparison.png'}: draws and exact densities")
     comparison.table.to_csv(out / "comparison.csv")
-    say(f"wrote {out / 'comparison.csv'}: a row for each parameter")
+    typer.echo(f"wrote {out / 'comparison.csv'}: a row for each parameter")
     for name, posterior in (("exact", comparison.exact), ("nuts", comparison.sampled)):
         posterior.save(out / f"{name}.nc")
-        say(f"wrote {out / f'{name}.nc'}: the posterior, for nb.load and bayesnb predict")
+        typer.echo(f"wrote {out / f'{name}.nc'}: the posterior, for nb.load and bayesnb predict")
         tree = out / f"{name}-datatree.nc"
         posterior.to_datatree(features, labels).to_netcdf(tree, engine="h5netcdf")
-        say(f"wrote {tree}: its draws, for ArviZ (xarray.open_datatree)")
+        typer.echo(f"wrote {tree}: its draws, for ArviZ (xarray.open_datatree)")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -453,15 +421,20 @@ def fit_command(
     bayesnb predict, bayesnb check and nb.load read the posterior.
 
     The exit status is 0 for success, 2 if the table cannot be used.
+
+    \b
+    Examples:
+      bayesnb fit train.csv --target species --out model.nc
+      bayesnb fit train.csv --target species --drop id --categorical code --missing "?"
     """
     with errors_in_a_line():
         refuse_overwriting(out, table)
         posterior = weighted_or_plain(*fit_exactly(table, target, drop, categorical, missing))
         if isinstance(posterior, WeightedPosterior):
-            say("A weight for each feature, learned from the same rows (naive Bayes has weights of one):")
-            say(posterior.weights.to_string(float_format="%.2f"))
+            typer.echo("A weight for each feature, learned from the same rows (naive Bayes has weights of one):")
+            typer.echo(posterior.weights.to_string(float_format="%.2f"))
         posterior.save(out)
-        say(f"wrote {out}")
+        typer.echo(f"wrote {out}")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -490,6 +463,11 @@ def predict_command(
     follow. Columns of the table that the model does not use are ignored.
 
     The exit status is 0 for success, 2 if the model or the table cannot be used.
+
+    \b
+    Examples:
+      bayesnb predict model.nc new.csv --out predictions.csv
+      bayesnb predict model.nc new.csv --interval 0.89
     """
     with errors_in_a_line():
         refuse_overwriting(out, table, model)
@@ -522,6 +500,11 @@ def check_command(
     """Compare a table with tables drawn from a fitted model.
 
     The exit status is 0 if no statistic is extreme, 1 if one is, 2 if the model or the table cannot be used.
+
+    \b
+    Examples:
+      bayesnb check model.nc train.csv --target species
+      bayesnb check model.nc train.csv --target species --out statistics.csv
     """
     with errors_in_a_line():
         refuse_overwriting(out, table, model)
@@ -532,43 +515,15 @@ def check_command(
         if out is not None:
             result.table.to_csv(out)
         rest = "more: --out FILE writes all" if out is None else f"more in {out}"
-        say(as_text(result.parts(rest), width()))
+        typer.echo(as_text(result.parts(rest), width()))
         if result.note:
-            say(result.note)
+            typer.echo(result.note)
     raise typer.Exit(1 if result.extreme else 0)
 
 
 # --------------------------------------------------------------------------------------------------
 # The program ``bayesnb``: its commands and its version
 # --------------------------------------------------------------------------------------------------
-
-EXAMPLES = {
-    "fit": [
-        "bayesnb fit train.csv --target species --out model.nc",
-        'bayesnb fit train.csv --target species --drop id --categorical code --missing "?"',
-    ],
-    "predict": [
-        "bayesnb predict model.nc new.csv --out predictions.csv",
-        "bayesnb predict model.nc new.csv --interval 0.89",
-    ],
-    "check": [
-        "bayesnb check model.nc train.csv --target species",
-        "bayesnb check model.nc train.csv --target species --out statistics.csv",
-    ],
-    "compare": ["bayesnb compare train.csv --target species --out comparison"],
-}
-"""For each command some calls; the first ones follow each other."""
-
-HELP = (
-    "Naive Bayes as a generative model.\n\nThe exit status is 0 for success; 1 if check finds an extreme statistic, or "
-    "compare does not find agreement; and 2 if an option, a file or a table cannot be used."
-)
-
-
-def _as_epilog(calls: list[str]) -> str:
-    """Lines that the help shows as they are."""
-    return "\n".join(["\b", "Examples:", *(f"  {call}" for call in calls)])
-
 
 # Without rich, the help gives no types to options that are flags.
 app = typer.Typer(no_args_is_help=True, add_completion=False, rich_markup_mode=None)
@@ -580,16 +535,25 @@ def _show_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback(help=HELP, epilog=_as_epilog([calls[0] for calls in EXAMPLES.values()]))
+@app.callback()
 def main(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version and exit.")
     ] = False,
 ) -> None:
-    pass
+    """Naive Bayes as a generative model.
+
+    The exit status is 0 for success; 1 if check finds an extreme statistic, or compare does not find agreement; and 2
+    if an option, a file or a table cannot be used.
+
+    \b
+    Examples:
+      bayesnb fit train.csv --target species --out model.nc
+      bayesnb predict model.nc new.csv --out predictions.csv
+      bayesnb check model.nc train.csv --target species
+      bayesnb compare train.csv --target species --out comparison
+    """
 
 
-app.command("fit", epilog=_as_epilog(EXAMPLES["fit"]))(fit_command)
-app.command("predict", epilog=_as_epilog(EXAMPLES["predict"]))(predict_command)
-app.command("check", epilog=_as_epilog(EXAMPLES["check"]))(check_command)
-app.command("compare", epilog=_as_epilog(EXAMPLES["compare"]))(compare_command)
+for command in (fit_command, predict_command, check_command, compare_command):
+    app.command(command.__name__.removesuffix("_command"))(command)
