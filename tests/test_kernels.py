@@ -24,7 +24,7 @@ from bayesnb.data.labels import encode_labels
 from bayesnb.data.read import as_table
 from bayesnb.data.tables import distinct
 from bayesnb.estimators import MultinomialNB
-from bayesnb.estimators.categories import highest_numbers
+from bayesnb.estimators.discrete import highest_numbers
 from bayesnb.families import gaussian
 from bayesnb.families import words as documents
 from bayesnb.families.exponential import Weights

@@ -1,8 +1,7 @@
 """What all estimators share."""
 
 from abc import ABCMeta, abstractmethod
-from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,12 +12,12 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_array, check_consistent_length, check_random_state, column_or_1d
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, check_non_negative, validate_data
+from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from bayesnb.core.arrays import PIECE_CELLS
-from bayesnb.core.checking import listed, near_matches, with_params
+from bayesnb.core.checking import Params, listed, near_matches, with_params
 from bayesnb.core.running import in_order, num_threads
 from bayesnb.data.labels import as_labels, warn_of_one_class
 from bayesnb.data.read import as_frame, as_table, is_dask, one_row, with_names, with_one_row
@@ -41,7 +40,6 @@ __all__ = [
     "read_counts",
     "read_mixed",
     "read_numbers",
-    "refuse_infinity",
     "without_new_columns",
 ]
 
@@ -73,13 +71,10 @@ def check_labels(y: Any, num_rows: int, unlabelled: Any = None) -> np.ma.MaskedA
     labels = column_or_1d(y, warn=True)
     check_consistent_length(np.empty(num_rows), labels)
     missing = _without_label(labels, unlabelled)
-    if not missing.any():
-        _check_targets(labels)
-        return np.ma.MaskedArray(labels, missing)
     if missing.all():
         raise ValueError(f"y has no label: every value is {unlabelled!r}, which marks rows without one")
     known = labels[~missing]
-    if known.dtype.kind == "O":
+    if missing.any() and known.dtype.kind == "O":
         # A missing value makes an array of whole numbers one of objects.
         known = as_labels(known.tolist())
     _check_targets(known)
@@ -118,21 +113,17 @@ def _without_label(labels: np.ndarray, unlabelled: Any) -> np.ndarray:
 
 def _check_targets(labels: np.ndarray) -> None:
     """Raise a ValueError if a label is missing or infinite, or if labels are quantities."""
-    if labels.dtype.kind == "O" and any(is_missing(label) for label in labels.tolist()):
-        raise ValueError("Input y contains NaN.")
-    if labels.dtype.kind == "f" and not np.isfinite(labels).all():
-        raise ValueError("Input y contains NaN or infinity.")
+    if labels.dtype.kind in "fO" and any(is_missing(label) for label in labels.tolist()):
+        raise ValueError(
+            "Input y contains NaN: leave out the rows without a label, or set the parameter unlabelled=np.nan and an "
+            'inference that takes them, such as inference="map"'
+        )
+    if labels.dtype.kind == "f":
+        assert_all_finite(labels, input_name="y")
     # scikit-learn's check sorts all labels to see whether most of them differ. Whole numbers and text that repeat
     # always pass it, so it is left out for them.
     if labels.dtype.kind not in "biuU" or 2 * len(distinct(labels)) >= len(labels):
         check_classification_targets(labels)
-
-
-def check_known(labels: np.ndarray, classes: np.ndarray) -> None:
-    """Raise a ValueError if a label is not among the classes."""
-    unknown = np.setdiff1d(distinct(labels), classes)
-    if unknown.size:
-        raise ValueError(f"The target label(s) {unknown} in y do not exist in the initial classes {classes}")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -215,8 +206,9 @@ def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
         numbers = _as_numbers(X)
         X = X if numbers is None else numbers
     if X.dtype.kind in "fiu":
-        X = check_array(X, accept_sparse=["csr", "csc"], ensure_all_finite="allow-nan")
-        refuse_infinity(X, type(estimator).__name__)
+        X = check_array(
+            X, accept_sparse=["csr", "csc"], ensure_all_finite="allow-nan", estimator=estimator, input_name="X"
+        )
     return named(estimator, X)
 
 
@@ -245,24 +237,13 @@ def _as_numbers(X: np.ndarray) -> np.ndarray | None:
     return np.array([np.nan if is_missing(value) else float(value) for value in flat]).reshape(X.shape)
 
 
-def refuse_infinity(X: Any, name: str) -> None:
-    """Raise a ValueError that names the estimator if a cell is infinite."""
-    cells = X.data if scipy.sparse.issparse(X) else X
-    if cells.dtype.kind != "f":
-        return
-    with np.errstate(over="ignore", invalid="ignore"):
-        finite = np.isfinite(cells.sum())
-    if not finite and np.isinf(cells).any():
-        raise ValueError(f"Input X contains infinity or a value too large for {cells.dtype} ({name}).")
-
-
 # --------------------------------------------------------------------------------------------------
 # The base class of all estimators: fit, partial_fit, forget and the predictions
 # --------------------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
+class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
     """A `NaiveBayes` model with scikit-learn's methods.
 
     A subclass defines how a table is read and which model is fitted to it. The fitted posterior is `posterior_`.
@@ -306,19 +287,11 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
         ValueError
             If there is no parameter of that name. The error lists the valid ones.
         """
-        own = self._get_param_names()
-        nested: dict[str, dict[str, Any]] = defaultdict(dict)
-        direct: dict[str, Any] = {}
-        for key, value in params.items():
-            name, _, inner = key.partition("__")
-            if inner and name in own:
-                nested[name][inner] = value
-            else:
-                direct[key] = value
-        super().set_params(**direct)
-        for name, changes in nested.items():
-            setattr(self, name, with_params(getattr(self, name), changes, name))
-        return self
+        return with_params(self, params, "")
+
+    def with_own_params(self, changes: Mapping[str, Any], name: str) -> Self:
+        """The estimator itself, whose parameters change, as scikit-learn expects of estimators."""
+        return super().set_params(**changes)
 
     def _note(self, problem: Problem) -> None:
         """Set the fitted attributes that the subclass adds."""
@@ -389,13 +362,16 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             self._require_y(y)
             table = with_names(self._read(in_memory(X), reset=first), feature_names)
             labels = self._every_label(y, table, "partial_fit")
-            check_known(labels, self.classes_)
             if first:
                 self._start(table, labels, sample_weight)
             else:
-                if feature_names is not None:
-                    self._require_same_names(table)
-                self._add(table, labels, self._weight(sample_weight, table))
+                fitted = self._problem.model.schema.columns
+                if feature_names is not None and table.names != fitted:
+                    raise ValueError(
+                        f"feature_names has {listed(table.names)}, and the first batch had {listed(fitted)}: give the "
+                        "same names, or none"
+                    )
+                self._add(table, labels, sample_weight)
         return self
 
     def _add(self, table: Table, labels: np.ndarray, weight: Any) -> None:
@@ -430,11 +406,8 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             self._require_y(y)
             table = self._check_table(X)
             labels = self._every_label(y, table, "forget")
-            check_known(labels, self.classes_)
             # A new category gets a count of zero, so that a row that has it is an error of `take_away`.
-            problem = self._extend(self._problem, table)
-            weight = self._weight(sample_weight, table)
-            problem, counted = count_more(problem, table, labels, weight)
+            problem, counted = count_more(self._extend(self._problem, table), table, labels, sample_weight)
             self._settle(problem.take_away(counted))
         return self
 
@@ -527,8 +500,10 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         check_decay(self.decay)
-        weight = self._weight(sample_weight, table)
-        self._settle(read_table(self._model(table, labels, weight), table, labels, weight, self.classes_))
+        if sample_weight is not None and not np.any(np.asarray(sample_weight)):
+            raise ValueError("every sample_weight is zero, so that no row counts: give a row a weight above zero")
+        model = self._model(table, labels, sample_weight)
+        self._settle(read_table(model, table, labels, sample_weight, self.classes_))
 
     def _settle(self, problem: Problem) -> None:
         """Fit the problem and set the fitted attributes."""
@@ -593,14 +568,6 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             )
         return row[fitted]
 
-    def _require_same_names(self, table: Table) -> None:
-        fitted = self._problem.model.schema
-        if table.names != fitted.columns:
-            raise ValueError(
-                f"feature_names has {listed(table.names)}, and the first batch had {listed(fitted.columns)}: give the "
-                "same names, or none"
-            )
-
     def _require_y(self, y: Any) -> None:
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
@@ -619,15 +586,12 @@ class Estimator(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
                 f"{verb} takes rows with a label, and row {row} has none ({self.unlabelled!r}): leave such rows out, "
                 "or give all rows to fit"
             )
+        unknown = np.setdiff1d(distinct(labels.data), self.classes_)
+        if unknown.size:
+            raise ValueError(f"The target label(s) {unknown} in y do not exist in the initial classes {self.classes_}")
         if hasattr(self, "_problem"):
             self._problem.require_labels(verb, "give all rows to fit")
         return labels.data
-
-    def _weight(self, sample_weight: Any, table: Table) -> Any:
-        if sample_weight is None:
-            return None
-        rows = np.empty((table.num_rows, 1))
-        return _check_sample_weight(sample_weight, rows, dtype=np.float64)
 
     def _announce(self, classes: Any) -> bool:
         """Whether this is the first batch. If so, set `classes_`."""

@@ -8,7 +8,6 @@ import numpy as np
 from bayesnb.data.tables import Table
 from bayesnb.estimators.base import Estimator, named, read_numbers
 from bayesnb.families.gaussian import Gaussian
-from bayesnb.families.moments import Moments, moments
 from bayesnb.inference.exact import Exact
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.naive_bayes import NaiveBayes
@@ -71,9 +70,7 @@ class GaussianNB(Estimator):
     feature_inclusion: Any = None
 
     def _read(self, X: Any, *, reset: bool) -> Table:
-        X = read_numbers(self, X, reset=reset)
-        self._dtype = X.dtype if X.dtype.kind == "f" else np.dtype(np.float64)
-        return named(self, X)
+        return named(self, read_numbers(self, X, reset=reset))
 
     def _model(self, table: Table, labels: Any, weight: Any) -> NaiveBayes:
         family = Gaussian() if self.prior is None else self.prior
@@ -107,9 +104,9 @@ class GaussianNB(Estimator):
         counted: Any = problem.statistics.blocks[0]
         pooled: Any = counted.pooled()
         self.epsilon_ = float(self.var_smoothing * pooled.variance.max())
-        self.theta_ = counted.mean.astype(self._dtype)
-        self.var_ = (counted.variance + self.epsilon_).astype(self._dtype)
-        self.class_prior_ = np.asarray(problem.posterior.classes.mean()).astype(self._dtype)
+        self.theta_ = counted.mean
+        self.var_ = counted.variance + self.epsilon_
+        self.class_prior_ = np.asarray(problem.posterior.classes.mean())
 
     def _predictor(self) -> Posterior:
         posterior = self._posterior()
@@ -126,15 +123,3 @@ class GaussianNB(Estimator):
             "variance": np.where(variance > 0, variance, everywhere),
         }
         return PointPosterior(posterior.model, ModelParameters(posterior.model.class_prior.mean(), (parameters,)))
-
-    @staticmethod
-    def _update_mean_variance(
-        n_past: float, mu: Any, var: Any, X: np.ndarray, sample_weight: Any = None
-    ) -> tuple[Any, Any]:
-        """Mean and variance after more rows. scikit-learn's own tests call it by this private name."""
-        if X.shape[0] == 0:
-            return mu, var
-        weight = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-        past = Moments(np.full((1, X.shape[1]), float(n_past)), np.broadcast_to(mu, (1, X.shape[1])), n_past * var)
-        total = past + moments(np.asarray(X, dtype=np.float64), weight[:, None])
-        return total.mean[0], (total.ssd / total.n)[0]

@@ -11,7 +11,6 @@ from bayesnb.data.read import as_table, is_dask, read_rows, split_labels, with_n
 from bayesnb.data.tables import SparseTable, Table
 from bayesnb.estimators.base import Estimator, check_classes, check_labels, read_mixed, without_new_columns
 from bayesnb.families.base import Family
-from bayesnb.inference.em import MAP, MLE
 from bayesnb.inference.fit import fit
 from bayesnb.inference.sources import read_dask, sample_dask
 from bayesnb.model.naive_bayes import Model, NaiveBayes
@@ -135,8 +134,8 @@ class NaiveBayesClassifier(Estimator):
         with self._all_or_nothing():
             rows, given, weight = sample_dask(X, y, sample_weight, self._key())
             table = with_names(self._read(rows, reset=True), feature_names)
-            labels, weight = check_labels(given, table.num_rows).data, self._weight(weight, table)
-            self._check_weighing(labels)
+            labels = check_labels(given, table.num_rows).data
+            self._check_weighing()
             model, check = self._model(table, labels, weight), self._inference().check
             some = read_rows(table, labels, weight)
             problem = read_dask(model, X, y, sample_weight, None, check, feature_names, some)
@@ -163,9 +162,9 @@ class NaiveBayesClassifier(Estimator):
         self.posterior_ = after.weighing(self.posterior_)
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
-        self._check_weighing(labels)
+        self._check_weighing()
         super()._start(table, labels, sample_weight)
-        self._learn_weights(table, labels, self._weight(sample_weight, table))
+        self._learn_weights(table, labels, sample_weight)
 
     def _learn_weights(self, table: Table, labels: np.ndarray, weight: Any) -> None:
         options = {"sample_weight": weight, "key": self._key()}
@@ -175,7 +174,7 @@ class NaiveBayesClassifier(Estimator):
         elif self.feature_weights == "auto" and self.predictive == "exact" and not np.ma.is_masked(labels):
             self.posterior_ = weighted_or_plain(self.posterior_, table, labels, **options)
 
-    def _check_weighing(self, labels: np.ndarray) -> None:
+    def _check_weighing(self) -> None:
         """Refuse parameters with which no weights can be learned.
 
         Raises
@@ -183,19 +182,10 @@ class NaiveBayesClassifier(Estimator):
         ValueError
         """
         asked = f"feature_weights={self.feature_weights!r}"
-        if self.feature_weights in (None, "auto"):
-            return
-        if self.feature_weights not in ("each", "shared"):
+        if self.feature_weights not in (None, "auto", "each", "shared"):
             raise ValueError(f'{asked}: give "auto", "each", "shared" or None')
-        if np.ma.is_masked(labels):
-            raise ValueError(
-                f"{asked} takes rows with a label, and some have none ({self.unlabelled!r}): leave these rows out, or "
-                "feature_weights=None"
-            )
-        if self.predictive != "exact":
+        if self.feature_weights in ("each", "shared") and self.predictive != "exact":
             raise ValueError(f'{asked} weighs the exact densities of features: use predictive="exact"')
-        if isinstance(self._inference(), MAP | MLE):
-            raise ValueError(f'{asked} leaves rows out of a posterior: use inference="exact" or "nuts"')
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         return read_mixed(self, X if reset else without_new_columns(self, X), reset=reset)

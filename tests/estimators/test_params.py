@@ -176,7 +176,7 @@ def test_inferences_and_priors_have_parameters_too(penguins):
             "Invalid parameter 'isle__concentration' for model, a NaiveBayes. Valid parameters are: ['bill', "
             "'class_concentration', 'class_probs', 'feature_inclusion', 'island'].",
         ),
-        (NaiveBayesClassifier(MODEL), {"modell__island": 1}, "Invalid parameter 'modell' for estimator"),
+        (NaiveBayesClassifier(MODEL), {"modell__island": 1}, "Invalid parameter 'modell__island' for a Naive"),
         (
             NaiveBayesClassifier(),
             {"model__island": 1},
