@@ -267,7 +267,7 @@ class Calibration(Printed):
         new: dict[str, Any] = {} if axes is not None else {"across": 1, "height_ratios": ratios, "figsize": (5.0, 6.0)}
         if figsize is not None:
             new["figsize"] = figsize
-        panels = grid_of_panels(2, axes=axes, height=3.0, **new)
+        panels = grid_of_panels(2, axes=axes, **new)
         diagram, histogram = panels.axes
         _shade(diagram, low, high, kind)
         if scale == "logit":
@@ -297,7 +297,7 @@ class Calibration(Printed):
         diagram.set_ylim(low, high)
         beside = f"{up} ({percent(self.prob)} interval)"
         diagram.set_ylabel(beside, fontsize=SMALL)
-        panels.least = text_width(beside, SMALL) / SHARE + 1.0
+        panels.set_heights(2.4, text_width(beside, SMALL) / SHARE / 2)
         histogram.set_ylabel("predictions", fontsize=SMALL)
         histogram.set_xlabel(across, fontsize=SMALL)
         errors = self.table.loc["calibration_error"]

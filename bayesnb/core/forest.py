@@ -75,9 +75,6 @@ LEAST = 0.9
 NAME = 1.4
 """Inches of a name, where panels may be side by side."""
 
-HEAD = 0.8
-"""Inches above and below the rows of a panel, where panels may be side by side."""
-
 
 @dataclass(frozen=True)
 class Points:
@@ -201,8 +198,8 @@ def _panels(rows: Sequence[Rows], across: int | None, ax: Any, axes: Any, figsiz
     width = min(NAME, 0.42 * panels.panel_width)
     names = [[wrap_to(name, width, SMALL) for name in panel.names] for panel in rows]
     panels.set_heights(
-        HEAD + max(max(len(texts) * max(BAND, 0.05 + _lines(texts)), LEAST) for texts in names),
-        HEAD + max(len(texts) * (0.03 + _lines(texts)) for texts in names),
+        max(max(len(texts) * max(BAND, 0.05 + _lines(texts)), LEAST) for texts in names),
+        max(len(texts) * (0.03 + _lines(texts)) for texts in names),
     )
     panels.panel_width -= max(text_width(text, SMALL) for texts in names for text in texts)
     for axis, panel, texts in zip(panels.axes, rows, names, strict=True):

@@ -330,14 +330,11 @@ MARGIN = 0.1
 HANDLE = 5.8
 """Heights of a letter that a legend needs beside the text of an entry: its handle, and the space around it."""
 
-LINES_OF_HEAD = 2
-"""Lines of a panel's title that fit above each panel of a grid."""
+LEAST = 0.3
+"""Inches of height that a panel of a grid needs at least."""
 
-LEAST = 1.2
-"""Inches that a panel of a grid needs at least, with its title and the numbers along its axis."""
-
-BELOW = 0.4
-"""Inches that the numbers along the axis of a panel of rows need, with the space around them."""
+TALL = 40.0
+"""Inches of a figure in which everything has room, to measure what the texts around the panels need."""
 
 
 @dataclass
@@ -363,8 +360,8 @@ class Panels:
         Inches that the title of a panel has.
     across : int
         Panels side by side.
-    least : float
-        Inches of height that the figure needs, so that no texts are drawn over each other.
+    height, least : float
+        Inches of the panels below each other, by default and at least, without the texts around them.
     """
 
     figure: Any
@@ -374,34 +371,31 @@ class Panels:
     width: float
     panel_width: float
     across: int
+    height: float
     least: float
 
     def set_heights(self, height: float, least: float) -> None:
-        """Inches of each panel of a grid, if the caller does not give the height, and inches that each one needs."""
+        """Inches of each panel of a grid, by default and at least, without the texts around it."""
         down = -(-len(self.axes) // self.across)
-        self.least = down * least
-        if self.grows:
-            self.figure.set_figheight(_height_of(down, height))
-
-    def grow(self, lines: int, size: str = SMALL) -> None:
-        """Add the height of some lines of text to the figure."""
-        self.least += lines * line_height(size)
-        if self.grows:
-            self.figure.set_figheight(self.figure.get_figheight() + lines * line_height(size))
+        self.height, self.least = down * max(height, least), down * least
 
     def drawn(self) -> Any:
-        """The figure, to which nothing is added any more.
+        """The figure, to which nothing is added any more; its height follows from the layout of a tall one.
 
         Warns
         -----
         UserWarning
             If the caller gave a height that is too small.
         """
+        if self.given:
+            return self.figure
         width, height = self.figure.get_size_inches()
-        if self.grows:
-            self.figure.set_figheight(max(height, self.least))
-        elif not self.given and height < self.least:
-            least = math.ceil(10 * self.least) / 10
+        self.figure.set_figheight(TALL)
+        self.figure.draw_without_rendering()
+        around = TALL * (1 - sum(axis.get_position().height for axis in self.axes[:: self.across]))
+        self.figure.set_figheight(around + self.height if self.grows else height)
+        if not self.grows and height < around + self.least:
+            least = math.ceil(10 * (around + self.least)) / 10
             warn(
                 f"a figure {width:g} inches wide and {height:g} inches high is too small for its texts: give "
                 f"figsize=({width:g}, {least:g}), or ({width:g}, None) for a height that follows from what the figure "
@@ -415,9 +409,7 @@ class Panels:
         from bayesnb.core.picture import rcParams
 
         if not self.given:
-            wrapped = wrap_to(text, self.width, TITLE, rcParams["figure.titleweight"])
-            self.figure.suptitle(wrapped, fontsize=TITLE)
-            self.grow(line_number(wrapped), TITLE)
+            self.figure.suptitle(wrap_to(text, self.width, TITLE, rcParams["figure.titleweight"]), fontsize=TITLE)
         elif len(self.axes) == 1:
             self.heads([text])
 
@@ -425,23 +417,18 @@ class Panels:
         """Titles of the panels."""
         from bayesnb.core.picture import rcParams
 
-        wrapped = [wrap_to(text, self.panel_width, SMALL, rcParams["axes.titleweight"]) for text in texts]
-        for axis, text in zip(self.axes, wrapped, strict=True):
-            axis.set_title(text, fontsize=SMALL, loc=loc)
-        for start in range(0, len(wrapped), self.across):
-            lines = max(map(line_number, wrapped[start : start + self.across]))
-            self.grow(max(0, lines - LINES_OF_HEAD))
+        weight = rcParams["axes.titleweight"]
+        for axis, text in zip(self.axes, texts, strict=True):
+            axis.set_title(wrap_to(text, self.panel_width, SMALL, weight), fontsize=SMALL, loc=loc)
 
     def sides(self, left: str, right: str) -> None:
         """What the left and the right of the only panel mean, above it; they replace its title."""
         from bayesnb.core.picture import rcParams
 
         weight = rcParams["axes.titleweight"]
-        wrapped = [wrap_to(text, 0.48 * self.panel_width, SMALL, weight) for text in (left, right)]
         self.axes[0].set_title("")
-        for text, loc in zip(wrapped, ("left", "right"), strict=True):
-            self.axes[0].set_title(text, fontsize=SMALL, loc=loc)
-        self.grow(max(map(line_number, wrapped)))
+        for text, loc in ((left, "left"), (right, "right")):
+            self.axes[0].set_title(wrap_to(text, 0.48 * self.panel_width, SMALL, weight), fontsize=SMALL, loc=loc)
 
     def x_label(self, text: str) -> None:
         """Label below the only panel, or below all panels of a grid, which then has no legend there."""
@@ -453,7 +440,6 @@ class Panels:
             self.axes[-1].set_xlabel(wrapped, fontsize=SMALL)
         else:
             self.figure.supxlabel(wrapped, fontsize=SMALL, fontweight=rcParams["axes.labelweight"])
-        self.grow(line_number(wrapped))
 
     def y_label(self, text: str) -> None:
         """Label beside all panels."""
@@ -478,17 +464,7 @@ class Panels:
         columns = len(texts)
         while columns > 1 and _legend_width(texts, columns) > space:
             columns -= 1
-        # The entries fill column by column, each column as high as its own texts.
-        lines = max(sum(map(line_number, column)) for column in _columns(texts, columns))
-        down = -(-len(texts) // columns)
-        # matplotlib adds .4 of a letter's height for each entry, and .8 around. Of few entries, other space has it.
-        self.grow(lines + (math.ceil((0.8 + 0.4 * down) / LINE) if down > 3 else 0))
         self.figure.legend(handles, texts, loc="outside lower center", ncols=columns, frameon=False, **options)
-
-
-def _height_of(down: int, height: float) -> float:
-    """Inches of a figure of so many rows of panels."""
-    return height * down + 0.2
 
 
 def _handle() -> float:
@@ -496,13 +472,10 @@ def _handle() -> float:
     return HANDLE * line_height(SMALL) / LINE
 
 
-def _columns(texts: list[str], number: int) -> list[list[str]]:
-    """The entries of each column of a legend; matplotlib gives the first columns one more where they are not equal."""
-    return [part.tolist() for part in np.array_split(np.array(texts, dtype=object), number)]
-
-
 def _legend_width(texts: list[str], columns: int) -> float:
-    return sum(_handle() + max(text_width(text, SMALL) for text in column) for column in _columns(texts, columns))
+    """Inches of a legend; matplotlib gives the first columns one entry more where they are not equal."""
+    parts = np.array_split(np.array(texts, dtype=object), columns)
+    return sum(_handle() + max(text_width(text, SMALL) for text in part) for part in parts)
 
 
 def grid_of_panels(
@@ -513,7 +486,7 @@ def grid_of_panels(
     across: int | None = None,
     most_across: int = 4,
     width: float = 3.2,
-    height: float = 2.3,
+    height: float = 1.55,
     narrowest: float = 1.55,
     **options: Any,
 ) -> Panels:
@@ -530,7 +503,7 @@ def grid_of_panels(
     across : int, optional
         What the caller gave as ``panels_across``; by default as many as fit the width, and no more than `most_across`.
     width, height : float
-        Inches of a panel, if the caller does not give the size of the figure.
+        Inches of a panel, the height without texts, if the caller does not give the size of the figure.
     narrowest : float
         Inches of width that a panel needs at least.
     **options
@@ -552,7 +525,7 @@ def grid_of_panels(
         across = min(most_across, number, most_across if wide is None else max(1, int(wide / narrowest)))
     down = -(-number // across)
     wide = max(width * across, 5.0) if wide is None else wide
-    figure = Picture(figsize=(wide, _height_of(down, height) if high is None else high), layout="constrained")
+    figure = Picture(figsize=(wide, high or TALL), layout="constrained")
     grid = figure.subplots(down, across, squeeze=False, **options)
     for axis in grid.flat[number:]:
         axis.set_axis_off()
@@ -560,7 +533,7 @@ def grid_of_panels(
     for axis in found:
         _dress(axis)
     space = wide / across - 2 * MARGIN
-    return Panels(figure, found, False, high is None, wide - 2 * MARGIN, space, across, down * LEAST)
+    return Panels(figure, found, False, high is None, wide - 2 * MARGIN, space, across, down * height, down * LEAST)
 
 
 def panel_of_rows(
@@ -605,13 +578,13 @@ def panel_of_rows(
     texts = _row_names(names, wide)
     of_name = max(map(line_number, texts)) * line_height(SMALL)
     band = max(row_height, 0.05 + of_name)
-    figure = Picture(figsize=(wide, BELOW + len(texts) * band if high is None else high), layout="constrained")
+    figure = Picture(figsize=(wide, high or TALL), layout="constrained")
     axis = figure.subplots()
     _dress(axis)
     name_rows(axis, texts)
     space = wide - max(text_width(text, SMALL) for text in texts) - 0.3
-    needed = BELOW + len(texts) * max(least, 0.03 + of_name)
-    return Panels(figure, [axis], False, high is None, wide - 2 * MARGIN, space, 1, needed)
+    needed = len(texts) * max(least, 0.03 + of_name)
+    return Panels(figure, [axis], False, high is None, wide - 2 * MARGIN, space, 1, len(texts) * band, needed)
 
 
 def _row_names(names: Sequence[Any], width: float) -> list[str]:
@@ -634,7 +607,7 @@ def _panels_of(axes: list[Any]) -> Panels:
         _dress(axis)
     figure = axes[0].get_figure(root=True)
     wide = axes[-1].get_window_extent().width / figure.dpi
-    return Panels(figure, axes, True, False, wide, wide, 1, 0.0)
+    return Panels(figure, axes, True, False, wide, wide, 1, 0.0, 0.0)
 
 
 def _dress(axis: Any) -> None:

@@ -424,9 +424,8 @@ class AnnotationFigures:
         labels = [shorten_to(label, NAME, TINY) for label in matrices.labels]
         widest = max(text_width(label, TINY) for label in labels)
         upright = widest > cell
-        around = 3 * line_height(SMALL) + (widest if upright else line_height(TINY))
         lines = rows * ((1 + with_intervals) * line_height(TINY) + 0.02)
-        panels.set_heights(around + rows * CELL + 0.2, around + max(lines, text_width(SIDE, SMALL)))
+        panels.set_heights(rows * CELL, max(lines, text_width(SIDE, SMALL) / -(-len(shown) // panels.across)))
         for panel, values in enumerate(matrices.values):
             axis = panels.axes[panel]
             _draw(axis, values, matrices.intervals[panel] if with_intervals else np.full(values.shape, ""))

@@ -14,8 +14,6 @@ from bayesnb.core.panels import (
     background,
     chosen,
     grid_of_panels,
-    line_height,
-    line_number,
     muted,
     text_color,
     text_width,
@@ -218,14 +216,12 @@ def plot_spikes(
         for of_panel in ranked
         for j in of_panel
     }
-    lines = max([line_number(text) for text in texts.values()], default=0)
     widest = max(_span([texts[j] for j in of_panel]) for of_panel in ranked)
     panels = grid_of_panels(
         len(shown), axes=axes, figsize=figsize, across=1 if axes is None else None, width=max(9.0, BESIDE + widest)
     )
     of_classes = [wrap_to(f"y = {every[c]}", CLASS, SMALL) for c in shown]
-    above = lines * line_height(SMALL)
-    panels.set_heights(2.2 + above, 0.5 + max(text_width(text, SMALL) for text in of_classes) + above)
+    panels.set_heights(1.5, max(text_width(text, SMALL) for text in of_classes))
     space = panels.panel_width if panels.given else panels.panel_width + 0.2 - BESIDE
     for axis, c, of_class, of_panel in zip(panels.axes, shown, of_classes, ranked, strict=True):
         axis.vlines(np.arange(probs.shape[1]), 0.0, probs[c], color=muted(0.75), linewidth=0.6)
@@ -239,7 +235,6 @@ def plot_spikes(
             named.pop()
         _name_spikes(axis, probs[c], {j: texts[j] for j in sorted(named)}, alike, space)
     panels.axes[-1].set_xlabel("columns, in the order of the table", fontsize=SMALL)
-    panels.grow(1)
     count = probs.shape[1]
     what = "p(x = 1 | y)" if whole.is_binary else "p(column | y)"
     first = f", {how_many(len(shown), len(wanted), 'class', 'first')}" if len(shown) < len(wanted) else ""
@@ -315,7 +310,7 @@ def _name_spikes(axis: Any, probs: np.ndarray, texts: dict[int, str], alike: np.
         axis.annotate(
             text,
             (j, probs[j]),
-            (left + size / 2, 1.08),
+            (left + size / 2, 1.0),
             textcoords="axes fraction",
             ha="center",
             va="bottom",

@@ -10,7 +10,7 @@ from drawn import collisions
 
 import bayesnb as nb
 from bayesnb.core.forest import Points, Rows, forest, how_many
-from bayesnb.core.panels import grid_of_panels
+from bayesnb.core.panels import grid_of_panels, line_height
 
 NARROW = 3.35
 
@@ -47,13 +47,13 @@ def test_panels_of_rows_do_not_overprint_in_a_narrow_figure():
 
 
 def test_the_height_follows_from_the_letters():
-    panels = [grid_of_panels(2, figsize=(6.0, height)) for height in (None, 3.0)]
-    first = [each.least for each in panels]
-    for each in panels:
-        each.title("title\nof two lines")
-    assert first[0] == first[1]
-    assert panels[0].least == panels[1].least > first[0]
-    assert panels[1].figure.get_figheight() == 3.0
+    def height(title, given=None):
+        panels = grid_of_panels(2, figsize=(6.0, given))
+        panels.title(title)
+        return panels.drawn().get_figheight()
+
+    assert height("title\nof two lines") == pytest.approx(height("title") + line_height("medium"), abs=0.05)
+    assert height("title\nof two lines", 3.0) == 3.0
 
 
 def test_titles_say_how_many_are_shown():
