@@ -175,13 +175,15 @@ def test_leaving_out_by_tables_equals_the_general_way(name, compiled, rng, monke
     for x in (X, with_holes(rng, X) if case.missing else scipy.sparse.csr_array(X)):
         posterior = nb.fit(case.family, x, y)
         calls = []
-        general = leave_one_out.given_the_rest
-        monkeypatch.setattr(leave_one_out, "given_the_rest", lambda *a, c=calls, g=general: (c.append(1), g(*a))[1])
+        general = leave_one_out.without_rows
+        monkeypatch.setattr(
+            leave_one_out, "without_rows", lambda *a, c=calls, g=general, **o: (c.append(len(a[3])), g(*a, **o))[1]
+        )
         fast = nb.loo(posterior, x, y)
-        assert not calls
-        monkeypatch.setattr(type(case.family), "row_log_left_out", lambda *_: None)
+        assert not any(calls)
+        monkeypatch.setattr(type(case.family), "row_log_left_out", lambda *_, **__: None)
         slow = nb.loo(posterior, x, y)
-        assert calls
+        assert any(calls)
         monkeypatch.undo()
         np.testing.assert_allclose(fast.elpd_i.values, slow.elpd_i.values, rtol=0, atol=1e-11)
 

@@ -144,19 +144,15 @@ class TableFamily(ConjugateFamily):
         table = Table.of(self.log_table({name: np.asarray(value) for name, value in parameters.items()}))
         return lambda rows: table.of_rows(csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows])
 
-    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
-        table = self.log_predictive_table()
-        return look_up_in_jax(table, x) if isinstance(x, jax.Array) else Table.of(table).of_rows(x)
-
-    def row_log_average(self, shared: Self, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
-        own, of_all = self.log_predictive_table(), shared.log_predictive_table()
-        return Table.of(np.logaddexp(log_in[:, None] + own, log_out[:, None] + of_all)).of_rows(x)
-
-    def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Any) -> np.ndarray:
-        weights = np.asarray(self.concentrations())
+    def row_log_left_out(
+        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Any, *, refitted: bool
+    ) -> np.ndarray | None:
+        if refitted or (weights != 1.0).any():
+            return None
+        prior = np.asarray(self.concentrations())
         # A class without a row has no cell to leave out.
-        log_total = np.log(weights.sum(axis=-1) + np.maximum(statistics.n - 1, 0))
-        return Table.of(log_of_rest(weights, self.by_value(statistics)) - log_total[..., None]).of_own_class(x, codes)
+        log_total = np.log(prior.sum(axis=-1) + np.maximum(statistics.n - 1, 0))
+        return Table.of(log_of_rest(prior, self.by_value(statistics)) - log_total[..., None]).of_own_class(x, codes)
 
 
 # --------------------------------------------------------------------------------------------------

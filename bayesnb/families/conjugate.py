@@ -12,13 +12,13 @@ import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
-from bayesnb.core.arrays import dense, row_pieces
+from bayesnb.core.arrays import dense, namespace, row_pieces
 from bayesnb.families.base import Family, Parameters, accepts_fractions, filled_cells, log_density_of_rows
 from bayesnb.families.distributions import CellPredictive
 from bayesnb.families.formulas import compiled, component_marginal, independent_pit, mean_of
-from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, left_out, refitted
+from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, Table, left_out, look_up_in_jax, refitted_rows
 
-__all__ = ["ConjugateFamily", "cells_log_predictive", "couples_classes", "given", "independent_pits"]
+__all__ = ["ConjugateFamily", "cells_log_predictive", "couples_classes", "given", "independent_pits", "log_average"]
 
 
 @dataclass(frozen=True)
@@ -195,11 +195,13 @@ class ConjugateFamily(Family):
         if self.joint:
             of_rows = _log_predictive_of_rows if in_jax else partial(compiled, _log_predictive_of_rows)
             return of_rows(self, dense(x))
+        if _number_of_values(self):
+            return look_up_in_jax(_table(self), x) if in_jax else Table.of(_table(self)).of_rows(x)
         if in_jax:
             return cells_log_predictive(self, x).sum(axis=-1)
         if _counts_only(self):
             return _distinct(x).sums(partial(_log_predictive_of_counts, self), _num_classes(self))
-        return np.column_stack([cells.sum(axis=1) for cells in _log_predictive_by_class(self, x)])
+        return np.concatenate([cells.sum(axis=-1) for cells in _log_predictive_in_pieces(self, x)])
 
     def given_dependence(self) -> Self:
         """The prior on the condition that the classes differ.
@@ -209,69 +211,35 @@ class ConjugateFamily(Family):
         """
         return self
 
-    def row_log_average(self, shared: Self, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
-        """Log predictive density of each row under each class, each cell's averaged over two hypotheses.
+    def row_log_left_out(
+        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Any, *, refitted: bool
+    ) -> np.ndarray | None:
+        """Log density of each row given the other rows, summed over the observed cells; called on the prior.
+
+        Leave-one-out has a general way, the closed form given the other rows; a family may define a faster one.
 
         Parameters
         ----------
-        shared : ConjugateFamily
-            Distribution of a parameter that all classes share, class axis of length one; `self` has one for each class.
-        log_in, log_out : array, shape (columns,)
-            Log probability that the column depends on the class, and that it does not.
         x : array or CSR array, shape (rows, columns)
-
-        Returns
-        -------
-        array, shape (rows, classes)
-        """
-        own, of_all = cells_log_predictive(self, x), cells_log_predictive(shared, x)
-        cells = np.logaddexp(log_in + own, log_out + of_all)
-        return np.where(np.isnan(x)[:, None, :], 0.0, cells).sum(axis=-1)
-
-    def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Any) -> np.ndarray | None:
-        """Log density of each row given the others of its class, summed over the observed cells; called on the prior.
-
-        Leave-one-out has a general way, the predictive density given the other rows; a family may define a faster one.
-
-        Parameters
-        ----------
-        x : array, shape (rows, columns)
-            Rows of weight one.
-        codes : array of int, shape (rows,)
-        statistics : Statistics
-            Of all rows, these among them.
-
-        Returns
-        -------
-        array of shape (rows,), or None
-            None if only the general way works; not finite if a row cannot have been among the data.
-        """
-        return left_out(self, dense(x), codes, statistics) if _counts_only(self) else None
-
-    def row_log_refitted(self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Any) -> np.ndarray | None:
-        """Log density of each row under each class given the other rows, `on_scale_of` following them alone.
-
-        It is called on the prior as the user gave it, of a family whose defaults follow the data. Leave-one-out has a
-        general way, which calls `on_scale_of` for every row; a family may define a faster one.
-
-        Parameters
-        ----------
-        x : array, shape (rows, columns)
         codes : array of int, shape (rows,)
             Position of each row's class.
         weights : array, shape (rows,)
         statistics : Statistics
             Of all rows, these among them.
+        refitted : bool
+            Whether a row bears on the predictions of all classes: the defaults follow the data, or the prior couples
+            the classes. The prior is then as the user gave it, and `on_scale_of` follows the other rows alone.
 
         Returns
         -------
-        array of shape (rows, classes), or None
-            None if only the general way works. Rows that need the general way, and rows that cannot have been among the
-            data, are not finite.
+        array of shape (rows,), or (rows, classes) where refitted; or None
+            Under the row's own class, or under every class. NaN where only the general way works, None if it does for
+            all rows. Not finite for rows that cannot have been among the data; minus infinity for those of a joint
+            family, which has no general way to tell.
         """
         if not _counts_only(self) or (weights != 1.0).any():
             return None
-        return refitted(self, dense(x), codes, statistics)
+        return (refitted_rows if refitted else left_out)(self, dense(x), codes, statistics)
 
     def power_scaled(self, statistics: Any, power: float) -> dict[str, Any]:
         """Hyperparameters of the posterior under the prior density raised to a power and then normalised.
@@ -318,7 +286,30 @@ def cells_log_predictive(family: ConjugateFamily, x: Any) -> Any:
         return jnp.where(observed[:, None, :], family.cell_log_predictive(cells[:, None, :]), 0.0)
     if _counts_only(family):
         return _distinct(x).cells(partial(_log_predictive_of_counts, family), _num_classes(family))
-    return np.stack(list(_log_predictive_by_class(family, x)), axis=1)
+    return np.concatenate(list(_log_predictive_in_pieces(family, x)))
+
+
+def log_average(family: Any, shared: Any, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
+    """Log predictive density of each row under each class, each cell's averaged over two hypotheses.
+
+    Parameters
+    ----------
+    family, shared : ConjugateFamily
+        Parameters for each class, and a parameter that all classes share, class axis of length one.
+    log_in, log_out : array, shape (columns,)
+        Log probability that the column depends on the class, and that it does not.
+    x : array or CSR array, shape (rows, columns)
+
+    Returns
+    -------
+    array, shape (rows, classes)
+    """
+    if _number_of_values(family):
+        own, of_all = _table(family), _table(shared)
+        return Table.of(np.logaddexp(log_in[:, None] + own, log_out[:, None] + of_all)).of_rows(x)
+    own, of_all = cells_log_predictive(family, x), cells_log_predictive(shared, x)
+    cells = np.logaddexp(log_in + own, log_out + of_all)
+    return np.where(np.isnan(x)[:, None, :], 0.0, cells).sum(axis=-1)
 
 
 def couples_classes(family: Family) -> bool:
@@ -393,17 +384,30 @@ def _log_predictive_of_rows(family: ConjugateFamily, x: Any) -> Any:
     return log_density_of_rows(family, family.take(None).predictive, x.astype(np.float64))
 
 
-def _log_predictive_by_class(family: ConjugateFamily, x: Any) -> Iterator[np.ndarray]:
-    observed, cells = filled_cells(family, dense(x))
-    for c in range(_num_classes(family)):
-        of_class = family.take(c)
-        found = [of_class.cell_log_predictive(cells[rows]) for rows in row_pieces(*cells.shape)]
-        yield np.where(observed, np.concatenate(found), 0.0)
+def _log_predictive_in_pieces(family: ConjugateFamily, x: Any) -> Iterator[np.ndarray]:
+    """As `cells_log_predictive`, for some rows after the other."""
+    observed, cells = filled_cells(family, dense(x)[:, None])
+    for rows in row_pieces(len(cells), cells.shape[-1] * _num_classes(family)):
+        yield np.where(observed[rows], family.cell_log_predictive(cells[rows]), 0.0)
 
 
 def _log_predictive_of_counts(family: ConjugateFamily, codes: Any, columns: Any, counts: Any) -> np.ndarray:
     """Log predictive density of counts; classes, columns and counts broadcast."""
     return np.asarray(family.take((codes, columns)).cell_log_predictive(counts))
+
+
+def _number_of_values(family: ConjugateFamily) -> int:
+    """How many values a cell may have; zero where they are not finitely many."""
+    if family.support is constraints.boolean:
+        return 2
+    return jax.tree.leaves(family)[0].shape[-1] if family.cell == "category" else 0
+
+
+def _table(family: ConjugateFamily) -> Any:
+    """Log predictive probability of each value of a cell, shape (classes, columns, values)."""
+    values = np.arange(float(_number_of_values(family)))[:, None, None]
+    found = family.cell_log_predictive(values)
+    return namespace(found)[0].moveaxis(found, 0, -1)
 
 
 def _num_classes(family: ConjugateFamily) -> int:

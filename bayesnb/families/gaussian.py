@@ -15,7 +15,7 @@ from bayesnb.families.distributions import TDistribution
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.information import of_gaussian_cells
 from bayesnb.families.moments import Moments, moments
-from bayesnb.families.student_t import StudentT, default_rate, left_out, refitted, too_far, too_narrow
+from bayesnb.families.student_t import StudentT, default_rate, left_out, refitted_rows, too_far, too_narrow
 
 __all__ = ["Gaussian", "LogNormal"]
 
@@ -190,13 +190,15 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
         return StudentT.of(self).of_rows(x, compiled=x.size * len(self.kappa) >= COMPILED_FROM)
 
-    def row_log_left_out(self, x: np.ndarray, codes: np.ndarray, statistics: Moments) -> np.ndarray | None:
+    def row_log_left_out(
+        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Moments, *, refitted: bool
+    ) -> np.ndarray | None:
+        if refitted:
+            compiled = x.size * len(statistics.n) >= COMPILED_FROM
+            return refitted_rows(self, statistics, x, codes, weights, compiled=compiled)
+        if (weights != 1.0).any():
+            return None
         return left_out(self.update(statistics), statistics, x, codes, compiled=x.size >= COMPILED_FROM // 8)
-
-    def row_log_refitted(
-        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Moments
-    ) -> np.ndarray:
-        return refitted(self, statistics, x, codes, weights, compiled=x.size * len(statistics.n) >= COMPILED_FROM)
 
     def power_scaled(self, statistics: Moments, power: float) -> dict[str, Any]:
         # The density is v^-(shape + 3/2) exp(-(rate + kappa (mean - loc)² / 2) / v): a power multiplies all three.
@@ -309,16 +311,12 @@ class LogNormal(Gaussian):
         found = super().row_log_predictive(logs)
         return found if ratio else found - _of_rows(logs)[:, None]
 
-    def row_log_left_out(self, x: np.ndarray, codes: np.ndarray, statistics: Moments) -> np.ndarray | None:
+    def row_log_left_out(
+        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Moments, *, refitted: bool
+    ) -> np.ndarray | None:
         logs = _logs(x)
-        found = super().row_log_left_out(logs, codes, statistics)
-        return None if found is None else found - _of_rows(logs)
-
-    def row_log_refitted(
-        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Moments
-    ) -> np.ndarray:
-        logs = _logs(x)
-        return super().row_log_refitted(logs, codes, weights, statistics) - _of_rows(logs)[:, None]
+        found = super().row_log_left_out(logs, codes, weights, statistics, refitted=refitted)
+        return None if found is None else (found.T - _of_rows(logs)).T
 
     @property
     def parameter_note(self) -> str:

@@ -165,10 +165,6 @@ class BinnedFamily(ConjugateFamily):
         of_codes = self._of_new_codes.row_log_predictive(self._bins.codes(x))
         return of_codes if ratio else of_codes + self._in_rows(x)
 
-    def row_log_average(self, shared: Self, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
-        of_codes = self._of_new_codes.row_log_average(shared._of_new_codes, log_in, log_out, self._bins.codes(x))
-        return of_codes + self._in_rows(x)
-
     def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
         return self._of_codes.maximum_likelihood(statistics)
 
@@ -391,8 +387,12 @@ class Histogram(BinnedFamily):
     def log_evidence(self, statistics: Counts) -> Any:
         return self._of_codes.log_evidence(statistics) + statistics.log_base
 
-    def row_log_left_out(self, x: Any, codes: np.ndarray, statistics: Counts) -> np.ndarray:
-        return self._of_codes.row_log_left_out(self._bins.codes(x), codes, statistics) + self._in_rows(x)[:, 0]
+    def row_log_left_out(
+        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts, *, refitted: bool
+    ) -> np.ndarray | None:
+        cells = self._bins.codes(x)
+        found = self._of_codes.row_log_left_out(cells, codes, weights, statistics, refitted=refitted)
+        return None if found is None else found + self._in_rows(x)[:, 0]
 
     def mode(self) -> dict[str, Any] | None:
         return self._of_codes.mode()

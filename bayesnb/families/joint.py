@@ -95,28 +95,3 @@ class JointFamily(Family):
             return parameters
         with jax.enable_x64(True):
             return {"prob": np.asarray(self.likelihood(**parameters, total_count=1).mean)}
-
-    def log_density_without(
-        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Any
-    ) -> tuple[np.ndarray, np.ndarray] | None:
-        """Log density of each row given the others of its class, for rows of any weight.
-
-        Leave-one-out has a general way, which takes memory for rows times columns; a family of sparse rows may define a
-        way that touches only the words that each row holds. It is called on the prior.
-
-        Parameters
-        ----------
-        x : array or CSR array, shape (rows, columns)
-        codes : array of int, shape (rows,)
-            Position of each row's class.
-        weights : array, shape (rows,)
-        statistics : Statistics
-            Of all rows, these among them.
-
-        Returns
-        -------
-        tuple of array of shape (rows,) and array of bool of shape (rows,), or None
-            The densities, and which rows cannot have been among the data. None, the default, if only the general way
-            works.
-        """
-        return None

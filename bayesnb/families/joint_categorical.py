@@ -527,9 +527,11 @@ class JointCategorical(JointFamily, ConjugateFamily):
         table, places = self._combinations.tabulated(np.asarray(log_prob), x)
         return lambda rows: np.swapaxes(table[..., places[rows]], -1, -2)
 
-    def log_density_without(
-        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: CombinationCounts
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def row_log_left_out(
+        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: CombinationCounts, *, refitted: bool
+    ) -> np.ndarray | None:
+        if refitted:
+            return None
         partly = np.isnan(x).any(axis=1)
         entry = self._combinations.entries(self._combinations.codes(np.where(partly[:, None], 0, x)).astype(np.int64))
         count, n = self._by_entry(statistics)[codes, entry], statistics.n[codes, 0]
@@ -537,7 +539,8 @@ class JointCategorical(JointFamily, ConjugateFamily):
         prior, multiplicity = np.asarray(self._weights), self._combinations.multiplicity
         impossible = partly | (rest < 0)
         share = prior[codes, entry] + np.where(impossible, 0.0, rest)
-        return np.log(share / multiplicity[entry]) - np.log(prior.sum(axis=-1)[codes] + others), impossible
+        log_density = np.log(share / multiplicity[entry]) - np.log(prior.sum(axis=-1)[codes] + others)
+        return np.where(impossible, -np.inf, log_density)
 
     def maximum_likelihood(self, statistics: CombinationCounts) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):

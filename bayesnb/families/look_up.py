@@ -31,7 +31,7 @@ __all__ = [
     "left_out",
     "look_up_cells",
     "look_up_in_jax",
-    "refitted",
+    "refitted_rows",
 ]
 
 # --------------------------------------------------------------------------------------------------
@@ -170,8 +170,8 @@ def left_out(prior: Any, x: np.ndarray, codes: np.ndarray, statistics: Any) -> n
     return _few(x, len(statistics.n)).sums_of_own_class(own, codes, len(statistics.n))
 
 
-def refitted(prior: Any, x: np.ndarray, codes: np.ndarray, statistics: Any) -> np.ndarray:
-    """As `ConjugateFamily.row_log_refitted`, for columns of counts in rows of weight one."""
+def refitted_rows(prior: Any, x: np.ndarray, codes: np.ndarray, statistics: Any) -> np.ndarray:
+    """As `ConjugateFamily.row_log_left_out`, refitted, for columns of counts in rows of weight one."""
     distinct, num_classes = _few(x, len(statistics.n)), len(statistics.n)
     found = distinct.sums(partial(_without, prior, statistics, own=False, follows=True), num_classes)
     own = partial(_without, prior, statistics, own=True, follows=True)

@@ -25,10 +25,10 @@ from bayesnb.families.student_t import (
     log_normal,
     log_student_t,
     predictive_matrix,
-    rows_left_out,
-    rows_refitted,
     too_far,
     too_narrow,
+    vectors_left_out,
+    vectors_refitted,
 )
 
 __all__ = ["MultivariateGaussian"]
@@ -305,13 +305,12 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
     def _predictive_df(self) -> Any:
         return self.df[..., 0] - self.scale.shape[-1] + 1
 
-    def row_log_left_out(self, x: np.ndarray, codes: np.ndarray, statistics: Scatter) -> np.ndarray | None:
-        return rows_left_out(self.update(statistics), statistics, x, codes)
-
-    def row_log_refitted(
-        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Scatter
-    ) -> np.ndarray:
-        return rows_refitted(self, statistics, x, codes, weights)
+    def row_log_left_out(
+        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Scatter, *, refitted: bool
+    ) -> np.ndarray | None:
+        if refitted:
+            return vectors_refitted(self, statistics, x, codes, weights)
+        return vectors_left_out(self.update(statistics), statistics, x, codes) if (weights == 1.0).all() else None
 
     def story(self) -> tuple[str, list[str]]:
         loc, kappa, scale = (format_number(value) for value in (self.loc, self.kappa, self.scale))

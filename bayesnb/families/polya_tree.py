@@ -375,10 +375,10 @@ class PolyaTree(BinnedFamily):
         split, common = self.split**power, (1 - self.split) ** power
         return replace(self, split=split / (split + common)).update(statistics).hyperparameters()
 
-    def row_log_refitted(
-        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Counts
+    def row_log_left_out(
+        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Counts, *, refitted: bool
     ) -> np.ndarray | None:
-        if (weights != 1).any():
+        if not refitted or (weights != 1).any():
             return None
         cells = self._bins.codes(x)
         total = statistics.total

@@ -239,10 +239,12 @@ class Exponential(RateFamily):
         xp, _ = namespace(x, self.rate)
         return xp.log(self.concentration) - xp.log(self.rate) - (self.concentration + 1) * xp.log1p(x / self.rate)
 
-    def row_log_refitted(self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Counts) -> np.ndarray:
+    def row_log_left_out(
+        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Counts, *, refitted: bool
+    ) -> np.ndarray | None:
+        if not refitted or self.rate is not None:
+            return None
         shape = len(x), len(statistics.n)
-        if self.rate is not None:
-            return np.full(shape, np.nan)
         found = np.empty(shape)
         pooled = statistics.pooled()
         for rows in row_pieces(len(x), x.shape[1] * shape[1]):

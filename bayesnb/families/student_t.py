@@ -22,11 +22,11 @@ __all__ = [
     "log_normal",
     "log_student_t",
     "predictive_matrix",
-    "refitted",
-    "rows_left_out",
-    "rows_refitted",
+    "refitted_rows",
     "too_far",
     "too_narrow",
+    "vectors_left_out",
+    "vectors_refitted",
 ]
 
 # --------------------------------------------------------------------------------------------------
@@ -372,10 +372,10 @@ def _left_out(
 _compiled_left_out = jax.jit(_left_out)
 
 
-def refitted(
+def refitted_rows(
     prior: Any, statistics: Moments, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, *, compiled: bool
 ) -> np.ndarray:
-    """As `ConjugateFamily.row_log_refitted`.
+    """As `ConjugateFamily.row_log_left_out`, refitted.
 
     Parameters
     ----------
@@ -408,7 +408,7 @@ def refitted(
 def _refitted(
     prior: Any, statistics: Moments, x: np.ndarray, codes: np.ndarray, weight: Any, *, compiled: bool
 ) -> np.ndarray:
-    """As `refitted`; the weight is one number for all rows, or an array of shape (rows, 1, 1)."""
+    """As `refitted_rows`; the weight is one number for all rows, or an array of shape (rows, 1, 1)."""
     log_sums: Any = _compiled_log_sums if compiled else partial(_log_sums, add=_plain_sum)
     observed = (~np.isnan(x)).astype(np.float64)
     found = []
@@ -567,7 +567,7 @@ def log_normal(of_rows: Distances) -> Any:
     return -0.5 * (of_rows.squared + of_rows.log_det + of_rows.observed * np.log(2 * np.pi))
 
 
-def rows_left_out(whole: Any, statistics: Scatter, x: np.ndarray, codes: np.ndarray) -> np.ndarray | None:
+def vectors_left_out(whole: Any, statistics: Scatter, x: np.ndarray, codes: np.ndarray) -> np.ndarray | None:
     r"""Log density of each row given the others of its class, shape (rows,); None where a difference loses its digits.
 
     Without the row the scale matrix is :math:`\Psi - \frac{\kappa}{\kappa - 1} d d^T` with d the distance from the
@@ -602,8 +602,10 @@ def rows_left_out(whole: Any, statistics: Scatter, x: np.ndarray, codes: np.ndar
     return found if share.max(initial=0.0) < 1 - SMALLEST_REST_OF_ROWS else None
 
 
-def rows_refitted(prior: Any, statistics: Scatter, x: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """As `ConjugateFamily.row_log_refitted`: the posterior of each class without each row, many rows at a time.
+def vectors_refitted(
+    prior: Any, statistics: Scatter, x: np.ndarray, codes: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """As `ConjugateFamily.row_log_left_out`, refitted, by the posterior of each class without each row.
 
     Parameters
     ----------

@@ -213,8 +213,8 @@ def log_coefficient(x: Any) -> np.ndarray:
 
 def left_out(
     concentration: np.ndarray, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts
-) -> tuple[np.ndarray, np.ndarray]:
-    """As `JointFamily.log_density_without`, for a Dirichlet prior (classes, columns).
+) -> np.ndarray:
+    """As `ConjugateFamily.row_log_left_out`, for a Dirichlet prior (classes, columns).
 
     The entries of the rows are enough, and no row needs the hyperparameters of its class to itself.
     """
@@ -233,7 +233,7 @@ def left_out(
     unpeopled = _rest(np.asarray(statistics.n)[codes, 0], weights) == 0
     log_density = documents.log_coefficient() + _with_data(words, log_terms).sum(axis=1)
     log_density -= log_rising(concentration.sum(axis=1)[codes] + rest_of_class, length)
-    return log_density, np.isnan(log_density) | (unpeopled & (rest_of_class > 0))
+    return np.where(np.isnan(log_density) | (unpeopled & (rest_of_class > 0)), -np.inf, log_density)
 
 
 def _rest(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
@@ -355,10 +355,10 @@ class Multinomial(JointFamily, DirichletFamily):
         found = documents.log_rising_ratio(self.concentration)
         return found if ratio else found + documents.log_coefficient()[:, None]
 
-    def log_density_without(
-        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts
-    ) -> tuple[np.ndarray, np.ndarray]:
-        return left_out(np.asarray(self.concentration), x, codes, weights, statistics)
+    def row_log_left_out(
+        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts, *, refitted: bool
+    ) -> np.ndarray | None:
+        return None if refitted else left_out(np.asarray(self.concentration), x, codes, weights, statistics)
 
 
 def _log_density_in_jax(parameters: Parameters, counts: Any) -> Any:

@@ -19,7 +19,7 @@ from scipy.special import log_softmax, logsumexp
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import a_type
 from bayesnb.families.base import Family, accepts_fractions, of_column, parameters_of_column
-from bayesnb.families.conjugate import cells_log_predictive
+from bayesnb.families.conjugate import cells_log_predictive, log_average
 from bayesnb.families.exponential import times
 from bayesnb.model.blocks import ModelParameters, summed
 from bayesnb.model.bound import BoundModel
@@ -95,7 +95,7 @@ class Averaged(Integrated):
 
     def of_rows(self, x: Any) -> np.ndarray:
         if not self.family.joint:
-            return self.family.row_log_average(self.shared, self.log_in, self.log_out, x)
+            return log_average(self.family, self.shared, self.log_in, self.log_out, x)
         own, shared = self.family.row_log_predictive(x), self.shared.row_log_predictive(x)
         return np.logaddexp(self.log_in + own, self.log_out + shared)
 

@@ -64,16 +64,36 @@ def refuse_rows(rows: LabelledRows, impossible: np.ndarray, block: Block) -> Non
         )
 
 
-def own_class_without(block: Block, counted: Any, x: Any, rows: LabelledRows) -> np.ndarray:
-    """Log p(x_i | y_i, D without i) of a block, shape (rows,), by the family's faster way if it has one."""
-    if (rows.weights == 1.0).all():
-        known = block.family.row_log_left_out(x, rows.codes, counted)  # type: ignore[attr-defined]
-        if known is not None and np.isfinite(known).all():
-            return known
-    result = np.empty(len(rows))
-    for piece, cells in given_the_rest(block, counted, x, rows):
-        result[piece] = cells.sum(axis=1)
-    return result
+def log_density_without(block: Block, counted: Any, x: Any, rows: LabelledRows, *, refitted: bool) -> np.ndarray:
+    """Log density of each row of a block given the other rows, by the family's faster way where it has one.
+
+    Parameters
+    ----------
+    block : Block
+        The prior. If it is refitted: as the user gave it, and defaults that follow the data have no numbers.
+    counted : Statistics
+        Of all rows.
+    x : array or CSR array, shape (rows, columns)
+    rows : LabelledRows
+    refitted : bool
+        Whether the prior follows the other rows, or couples the classes.
+
+    Returns
+    -------
+    array, shape (rows,), or (rows, classes) where refitted
+        Log p(x_i | y_i, D without i), or log p(x_i | y=c, D without i).
+    """
+    family: Any = block.family
+    known = family.row_log_left_out(x, rows.codes, rows.weights, counted, refitted=refitted)
+    nothing = np.full((len(rows), len(rows.classes)) if refitted else len(rows), np.nan)
+    found = nothing if known is None else np.array(known)
+    if block.is_joint and not refitted:
+        refuse_rows(rows, np.isneginf(found)[:, None], block)
+    slow = np.flatnonzero(~np.isfinite(found.reshape(len(rows), -1)).all(axis=1))
+    for piece, without in without_rows(block, counted, x[slow], rows.take(slow), refitted=refitted):
+        of_classes = without.of_classes().sum(axis=-1)
+        found[slow[piece]] = of_classes if refitted else of_classes[:, 0]
+    return found
 
 
 def given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Iterator[tuple[slice, np.ndarray]]:
@@ -84,15 +104,11 @@ def given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> It
     tuple of slice and array
         The rows, and their cells' log densities, shape (rows, columns); (rows, 1) for a vector of counts.
     """
-    family: Any = block.family
-    known = family.log_density_without(x, rows.codes, rows.weights, counted) if block.is_joint else None
-    if known is None:
-        for piece, without in without_rows(block, counted, x, rows):
-            yield piece, without.of_classes()[:, 0]
+    if block.is_joint:
+        yield slice(0, len(rows)), log_density_without(block, counted, x, rows, refitted=False)[:, None]
         return
-    log_density, impossible = known
-    refuse_rows(rows, impossible[:, None], block)
-    yield slice(0, len(rows)), log_density[:, None]
+    for piece, without in without_rows(block, counted, x, rows):
+        yield piece, without.of_classes()[:, 0]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -100,7 +116,7 @@ def given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> It
 #
 # Hyperparameters that `on_scale_of` takes from the data are those of the other rows only, so that they differ from
 # row to row, in every class. The statistics of the row are subtracted, and `on_scale_of` is called again. A family
-# may define a faster way in `row_log_refitted`.
+# may define a faster way in `row_log_left_out`.
 # --------------------------------------------------------------------------------------------------
 
 
@@ -156,27 +172,6 @@ class WithoutRows:
         return self.prior.take(slice(0, 1))
 
 
-def every_class_without(block: Block, counted: Any, x: Any, rows: LabelledRows) -> np.ndarray:
-    """Log p(x_i | y=c, D without i) of a block whose prior follows the data, shape (rows, classes).
-
-    Parameters
-    ----------
-    block : Block
-        As the user gave it: the defaults that follow the data have no numbers.
-    counted : Statistics
-        Of all rows.
-    x : array, shape (rows, columns)
-    rows : LabelledRows
-    """
-    family: Any = block.family
-    known = family.row_log_refitted(x, rows.codes, rows.weights, counted)
-    result = np.full((len(rows), len(rows.classes)), np.nan) if known is None else known
-    slow = np.flatnonzero(~np.isfinite(result).all(axis=1))
-    for piece, without in without_rows(block, counted, x[slow], rows.take(slow), refitted=True):
-        result[slow[piece]] = without.of_classes().sum(axis=-1)
-    return result
-
-
 def without_rows(
     block: Block, counted: Any, x: Any, rows: LabelledRows, *, refitted: bool = False
 ) -> Iterator[tuple[slice, WithoutRows]]:
@@ -185,7 +180,7 @@ def without_rows(
     Parameters
     ----------
     block, counted, x, rows
-        As for `every_class_without`.
+        As for `log_density_without`.
     refitted : bool, default False
         Whether every class is copied, and the prior follows the other rows; else the row's own class is.
 
@@ -272,10 +267,12 @@ class FittedBlock:
                 without[~lacking] = self.log_densities(x[~lacking], rows.take(~lacking))[1]
             return held, without
         if self.follows:
-            return held, every_class_without(self.prior, self.statistics, x, rows)
+            return held, log_density_without(self.prior, self.statistics, x, rows, refitted=True)
         # Only the row's own class changes without the row.
         without = held.copy()
-        without[np.arange(len(rows)), rows.codes] = own_class_without(self.prior, self.statistics, x, rows)
+        without[np.arange(len(rows)), rows.codes] = log_density_without(
+            self.prior, self.statistics, x, rows, refitted=False
+        )
         return held, without
 
     def features(self) -> list[tuple[Any, Self]]:

@@ -170,19 +170,18 @@ class TestStatistics:
 class TestLeaveOneOut:
     def test_the_fast_ways_are_used_and_give_what_the_general_way_gives(self, rng, monkeypatch):
         X, y = table(rng, 24)
-        fast, none = {}, lambda *_: None
+        fast, none = {}, lambda *_, **__: None
         for family in (GIVEN, nb.MultivariateGaussian()):
             posterior = nb.fit(block(family), X, y)
             fast[family.df] = leave_one_out(posterior, rows_of(posterior, X, y))
-        for name, family in (("row_log_left_out", GIVEN), ("row_log_refitted", nb.MultivariateGaussian())):
-            cells = X.to_numpy(), (y == "b").astype(int)
+        for refitted, family in ((False, GIVEN), (True, nb.MultivariateGaussian())):
+            cells = X.to_numpy(), (y == "b").astype(int), np.ones(24)
             posterior = nb.fit(block(family), X, y)
             statistics = posterior.problem.statistics.blocks[0]
             prior = posterior.problem.model.families[0]
-            extra = (statistics,) if name == "row_log_left_out" else (np.ones(24), statistics)
-            assert np.isfinite(getattr(prior, name)(*cells, *extra)).all()
+            assert np.isfinite(prior.row_log_left_out(*cells, statistics, refitted=refitted)).all()
             with monkeypatch.context() as patch:
-                patch.setattr(nb.MultivariateGaussian, name, none)
+                patch.setattr(nb.MultivariateGaussian, "row_log_left_out", none)
                 slow = leave_one_out(posterior, rows_of(posterior, X, y))
             np.testing.assert_allclose(slow.joint, fast[family.df].joint, rtol=1e-9)
 
@@ -194,7 +193,7 @@ class TestLeaveOneOut:
         family = nb.MultivariateGaussian(loc=0.0, kappa=0.3, df=4.5, scale=scale * np.eye(3))
         posterior = nb.fit(block(family), X, y)
         (prior,), (counted,) = posterior.problem.resolved.families, posterior.problem.statistics.blocks
-        found = prior.row_log_left_out(X.to_numpy(), (y == "b").astype(int), counted)
+        found = prior.row_log_left_out(X.to_numpy(), (y == "b").astype(int), np.ones(24), counted, refitted=False)
         assert (found is not None) == fast
         refit = nb.fit(block(family), X.drop(index=5), np.delete(y, 5))
         expected = refit.log_joint(X.iloc[[5]])[0, int(y[5] == "b")]
