@@ -10,9 +10,8 @@ import numpyro.distributions as dist
 import scipy.sparse
 
 from bayesnb.families.bins import Binned
-from bayesnb.families.distributions import GammaVector, ZeroOr
+from bayesnb.families.distributions import RIDGE, GammaVector, ZeroOr
 from bayesnb.families.formulas import compiled, dispatch
-from bayesnb.families.inverse_wishart import draw_inverse_wishart
 from bayesnb.families.joint_categorical import CombinationOfCategories
 from bayesnb.families.polya_tree import CoupledTree, draw_cells
 
@@ -76,7 +75,6 @@ FORMULAS: dict[type, Callable[[Any, np.random.Generator, tuple[int, ...]], Any]]
     dist.GeometricProbs: lambda d, rng, shape: np.floor(
         -rng.standard_exponential(shape) / np.log1p(-np.asarray(d.probs))
     ),
-    dist.InverseWishart: lambda d, rng, shape: draw_inverse_wishart(d.concentration, d.scale_matrix, rng, shape),
     CoupledTree: lambda d, rng, shape: draw_cells(d, rng, shape),
 }
 """Draws of a shape, batch axes included, from distributions whose draws take one line of NumPy."""
@@ -104,6 +102,25 @@ def _(distribution: dist.Dirichlet, rng: np.random.Generator, shape: tuple[int, 
 def _(distribution: GammaVector, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     size = (*shape, *distribution.event_shape)
     return rng.standard_gamma(distribution.concentration, size) / np.asarray(distribution.rate)
+
+
+@_draw.register
+def _(distribution: dist.InverseWishart, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    """By the decomposition of Bartlett (1933).
+
+    With the scale L L' and a lower triangular T, of independent elements T_ii^2 ~ Chi2(df - i + 1) and
+    T_ij ~ Normal(0, 1), the matrix L (T T')^-1 L' is a draw: Anderson (2003), *An Introduction to Multivariate
+    Statistical Analysis*, sections 7.2 and 7.7.
+    """
+    df, root_of_scale = np.asarray(distribution.concentration), np.asarray(distribution.scale_tril)
+    size = root_of_scale.shape[-1]
+    factor = np.tril(rng.standard_normal((*shape, size, size)), -1)
+    on_diagonal = np.arange(size)
+    squares = 2 * rng.standard_gamma((df[..., None] - on_diagonal) / 2, (*shape, size))
+    factor[..., on_diagonal, on_diagonal] = np.sqrt(np.maximum(squares, np.finfo(np.float64).tiny))
+    root = np.linalg.solve(factor, np.swapaxes(root_of_scale, -1, -2))
+    drawn = np.swapaxes(root, -1, -2) @ root
+    return (drawn + np.swapaxes(drawn, -1, -2)) / 2 * (1 + RIDGE * np.eye(size))
 
 
 @_draw.register

@@ -11,10 +11,9 @@ import numpyro.distributions as dist
 from bayesnb.core.arrays import namespace, row_pieces, sqrt
 from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, filled_cells
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.distributions import TDistribution
+from bayesnb.families.distributions import CovarianceElement, TDistribution
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
-from bayesnb.families.inverse_wishart import CovarianceElement
 from bayesnb.families.joint import JointFamily
 from bayesnb.families.moments import Moments, Scatter, scatter
 from bayesnb.families.student_t import (

@@ -10,8 +10,8 @@ from cases import CASES, CATEGORIES, CLASSES, COLUMNS, OUTSIDE, membership, with
 from scipy import stats
 from slow import cases_fast
 
+from bayesnb.families.distributions import CovarianceElement
 from bayesnb.families.formulas import log_density
-from bayesnb.families.inverse_wishart import CovarianceElement
 from bayesnb.model.blocks import ClassPrior, Prior
 
 FAST = {"outside categorical", *(case.name for case in CASES)}

@@ -15,8 +15,9 @@ from scipy import integrate, stats
 from slow import names_fast
 
 import bayesnb as nb
-from bayesnb.families.formulas import compiled, log_density
-from bayesnb.families.inverse_wishart import CovarianceElement, bartlett_of, draw_inverse_wishart
+from bayesnb.families.distributions import CovarianceElement
+from bayesnb.families.draw import draw
+from bayesnb.families.formulas import compiled, independent_pit, log_density
 from bayesnb.families.moments import Scatter, scatter
 from bayesnb.families.student_t import distances
 from bayesnb.inference.coordinates import AnchoredVector, Drawn, ScaledCovariance
@@ -39,6 +40,10 @@ def table(rng, rows=60):
 
 def block(family=GIVEN, columns=COLUMNS, **options):
     return nb.NaiveBayes({"size": (family, list(columns))}, **options)
+
+
+def wishart(df, scale):
+    return compiled(partial(dist.InverseWishart, validate_args=False), df, scale)
 
 
 def gaps(X):
@@ -221,7 +226,7 @@ class TestInverseWishart:
     SCALES = np.array([SCALE, [[1.0, 0.999, 0.0], [0.999, 1.0, 0.02], [0.0, 0.02, 1.0]]])
 
     def test_moments_of_draws_are_scipys(self):
-        drawn = draw_inverse_wishart(12.0, SCALE, np.random.default_rng(0), (40_000,))
+        drawn = draw(wishart(12.0, SCALE), np.random.default_rng(0), (40_000,))
         theirs = stats.invwishart(12, SCALE)
         np.testing.assert_array_equal(drawn, drawn.swapaxes(1, 2))
         z = (drawn.mean(0) - theirs.mean()) / (drawn.std(0) / 200)
@@ -232,8 +237,9 @@ class TestInverseWishart:
         np.testing.assert_allclose(np.diag(element.variance), np.diag(theirs.var()), rtol=1e-12)
 
     def test_draws_taken_apart_are_uniform_and_independent(self):
-        drawn = draw_inverse_wishart(self.DF[:, 0], self.SCALES, np.random.default_rng(0), (4000, 2))
-        apart = bartlett_of(self.DF[:, 0], self.SCALES, drawn)
+        covariances = wishart(self.DF[:, 0], self.SCALES)
+        drawn = draw(covariances, np.random.default_rng(0), (4000,))
+        apart = independent_pit(covariances, drawn, np.random.default_rng(1))
         lower = np.tri(3, dtype=bool)
         assert np.isnan(apart[..., ~lower]).all()
         for of_class in np.moveaxis(apart[..., lower], 1, 0):
@@ -316,7 +322,7 @@ class TestInverseWishart:
     @pytest.mark.slow
     @pytest.mark.usefixtures("float64")
     def test_numpyros_density_is_scipys(self):
-        covariance = draw_inverse_wishart(6.0, SCALE, np.random.default_rng(0), (3,))
+        covariance = draw(wishart(6.0, SCALE), np.random.default_rng(0), (3,))
         theirs = [stats.invwishart(6, SCALE).logpdf(one) for one in covariance]
         np.testing.assert_allclose(
             dist.InverseWishart(6.0, scale_matrix=SCALE).log_prob(covariance), theirs, rtol=1e-10
@@ -359,7 +365,7 @@ class TestCoordinates:
 @pytest.mark.usefixtures("float64")
 def test_the_coordinate_of_two_covariances(rng):
     """The density of its value times the determinant of its derivative, by differences."""
-    z, prior = rng.normal(size=(2, 3)), compiled(partial(dist.InverseWishart, validate_args=False), 4.0, SCALE[:2, :2])
+    z, prior = rng.normal(size=(2, 3)), wishart(4.0, SCALE[:2, :2])
     coordinate = ScaledCovariance(np.linalg.cholesky(SCALE[:2, :2] * np.array([0.5, 3.0])[:, None, None]))
     position = jax.jit(coordinate.at)
     at = position(z, prior)
