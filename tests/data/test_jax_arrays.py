@@ -1,7 +1,5 @@
 """JAX arrays are tables, read as the NumPy arrays of the same cells."""
 
-import warnings
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,10 +11,8 @@ from slow import cases_fast, names_fast
 import bayesnb as nb
 from bayesnb.core.arrays import log_rising
 from bayesnb.data.read import as_table
-from bayesnb.data.schema import shown_categories
 
 ROWS = 700
-BY_NAME = {case.name: case for case in CASES}
 
 
 def place(x):
@@ -85,80 +81,6 @@ def test_types_of_tables(rng, dtype):
     assert repr(found.model.schema.categories) == repr(expected.model.schema.categories)
     assert_same_statistics(found, expected)
     np.testing.assert_allclose(expected.predict_proba(table), expected.predict_proba(as_numpy), rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        [0.5, 1.0, np.nan],
-        [np.nan, np.nan, np.nan],
-        [-5e4, 0.0, 5e4],
-        [2.0**60, 0.0, 1.0],
-        [np.inf, 0.0, 1.0],
-        [1.0, 2.0, 2.0],
-    ],
-)
-def test_categories_of_any_numbers(column):
-    X = np.array(column)[:, None]
-    assert shown_categories(as_table(place(X)), 0) == shown_categories(as_table(X), 0)
-
-
-def bad_tables(rng):
-    one, zeros = np.ones((ROWS, 3)), np.zeros((ROWS, 3))
-
-    def at(x, row, column, value):
-        x = x.copy()
-        x[row, column] = value
-        return x
-
-    return {
-        "no 0/1": (nb.Bernoulli(), one, at(one, 600, 1, 2.0)),
-        "infinite": (nb.Gaussian(), rng.normal(size=(ROWS, 3)), at(zeros, 300, 2, -np.inf)),
-        "too large for squares": (nb.Gaussian(), rng.normal(size=(ROWS, 3)), at(zeros, 300, 2, -1e200)),
-        "negative count": (nb.Poisson(), one, at(one, 3, 0, -1.0)),
-        "no count": (nb.Poisson(), one, at(one, 690, 0, 1.5)),
-        "infinite count": (nb.Poisson(), one, at(one, 690, 0, np.inf)),
-        "missing count": (nb.Multinomial(), one, at(one, 270, 1, np.nan)),
-        "negative weight": (nb.Multinomial(fractional=True), one, at(one, 270, 1, -0.5)),
-        "columns": (nb.Bernoulli(), one, one[:, :2]),
-        "dimensions": (nb.Bernoulli(), one, one[:, 0]),
-        "not positive": (BY_NAME["user's exponential"].family, one, at(one, 12, 1, 0.0)),
-    }
-
-
-@pytest.mark.parametrize("name", names_fast(bad_tables(np.random.default_rng(0)), {"no count", "columns"}))
-def test_errors_are_those_of_numpy(rng, name):
-    family, X, bad = bad_tables(rng)[name]
-    y = rng.integers(0, 2, ROWS)
-    posterior = nb.fit(family, X, y)
-    for ask in (posterior.log_joint, posterior.predict, lambda table: posterior.update(table, y)):
-        said = []
-        for table in (bad, place(bad)):
-            with pytest.raises((ValueError, TypeError)) as caught:
-                ask(table)
-            said.append((caught.type, str(caught.value)))
-        assert said[0] == said[1]
-
-
-@pytest.mark.parametrize("other", [False, True])
-@pytest.mark.parametrize(
-    "categories",
-    [pytest.param([0, 1, 2], marks=pytest.mark.slow), [1.5, 0.0], [True, False], ["a", "b"], [0, 2**60]],
-)
-def test_categories_not_seen(rng, categories, other):
-    X, y = rng.integers(0, 4, (ROWS, 3)) * 1.0, rng.integers(0, 2, ROWS)
-    X[:260] = np.minimum(X[:260], 1)  # the first chunk knows them all, or most of them
-    family = nb.Categorical(categories=categories, other=other)
-    answers = []
-    for table in (X, place(X)):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            posterior = nb.fit(family, table, y)
-            proba = posterior.predict_proba(table)
-        answers.append((posterior, proba, [str(warning.message) for warning in caught]))
-    assert_same_statistics(answers[1][0], answers[0][0])
-    np.testing.assert_allclose(answers[1][1], answers[0][1], rtol=1e-10)
-    assert answers[0][2] == answers[1][2]
 
 
 @pytest.mark.parametrize("first", [-(2**53) - 1, 0, 2**53 - 3, 2**53 - 1, 2**53 + 1])
