@@ -12,7 +12,7 @@ import pandas as pd
 
 from bayesnb.checks.same_draws import Z_COLUMNS, run_battery
 from bayesnb.core.arrays import close
-from bayesnb.core.checking import a_type, proportion, warns_once
+from bayesnb.core.checking import proportion, warns_once
 from bayesnb.core.forest import how_many, number_of_panels
 from bayesnb.core.panels import grid_of_panels, muted
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
@@ -20,8 +20,8 @@ from bayesnb.families.formulas import log_prob, mean_and_sd
 from bayesnb.model.blocks import CLASS_SITE
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
+from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
 __all__ = ["LARGEST_FIRST", "Comparison", "compare", "largest_differences"]
@@ -375,14 +375,10 @@ def compare(
     )
 
 
-def _comparable(exact: Posterior, sampled: Posterior, error_rate: float) -> tuple[ExactPosterior, SampledPosterior]:
+def _comparable(exact: Any, sampled: Any, error_rate: float) -> tuple[ExactPosterior, SampledPosterior]:
     """Both posteriors, if they can be compared."""
-    if not isinstance(exact, ExactPosterior):
-        raise TypeError(f"exact is {a_type(exact)}: give a closed-form posterior, nb.fit(model, X, y)")
-    if not isinstance(sampled, SampledPosterior):
-        raise TypeError(
-            f"sampled is {a_type(sampled)}: give draws, nb.fit(model, X, y, nb.NUTS()) or nb.from_samples(...)"
-        )
+    require(exact, "the closed form of one model", "compare(exact, sampled), as exact,")
+    require(sampled, "draws of a sampler", "compare(exact, sampled), as sampled,")
     proportion("error_rate", error_rate)
     if exact.classes.tolist() != sampled.classes.tolist():
         raise ValueError(f"the classes differ: {exact.classes.tolist()} and {sampled.classes.tolist()}")

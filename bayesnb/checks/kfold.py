@@ -26,9 +26,10 @@ from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.reading import Cells, log_normalised
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
-from bayesnb.posterior.left_out import require_exact, require_rows_of_fit
+from bayesnb.posterior.left_out import require_rows_of_fit
 from bayesnb.posterior.loo import by_row, elpd_fields, remark_on_impossible_rows, remark_on_labels, remark_on_weights
-from bayesnb.posterior.weighted import Fitted, posterior_of
+from bayesnb.posterior.parameters import require
+from bayesnb.posterior.weighted import Fitted, posterior_of, with_weights_of
 
 __all__ = ["kfold"]
 
@@ -172,7 +173,8 @@ def kfold(
         with gathered.of_fold(None):
             fitted = _fit(as_model(posterior), given, as_inference(inference), whole_key)
     else:
-        fitted = require_exact(posterior_of(posterior), "kfold")
+        way = "nb.kfold(model, X, y, inference=nb.NUTS() or nb.MAP()), which fits anew"
+        fitted = require(posterior_of(posterior), "a closed form", "kfold of a posterior", way)
         if inference is not None:
             raise ValueError(
                 "inference is for a model, and a posterior has its own: leave it out, or give the model, "
@@ -185,7 +187,7 @@ def kfold(
         names = np.unique(fold).tolist()
     else:
         fold, names = _read_folds(folds, len(labelled))
-    problem = fitted.require_data("kfold")
+    problem = require(fitted, "data", "kfold").problem
     chunks = problem.model.read(labelled.table)
     # The fit of a model has read the table and told what is wrong with it.
     cells = chunks.whole(warn=not isinstance(posterior, Model | Family))
@@ -199,7 +201,7 @@ def kfold(
         training = problem.take_away(rows.count(members))
         with gathered.of_fold(name):
             try:
-                rest = fitted.weighing(quiet.fit(training, key=next(fold_keys)))
+                rest = with_weights_of(fitted, quiet.fit(training, key=next(fold_keys)))
             except ValueError as error:
                 raise ValueError(f"without fold {name}: {error}") from error
         pointwise[members], impossible[members] = rows.score(rest, members)

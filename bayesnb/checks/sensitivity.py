@@ -11,15 +11,15 @@ import pandas as pd
 import scipy.special
 
 from bayesnb.core.arrays import in_float64, to_numpy
-from bayesnb.core.checking import a_type, whole_number
+from bayesnb.core.checking import whole_number
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.panels import chosen, yes_or_no
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 from bayesnb.families.formulas import cdf, mean_and_sd, quantile
 from bayesnb.model.blocks import CLASS_SITE, ClassPrior, Prior
-from bayesnb.model.problem import or_closed_form
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
+from bayesnb.posterior.kinds import ExactPosterior
+from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import of_features
 
 __all__ = ["Sensitivity", "sensitivity"]
@@ -292,42 +292,22 @@ def sensitivity(
     >>> nb.sensitivity(posterior).table["diagnosis"].tolist()
     ['prior-data conflict']
     """
-    posterior = _require_exact(posterior)
+    psense = 'draws with arviz.psense_summary(posterior.to_datatree(X, y), likelihood_var_names="joint")'
+    exact: ExactPosterior = require(posterior, "the closed form of one model", "sensitivity", psense)
     prior, likelihood = _powers("prior", prior), _powers("likelihood", likelihood)
     with np.errstate(all="ignore"):  # moments that do not exist
         scaled = {
-            "prior": [(power, _prior_scaled(posterior, power)) for power in prior],
-            "likelihood": [(power, _likelihood_scaled(posterior, power)) for power in likelihood],
+            "prior": [(power, _prior_scaled(exact, power)) for power in prior],
+            "likelihood": [(power, _likelihood_scaled(exact, power)) for power in likelihood],
         }
-        table = pd.concat([pd.DataFrame(rows) for rows in _rows(posterior, scaled)], ignore_index=True)
+        table = pd.concat([pd.DataFrame(rows) for rows in _rows(exact, scaled)], ignore_index=True)
     table.insert(5, "diagnosis", _diagnoses(table["prior"].to_numpy(), table["likelihood"].to_numpy()))
     return Sensitivity(
         table=table.set_index("parameter"),
-        probabilities=None if X is None else _probabilities(posterior, scaled, X),
+        probabilities=None if X is None else _probabilities(exact, scaled, X),
         prior=prior,
         likelihood=likelihood,
     )
-
-
-def _require_exact(posterior: Posterior) -> ExactPosterior:
-    if isinstance(posterior, SampledPosterior):
-        raise TypeError(
-            "the posterior is sampled, and sensitivity scales a closed form: weight the draws with "
-            'arviz.psense_summary(posterior.to_datatree(X, y), likelihood_var_names="joint")'
-            f"{or_closed_form(posterior.model)}"
-        )
-    if isinstance(posterior, AveragedPosterior):
-        raise TypeError(
-            "the posterior is averaged over subsets of features, whose weights a scaled prior would change too: give "
-            "that of one model, nb.fit(model, X, y) without feature_inclusion"
-        )
-    if not isinstance(posterior, ExactPosterior):
-        raise TypeError(
-            f"the posterior is {a_type(posterior)}, which has no spread: weight the draws of "
-            'nb.NUTS() with arviz.psense_summary(posterior.to_datatree(X, y), likelihood_var_names="joint")'
-            f"{or_closed_form(posterior.model)}"
-        )
-    return posterior
 
 
 def _powers(name: str, powers: Any) -> tuple[float, float]:

@@ -24,6 +24,7 @@ from bayesnb.model.program import coordinate
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.files import save
 from bayesnb.posterior.kinds import PointPosterior
+from bayesnb.posterior.parameters import require
 from bayesnb.posterior.under_draws import flatten
 
 __all__ = ["AnnotationFit"]
@@ -336,7 +337,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         ValueError
             If hyperparameters are learned, so that there is no closed form.
         """
-        problem = self.posterior.require_data("log_evidence_bound")
+        problem = require(self.posterior, "data", "log_evidence_bound").problem
         if problem.model.hyperpriors:
             raise ValueError(
                 "log_evidence_bound needs a given concentration, and here it is learned (hierarchical=True, or a "

@@ -15,7 +15,7 @@ from bayesnb.inference.fit import fit
 from bayesnb.inference.sources import read_dask, sample_dask
 from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.weighted import WeightedPosterior
+from bayesnb.posterior.weighted import WeightedPosterior, with_weights_of
 from bayesnb.selection.information import information_estimate
 from bayesnb.selection.weights import weight_features, weighted_or_plain
 
@@ -152,14 +152,15 @@ class NaiveBayesClassifier(Estimator):
         """
         before = self._posterior()
         super().forget(X, y, sample_weight)
-        self.posterior_ = before.weighing(self.posterior_)
+        self.posterior_ = with_weights_of(before, self.posterior_)
         return self
 
     def _add(self, table: Table, labels: np.ndarray, weight: Any) -> None:
         before = self.posterior_
         super()._add(table, labels, weight)
-        after = before.learned(table, labels, sample_weight=weight, key=self._key())
-        self.posterior_ = after.weighing(self.posterior_)
+        if isinstance(before, WeightedPosterior):
+            learned = before.learned(table, labels, sample_weight=weight, key=self._key())
+            self.posterior_ = with_weights_of(learned, self.posterior_)
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         self._check_weighing()

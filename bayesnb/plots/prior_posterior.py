@@ -16,10 +16,9 @@ from bayesnb.core.panels import LINES, TINY, chosen, grid_of_panels, muted
 from bayesnb.core.running import random_generator
 from bayesnb.families.formulas import log_prob, quantile
 from bayesnb.model.blocks import CLASS_SITE
-from bayesnb.model.problem import ways_to_posterior
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.kinds import ExactPosterior, PointPosterior
-from bayesnb.posterior.parameters import marginals_by_site
+from bayesnb.posterior.kinds import ExactPosterior
+from bayesnb.posterior.parameters import marginals_by_site, require
 from bayesnb.posterior.weighted import of_features
 
 __all__ = ["plot_prior_posterior"]
@@ -162,11 +161,7 @@ def plot_prior_posterior(
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
     >>> figure = nb.plot_prior_posterior(posterior, sites=["bill_length_mm_mean", "island_prob"])
     """
-    if isinstance(posterior, PointPosterior):
-        raise ValueError(
-            f"a point estimate has no density: use {ways_to_posterior(posterior.model)}, or mean() for the values of "
-            "this one"
-        )
+    require(posterior, "a distribution of the parameters", "plot_prior_posterior", "mean() for the values")
     labels = posterior.classes.tolist()
     codes = list(range(len(labels)))[: len(LINES)]
     if classes is not None:

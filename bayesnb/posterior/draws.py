@@ -14,7 +14,7 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import parameter_notes
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.program import Sites
-from bayesnb.posterior.parameters import ParameterDistribution
+from bayesnb.posterior.parameters import ParameterDistribution, require
 from bayesnb.posterior.predictions import nats_of, uncertainty_under
 from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, proba_under
 
@@ -335,27 +335,6 @@ class DataOfFit:
     problem: Problem | None
     inference: Fitting | None
 
-    def require_data(self, verb: str) -> Problem:
-        """The model and the statistics of its data.
-
-        Parameters
-        ----------
-        verb : str
-            What needs the data, for the error.
-
-        Returns
-        -------
-        Problem
-
-        Raises
-        ------
-        ValueError
-            If the parameters were given without data.
-        """
-        if self.problem is None:
-            raise ValueError(f"{verb} needs data: these parameters were given, not fitted; use nb.fit(model, X, y)")
-        return self.problem
-
     @property
     def log_evidence(self) -> float:
         """Log density of the data, all parameters integrated out.
@@ -370,7 +349,7 @@ class DataOfFit:
         ValueError
             If there are no data, or a family has no closed form.
         """
-        problem = self.require_data("log_evidence")
+        problem = require(self, "data", "log_evidence").problem
         if not problem.model.conjugate:
             families = problem.model.families
             names = [family.family_name for family in families if not isinstance(family, ConjugateFamily)]
@@ -426,8 +405,7 @@ class DataOfFit:
         """
         problem, inference = self._require_fit("update")
         problem, counted = count_more(problem, X, y, sample_weight)
-        learned = self.learned(X, y, sample_weight=sample_weight, key=key)
-        return learned.weighing(inference.fit(problem.add(counted, decay=decay), key=key))
+        return inference.fit(problem.add(counted, decay=decay), key=key)
 
     def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
         """The posterior after rows are removed from its data, the same as a fit to the remaining rows.
@@ -450,23 +428,11 @@ class DataOfFit:
         """
         problem, inference = self._require_fit("forget")
         problem, counted = count_more(problem, X, y, sample_weight)
-        return self.weighing(inference.fit(problem.take_away(counted), key=key))
-
-    def learned(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Any:
-        """The posterior before more rows, with the weights of features after them; itself if it has none."""
-        return self
-
-    def weighing(self, posterior: Any) -> Any:
-        """Another posterior of the same features with the weights of this one; itself if this one has none."""
-        return posterior
+        return inference.fit(problem.take_away(counted), key=key)
 
     def _require_fit(self, verb: str) -> tuple[Problem, Fitting]:
         """The problem and the inference; an error if a new fit is impossible."""
-        problem = self.require_data(verb)
-        if self.inference is None:
-            raise ValueError(
-                f"{verb} would need the sampler that made these draws: run it again on the new data and give its "
-                "draws to nb.from_samples, or use nb.fit(model, X, y)"
-            )
+        problem = require(self, "data", verb).problem
+        inference = require(self, "a sampler to run again", verb).inference
         problem.require_labels(verb, "fit all the rows again, nb.fit(model, X, y, ...)")
-        return problem, self.inference
+        return problem, inference

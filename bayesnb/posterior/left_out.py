@@ -8,14 +8,13 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesnb.core.arrays import PIECE_CELLS, in_float64, log, row_pieces, stacked
-from bayesnb.core.checking import a_type, first_few
+from bayesnb.core.checking import first_few
 from bayesnb.core.running import in_order
 from bayesnb.data.read import LabelledRows
 from bayesnb.model.describe import feature_names, features_of, positions_of_features
-from bayesnb.model.problem import has_closed_form
 from bayesnb.model.reading import Cells, Chunks, log_normalised
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, PointPosterior, SampledPosterior
+from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
 from bayesnb.posterior.left_out_blocks import (
     OF_FREQUENCIES,
     REMEDY,
@@ -25,6 +24,7 @@ from bayesnb.posterior.left_out_blocks import (
     fitted_blocks,
     log_class_probs_without,
 )
+from bayesnb.posterior.parameters import require
 from bayesnb.posterior.under_draws import pieces_of_rows
 from bayesnb.posterior.weighted import WeightedPosterior
 
@@ -36,7 +36,6 @@ __all__ = [
     "all_features_left_out",
     "features_left_out",
     "leave_one_out",
-    "require_exact",
     "require_rows_of_fit",
 ]
 
@@ -207,7 +206,7 @@ def require_rows_of_fit(posterior: Posterior, rows: LabelledRows) -> None:
     ------
     ValueError
     """
-    fitted = np.asarray(posterior.require_data("leave-one-out").statistics.classes.n)
+    fitted = np.asarray(require(posterior, "data", "leave-one-out").problem.statistics.classes.n)
     given = np.bincount(rows.codes, rows.weights, minlength=len(fitted))
     excess = given > fitted * (1 + 1e-9)
     if excess.any():
@@ -216,31 +215,6 @@ def require_rows_of_fit(posterior: Posterior, rows: LabelledRows) -> None:
             f"these rows were never all among the data: class {rows.classes.tolist()[c]!r} weighs {given[c]:g} in "
             f"y and {fitted[c]:g} in the fit; {REMEDY}"
         )
-
-
-def require_exact(given: Any, verb: str) -> Any:
-    """The posterior that was given, with its weights of features if it has any; an error if it has no closed form.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
-    posterior = given.generative if isinstance(given, Posterior) else given
-    if isinstance(posterior, ExactPosterior | AveragedPosterior):
-        return given
-    if isinstance(posterior, PointPosterior):
-        closed = "nb.fit(model, X, y) for the closed form, " if has_closed_form(posterior.model) else ""
-        raise ValueError(
-            f"{verb} leaves rows out of a posterior, and a point estimate is not one: use {closed}draws by nb.NUTS() "
-            "with loo, or nb.kfold(model, X, y, inference=nb.MAP()), which fits anew"
-        )
-    if isinstance(posterior, SampledPosterior):
-        closed = "the closed form of nb.fit(model, X, y), " if has_closed_form(posterior.model) else ""
-        raise ValueError(
-            f"{verb} takes rows away from a closed form, which draws do not have: use loo, {closed}or "
-            "nb.kfold(model, X, y, inference=nb.NUTS()), which fits anew"
-        )
-    raise TypeError(f"posterior is {a_type(posterior)}: give what nb.fit(model, X, y) returns")
 
 
 # --------------------------------------------------------------------------------------------------

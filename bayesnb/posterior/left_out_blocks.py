@@ -18,6 +18,7 @@ from bayesnb.model.describe import log_evidences, log_inclusion
 from bayesnb.model.reading import Cells
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
+from bayesnb.posterior.parameters import require
 
 __all__ = [
     "OF_FREQUENCIES",
@@ -308,7 +309,7 @@ def fitted_blocks(posterior: ExactPosterior) -> list[FittedBlock]:
 
 def log_class_probs_without(posterior: Posterior, rows: LabelledRows) -> np.ndarray:
     """Log p(y=c | D without i), shape (rows, classes)."""
-    problem = posterior.require_data("leave-one-out")
+    problem = require(posterior, "data", "leave-one-out").problem
     prior, n = posterior.model.class_prior, problem.statistics.classes.n
     if prior.probs is not None and not problem.model.follows_labels:
         return np.broadcast_to(log(prior.probs), (len(rows), len(n)))

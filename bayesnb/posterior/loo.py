@@ -19,8 +19,9 @@ from bayesnb.model.problem import Problem, has_closed_form, or_closed_form
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.datatree import as_tree
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
-from bayesnb.posterior.left_out import LeftOut, leave_one_out, require_exact
+from bayesnb.posterior.left_out import LeftOut, leave_one_out
 from bayesnb.posterior.left_out_blocks import OF_FREQUENCIES
+from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
 __all__ = [
@@ -312,14 +313,15 @@ def elpd_and_remarks(
     """As `loo`; returns the warnings instead of issuing them."""
     if isinstance(posterior.generative, SampledPosterior):
         return psis_loo(posterior, rows, progress)
-    left_out = leave_one_out(require_exact(posterior, "loo"), rows)
+    instead = "draws by nb.NUTS(), or nb.kfold(model, X, y, inference=nb.MAP())"
+    left_out = leave_one_out(require(posterior, "a closed form", "loo", instead), rows)
     pointwise, remarks = left_out.of_label, _remarks(posterior, left_out)
     fields = elpd_fields(pointwise, left_out.in_sample, remarks)
     return ExactELPD(**fields, good_k=GOOD_K, pareto_k=by_row(np.zeros(len(pointwise)))), remarks
 
 
 def _remarks(posterior: Posterior, left_out: LeftOut) -> list[str]:
-    problem = posterior.require_data("loo")
+    problem = require(posterior, "data", "loo").problem
     return remark_on_labels(problem, left_out.of_label) + remark_on_maxima(problem) + remark_on_weights(posterior)
 
 
@@ -367,7 +369,8 @@ def loo_scores(
     brier            0.037
     Name: leave-one-out, dtype: float64
     """
-    exact = require_exact(posterior_of(posterior), "loo_scores")
+    instead = "nb.loo for draws, or nb.kfold(model, X, y, inference=...)"
+    exact = require(posterior_of(posterior), "a closed form", "loo_scores", instead)
     left_out = leave_one_out(exact, labelled_rows(X, y, sample_weight, classes=exact.classes))
     warn_of(_remarks(exact, left_out))
     proba = np.exp(left_out.log_proba)

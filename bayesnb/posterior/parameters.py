@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, ClassVar, Literal
 
 import jax
 import numpy as np
@@ -16,7 +16,7 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.formulas import cdf, dirichlet_marginal, mean_and_sd, mean_of, quantile, variance_of
 from bayesnb.model.blocks import CLASS_SITE, AveragedPrior, ModelParameters, Prior
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.problem import ways_to_posterior
+from bayesnb.model.problem import has_closed_form, ways_to_posterior
 from bayesnb.model.program import Site
 from bayesnb.model.weighted import WeightedModel, WeightedParameters
 from bayesnb.model.weights import FeatureWeights
@@ -29,9 +29,68 @@ __all__ = [
     "DrawnValues",
     "OnePoint",
     "ParameterDistribution",
+    "PosteriorError",
     "WithWeights",
     "marginals_by_site",
+    "require",
 ]
+
+# --------------------------------------------------------------------------------------------------
+# What functions need of a posterior
+# --------------------------------------------------------------------------------------------------
+
+type Need = Literal[
+    "data",
+    "a sampler to run again",
+    "a distribution of the parameters",
+    "a closed form",
+    "the closed form of one model",
+    "draws of a sampler",
+]
+"""What a function may need of a posterior."""
+
+
+class PosteriorError(TypeError, ValueError):
+    """A function does not take this kind of posterior."""
+
+
+def require(posterior: Any, need: Need, verb: str, instead: str = "") -> Any:
+    """The posterior, if it has what a function needs.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    need : Need
+    verb : str
+        What needs it, for the error.
+    instead : str, optional
+        What else to do, for the error.
+
+    Raises
+    ------
+    PosteriorError
+    """
+    known = posterior.generative.distribution
+    found = {"data": posterior.problem is not None, "a sampler to run again": posterior.inference is not None}
+    if found.get(need, need in known.offers):
+        return posterior
+    raise _refusal(known, need, verb, instead)
+
+
+def _refusal(known: "ParameterDistribution", need: Need, verb: str, instead: str) -> PosteriorError:
+    """The error for a posterior that does not have what a function needs, by what is known of its parameters."""
+    more = {"data": " without data", "a sampler to run again": " of a sampler that is not known"}.get(need, "")
+    if need == "a distribution of the parameters":
+        ways = ways_to_posterior(known.model)
+    elif need == "draws of a sampler":
+        ways = "nb.fit(model, X, y, nb.NUTS()) or nb.from_samples(...)"
+    elif need == "a sampler to run again":
+        ways = "nb.from_samples with its draws for all the data, or nb.fit(model, X, y)"
+    else:
+        ways = "nb.fit(model, X, y)" * (need == "data" or has_closed_form(known.model))
+    return PosteriorError(
+        f"{verb} needs {need}, and {known.told}{more}: use {', or '.join(filter(None, (ways, instead)))}"
+    )
 
 
 @dataclass(frozen=True)
@@ -45,6 +104,12 @@ class ParameterDistribution(ABC):
     """
 
     model: BoundModel
+
+    told: ClassVar[str]
+    """The kind of posterior, for errors."""
+
+    offers: ClassVar[tuple[Need, ...]]
+    """What functions need and the kind has."""
 
     @abstractmethod
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
@@ -95,11 +160,11 @@ class OnePoint(ParameterDistribution):
 
     values: ModelParameters
 
+    told = "this is a point estimate"
+    offers = ()
+
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        raise ValueError(
-            f"a point estimate has no spread to draw from: use {ways_to_posterior(self.model)} for draws and "
-            "intervals, or mean() for the values"
-        )
+        raise _refusal(self, "a distribution of the parameters", "a draw", "mean() for the values")
 
     def draw_for_intervals(self, num_draws: int | None, key: Any) -> None:
         return None
@@ -124,6 +189,13 @@ class ClosedForm(ParameterDistribution):
     """Families with updated hyperparameters."""
 
     prior: Prior
+
+    told = "this is a closed form"
+    offers: ClassVar[tuple[Need, ...]] = (
+        "a distribution of the parameters",
+        "a closed form",
+        "the closed form of one model",
+    )
 
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         shape = (
@@ -210,6 +282,9 @@ class AveragedForm(ClosedForm):
 
     prior: AveragedPrior
 
+    told = "this is an average over subsets of features"
+    offers: ClassVar[tuple[Need, ...]] = ("a distribution of the parameters", "a closed form")
+
     def mean(self) -> ModelParameters:
         blocks = []
         for own, shared, prob in zip(self.prior.families, self.prior.shared, self.prior.inclusion, strict=True):
@@ -278,6 +353,9 @@ class DrawnValues(ParameterDistribution):
 
     values: ModelParameters
     diagnosed: Callable[[], Diagnostics]
+
+    told = "these are draws"
+    offers = ("a distribution of the parameters", "draws of a sampler")
 
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         most_chains, most_draws = self.values.class_prob.shape[:2]

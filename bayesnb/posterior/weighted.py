@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, wraps
-from typing import Any, ClassVar, Concatenate, Protocol
+from typing import Any, ClassVar, Concatenate, Protocol, Self
 
 import numpy as np
 import pandas as pd
@@ -30,10 +30,19 @@ from bayesnb.model.weights import (
 )
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.density import WeightedDensity
-from bayesnb.posterior.kinds import ClosedFormPosterior, ExactPosterior, PointPosterior, SampledPosterior
-from bayesnb.posterior.parameters import PROB, WithWeights
+from bayesnb.posterior.kinds import ClosedFormPosterior, PointPosterior, SampledPosterior
+from bayesnb.posterior.parameters import PROB, WithWeights, require
 
-__all__ = ["Fitted", "WeightedPosterior", "WeightsFrame", "model_of", "no_information", "of_features", "posterior_of"]
+__all__ = [
+    "Fitted",
+    "WeightedPosterior",
+    "WeightsFrame",
+    "model_of",
+    "no_information",
+    "of_features",
+    "posterior_of",
+    "with_weights_of",
+]
 
 # --------------------------------------------------------------------------------------------------
 # The frame of weights of features, which draws itself
@@ -279,9 +288,7 @@ class WeightedPosterior(Posterior):
         ValueError
             If the posterior without weights has no distributions in closed form.
         """
-        if not isinstance(self.unweighted, ExactPosterior):
-            raise ValueError(f"marginals are those of a closed form, not of {a_type(self.unweighted)}: use draws()")
-        return self.unweighted.marginals()
+        return require(self.unweighted, "the closed form of one model", "marginals", "draws()").marginals()
 
     @in_float64
     def learned(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> "WeightedPosterior":
@@ -313,8 +320,14 @@ class WeightedPosterior(Posterior):
         share = no_information(self.unweighted, float(given.weights.sum()))
         return WeightedPosterior(self.unweighted, replace(learned, no_information=share))
 
-    def weighing(self, posterior: Any) -> "WeightedPosterior":
-        return WeightedPosterior(posterior, self.feature_weights)
+    def update(self, X: Any, y: Any, *, sample_weight: Any = None, decay: float = 1.0, key: Any = 0) -> Self:
+        """As `Posterior.update`; the weights learn on from the rows, which they predict before these are added."""
+        updated = self.unweighted.update(X, y, sample_weight=sample_weight, decay=decay, key=key)
+        return with_weights_of(self.learned(X, y, sample_weight=sample_weight, key=key), updated)
+
+    def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
+        """As `Posterior.forget`; the weights stay as they are."""
+        return with_weights_of(self, self.unweighted.forget(X, y, sample_weight=sample_weight, key=key))
 
     def _parts(self) -> list[Piece]:
         return [
@@ -330,6 +343,11 @@ class WeightedPosterior(Posterior):
             return kind
         nothing = "a row says nothing" if weights.shared else "a cell, and as often a whole row, says nothing"
         return f"{kind}; {nothing} about the label with probability {weights.no_information:.2g}"
+
+
+def with_weights_of(given: Posterior, posterior: Any) -> Any:
+    """Another posterior of the same features with the weights of the one given; itself if that has none."""
+    return WeightedPosterior(posterior, given.feature_weights) if isinstance(given, WeightedPosterior) else posterior
 
 
 # --------------------------------------------------------------------------------------------------
@@ -420,4 +438,4 @@ def model_of(given: Any) -> Model:
     """
     if isinstance(given, Model | Family) or not isinstance(getattr(given, "posterior_", given), Posterior):
         return as_model(given)
-    return posterior_of(given, "model").require_data("the model").model
+    return require(posterior_of(given, "model"), "data", "the model").problem.model

@@ -30,6 +30,7 @@ from bayesnb.model.describe import (
 )
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
+from bayesnb.posterior.parameters import require
 from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.under_draws import draws_in_pieces, independent_draws
 from bayesnb.posterior.weighted import of_features
@@ -406,7 +407,7 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> Featur
     0                   2.169                  0.897
     1                  -0.028                  0.493
     """
-    problem = posterior.require_data("feature_evidence")
+    problem = require(posterior, "data", "feature_evidence").problem
     problem.require_numbers()
     problem.require_labels("feature_evidence", "leave them out")
     blocks = posterior.model.blocks

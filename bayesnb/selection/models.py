@@ -21,7 +21,8 @@ from bayesnb.model.problem import has_closed_form
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.loo import elpd_and_remarks, sum_with_error
-from bayesnb.posterior.weighted import posterior_of
+from bayesnb.posterior.parameters import require
+from bayesnb.posterior.weighted import posterior_of, with_weights_of
 
 __all__ = ["ModelComparison", "compare_models"]
 
@@ -317,7 +318,7 @@ def _require_same_classes(posteriors: Mapping[Any, Posterior]) -> None:
 
 
 def _evidence(name: Any, posterior: Posterior, notes: list[str]) -> float:
-    problem = posterior.require_data("compare_models")
+    problem = require(posterior, "data", "compare_models").problem
     if not has_closed_form(problem.model):
         notes.append(f"{name}: no evidence, which has a closed form for conjugate families with given priors only.")
         return float("nan")
@@ -325,9 +326,9 @@ def _evidence(name: Any, posterior: Posterior, notes: list[str]) -> float:
 
 
 def _score(name: Any, posterior: Posterior, rows: GivenRows, notes: list[str]) -> Any:
-    problem = posterior.require_data("compare_models")
+    problem = require(posterior, "data", "compare_models").problem
     if has_closed_form(problem.model):
-        posterior = posterior.weighing(Exact().fit(problem))
+        posterior = with_weights_of(posterior, Exact().fit(problem))
     if isinstance(posterior, PointPosterior):
         notes.append(f"{name}: no leave-one-out, because a point estimate leaves no posterior to take a row from.")
         return None
@@ -387,7 +388,7 @@ def _why_not_comparable(posteriors: Mapping[Any, Posterior], evidence: pd.Series
 
 
 def _saw(posterior: Posterior) -> tuple[str, ...]:
-    return posterior.require_data("compare_models").prior_saw
+    return require(posterior, "data", "compare_models").problem.prior_saw
 
 
 def _told(posterior: Posterior) -> str:
@@ -397,7 +398,7 @@ def _told(posterior: Posterior) -> str:
 
 def _class_prior(posterior: Posterior) -> dict[Any, tuple[bool, float]]:
     """For each class whether its probability is known, and the probability or its concentration, to twelve digits."""
-    prior = posterior.require_data("compare_models").resolved.class_prior
+    prior = require(posterior, "data", "compare_models").problem.resolved.class_prior
     known = prior.probs is not None
     numbers = np.asarray(prior.probs if known else prior.concentration)
     return {
@@ -420,7 +421,7 @@ def _difference_of_form(one: Posterior, other: Posterior) -> str:
 def _form(posterior: Posterior) -> dict[int, str]:
     """The form in which a model describes each column, by position."""
     found: dict[int, str] = {}
-    problem = posterior.require_data("compare_models")
+    problem = require(posterior, "data", "compare_models").problem
     for block, lacking in zip(problem.model.blocks, problem.left_out_rows, strict=True):
         kind = (
             f"given the total of {len(block.columns)} counts"

@@ -30,8 +30,8 @@ from bayesnb.posterior.left_out import (
     Weighable,
     all_features_left_out,
     features_left_out,
-    require_exact,
 )
+from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import Fitted, WeightedPosterior, no_information, posterior_of
 
 __all__ = ["weight_features", "weighted_or_plain"]
@@ -249,16 +249,18 @@ def _learn(
     return WeightedPosterior(unweighted, weights), remarks + of_labels
 
 
-def _weighable(posterior: Posterior) -> Weighable:
+def _weighable(posterior: Any) -> Weighable:
     """The posterior, if its features have densities of their own given the other rows.
 
     Raises
     ------
     TypeError, ValueError
     """
+    problem = require(
+        require(posterior, "a distribution of the parameters", "weight_features"), "data", "weight_features"
+    ).problem
     if not isinstance(posterior, SampledPosterior):
-        return require_exact(posterior, "weight_features")
-    problem = posterior.require_data("weight_features")
+        return posterior
     problem.require_labels("weight_features", "fit the rows that have a label")
     if problem.model.hyperpriors:
         raise ValueError(

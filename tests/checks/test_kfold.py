@@ -208,7 +208,7 @@ def test_a_posterior_has_its_own_inference():
     sampled = nb.from_samples(nb.Poisson(), exact.draws(num_draws=5), X=X, y=Y)
     for posterior, inference in ((sampled, "NUTS"), (nb.fit(nb.Poisson(), X, Y, nb.MAP()), "MAP")):
         with pytest.raises(
-            ValueError, match=rf"nb\.kfold\(model, X, y, inference=nb\.{inference}\(\)\), which fits anew"
+            ValueError, match=rf"nb\.kfold\(model, X, y, inference=.*nb\.{inference}\(\).*\), which fits anew"
         ):
             kfold(posterior, X, Y)
 

@@ -309,7 +309,7 @@ def test_what_is_refused(mixed, criticise):
         criticise(posterior, X, y, sample_weight=[1.0])
     with pytest.raises(ValueError, match="'moss' is missing"):
         criticise(posterior, X.drop(columns="moss"), y)
-    with pytest.raises(ValueError, match=r"point estimate is not one: use nb\.fit"):
+    with pytest.raises(ValueError, match=r"needs a closed form, and this is a point estimate: use nb\.fit"):
         criticise(posterior.plugin(), X, y)
     with pytest.raises(TypeError, match="posterior is a str"):
         criticise("exact", X, y)
@@ -324,7 +324,7 @@ def test_what_draws_and_folds_refuse(rng):
     with pytest.raises(ValueError, match="label 2"):
         loo(sampled, X, y + 1)
     for criticise in (loo_scores, kfold):
-        with pytest.raises(ValueError, match="closed form, which draws do not have: use loo"):
+        with pytest.raises(ValueError, match="needs a closed form, and these are draws: use"):
             criticise(sampled, X, y)
     for k in (1, 11):
         with pytest.raises(ValueError, match="at least 2 folds and no more than there are rows, 10"):

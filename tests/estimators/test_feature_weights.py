@@ -151,8 +151,14 @@ def test_batches_update_the_posterior_and_its_weights(data, sizes):
         ({"feature_weights": "all"}, r'feature_weights=\'all\': give "auto", "each", "shared" or None'),
         ({"feature_weights": True}, r'feature_weights=True: give "auto", "each", "shared" or None'),
         ({"feature_weights": "each", "predictive": "plugin"}, r'use predictive="exact"'),
-        ({"feature_weights": "each", "inference": "map"}, "leaves rows out of a posterior, and a point"),
-        ({"feature_weights": "shared", "inference": "mle"}, "leaves rows out of a posterior, and a point"),
+        (
+            {"feature_weights": "each", "inference": "map"},
+            "weight_features needs a distribution of the parameters, and this is a point",
+        ),
+        (
+            {"feature_weights": "shared", "inference": "mle"},
+            "weight_features needs a distribution of the parameters, and this is a point",
+        ),
     ],
 )
 def test_what_weights_cannot_go_with(data, options, message):

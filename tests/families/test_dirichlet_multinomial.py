@@ -604,7 +604,7 @@ class TestLife:
         mle = DirichletMultinomialNB(inference="mle", class_prior=[0.5, 0.5]).fit(scipy.sparse.csr_array(x), y)
         estimate = nb.fit(nb.NaiveBayes(nb.DirichletMultinomial(), class_probs=[0.5, 0.5]), x, y, nb.MLE())
         np.testing.assert_allclose(mle.predict_proba(x), estimate.predict_proba(x), rtol=1e-9)
-        with pytest.raises(ValueError, match="point estimate has no spread"):
+        with pytest.raises(ValueError, match="this is a point estimate"):
             fitted.predict_interval(x)
 
 

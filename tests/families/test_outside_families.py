@@ -1004,9 +1004,9 @@ class TestNoClosedForm:
         {
             "log_evidence": "log_evidence is known in closed form for conjugate families only, not for [{name!r}]",
             "feature_evidence": "column 0 is {name}, which has no closed-form evidence",
-            "sensitivity": "the posterior is sampled",
-            "loo_scores": "loo_scores takes rows away from a closed form, which draws do not have",
-            "kfold": "kfold takes rows away from a closed form, which draws do not have",
+            "sensitivity": "sensitivity needs the closed form of one model, and these are draws",
+            "loo_scores": "loo_scores needs a closed form, and these are draws",
+            "kfold": "kfold of a posterior needs a closed form, and these are draws",
             "unlabelled Gibbs": "closed-form posterior given the labels: use nb.NUTS() for draws",
         }.items(),
     )

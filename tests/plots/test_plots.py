@@ -902,7 +902,7 @@ def test_of_many_parameters_those_that_differ_most_between_classes_are_shown():
 
 def test_prior_and_posterior_refuse_what_has_no_density(exact, point, table):
     X, y = table
-    with pytest.raises(ValueError, match="a point estimate has no density"):
+    with pytest.raises(ValueError, match="needs a distribution of the parameters, and this is a point"):
         nb.plot_prior_posterior(point)
     with pytest.raises(ValueError, match=r"site 'leaf' is no parameter: name some of \['class_prob', 'height_mean'"):
         nb.plot_prior_posterior(exact, sites=["leaf"])

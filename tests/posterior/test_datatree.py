@@ -144,7 +144,7 @@ def test_count_vectors_are_one_variable_and_half_data_are_refused():
     assert tree.constant_data["x"].dims == ("row", "x_column")
     with pytest.raises(ValueError, match="X and y come together"):
         posterior.to_datatree(X)
-    with pytest.raises(ValueError, match="no spread to draw from"):
+    with pytest.raises(ValueError, match="a draw needs a distribution"):
         posterior.plugin().to_datatree()
 
 

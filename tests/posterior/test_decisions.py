@@ -343,7 +343,7 @@ def test_a_row_unlike_the_others_has_more_to_teach():
 
 
 def test_a_point_has_no_uncertainty_to_part(posteriors):
-    with pytest.raises(ValueError, match=r"no spread to draw from: use nb\.Exact"):
+    with pytest.raises(ValueError, match=r"this is a point estimate: use nb\.Exact"):
         posteriors["point"].uncertainty([[0.0, 0.0]])
     with pytest.raises(ValueError, match=r"unit is 'hartleys': give one of \['nats', 'bits'\]"):
         posteriors["exact"].uncertainty([[0.0, 0.0]], unit="hartleys")

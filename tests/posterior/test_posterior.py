@@ -243,7 +243,7 @@ def test_given_parameters_and_points_refuse_what_they_cannot_do(posteriors, vote
     with pytest.raises(ValueError, match="log_evidence needs data"):
         _ = known.log_evidence
     for call in (lambda p: p.draws(), lambda p: p.proba_interval(X), lambda p: p.to_datatree()):
-        with pytest.raises(ValueError, match=r"no spread to draw from: use nb\.Exact"):
+        with pytest.raises(ValueError, match=r"this is a point estimate: use nb\.Exact"):
             call(posteriors["point"])
     with pytest.raises(ValueError, match="from_samples"):
         posteriors["sampled"].update(X, y)
