@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from bayesnb.core.running import as_key, split, split_twice
+from bayesnb.core.running import as_key, split
 
 
 @pytest.mark.parametrize(("kind", "number"), [("threefry2x32", 3), ("threefry2x32", 17), ("rbg", 3)])
@@ -14,18 +14,6 @@ def test_split_keys_are_those_of_jax(kind: str, number: int) -> None:
     found = split(key, number)
     assert [own.dtype for own in found] == [expected.dtype] * number
     np.testing.assert_array_equal([jax.random.key_data(own) for own in found], jax.random.key_data(expected))
-
-
-@pytest.mark.parametrize("kind", ["threefry2x32", "rbg"])
-def test_keys_split_twice_are_those_of_two_splits(kind: str) -> None:
-    key = jax.random.key(7, impl=kind)
-    keys, of_each = split_twice(key, 4, 3)
-    expected = split(key, 4)
-    for found, own in zip([keys, *of_each], [expected, *(split(one, 3) for one in expected)], strict=True):
-        assert [one.dtype for one in found] == [one.dtype for one in own]
-        np.testing.assert_array_equal(
-            [jax.random.key_data(one) for one in found], [jax.random.key_data(one) for one in own]
-        )
 
 
 @pytest.mark.parametrize("seed", [-(2**63), 2**63 - 1])

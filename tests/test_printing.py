@@ -16,7 +16,6 @@ from bayesnb.core.printing import (
     DataTable,
     Heading,
     Paragraph,
-    Points,
     Printed,
     as_text,
     four_digits,
@@ -307,18 +306,17 @@ def test_words_stay_whole_and_prose_is_no_wider_than_is_easy_to_read():
 def test_parts_as_text_and_as_html():
     parts = [
         Heading("a < b"),
-        Points(["one & two", "three"]),
+        Paragraph("one & two"),
         Code(["  x ~ " + "y " * 40, "      z"]),
     ]
     lines = as_text(parts, 40).splitlines()
-    assert lines[:3] == ["a < b", "- one & two", "- three"]
-    assert lines[3].startswith("  x ~ y")
-    assert lines[4].startswith("      y")
+    assert lines[:2] == ["a < b", "one & two"]
+    assert lines[2].startswith("  x ~ y")
+    assert lines[3].startswith("      y")
     assert lines[-1] == "      z"
     html = "".join(part.html() for part in parts)
-    before = "<p><b>a &lt; b</b></p><ul><li>one &amp; two</li><li>three</li></ul>"
+    before = "<p><b>a &lt; b</b></p><p>one &amp; two</p>"
     assert html.startswith(f'{before}<pre style="white-space: pre-wrap">  x ~ y')
-    assert Points([]).html() == ""
 
 
 @pytest.mark.parametrize(

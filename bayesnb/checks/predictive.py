@@ -12,7 +12,7 @@ from bayesnb.checks.statistics import Line, Rows, draws, encode, replicate
 from bayesnb.core.checking import whole_number
 from bayesnb.core.forest import how_many, number_of_panels
 from bayesnb.core.panels import TINY, grid_of_panels, muted, text_color
-from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Points, Printed, four_digits, plus_minus_of
+from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus_of
 from bayesnb.core.running import in_order, progress_bar, random_generator
 from bayesnb.data.read import split_labels
 from bayesnb.model.blocks import ModelParameters
@@ -242,7 +242,7 @@ class Check(Printed):
             found.append(Paragraph(HEAVY.format(_listed(self._heavy))))
         if self.other_rows:
             found.append(Paragraph(self.other_rows))
-        return [*found, Points(self._advice())]
+        return [*found, *map(Paragraph, self._advice())]
 
 
 def check_of(lines: Sequence[Line], num_replicates: int, other_rows: str = "") -> Check:

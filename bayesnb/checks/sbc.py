@@ -18,7 +18,7 @@ from bayesnb.core.checking import proportion, whole_number
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import grid_of_panels, muted
 from bayesnb.core.printing import DataTable, Heading, Piece, Printed
-from bayesnb.core.running import as_key, progress_bar, random_generator, split_twice
+from bayesnb.core.running import as_key, progress_bar, random_generator, split
 from bayesnb.data.read import read_rows
 from bayesnb.families.base import Family
 from bayesnb.families.draw import draw
@@ -526,7 +526,7 @@ def _simulations(
     progress: bool | None,
 ) -> tuple[dict[str, np.ndarray], pd.DataFrame]:
     """PIT values by site, leading axis the simulation; and the problems of each fit."""
-    (prior_key, *_), (_, *keys) = split_twice(key, num_simulations + 1, 3)
+    prior_key, *keys = split(key, num_simulations + 1)
     prior = model.draw_prior(random_generator(prior_key), (num_simulations,))
     by_name = model.sites.by_name(prior)
     for site, values in by_name.items():
@@ -536,7 +536,7 @@ def _simulations(
     problems: list[list[bool]] = []
     for k in progress_bar("SBC", "fit", progress, items=range(num_simulations)):
         truth = jax.tree.map(lambda leaf, k=k: leaf[k], prior)
-        data_key, fit_key, draw_key = keys[k]
+        data_key, fit_key, draw_key = split(keys[k], 3)
         rng = random_generator(data_key)
         problem = Problem(model, _draw_statistics(model, truth, num_rows, total_count, rng))
         with warnings.catch_warnings():

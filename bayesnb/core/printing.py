@@ -19,7 +19,6 @@ __all__ = [
     "Heading",
     "Paragraph",
     "Piece",
-    "Points",
     "Printed",
     "as_text",
     "counted",
@@ -64,19 +63,6 @@ class Piece(Protocol):
 
 
 @dataclass(frozen=True)
-class Heading:
-    """What an object or a table is, in a line or a few."""
-
-    text: str
-
-    def lines(self, width: int) -> list[str]:
-        return _wrapped(self.text, width)
-
-    def html(self) -> str:
-        return f"<p><b>{escape(self.text, quote=False)}</b></p>"
-
-
-@dataclass(frozen=True)
 class Paragraph:
     """Sentences."""
 
@@ -89,18 +75,11 @@ class Paragraph:
         return f"<p>{escape(self.text, quote=False)}</p>"
 
 
-@dataclass(frozen=True)
-class Points:
-    """Sentences, each in a line of its own that begins with a dash."""
-
-    texts: Sequence[str]
-
-    def lines(self, width: int) -> list[str]:
-        return [line for text in self.texts for line in _wrapped(text, width, "- ", "  ")]
+class Heading(Paragraph):
+    """What an object or a table is, in a line or a few."""
 
     def html(self) -> str:
-        items = "".join(f"<li>{escape(text, quote=False)}</li>" for text in self.texts)
-        return f"<ul>{items}</ul>" if items else ""
+        return f"<p><b>{escape(self.text, quote=False)}</b></p>"
 
 
 @dataclass(frozen=True)
@@ -154,11 +133,10 @@ class DataTable:
             return []
         if self.more_columns:
             shown = shown.iloc[:, : width // LEAST_COLUMN]
-        columns = _index([*map(str, shown.columns)], shown.index.name)
-        names = [*map(str, shown.index)]
-        shown = shown.set_axis(columns, axis=1).set_axis(names, axis=0)
+        names, head = [*map(str, shown.index)], shown.index.name
+        shown = shown.set_axis([*map(str, shown.columns)], axis=1).set_axis(names, axis=0).rename_axis(columns=head)
         too_long = _width(self._text(shown)) - width
-        longest = max(map(len, [*names, str(columns.name)]))
+        longest = max(map(len, [*names, str(head)]))
         shown = shown.set_axis([_shortened(name, max(LEAST_LABEL, longest - too_long)) for name in names], axis=0)
         found = self._text(shown)
         while self.more_columns and len(shown.columns) > 1 and _width(found) > width:
@@ -302,9 +280,3 @@ def _shortened(name: str, length: int) -> str:
     if len(name) <= length:
         return name
     return f"{name[: (length - 1) // 2]}…{name[-(length // 2) :]}"
-
-
-def _index(names: list[str], name: Any) -> Any:
-    import pandas as pd
-
-    return pd.Index(names, name=name, dtype=object)

@@ -8,7 +8,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import cache, partial
+from functools import cache
 from operator import length_hint
 from pathlib import Path
 from threading import Lock
@@ -31,7 +31,6 @@ __all__ = [
     "progress_bar",
     "random_generator",
     "split",
-    "split_twice",
     "steps",
 ]
 
@@ -300,21 +299,6 @@ def split(key: jax.Array, number: int) -> list[jax.Array]:
     enough = max(FEWEST, 2 ** (number - 1).bit_length())
     numbers = np.asarray(jax.random.key_data(jax.random.split(key, enough)))
     return [jax.random.wrap_key_data(own, impl=jax.random.key_impl(key)) for own in numbers[:number]]
-
-
-def split_twice(key: jax.Array, number: int, parts: int) -> tuple[list[jax.Array], list[list[jax.Array]]]:
-    """The keys of `split`, and for each of them the keys of its own `split` into so many parts; in one program."""
-    implementation = jax.random.key_impl(key)
-    keys, of_each = (np.asarray(data) for data in _split_twice(key, number, parts))
-    wrapped = partial(jax.random.wrap_key_data, impl=implementation)
-    return [wrapped(own) for own in keys], [[wrapped(own) for own in parts] for parts in of_each]
-
-
-@partial(jax.jit, static_argnums=(1, 2))
-def _split_twice(key: jax.Array, number: int, parts: int) -> tuple[jax.Array, jax.Array]:
-    keys = jax.random.split(key, number)
-    of_each = jax.vmap(partial(jax.random.split, num=parts))(keys)
-    return jax.random.key_data(keys), jax.random.key_data(of_each)
 
 
 def random_generator(key: Any) -> np.random.Generator:
