@@ -23,7 +23,6 @@ __all__ = [
     "BentSimplex",
     "Coordinate",
     "Drawn",
-    "Logit",
     "Plain",
     "ScaledCovariance",
     "Sticks",
@@ -239,14 +238,11 @@ class BentGamma(Coordinate):
         Parameter of the bend: 1 / a - 1 with a the smaller of one and the posterior's shape.
     log_rate : array
         log b.
-    log_normaliser : array, scalar, or None
-        Of the prior's density; None where the hyperparameters depend on another site.
     """
 
     bent: Any
     excess: Any
     log_rate: Any
-    log_normaliser: Any
 
     def at(self, z: Any, prior: dist.Distribution) -> Position:
         log_gamma, log_slope = z - self.log_rate, jnp.zeros(())
@@ -255,12 +251,8 @@ class BentGamma(Coordinate):
             log_gamma = jnp.where(self.bent, u, z) - self.log_rate
             log_slope = jnp.where(self.bent, of_bend, 0.0)
         shape, rate = jnp.asarray(prior.concentration), jnp.asarray(prior.rate)
-        log_density = (shape * log_gamma - rate * jnp.exp(log_gamma) + log_slope).sum()
-        if self.log_normaliser is None:
-            constant = shape * jnp.log(rate) - gammaln(shape)
-            log_density += jnp.broadcast_to(constant, log_gamma.shape).sum()
-        else:
-            log_density += self.log_normaliser
+        log_normaliser = shape * jnp.log(rate) - gammaln(shape)
+        log_density = (shape * log_gamma - rate * jnp.exp(log_gamma) + log_slope + log_normaliser).sum()
         log_value = -log_gamma if isinstance(prior, dist.InverseGamma) else log_gamma
         value = jnp.exp(jnp.clip(log_value, -LARGEST_LOG, LARGEST_LOG))
         return Position(value, jnp.exp(jnp.minimum(log_value, LARGEST_LOG)), log_density)
@@ -417,37 +409,27 @@ def concentration_of(prior: Any) -> Any:
     return prior.concentration
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Logit(Coordinate):
-    r"""The logit of a probability with a Beta prior, for concentrations of one and above.
+def _position(log_prob: Any, prior: Any, log_density: Any) -> Position:
+    r"""The position of logarithms of probabilities, shape (..., categories).
 
-    With :math:`\log p = \log \sigma(z)` and :math:`\log(1 - p) = \log p - z`, the density of z is
-    :math:`a \log p + b \log(1 - p)`: the change of variables adds one to both exponents of the prior.
-
-    Attributes
-    ----------
-    log_normaliser : array, scalar, or None
-        Of the prior's density; None where a concentration depends on another site.
+    `log_density` is what the coordinate adds to :math:`\sum_k \alpha_k \log p_k` and the prior's constant.
     """
+    concentration = concentration_of(prior)
+    log_normaliser = gammaln(concentration.sum(axis=-1)) - gammaln(concentration).sum(axis=-1)
+    of_prior = (concentration * log_prob).sum() + jnp.broadcast_to(log_normaliser, log_prob.shape[:-1]).sum()
+    value = LogProbability(*((log_prob[..., 0], log_prob[..., 1]) if isinstance(prior, dist.Beta) else (log_prob,)))
+    return Position(value, jnp.exp(value.log), of_prior + log_density)
 
-    log_normaliser: Any
 
-    def at(self, z: Any, prior: dist.Distribution) -> Position:
-        log_prob = log_sigmoid(z)
-        log_rest = log_prob - z
-        log_density = (prior.concentration1 * log_prob + prior.concentration0 * log_rest).sum()
-        log_density += _log_normaliser(self.log_normaliser, concentration_of(prior), z.shape)
-        return Position(LogProbability(log_prob, log_rest), jnp.exp(log_prob), log_density)
-
-    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
-        return drawn.logs[0] - drawn.logs[1]
+def _logs(drawn: Drawn) -> np.ndarray:
+    """Logarithms of the probabilities of draws, shape (..., categories)."""
+    return drawn.logs[0] if len(drawn.logs) == 1 else np.stack(drawn.logs, axis=-1)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Sticks(Coordinate):
-    r"""Stick-breaking, for concentrations of one and above.
+    r"""Stick-breaking, for concentrations of one and above; for a probability with a Beta prior its logit.
 
     Category k takes the share sigmoid(z_k) of the rest after the categories before it. In logarithms,
 
@@ -455,28 +437,20 @@ class Sticks(Coordinate):
               \log \left| \partial p / \partial z \right| = \sum_k \log p_k ,
 
     so that the density of z is :math:`\sum_k \alpha_k \log p_k`, without any subtraction from one.
-
-    Attributes
-    ----------
-    log_normaliser : array, scalar, or None
-        As for `Logit`.
     """
 
-    log_normaliser: Any
-
     def at(self, z: Any, prior: dist.Distribution) -> Position:
+        z = z[..., None] if isinstance(prior, dist.Beta) else z
         taken = log_sigmoid(z)
         left = jnp.cumsum(taken - z, axis=-1)
         edge = ((0, 0),) * (z.ndim - 1)
-        log_prob = jnp.pad(taken, (*edge, (0, 1))) + jnp.pad(left, (*edge, (1, 0)))
-        log_density = (prior.concentration * log_prob).sum()
-        log_density += _log_normaliser(self.log_normaliser, prior.concentration, log_prob.shape[:-1])
-        return Position(LogProbability(log_prob), jnp.exp(log_prob), log_density)
+        return _position(jnp.pad(taken, (*edge, (0, 1))) + jnp.pad(left, (*edge, (1, 0))), prior, 0.0)
 
     def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
-        log_prob = drawn.logs[0]
+        log_prob = _logs(drawn)
         left = np.exp(log_prob[..., :0:-1]).cumsum(axis=-1)[..., ::-1]
-        return log_prob[..., :-1] - np.log(left)
+        z = log_prob[..., :-1] - np.log(left)
+        return z[..., 0] if isinstance(prior, dist.Beta) else z
 
 
 @jax.tree_util.register_dataclass
@@ -502,38 +476,18 @@ class BentSimplex(Coordinate):
         Parameters of the bends: 1 / a - 1 with a the smaller of one and the posterior's concentration.
     total : array, shape (...)
         B.
-    log_normaliser : array, scalar, or None
-        As for `Logit`.
     """
 
     excess: Any
     total: Any
-    log_normaliser: Any
 
     def at(self, z: Any, prior: dist.Distribution) -> Position:
         u, log_slope = bend(z, self.excess)
         log_total = logsumexp(u, axis=-1)
-        log_prob = u - log_total[..., None]
-        concentration = concentration_of(prior)
-        log_density = (
-            (concentration * log_prob).sum()
-            + (self.total * log_total - jnp.exp(log_total)).sum()
-            + log_slope.sum()
-            + _log_normaliser(self.log_normaliser, concentration, log_total.shape)
-        )
-        parts = (log_prob[..., 0], log_prob[..., 1]) if isinstance(prior, dist.Beta) else (log_prob,)
-        value = LogProbability(*parts)
-        return Position(value, jnp.exp(value.log), log_density)
+        of_total = (self.total * log_total - jnp.exp(log_total)).sum()
+        return _position(u - log_total[..., None], prior, of_total + log_slope.sum())
 
     def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
-        log_prob = drawn.logs[0] if len(drawn.logs) == 1 else np.stack(drawn.logs, axis=-1)
+        log_prob = _logs(drawn)
         log_total = log_gammas(np.broadcast_to(self.total, log_prob.shape[:-1]), rng)
         return unbend(log_prob + log_total[..., None], self.excess)
-
-
-def _log_normaliser(known: Any, concentration: Any, shape: tuple[int, ...]) -> Any:
-    """Log of the product of the constants of a site's densities, one for each element of `shape`."""
-    if known is not None:
-        return known
-    of_each = gammaln(concentration.sum(axis=-1)) - gammaln(concentration).sum(axis=-1)
-    return jnp.broadcast_to(of_each, shape).sum()

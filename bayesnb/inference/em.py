@@ -15,6 +15,7 @@ from bayesnb.core.running import in_order, random_generator
 from bayesnb.families.base import Family
 from bayesnb.families.categories import dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.statistics import ClassCounts, Statistics
 from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.model.blocks import ModelParameters, ModelStatistics
 from bayesnb.model.bound import BoundModel
@@ -311,8 +312,33 @@ class _PointEstimate(Inference):
         """The prior's part of the density that is maximised."""
         return 0.0
 
+    def _estimate(self, problem: Problem, statistics: ModelStatistics) -> ModelParameters:
+        """The estimate from statistics; an error if it does not exist."""
+        class_prob = self._class_prob(problem, statistics.classes)
+        classes = problem.model.schema.classes.tolist()
+        blocks = []
+        for block, counted in zip(problem.resolved.blocks, statistics.blocks, strict=True):
+            found, what, why = self._of_family(block.family, counted)
+            estimate = to_numpy(found)
+            assert estimate is not None
+            for parameter, value in estimate.items():
+                lost = np.argwhere(~np.isfinite(value))
+                if len(lost):
+                    c, j = lost[0][:2]
+                    raise ValueError(
+                        f"{block.owner(j)} in class {classes[c]!r}: the {what} estimate of {parameter!r} does not "
+                        f"exist ({why}); use {_ways_to_posterior(problem)}{' or another prior' * (what == 'mode')}"
+                    )
+            blocks.append(estimate)
+        return ModelParameters(class_prob, tuple(blocks))
+
     @abstractmethod
-    def _estimate(self, problem: Problem, statistics: ModelStatistics) -> ModelParameters: ...
+    def _class_prob(self, problem: Problem, counts: ClassCounts) -> np.ndarray:
+        """The estimate of the class probabilities."""
+
+    @abstractmethod
+    def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str, str]:
+        """The estimate of a family's parameters, what errors call it, and why it may not exist."""
 
 
 @dataclass(frozen=True)
@@ -360,22 +386,17 @@ class MLE(_PointEstimate):
                     "maximum_likelihood(statistics) in the class"
                 )
 
-    def _estimate(self, problem: Problem, statistics: ModelStatistics) -> ModelParameters:
-        n = statistics.classes.n
+    def _class_prob(self, problem: Problem, counts: ClassCounts) -> np.ndarray:
         known = problem.resolved.class_prior.probs
-        if known is None and n.sum() == 0:
+        if known is None and counts.n.sum() == 0:
             raise ValueError(
                 "all weights are zero, so that the class probabilities have no maximum likelihood estimate: give "
                 "positive weights, or class_probs"
             )
-        blocks = []
-        for block, counted in zip(problem.resolved.blocks, statistics.blocks, strict=True):
-            estimate = block.family.maximum_likelihood(counted)
-            assert estimate is not None
-            _require_estimate(problem, block, estimate, "maximum likelihood", block.family.why_no_maximum_likelihood)
-            blocks.append(estimate)
-        class_prob = n / n.sum() if known is None else known
-        return ModelParameters(class_prob, tuple(blocks))
+        return counts.n / counts.n.sum() if known is None else known
+
+    def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str, str]:
+        return family.maximum_likelihood(statistics), "maximum likelihood", family.why_no_maximum_likelihood
 
 
 @dataclass(frozen=True)
@@ -432,8 +453,8 @@ class MAP(_PointEstimate):
     def _log_prior(self, model: BoundModel, parameters: ModelParameters) -> float:
         return float(model.prior.log_density(parameters))
 
-    def _estimate(self, problem: Problem, statistics: ModelStatistics) -> ModelParameters:
-        posterior = problem.resolved.class_prior.update(statistics.classes)
+    def _class_prob(self, problem: Problem, counts: ClassCounts) -> np.ndarray:
+        posterior = problem.resolved.class_prior.update(counts)
         class_prob = posterior.probs if posterior.probs is not None else dirichlet_mode(posterior.concentration)
         if np.isnan(class_prob).any():
             raise ValueError(
@@ -441,25 +462,10 @@ class MAP(_PointEstimate):
                 "without rows), so it has no mode: use a class_concentration of at least one, or "
                 f"{_ways_to_posterior(problem)}"
             )
-        blocks = []
-        for block, counted in zip(problem.resolved.blocks, statistics.blocks, strict=True):
-            estimate = to_numpy(block.family.maximum_a_posteriori(counted))
-            assert estimate is not None
-            _require_estimate(problem, block, estimate, "mode", block.family.why_no_mode)
-            blocks.append(estimate)
-        return ModelParameters(class_prob, tuple(blocks))
+        return np.asarray(class_prob)
 
-
-def _require_estimate(problem: Problem, block: Any, estimate: dict[str, Any], what: str, why: str) -> None:
-    classes = problem.model.schema.classes.tolist()
-    for parameter, value in estimate.items():
-        lost = np.argwhere(~np.isfinite(value))
-        if len(lost):
-            c, j = lost[0][:2]
-            raise ValueError(
-                f"{block.owner(j)} in class {classes[c]!r}: the {what} estimate of {parameter!r} does not exist "
-                f"({why}); use {_ways_to_posterior(problem)}{' or another prior' * (what == 'mode')}"
-            )
+    def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str, str]:
+        return family.maximum_a_posteriori(statistics), "mode", family.why_no_mode
 
 
 def _ways_to_posterior(problem: Problem) -> str:

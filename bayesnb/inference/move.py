@@ -8,7 +8,7 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 from numpyro.primitives import Messenger
-from scipy.special import gammaln, logsumexp
+from scipy.special import logsumexp
 
 from bayesnb.families.base import Sample
 from bayesnb.families.distributions import Beta
@@ -20,7 +20,6 @@ from bayesnb.inference.coordinates import (
     BentSimplex,
     Coordinate,
     Drawn,
-    Logit,
     Plain,
     ScaledCovariance,
     Sticks,
@@ -181,13 +180,9 @@ def _plain(_: _Site) -> Coordinate:
 def _of_simplex(site: _Site) -> Coordinate:
     prior, posterior, labelled = map(concentration_of, (site.prior, site.posterior, site.labelled))
     shape = (*site.shape, 2) if isinstance(site.prior, dist.Beta) else site.shape
-    normaliser = None
-    if np.ndim(prior) <= len(shape):
-        of_each = gammaln(prior.sum(axis=-1)) - gammaln(prior).sum(axis=-1)
-        normaliser = np.broadcast_to(of_each, shape[:-1]).sum()
     if shape[-1] < 2 or np.min(prior) >= 1:
-        return Logit(normaliser) if isinstance(site.prior, dist.Beta) else Sticks(normaliser)
-    return BentSimplex(_excess(_steady(labelled, shape)), _steady(posterior, shape).sum(axis=-1), normaliser)
+        return Sticks()
+    return BentSimplex(_excess(_steady(labelled, shape)), _steady(posterior, shape).sum(axis=-1))
 
 
 def _of_gamma(site: _Site) -> Coordinate:
@@ -195,15 +190,9 @@ def _of_gamma(site: _Site) -> Coordinate:
 
 
 def _of_inverse_gamma(site: _Site) -> Coordinate:
-    shape, rate = site.prior.concentration, site.prior.rate
-    normaliser = None
-    if max(np.ndim(shape), np.ndim(rate)) <= len(site.shape):
-        normaliser = np.broadcast_to(shape * np.log(rate) - gammaln(shape), site.shape).sum()
     given, labelled = (_steady(of.concentration, site.shape) for of in (site.posterior, site.labelled))
     log_rate, bent = np.log(_steady(site.posterior.rate, site.shape)), given < SHAPE_FOR_LOGARITHM
-    if not bent.any():
-        return BentGamma(None, None, log_rate, normaliser)
-    return BentGamma(bent, _excess(labelled), log_rate, normaliser)
+    return BentGamma(bent, _excess(labelled), log_rate) if bent.any() else BentGamma(None, None, log_rate)
 
 
 def _of_normal(site: _Site) -> Coordinate:
