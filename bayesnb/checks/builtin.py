@@ -1,32 +1,30 @@
 """The statistics that a posterior predictive check has itself."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 from numpyro.distributions import constraints
 
-from bayesnb.checks import statistics as functions
 from bayesnb.checks.statistics import (
     SHAPES,
     Build,
     Labels,
-    Line,
     LMomentWeights,
     Rows,
     Statistic,
-    dense,
-    departures,
-    share_at_least,
+    columns_at,
+    of_function,
+    ratio,
 )
+from bayesnb.core.arrays import dense
 from bayesnb.families.bins import Resolution
 from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 
-__all__ = ["read_statistics", "statistics_of"]
+__all__ = ["statistics_of"]
 
 # --------------------------------------------------------------------------------------------------
 # Frequencies of classes; means, variances and shares of zeros of columns, and burstiness of words, by class
@@ -78,7 +76,7 @@ def by_class(
     next_step : callable
         What to do about a block if the statistic is extreme.
     fitted : callable
-        Whether the family of a block fits the statistic; as for `Line`.
+        Whether the family of a block fits the statistic.
     """
 
     def build(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
@@ -121,11 +119,6 @@ def _has_free_variance(block: Block) -> bool:
     """Whether the family can fit the variance beside the mean, which a single parameter cannot."""
     names = block.family.parameter_names()
     return len(names) > 1 or len(block.family.axes(names[0], block.labels, ())) > 1
-
-
-def ratio(total: Any, n: Any) -> np.ndarray:
-    """Quotient, NaN if the denominator is zero."""
-    return np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0)
 
 
 def _means(cells: Any, labels: Labels) -> np.ndarray:
@@ -202,45 +195,14 @@ def shape(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic 
         return np.concatenate(found)
 
     n = np.concatenate([np.stack([w.n for w in by_class], axis=1) for by_class in weights])
-    return _Shape(
+    return Statistic(
         [f"shape[{column}]" for _, block in blocks for column in block.labels],
         values,
         [try_another_shape(block) for _, block in blocks for _ in block.labels],
-        labels.classes,
-        np.repeat(1 / np.maximum(n, 1), len(SHAPES), axis=1).ravel(),
+        parts=[f"{shape} in {label}" for label in labels.classes for shape in SHAPES],
+        # A share changes by so much with one row.
+        smallest=np.repeat(1 / np.maximum(n, 1), len(SHAPES), axis=1).ravel(),
     )
-
-
-@dataclass(frozen=True)
-class _Shape(Statistic):
-    """Values (columns, classes, 3) of a data set, flat; a line gives a column's most extreme value.
-
-    Attributes
-    ----------
-    classes : list of str
-    smallest : array
-        Smallest spread of each value, as for `departures`: the change of a share by one more row.
-    """
-
-    classes: list[str]
-    smallest: np.ndarray
-
-    def lines(self, observed: np.ndarray, replicated: np.ndarray) -> list[Line]:
-        departure, above = departures(np.vstack([observed, replicated]), self.smallest)
-        departure = np.where(np.isnan(departure), -np.inf, departure)
-        of_column = departure[0].reshape(len(self.labels), -1)
-        farthest = of_column.argmax(axis=1) + of_column.shape[1] * np.arange(len(of_column))
-        distance, largest = of_column.max(axis=1), departure[1:].max(axis=1)
-        return [
-            Line(label, distance[j], largest, p_value, p_value, step, self._detail(k, above[0, k]))
-            for j, (label, k, p_value, step) in enumerate(
-                zip(self.labels, farthest, share_at_least(distance, largest), self.next_steps, strict=True)
-            )
-        ]
-
-    def _detail(self, value: int, above: bool) -> str:
-        column_and_class, k = divmod(int(value), len(SHAPES))
-        return f"{'high' if above else 'low'} {SHAPES[k]} in {self.classes[column_and_class % len(self.classes)]}"
 
 
 # --------------------------------------------------------------------------------------------------
@@ -269,43 +231,30 @@ VARYING = 5
 
 
 @dataclass(frozen=True)
-class _Feature:
-    """A column as standardised numbers.
+class _Features:
+    """Columns as numbers on one scale.
 
     Attributes
     ----------
-    block, column : int
-        Position of the column.
-    category : float or None
-        Code of the category that counts as one, where the others count as zero; None for a column of numbers.
-    loc, scale : float
-        Mean and standard deviation in the observed data.
+    places : list of tuple of int
+        Block and column of each.
+    category : array
+        Code of the category that counts as one, where the others count as zero; NaN for a column of numbers.
+    scale : array
+        Standard deviation in the observed data.
     """
 
-    block: int
-    column: int
-    category: float | None
-    loc: float
-    scale: float
+    places: list[tuple[int, int]]
+    category: np.ndarray
+    scale: np.ndarray
 
-
-def _standardised(features: Sequence[_Feature], rows: Rows) -> np.ndarray:
-    """The features of all rows, shape (features, rows). Of CSR cells, the columns of a block are taken at once."""
-    z = np.empty((len(features), len(rows.labels.codes)))
-    for block in {feature.block for feature in features}:
-        places = [k for k, feature in enumerate(features) if feature.block == block]
-        z[places] = dense(rows.cells[block][:, [features[k].column for k in places]]).T
-    for of_rows, feature in zip(z, features, strict=True):
-        if feature.category is not None:
-            of_rows[:] = np.where(np.isnan(of_rows), np.nan, of_rows == feature.category)
-        of_rows -= feature.loc
-        of_rows /= feature.scale
-    return z
-
-
-def column(x: Any, j: int) -> np.ndarray:
-    """Column `j` of an array or a CSR array, shape (rows,)."""
-    return x[:, [j]].toarray().ravel() if scipy.sparse.issparse(x) else x[:, j]
+    def of(self, rows: Rows) -> np.ndarray:
+        """The features of all rows, shape (features, rows)."""
+        x = columns_at(rows.cells, self.places)
+        for k in np.flatnonzero(~np.isnan(self.category)):
+            x[k] = np.where(np.isnan(x[k]), np.nan, x[k] == self.category[k])
+        x /= self.scale[:, None]
+        return x
 
 
 def dependence(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
@@ -313,12 +262,12 @@ def dependence(model: BoundModel, data: Rows, rng: np.random.Generator) -> Stati
     if sum(len(block.columns) for block in model.blocks) < 2:
         return None
     features = _choose_features(model, data, rng)
-    pairs = np.array(list(combinations(range(len(features)), 2)), dtype=np.intp).reshape(-1, 2)
+    pairs = np.column_stack(np.triu_indices(len(features.places), 1))
     if len(pairs) > MAX_PAIRS:
         pairs = pairs[np.sort(rng.choice(len(pairs), MAX_PAIRS, replace=False))]
 
     def values(rows: Rows) -> np.ndarray:
-        z = _standardised(features, rows)
+        z = features.of(rows)
         of_class = np.array([_mean_correlation(z[:, at], pairs) for at in rows.labels.members])
         weight = np.where(np.isnan(of_class), 0.0, rows.labels.sizes)
         overall = (weight * np.nan_to_num(of_class)).sum() / weight.sum() if weight.any() else np.nan
@@ -328,32 +277,31 @@ def dependence(model: BoundModel, data: Rows, rng: np.random.Generator) -> Stati
     return Statistic(labels, values, MERGE_OR_DROP, next_step_below=ANOTHER_FAMILY)
 
 
-def _choose_features(model: BoundModel, data: Rows, rng: np.random.Generator) -> list[_Feature]:
+def _choose_features(model: BoundModel, data: Rows, rng: np.random.Generator) -> _Features:
     """At most `MAX_FEATURES` columns at random, of those that vary in the observed data.
 
     Columns that hardly vary are chosen only if fewer than two others vary.
     """
     order = [(i, j) for i, block in enumerate(model.blocks) for j in range(len(block.columns))]
-    varying: list[_Feature] = []
-    hardly_varying: list[_Feature] = []
+    varying: list[tuple[tuple[int, int], float, float]] = []
+    hardly_varying = varying.copy()
     for at in rng.permutation(len(order)):
-        i, j = order[at]
-        x = column(data.cells[i], j)
+        (x,), category = columns_at(data.cells, [order[at]]), np.nan
         x = x[~np.isnan(x)]
-        if not x.size:
-            continue
-        category = None
-        if model.blocks[i].has_categories:
+        if model.blocks[order[at][0]].has_categories and x.size:
             category = float(np.bincount(x.astype(np.intp)).argmax())
             x = (x == category).astype(np.float64)
-        differing = min((x != x.min()).sum(), (x != x.max()).sum())
-        if not differing:
-            continue
-        feature = _Feature(i, j, category, float(x.mean()), float(x.std()))
-        (varying if differing >= VARYING else hardly_varying).append(feature)
+        differing = min((x != x.min()).sum(), (x != x.max()).sum()) if x.size else 0
+        if differing:
+            (varying if differing >= VARYING else hardly_varying).append((order[at], category, x.std()))
         if len(varying) == MAX_FEATURES:
             break
-    return (varying if len(varying) > 1 else varying + hardly_varying)[:MAX_FEATURES]
+    chosen = (varying if len(varying) > 1 else varying + hardly_varying)[:MAX_FEATURES]
+    return _Features(
+        [place for place, _, _ in chosen],
+        np.array([category for _, category, _ in chosen]),
+        np.array([scale for _, _, scale in chosen]),
+    )
 
 
 def _mean_correlation(z: np.ndarray, pairs: np.ndarray) -> float:
@@ -361,7 +309,7 @@ def _mean_correlation(z: np.ndarray, pairs: np.ndarray) -> float:
     if z.shape[1] < 3 or not len(pairs):
         return np.nan
     n, covariance, variances = _moments(z, pairs)
-    # The columns are standardised. Smaller variances are rounding errors.
+    # The columns have a standard deviation of one. Smaller variances are rounding errors.
     defined = (n >= 3) & (variances > 1e-12).all(axis=0)
     if not defined.any():
         return np.nan
@@ -410,14 +358,20 @@ def agreement(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statis
     Columns in which one of the two rows has a missing cell do not count. The number is averaged over at most `MAX_ROWS`
     rows.
     """
-    places = _discrete_columns(model, rng)
+    places = [
+        (i, j)
+        for i, block in enumerate(model.blocks)
+        if block.has_categories or block.is_binary
+        for j in range(len(block.columns))
+    ]
     if len(places) < 2:
         return None
+    if len(places) > MAX_DISCRETE:
+        places = [places[k] for k in np.sort(rng.choice(len(places), MAX_DISCRETE, replace=False))]
     categories = model.schema.categories
     sizes = [len(categories.get(model.blocks[i].columns[j], (0, 1))) for i, j in places]
-    offsets = np.concatenate([[0], np.cumsum(sizes)])
     # 5 for each agreement, -4 for each column observed in both rows: positive if more than 80 % agree, and exact.
-    weights = np.repeat(np.array([5, -4], dtype=np.float32), [offsets[-1], len(places)])
+    weights = np.repeat(np.array([5, -4], dtype=np.float32), [sum(sizes), len(places)])[:, None]
     size = len(data.labels.codes)
     others = rng.choice(size, min(size, MAX_OTHERS), replace=False)
     codes, num_rows = data.labels.codes[others], min(size, MAX_ROWS)
@@ -427,45 +381,15 @@ def agreement(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statis
     stands_for = ((data.labels.sizes - 1) / np.maximum(taken - 1, 1))[codes[:num_rows]]
 
     def values(rows: Rows) -> np.ndarray:
-        x = np.column_stack([column(rows.cells[i], j)[others] for i, j in places])
-        hot = _one_hot(x, offsets)
-        agreeing = ((hot[:num_rows] * weights) @ hot.T > 0) & same_class
+        x = columns_at(rows.cells, places)[:, others]
+        is_category = [cells == np.arange(number)[:, None] for cells, number in zip(x, sizes, strict=True)]
+        hot = np.concatenate([*is_category, ~np.isnan(x)]).astype(np.float32)
+        agreeing = ((hot[:, :num_rows] * weights).T @ hot > 0) & same_class
         # Each row with any observed cell agrees with itself.
-        itself = (~np.isnan(x[:num_rows])).any(axis=1)
+        itself = (~np.isnan(x[:, :num_rows])).any(axis=0)
         return np.array([((agreeing.sum(axis=1) - itself) * stands_for).sum() / num_rows])
 
     return Statistic(["agreement"], values, MERGE_OR_DROP)
-
-
-def _discrete_columns(model: BoundModel, rng: np.random.Generator) -> list[tuple[int, int]]:
-    """Block and column of at most `MAX_DISCRETE` 0/1 and categorical columns, chosen at random."""
-    places = [
-        (i, j)
-        for i, block in enumerate(model.blocks)
-        if block.has_categories or block.is_binary
-        for j in range(len(block.columns))
-    ]
-    if len(places) > MAX_DISCRETE:
-        places = [places[k] for k in np.sort(rng.choice(len(places), MAX_DISCRETE, replace=False))]
-    return places
-
-
-def _one_hot(x: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Indicators of the category of each cell, column after column, and then of the observed cells.
-
-    Parameters
-    ----------
-    x : array, shape (rows, columns)
-        Codes of categories, NaN where missing.
-    offsets : array of int, shape (columns + 1,)
-        Position of each column's first category, and the number of categories of all columns.
-    """
-    seen = ~np.isnan(x)
-    hot = np.zeros((len(x), offsets[-1] + x.shape[1]), dtype=np.float32)
-    at = np.nonzero(seen)
-    hot[at[0], offsets[at[1]] + x[at].astype(np.intp)] = 1.0
-    hot[:, offsets[-1] :] = seen
-    return hot
 
 
 # --------------------------------------------------------------------------------------------------
@@ -500,54 +424,46 @@ BUILT_IN: dict[str, tuple[Sequence[Build], str]] = {
 """How each statistic is prepared, and the columns that it needs."""
 
 
-def read_statistics(statistics: Any) -> list[Any] | None:
-    """The argument `statistics` of a check as a list of names and functions; None means every built-in statistic.
+def statistics_of(
+    asked: Any, model: BoundModel, data: Rows, X: Any, y: Any, weighted: bool, rng: np.random.Generator
+) -> list[tuple[Statistic, np.ndarray]]:
+    """The statistics of a check, each with its observed values.
+
+    Parameters
+    ----------
+    asked : sequence of str or callable, or None
+        Names of built-in statistics and functions; None means every built-in statistic.
+    model : BoundModel
+    data : Rows
+    X, y : table and labels, as the user gave them
+    weighted : bool
+        Whether the rows have weights, so that `data` holds other rows than X.
+    rng : numpy.random.Generator
 
     Raises
     ------
     TypeError
-        If an entry is neither.
+        If an entry is neither a name nor a function.
     ValueError
-        If there is no entry, or a name is not that of a statistic.
+        If there is no entry, a name is not that of a statistic, or the model has no columns for one that is named.
     """
-    if statistics is None:
-        return None
-    if isinstance(statistics, str) or callable(statistics):
-        statistics = [statistics]
-    try:
-        found = list(statistics)
-    except TypeError:
-        raise TypeError(f"statistics is {statistics!r}: give a list of names and functions f(X, y)") from None
-    if not found:
-        raise ValueError(f"statistics is empty: give functions f(X, y), or names among {list(BUILT_IN)}")
-    for statistic in found:
-        if isinstance(statistic, str):
-            if statistic not in BUILT_IN:
-                raise ValueError(f"there is no statistic {statistic!r}: name one of {list(BUILT_IN)}, or give f(X, y)")
-        elif not callable(statistic):
-            raise TypeError(f"statistics holds {statistic!r}: give names among {list(BUILT_IN)}, or functions f(X, y)")
-    return found
-
-
-def statistics_of(
-    asked: Iterable[Any] | None, model: BoundModel, data: Rows, X: Any, y: Any, weighted: bool, rng: np.random.Generator
-) -> list[tuple[Statistic, np.ndarray]]:
-    """The statistics that `read_statistics` read, each with its observed values.
-
-    Raises
-    ------
-    ValueError
-        If the model has no columns for a statistic that is named.
-    """
+    if asked is not None and not np.iterable(asked):
+        raise TypeError(f"statistics is {asked!r}: give a list of names and functions f(X, y)")
     found: list[tuple[Statistic, np.ndarray]] = []
     for one in BUILT_IN if asked is None else asked:
         if callable(one):
             taken = {label for statistic, _ in found for label in statistic.labels}
-            found.append(functions.of_function(one, model, X, y, taken, data if weighted else None))
+            found.append(of_function(one, model, X, y, taken, data if weighted else None))
             continue
+        if not isinstance(one, str):
+            raise TypeError(f"statistics holds {one!r}: give names among {list(BUILT_IN)}, or functions f(X, y)")
+        if one not in BUILT_IN:
+            raise ValueError(f"there is no statistic {one!r}: name one of {list(BUILT_IN)}, or give f(X, y)")
         builders, needs = BUILT_IN[one]
         built = [statistic for build in builders if (statistic := build(model, data, rng)) is not None]
         if asked is not None and not built:
             raise ValueError(f"the statistic {one!r} needs {needs}, which the model does not have")
         found.extend((statistic, statistic.values(data)) for statistic in built)
+    if not found:
+        raise ValueError(f"statistics is empty: give functions f(X, y), or names among {list(BUILT_IN)}")
     return found

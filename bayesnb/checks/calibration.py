@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import scipy.special
 from scipy.optimize import isotonic_regression
 from scipy.special import expit, logit
+from scipy.stats import beta
 
-from bayesnb.core.checking import a_type, proportion, warns_once, whole_number
+from bayesnb.core.checking import a_type, one_of, proportion, warns_once, whole_number
 from bayesnb.core.panels import SMALL, background, grid_of_panels, muted, percent, text_width
-from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
+from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import LabelledRows, labelled_rows, split_labels
 from bayesnb.data.tables import Table
@@ -48,11 +48,6 @@ SHARE = 0.75
 
 BINS = 20
 """Bars of the histogram."""
-
-
-def _one_of(name: str, given: Any, known: Sequence[str]) -> None:
-    if given not in known:
-        raise ValueError(f"{name} is {given!r}: give one of {list(known)}")
 
 
 def _names_in_legend(calibration: "Calibration", names: Sequence[str] | None) -> dict[str, str]:
@@ -254,8 +249,8 @@ class Calibration(Printed):
         >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X[::3], y[::3])
         >>> figure = nb.calibration(posterior, X[1::3], y[1::3]).plot(kind="confidence")
         """
-        _one_of("kind", kind, tuple(LABELS))
-        _one_of("scale", scale, SCALES)
+        one_of("kind", kind, LABELS)
+        one_of("scale", scale, SCALES)
         models = _names_in_legend(self, names)
         bins = self.bins[self.bins["kind"] == kind]
         if scale == "auto":
@@ -321,7 +316,7 @@ class Calibration(Printed):
         rows, classes = self.predictions["posterior"].shape
         score, error = self.table["posterior"], self.table["posterior_se"]
         return (
-            f"Calibration on {rows} row{'s' * (rows != 1)}, {classes} classes: confidence {score['confidence']:.3f}, "
+            f"Calibration on {counted(rows, 'row')}, {classes} classes: confidence {score['confidence']:.3f}, "
             f"accuracy {score['accuracy']:.3f}; calibration error {score['calibration_error']:.3f}, "
             f"{score['calibration_error_by_chance']:.3f} ± {error['calibration_error_by_chance']:.3f} by chance"
         )
@@ -468,16 +463,13 @@ def _predictions_of(other: Any, X: Any, table: Table, classes: np.ndarray) -> tu
             raise TypeError(f"other, {a_type(other)}, has no classes_ that name its columns: fit it first")
         order = _positions(other.classes_, labels)
         probs = np.asarray(other.predict_proba(X), dtype=np.float64)[:, order]
+    elif np.ndim(other) == 0:
+        raise TypeError(
+            f"other is {a_type(other)}: give a posterior, class probabilities of shape (rows, classes), or a fitted "
+            "classifier with predict_proba"
+        )
     else:
-        try:
-            probs = np.asarray(other, dtype=np.float64)
-        except (TypeError, ValueError):
-            probs = np.empty(())
-        if probs.ndim == 0:
-            raise TypeError(
-                f"other is {a_type(other)}: give a posterior, class probabilities of shape (rows, classes), "
-                "or a fitted classifier with predict_proba"
-            )
+        probs = np.asarray(other, dtype=np.float64)
     if probs.shape != (table.num_rows, len(labels)):
         raise ValueError(
             f"the other probabilities have shape {probs.shape}: give a row for each of X, {table.num_rows}, and a "
@@ -604,6 +596,5 @@ def jeffreys_interval(ones: np.ndarray, count: np.ndarray, prob: float) -> tuple
     tuple of array of shape (bins,)
     """
     zeros = count - ones
-    lower = scipy.special.betaincinv(ones + 0.5, zeros + 0.5, (1 - prob) / 2)
-    upper = scipy.special.betaincinv(ones + 0.5, zeros + 0.5, (1 + prob) / 2)
+    lower, upper = beta(ones + 0.5, zeros + 0.5).interval(prob)
     return np.where(ones == 0, 0.0, lower), np.where(zeros == 0, 1.0, upper)

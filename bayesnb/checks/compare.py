@@ -1,13 +1,12 @@
 """Whether two posteriors agree, and the picture of it."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import jax
 import numpy as np
-import numpyro.distributions as dist
 import pandas as pd
 
 from bayesnb.checks.same_draws import Z_COLUMNS, run_battery
@@ -16,7 +15,7 @@ from bayesnb.core.checking import proportion, warns_once
 from bayesnb.core.forest import how_many, number_of_panels
 from bayesnb.core.panels import grid_of_panels, muted
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
-from bayesnb.families.formulas import log_prob, mean_and_sd
+from bayesnb.families.formulas import log_prob
 from bayesnb.model.blocks import CLASS_SITE
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem
@@ -47,34 +46,19 @@ def _answer(comparison: "Comparison") -> str:
     return f"{answer}: {FIRST_CLAUSE.split(comparison.reasons[0])[0]}{others}"
 
 
-def _name(column: str) -> str:
-    return column.removeprefix("z_")
-
-
-def _panels(comparison: "Comparison", shown: Collection[str]) -> list[tuple[str, np.ndarray, Any]]:
-    """Label, draws and exact density of the parameters that are shown."""
-    labels = iter(comparison.table.index)
-    found = []
-    draws = comparison.sampled.draws()
+def _panels(comparison: "Comparison", shown: Collection[str]) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """By label of the parameters that are shown: its draws, a grid, and its exact density on the grid."""
+    labels, draws = comparison.exact.model.sites.scalar_labels(), comparison.sampled.draws()
+    found = {}
     for site, marginal in comparison.exact.marginals().items():
-        _, sd = mean_and_sd(marginal)
-        for index in np.ndindex(sd.shape):
-            if sd[index] == 0:
-                continue
-            label = next(labels)
+        for label, index in zip(labels[site], np.ndindex(*marginal.batch_shape), strict=True):
             if label in shown:
-                found.append((label, draws[site][(..., *index)].ravel(), _density(marginal, index)))
+                values = draws[site][(..., *index)].ravel()
+                low, high = np.quantile(values, [0.001, 0.999])
+                grid = np.linspace(low, high, 200)
+                densities: Any = np.exp(log_prob(marginal, grid.reshape(-1, *[1] * len(index))))
+                found[label] = values, grid, densities[(..., *index)]
     return found
-
-
-def _density(marginal: dist.Distribution, index: tuple[int, ...]) -> Callable[[np.ndarray], np.ndarray]:
-    """The density of one parameter, from the marginals of all parameters of its site."""
-
-    def density(grid: np.ndarray) -> np.ndarray:
-        densities: Any = np.exp(log_prob(marginal, grid.reshape(-1, *[1] * len(index))))
-        return densities[(..., *index)]
-
-    return density
 
 
 # --------------------------------------------------------------------------------------------------
@@ -221,25 +205,22 @@ class Comparison(Printed):
         >>> figure = nb.compare(exact, sampled).plot(max_panels=6)
         """
         table = self.table
-        differences = table[[column for column in table.columns if column.startswith("z_")]].fillna(0.0)
+        differences = table[[*Z_COLUMNS]].fillna(0.0).rename(columns=lambda name: name.removeprefix("z_"))
         worst = differences.abs().max(axis=1).sort_values(ascending=False, kind="stable")
         shown = worst.index[: number_of_panels(max_panels, int((worst >= LARGE).sum()))]
-        marginals = {panel[0]: panel[1:] for panel in _panels(self, set(shown))}
+        densities, heads = _panels(self, set(shown)), []
         panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
         for axis, label in zip(panels.axes, shown, strict=True):
-            draws, density = marginals[label]
-            low, high = np.quantile(draws, [0.001, 0.999])
+            draws, grid, density = densities[label]
             bars = {"color": muted(0.25), "edgecolor": muted(0.5), "linewidth": 0.3}
-            axis.hist(draws, bins=40, range=(low, high), density=True, **bars)
-            grid = np.linspace(low, high, 200)
-            axis.plot(grid, density(grid), color="C0", linewidth=1.8)
+            axis.hist(draws, bins=40, range=(grid[0], grid[-1]), density=True, **bars)
+            axis.plot(grid, density, color="C0", linewidth=1.8)
             axis.set_yticks([])
             axis.locator_params(axis="x", nbins=3)
-        # The difference for which a panel is shown.
-        of_panel = [(label, differences.loc[label]) for label in shown]
-        panels.heads(
-            [f"{label}\nz {_name(off.abs().idxmax())} {off[off.abs().idxmax()]:+.1f}" for label, off in of_panel]
-        )
+            # The difference for which a panel is shown.
+            off = differences.loc[label]
+            heads.append(f"{label}\nz {off.abs().idxmax()} {off[off.abs().idxmax()]:+.1f}")
+        panels.heads(heads)
         number = how_many(len(shown), len(table), "parameter", "most different")
         panels.title(f"{_answer(self)}\nDraws (bars) and exact density (line): {number}")
         return panels.drawn()
@@ -350,23 +331,25 @@ def compare(
     exact, sampled = _comparable(*of_features, error_rate)
     # Wrong draws may lead to a division by zero.
     with np.errstate(all="ignore"):
-        battery = run_battery(exact, sampled, X, error_rate=error_rate, key=key, progress=progress)
+        table, probabilities, parts, tests = run_battery(
+            exact, sampled, X, error_rate=error_rate, key=key, progress=progress
+        )
     recorded = [] if sampled.problem is None else differences(exact.problem, sampled.problem)
-    unclear = _unclear(sampled, battery.tests)
-    against = recorded + ([] if unclear else _against(battery.tests))
-    critical_z = float(battery.parts.loc["parameters", "critical_z"])
-    smallest_shift = _smallest_shift(battery.tests, critical_z)
-    verdict = _verdict(against, unclear, int(battery.parts["num_tests"].sum()), error_rate, smallest_shift)
+    unclear = _unclear(sampled, tests)
+    against = recorded + ([] if unclear else _against(tests))
+    critical_z = float(parts.loc["parameters", "critical_z"])
+    smallest_shift = _smallest_shift(tests, critical_z)
+    verdict = _verdict(against, unclear, int(parts["num_tests"].sum()), error_rate, smallest_shift)
     if not (against or unclear) and sampled.diagnostics.divergences is None:
         verdict += DIVERGENCES_UNKNOWN
     return Comparison(
         agree=not (against or unclear),
         verdict=verdict,
         reasons=tuple(against or unclear),
-        table=battery.table,
-        tests=battery.tests,
-        parts=battery.parts,
-        probabilities=battery.probabilities,
+        table=table,
+        tests=tests,
+        parts=parts,
+        probabilities=probabilities,
         smallest_shift=smallest_shift,
         error_rate=error_rate,
         critical_z=critical_z,

@@ -3,8 +3,10 @@
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import reduce
 from itertools import count, repeat
+from operator import add
 from typing import Any
 
 import jax
@@ -14,16 +16,17 @@ from arviz_stats import ELPDDataLOOKFold
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import warn, warn_of, whole_number
 from bayesnb.core.running import as_key, progress_bar, random_generator, split
-from bayesnb.data.labels import encode_labels, learn_classes
+from bayesnb.data.labels import read_labels
 from bayesnb.data.read import GivenRows, LabelledRows, read_rows
 from bayesnb.families.base import Family
+from bayesnb.families.statistics import Membership
 from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.inference.fit import as_inference
 from bayesnb.inference.sources import problem_of
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
-from bayesnb.model.reading import Cells, log_normalised
+from bayesnb.model.reading import Cells, is_lost, log_normalised
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 from bayesnb.posterior.left_out import require_rows_of_fit
@@ -191,20 +194,28 @@ def kfold(
     chunks = problem.model.read(labelled.table)
     # The fit of a model has read the table and told what is wrong with it.
     cells = chunks.whole(warn=not isinstance(posterior, Model | Family))
-    rows = _Rows(problem.model, cells, labelled, chunks.slices[0].stop)
-    pointwise = np.empty(len(labelled))
+    size = chunks.slices[0].stop
+
+    def some_at_a_time(members: np.ndarray) -> Iterator[tuple[LabelledRows, Cells]]:
+        for start in range(0, len(members), size):
+            some = labelled.take(members[start : start + size])
+            yield some, tuple(x[some.place] for x in cells)
+
+    in_sample, pointwise = np.empty((2, len(labelled)))
     impossible = np.zeros(len(labelled), dtype=bool)
-    in_sample, _ = rows.score(fitted, np.arange(len(labelled)))
+    for some, of_some in some_at_a_time(labelled.place):
+        in_sample[some.place], _ = _score(fitted, some, of_some)
     asked, quiet = _without_progress(fitted.inference)
     for f, name in enumerate(progress_bar("kfold", "fold", asked, items=names)):
-        members = np.flatnonzero(fold == f)
-        training = problem.take_away(rows.count(members))
+        pieces = list(some_at_a_time(np.flatnonzero(fold == f)))
+        training = problem.take_away(reduce(add, (_count(problem.model, *piece) for piece in pieces)))
         with gathered.of_fold(name):
             try:
                 rest = with_weights_of(fitted, quiet.fit(training, key=next(fold_keys)))
             except ValueError as error:
                 raise ValueError(f"without fold {name}: {error}") from error
-        pointwise[members], impossible[members] = rows.score(rest, members)
+        for some, of_some in pieces:
+            pointwise[some.place], impossible[some.place] = _score(rest, some, of_some)
     gathered.issue()
     remarks = remark_on_labels(problem, pointwise) + remark_on_impossible_rows(impossible) + remark_on_weights(fitted)
     warn_of(remarks)
@@ -231,53 +242,20 @@ def _without_progress(inference: Any) -> tuple[bool | None, Any]:
     return inference.progress, replace(inference, progress=False)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """Labelled rows in encoded form.
+def _count(model: BoundModel, rows: LabelledRows, cells: Cells) -> ModelStatistics:
+    """Statistics of encoded rows."""
+    return model.count(cells, Membership.of(rows.codes, rows.weights, len(rows.classes)))
 
-    Attributes
-    ----------
-    model : BoundModel
-    cells : tuple of array
-    given : LabelledRows
-        Their labels and weights.
-    size : int
-        Number of rows whose densities are computed at a time.
+
+def _score(posterior: Posterior, rows: LabelledRows, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+    """Log probability of the labels of encoded rows, and which rows are impossible under every class.
+
+    Impossible rows get the class probabilities, as in `Posterior.predict_proba`.
     """
-
-    model: BoundModel
-    cells: Cells
-    given: LabelledRows
-    size: int
-
-    def count(self, members: np.ndarray) -> ModelStatistics:
-        """Statistics of some rows."""
-        identity = np.eye(len(self.given.classes))
-        counted = [
-            self.model.count(cells, identity[self.given.codes[some]] * self.given.weights[some, None])
-            for some, cells in self._pieces(members)
-        ]
-        return sum(counted[1:], start=counted[0])
-
-    def score(self, posterior: Posterior, members: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Log probability of the label of some rows, and whether they are impossible under every class.
-
-        Impossible rows get the class probabilities, as in `Posterior.predict_proba`.
-        """
-        scores, lost = [], []
-        for some, cells in self._pieces(members):
-            codes = self.given.codes[some]
-            log_proba = log_normalised(posterior.density.log_joint(cells))
-            impossible = np.isneginf(log_proba).all(axis=1)
-            own = log_proba[np.arange(len(some)), codes]
-            scores.append(np.where(impossible, log(posterior.class_probs())[codes], own))
-            lost.append(impossible)
-        return np.concatenate(scores), np.concatenate(lost)
-
-    def _pieces(self, members: np.ndarray) -> Iterator[tuple[np.ndarray, Cells]]:
-        for start in range(0, len(members), self.size):
-            some = members[start : start + self.size]
-            yield some, tuple(x[some] for x in self.cells)
+    log_proba = log_normalised(posterior.density.log_joint(cells))
+    impossible = is_lost(log_proba, -np.inf)
+    log_proba[impossible] = log(posterior.class_probs())
+    return log_proba[np.arange(len(rows)), rows.codes], impossible
 
 
 def _draw_folds(codes: np.ndarray, k: int, key: Any) -> np.ndarray:
@@ -294,7 +272,8 @@ def _draw_folds(codes: np.ndarray, k: int, key: Any) -> np.ndarray:
 
 def _read_folds(folds: Any, num_rows: int) -> tuple[np.ndarray, list[Any]]:
     """Folds as numbers, from labels of any kind, and the labels."""
-    labels = learn_classes(folds, num_rows, "folds")
-    if len(labels) < 2:
-        raise ValueError(f"folds names {len(labels)} fold: give at least two")
-    return encode_labels(folds, num_rows, labels), labels.tolist()
+    given = read_labels(folds, num_rows, "folds")
+    names = given.classes()
+    if len(names) < 2:
+        raise ValueError(f"folds names {len(names)} fold: give at least two")
+    return given.codes(names), names.tolist()

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesnb.checks.builtin import read_statistics, statistics_of
-from bayesnb.checks.statistics import Line, Rows, draws, encode, replicate
+from bayesnb.checks.builtin import statistics_of
+from bayesnb.checks.statistics import Rows, draws, encode, replicate
 from bayesnb.core.checking import whole_number
 from bayesnb.core.forest import how_many, number_of_panels
 from bayesnb.core.panels import TINY, grid_of_panels, muted, text_color
@@ -101,7 +101,7 @@ class Check(Printed):
     @property
     def extreme(self) -> tuple[str, ...]:
         """Statistics whose adjusted p-value is below 0.02."""
-        return tuple(self.table.index[self.table["p_adjusted"].astype(np.float64) < EXTREME])
+        return tuple(self.table.index[self.table["p_adjusted"] < EXTREME])
 
     @property
     def next_steps(self) -> dict[str, str]:
@@ -245,30 +245,33 @@ class Check(Printed):
         return [*found, *map(Paragraph, self._advice())]
 
 
-def check_of(lines: Sequence[Line], num_replicates: int, other_rows: str = "") -> Check:
-    """The result from these lines, without the undefined ones."""
-    kept = [line for line in lines if line.is_defined]
-    labels = [line.label for line in kept]
-    replicated = {line.label: np.where(np.isfinite(line.replicated), line.replicated, np.nan) for line in kept}
+def check_of(lines: pd.DataFrame, replicated: pd.DataFrame, other_rows: str = "") -> Check:
+    """The result from lines and their values in the replicates as `Statistic.lines` gives them; undefined ones go."""
+    number = replicated.notna().sum().to_numpy()
+    defined = lines["observed"].notna().to_numpy() & (number > 0)
+    dropped = tuple(lines.index[~defined])
+    lines, replicated, number = lines[defined], replicated.loc[:, defined], number[defined]
+    # Of the Beta posterior under Jeffreys' prior.
+    a, b = number * lines["p_value"] + 0.5, number * (1 - lines["p_value"]) + 0.5
+    table = pd.DataFrame(
+        {
+            "observed": lines["observed"],
+            "replicated_mean": replicated.mean().to_numpy(),
+            "replicated_sd": replicated.std().fillna(0.0).to_numpy(),
+            "p_value": lines["p_value"],
+            "p_value_mcse": np.sqrt(a * b / (a + b + 1)) / (a + b),
+            "p_adjusted": lines["p_adjusted"],
+            "detail": lines["detail"],
+        }
+    )
     return Check(
-        table=pd.DataFrame(
-            [_row(line) for line in kept], index=pd.Index(labels, name="statistic"), columns=list(_COLUMNS)
-        ),
-        replicated=pd.DataFrame(replicated, index=pd.RangeIndex(num_replicates, name="replicate")),
-        dropped=tuple(line.label for line in lines if not line.is_defined),
-        fitted=tuple(line.label for line in kept if line.fitted),
-        advice={line.label: line.next_step for line in kept},
+        table=table.rename_axis("statistic"),
+        replicated=replicated.rename_axis("replicate"),
+        dropped=dropped,
+        fitted=tuple(lines.index[lines["fitted"]]),
+        advice=lines["next_step"].to_dict(),
         other_rows=other_rows,
     )
-
-
-_COLUMNS = ("observed", "replicated_mean", "replicated_sd", "p_value", "p_value_mcse", "p_adjusted", "detail")
-
-
-def _row(line: Line) -> tuple[Any, ...]:
-    defined = line.replicated[np.isfinite(line.replicated)]
-    sd = float(defined.std(ddof=1)) if len(defined) > 1 else 0.0
-    return line.observed, float(defined.mean()), sd, line.p_value, line.p_value_mcse, line.p_adjusted, line.detail
 
 
 def _listed(labels: Sequence[str]) -> str:
@@ -289,8 +292,8 @@ OTHER_ROWS = (
 @of_features
 def check(
     posterior: Posterior,
-    X: Any = None,
-    y: Any = None,
+    X: Any,
+    y: Any,
     *,
     sample_weight: Any = None,
     statistics: Any = None,
@@ -329,7 +332,7 @@ def check(
     TypeError
         If the first argument is neither a posterior nor a fitted estimator, or a function returns no number.
     ValueError
-        If X or y is missing or does not fit the model, a name is not that of a statistic, the model has no columns for
+        If X or y does not fit the model, a name is not that of a statistic, the model has no columns for
         a statistic, a weight is no whole number, or count vectors hold fractions, which cannot be drawn.
 
     See Also
@@ -400,17 +403,11 @@ def check(
     >>> float(found.table.loc["dependence", "p_value"])
     0.0
     """
-    if X is None or y is None:
-        missing = [name for name, value in (("X", X), ("y", y)) if value is None]
-        raise ValueError(
-            f"a check needs the data, and {' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not given: a "
-            "posterior keeps no rows, so give the table and the labels, nb.check(posterior, X, y)"
-        )
     number = whole_number("num_replicates", num_replicates)
-    asked = read_statistics(statistics)
     X, y = split_labels(X, y)
     data = encode(posterior.model, X, y, sample_weight)
     for_choices, for_draws = random_generator(key).spawn(2)
+    asked = [statistics] if isinstance(statistics, str) or callable(statistics) else statistics
     found = statistics_of(asked, posterior.model, data, X, y, sample_weight is not None, for_choices)
     in_turn = map if any(map(callable, asked or ())) else in_order  # a user's function may not run in several threads
 
@@ -420,12 +417,14 @@ def check(
 
     each = in_turn(values, zip(draws(posterior, number, for_draws), for_draws.spawn(number), strict=True))
     replicated = list(progress_bar("check", "replicate", progress, items=each, total=number))
-    lines = [
-        line
-        for (statistic, observed), of_statistic in zip(found, zip(*replicated, strict=True), strict=True)
-        for line in statistic.lines(observed, np.array(of_statistic))
-    ]
-    return check_of(lines, number, _on_other_rows(posterior, data))
+    lines, values_of = zip(
+        *(
+            statistic.lines(observed, np.array(of_statistic))
+            for (statistic, observed), of_statistic in zip(found, zip(*replicated, strict=True), strict=True)
+        ),
+        strict=True,
+    )
+    return check_of(pd.concat(lines), pd.concat(values_of, axis=1), _on_other_rows(posterior, data))
 
 
 def _on_other_rows(posterior: Posterior, data: Rows) -> str:

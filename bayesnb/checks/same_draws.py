@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import numpy as np
@@ -11,7 +11,6 @@ import numpyro.distributions as dist
 import pandas as pd
 from scipy.special import eval_legendre, ndtr, ndtri
 
-from bayesnb.core.arrays import stacked
 from bayesnb.core.running import as_key, random_generator, split, steps
 from bayesnb.families.conjugate import independent_pits
 from bayesnb.families.formulas import cdf, independent_pit, mean_and_sd, pit
@@ -377,11 +376,7 @@ class Rows:
 def rows_of(exact: ExactPosterior, X: Any, probabilities: np.ndarray) -> Rows:
     """Six rows of X, or all if there are fewer, each with its most probable class."""
     chosen = np.unique(np.linspace(0, len(probabilities) - 1, NUM_ROWS).round().astype(int))
-    pieces = []
-    for rows, chunk in exact.model.read(X).encoded():
-        inside = chosen[(chosen >= rows.start) & (chosen < rows.stop)] - rows.start
-        pieces.append(tuple(x[inside] for x in chunk))
-    chunk = tuple(map(stacked, zip(*pieces, strict=True)))
+    chunk = tuple(x[chosen] for x in exact.model.read(X).whole())
     return Rows(chunk, probabilities[chosen].argmax(axis=1), tuple(f"row {row}" for row in chosen))
 
 
@@ -516,30 +511,9 @@ OWN_STREAM = 2**31 - 1
 """Makes the random numbers differ from those of other functions with the same key, whose draws may be tested here."""
 
 
-class Battery(NamedTuple):
-    """Results of the tests.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        A row for each scalar parameter.
-    probabilities : pandas.DataFrame or None
-        A row for each given row and class.
-    parts : pandas.DataFrame
-        A row for each part.
-    tests : pandas.DataFrame
-        A row for each test.
-    """
-
-    table: pd.DataFrame
-    probabilities: pd.DataFrame | None
-    parts: pd.DataFrame
-    tests: pd.DataFrame
-
-
 def run_battery(
     exact: ExactPosterior, sampled: SampledPosterior, X: Any, *, error_rate: float, key: Any, progress: bool | None
-) -> Battery:
+) -> tuple[pd.DataFrame, pd.DataFrame | None, pd.DataFrame, pd.DataFrame]:
     """Test the draws.
 
     Parameters
@@ -552,6 +526,11 @@ def run_battery(
         For the draws from the closed form and for simulated rows.
     progress : bool or None
         Whether to show a progress bar; as for `progress_bar`.
+
+    Returns
+    -------
+    table, probabilities, parts, tests
+        As the attributes of `Comparison`.
 
     Raises
     ------
@@ -583,4 +562,4 @@ def run_battery(
         tests.add_ranks("densities", names, log_densities(exact, parameters, rows), reference, rng)
         begin("dependence")
         _test_dependence(tests, exact, parameters, rng)
-    return Battery(table, probabilities, *tests.judged(error_rate))
+    return table, probabilities, *tests.judged(error_rate)

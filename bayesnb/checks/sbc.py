@@ -1,6 +1,7 @@
 """Simulation-based calibration, and its picture."""
 
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,7 +10,6 @@ import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 import xarray as xr
-from arviz_base import dict_to_dataset
 from arviz_stats.base import array_stats
 from scipy.stats import binom
 
@@ -24,18 +24,19 @@ from bayesnb.families.base import Family
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import dirichlet_marginal, pit
 from bayesnb.families.statistics import ClassCounts
-from bayesnb.inference.em import MAP, MLE
-from bayesnb.inference.exact import ConvergenceWarning, Exact, Inference
+from bayesnb.inference.exact import ConvergenceWarning, Inference
+from bayesnb.inference.fit import as_inference
 from bayesnb.inference.nuts import NUTS
-from bayesnb.model.blocks import ModelParameters, ModelStatistics
+from bayesnb.model.blocks import CLASS_SITE, ModelParameters, ModelStatistics
 from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
-from bayesnb.model.problem import Problem, ways_to_posterior
-from bayesnb.model.program import coordinate, draw_cells
+from bayesnb.model.problem import Problem
+from bayesnb.model.program import draw_cells
 from bayesnb.posterior.base import Posterior, mean_total_count
-from bayesnb.posterior.datatree import as_tree
+from bayesnb.posterior.datatree import as_tree, dataset_of_sites
 from bayesnb.posterior.diagnostics import KINDS
-from bayesnb.posterior.kinds import ExactPosterior, PointPosterior, SampledPosterior
+from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
+from bayesnb.posterior.parameters import require
 
 __all__ = ["SBC", "ecdf_difference", "sbc", "uniform_band"]
 
@@ -112,8 +113,7 @@ def pits(
     rng: np.random.Generator,
 ) -> dict[str, np.ndarray]:
     """PIT of every parameter, by site, and of the log likelihood."""
-    if isinstance(posterior, PointPosterior):
-        raise ValueError(no_distribution(posterior.inference or posterior, model))
+    require(posterior, "a distribution of the parameters", "sbc")
     true_values = model.sites.by_name(truth)
     if isinstance(posterior, ExactPosterior):
         drawn = posterior.closed_form.draw(rng, (RANK_DRAWS,))
@@ -136,33 +136,22 @@ def _exact_pits(
     posterior: ExactPosterior, truth: ModelParameters, drawn: ModelParameters, rng: np.random.Generator
 ) -> ModelParameters:
     """PIT of every parameter under its exact marginal distribution, or among draws if that is not known."""
-    classes = posterior.closed_form.classes
-    class_prob = truth.class_prob
-    if classes.probs is None:
-        marginal = dirichlet_marginal(classes.concentration)
-        class_prob = _exact_pit(marginal, truth.class_prob, drawn.class_prob, rng)
-    blocks = []
-    for family, values, draws in zip(posterior.families, truth.blocks, drawn.blocks, strict=True):
+
+    def pit_or_rank(marginals: Callable[[], Any], name: str, value: np.ndarray, draws: np.ndarray) -> np.ndarray:
         try:
-            marginals = family.marginals()
-        except NotImplementedError:
-            marginals = {}
-        blocks.append(
-            {name: _exact_pit(marginals.get(name), value, draws[name], rng) for name, value in values.items()}
-        )
+            return pit(marginals()[name], value, rng)
+        except NotImplementedError:  # of the marginal distribution, or of its distribution function
+            return _ranked(value, draws, rng)
+
+    classes, class_prob = posterior.closed_form.classes, truth.class_prob
+    if classes.probs is None:
+        of_classes = {CLASS_SITE: dirichlet_marginal(classes.concentration)}
+        class_prob = pit_or_rank(lambda: of_classes, CLASS_SITE, class_prob, drawn.class_prob)
+    blocks = [
+        {name: pit_or_rank(family.marginals, name, value, draws[name]) for name, value in values.items()}
+        for family, values, draws in zip(posterior.families, truth.blocks, drawn.blocks, strict=True)
+    ]
     return ModelParameters(class_prob, tuple(blocks))
-
-
-def _exact_pit(
-    marginal: dist.Distribution | None, value: np.ndarray, draws: np.ndarray, rng: np.random.Generator
-) -> np.ndarray:
-    """PIT under the exact marginal distribution, or among draws if its distribution function is not known."""
-    if marginal is None:
-        return _ranked(value, draws, rng)
-    try:
-        return pit(marginal, value, rng)
-    except NotImplementedError:
-        return _ranked(value, draws, rng)
 
 
 def _ranked(value: np.ndarray, draws: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -175,14 +164,6 @@ def _thinned(values: np.ndarray) -> np.ndarray:
     """Evenly spaced draws of all chains, from shape (chain, draw, ...)."""
     flat = values.reshape(-1, *values.shape[2:])
     return flat[np.linspace(0, len(flat) - 1, min(RANK_DRAWS, len(flat))).round().astype(int)]
-
-
-def no_distribution(inference: object, model: BoundModel) -> str:
-    """Error message for a point estimate, which cannot be calibrated."""
-    return (
-        f"{type(inference).__name__} gives a point, and a point has no distribution to be calibrated: use "
-        f"{ways_to_posterior(model)}"
-    )
 
 
 # --------------------------------------------------------------------------------------------------
@@ -269,20 +250,15 @@ class SBC(Printed):
             Group ``prior_sbc``: parameters by site, dimensions chain (of length one), draw (the simulations) and those
             of the site, labelled; and ``log_likelihood``.
         """
-        values: dict[str, np.ndarray] = {}
-        dims: dict[Any, Any] = {}
-        coords: dict[Any, Any] = {}
-        scalars = self.model.sites.scalar_labels()
-        for site, axes in self.model.sites.axes().items():
-            labels = scalars[site]
-            if labels[0] in self.pit:
-                shape = [len(names) for _, names in axes]
-                values[site] = self.pit[labels].to_numpy().reshape(1, len(self.pit), *shape)
-                dims[site] = [name for name, _ in axes]
-                coords |= {name: coordinate(names) for name, names in axes}
+        labels = self.model.sites.scalar_labels()
+        values = {
+            site: self.pit[labels[site]].to_numpy().reshape(1, len(self.pit), *(len(names) for _, names in axes))
+            for site, axes in self.model.sites.axes().items()
+            if labels[site][0] in self.pit
+        }
         values[JOINT] = self.pit[[JOINT]].to_numpy().T
         described = {"inference": repr(self.inference), "model": format(self.model, "80"), "num_rows": self.num_rows}
-        return as_tree({"prior_sbc": dict_to_dataset(values, coords=coords, dims=dims)}, described)
+        return as_tree({"prior_sbc": dataset_of_sites(self.model.sites, values)}, described)
 
     def plot(
         self, *, max_panels: int = 12, panels_across: int | None = None, axes: Any = None, figsize: Any = None
@@ -475,20 +451,12 @@ def sbc(
 def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundModel, Any]:
     """The model bound and with numbers for all hyperparameters, and the count vectors' totals."""
     model = as_model(model)
-    if (X is None) != (y is None):
-        raise ValueError("X and y come together: they bind the model, and set defaults on their scale")
-    if X is None:
+    if X is None and y is None:
         if isinstance(model, NaiveBayes):
             raise ValueError(
                 "the model is not bound to columns and classes: give X and y, or bind it with model.bind(X, y)"
             )
-        found = model.open_hyperparameter()
-        if found is not None:
-            block, name = found
-            raise ValueError(
-                f"{block.family.family_name}({name}=...) of {block.name!r} follows the scale of the data: give a "
-                "number, or X and y to set it from"
-            )
+        model.require_numbers()
         if model.follows_labels:
             raise ValueError(
                 'class_probs="empirical" follows the data: give probabilities, or X and y to set them from'
@@ -503,12 +471,9 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
 
 def _ready_inference(inference: Any, model: BoundModel) -> Any:
     """What each simulation runs."""
-    if inference is None:
-        inference = Exact() if model.conjugate else NUTS()
-    if isinstance(inference, type) or not hasattr(inference, "fit"):
-        raise TypeError(f"inference is {inference!r}: give nb.Exact(), nb.NUTS() or another nb.results.Inference")
-    if isinstance(inference, MAP | MLE):
-        raise ValueError(no_distribution(inference, model))
+    if inference is None and not model.conjugate:
+        inference = NUTS()
+    inference = as_inference(inference)
     if isinstance(inference, NUTS):
         # The simulations are the replications, so that one chain is enough.
         return replace(inference, num_chains=1, progress=False)

@@ -11,10 +11,10 @@ import pandas as pd
 import scipy.special
 
 from bayesnb.core.arrays import in_float64, to_numpy
-from bayesnb.core.checking import whole_number
+from bayesnb.core.checking import one_of, whole_number
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.panels import chosen, yes_or_no
-from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
+from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
 from bayesnb.families.formulas import cdf, mean_and_sd, quantile
 from bayesnb.model.blocks import CLASS_SITE, ClassPrior, Prior
 from bayesnb.posterior.base import Posterior
@@ -28,36 +28,7 @@ __all__ = ["Sensitivity", "sensitivity"]
 # The figures of sensitivity: how much parameters and class probabilities depend on the prior and on the data
 # --------------------------------------------------------------------------------------------------
 
-NOUNS = {"parameters": "parameter", "probabilities": "probability"}
-"""By kind, what one of them is called."""
-
-
-def _table(sensitivity: "Sensitivity", kind: str) -> pd.DataFrame:
-    """A row for each parameter, or for each row and class."""
-    if kind not in NOUNS:
-        raise ValueError(f"kind is {kind!r}: give one of {list(NOUNS)}")
-    if kind == "parameters":
-        return sensitivity.table
-    if sensitivity.probabilities is None:
-        raise ValueError("kind is 'probabilities', and there are none: give the rows to nb.sensitivity(posterior, X)")
-    return sensitivity.probabilities
-
-
-def _of_parameters(sensitivity: "Sensitivity", shown: pd.DataFrame, points: list[Points]) -> Rows:
-    told = (("" if each == NOTHING else f": {each}") for each in shown["diagnosis"])
-    return Rows(
-        [f"{name}{diagnosis}" for name, diagnosis in zip(shown.index, told, strict=True)],
-        points,
-        x_label="cumulative Jensen-Shannon distance for each doubling of the power",
-        at=THRESHOLD,
-        at_label=f"noticeable, from {THRESHOLD:g}",
-        limits=(-0.015 * shown[["prior", "likelihood"]].max(axis=None), None),
-    )
-
-
-def _of_probabilities(shown: pd.DataFrame, points: list[Points]) -> Rows:
-    names = [f"row {row}, {label}: {prob:.3f}" for (row, label), prob in shown["probability"].items()]
-    return Rows(names, points, x_label="change of the class probability for each doubling of the power", at=0.0)
+DOUBLING = "for each doubling of the power"
 
 
 # --------------------------------------------------------------------------------------------------
@@ -179,7 +150,13 @@ class Sensitivity(Printed):
         >>> of_rows = found.plot(kind="probabilities")
         >>> figure = found.plot(max_parameters=10)
         """
-        table, noun = _table(self, kind), NOUNS[kind]
+        one_of("kind", kind, ("parameters", "probabilities"))
+        of_parameters = kind == "parameters"
+        table = self.table if of_parameters else self.probabilities
+        if table is None:
+            raise ValueError(
+                "kind is 'probabilities', and there are none: give the rows to nb.sensitivity(posterior, X)"
+            )
         if parameters is not None:
             table = table.iloc[chosen("parameters", parameters, table.index)]
         if yes_or_no("sort", sort):
@@ -189,12 +166,27 @@ class Sensitivity(Printed):
             Points(shown["likelihood"], "to the likelihood", "s", "C1", filled=False),
             Points(shown["prior"], "to the prior"),
         ]
-        rows = _of_parameters(self, shown, points) if kind == "parameters" else _of_probabilities(shown, points)
+        noun = "parameter" if of_parameters else "probability"
         number = how_many(len(shown), len(table), noun, "top" if sort else "first")
-        flat = int(self.flat[table.index].sum()) if kind == "parameters" else 0
-        number += f"; {flat} with a flat prior, not measured" * bool(flat)
-        title = f"Sensitivity to prior and likelihood: {number}"
-        return forest([rows], title=title, ax=ax, figsize=figsize)
+        if of_parameters:
+            rows = Rows(
+                [f"{name}: {diagnosis}".removesuffix(f": {NOTHING}") for name, diagnosis in shown["diagnosis"].items()],
+                points,
+                x_label=f"cumulative Jensen-Shannon distance {DOUBLING}",
+                at=THRESHOLD,
+                at_label=f"noticeable, from {THRESHOLD:g}",
+                limits=(-0.015 * shown[["prior", "likelihood"]].max(axis=None), None),
+            )
+            number += self._not_measured(table.index)
+        else:
+            names = [f"row {row}, {label}: {prob:.3f}" for (row, label), prob in shown["probability"].items()]
+            rows = Rows(names, points, x_label=f"change of the class probability {DOUBLING}", at=0.0)
+        return forest([rows], title=f"Sensitivity to prior and likelihood: {number}", ax=ax, figsize=figsize)
+
+    def _not_measured(self, parameters: pd.Index) -> str:
+        """How many of the parameters have a flat prior; empty if none has."""
+        number = int(self.flat[parameters].sum())
+        return f"; {number} with a flat prior, not measured" if number else ""
 
     def _parts(self) -> list[Piece]:
         # The worst diagnosis first, and within it the parameters that depend most on the prior.
@@ -214,10 +206,8 @@ class Sensitivity(Printed):
     def _headline(self) -> str:
         found = self.table["diagnosis"].value_counts()
         told = [f"{found[name]} with {name}" for name in found.index if name != NOTHING] or ["nothing"]
-        number = f"{len(self.table)} parameter{'s' * (len(self.table) != 1)}"
-        text = f"Power-scaling of {number}, noticeable from {THRESHOLD:g}: {', '.join(told)}"
-        flat = int(self.flat.sum())
-        return f"{text}; {flat} with a flat prior, not measured" if flat else text
+        text = f"Power-scaling of {counted(len(self.table), 'parameter')}, noticeable from {THRESHOLD:g}"
+        return f"{text}: {', '.join(told)}{self._not_measured(self.table.index)}"
 
 
 CONFLICT = "prior-data conflict"
@@ -326,9 +316,9 @@ def _powers(name: str, powers: Any) -> tuple[float, float]:
 def _prior_scaled(posterior: ExactPosterior, power: float) -> ExactPosterior:
     problem = posterior.problem
     families = []
-    for block, counted in zip(problem.resolved.blocks, problem.statistics.blocks, strict=True):
+    for block, statistics in zip(problem.resolved.blocks, problem.statistics.blocks, strict=True):
         family: Any = block.family
-        fields = to_numpy(_power_scaled(family, counted, power))
+        fields = to_numpy(_power_scaled(family, statistics, power))
         _require_proper({name: fields[name] for name in block.family.positive}, block.name, power)
         families.append(block.family.with_hyperparameters(fields))
     classes = problem.resolved.class_prior

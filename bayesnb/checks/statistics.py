@@ -1,15 +1,18 @@
 """What a statistic of a posterior predictive check is, and the replicated tables that it takes."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import repeat
+from operator import itemgetter
 from typing import Any, Self
 
 import jax
 import numpy as np
+import pandas as pd
 import scipy.sparse
 
-from bayesnb.core.arrays import in_float64
+from bayesnb.core.arrays import dense, in_float64
 from bayesnb.core.checking import a_type
 from bayesnb.data.read import as_table, read_rows
 from bayesnb.families.draw import draw, draw_sparse
@@ -25,16 +28,14 @@ __all__ = [
     "Build",
     "LMomentWeights",
     "Labels",
-    "Line",
     "Rows",
     "Statistic",
-    "dense",
-    "departures",
+    "columns_at",
     "draws",
     "encode",
     "of_function",
+    "ratio",
     "replicate",
-    "share_at_least",
 ]
 
 # --------------------------------------------------------------------------------------------------
@@ -238,16 +239,15 @@ class Rows:
     cells: tuple[Any, ...]
     class_counts: np.ndarray
 
-    @cached_property
-    def missing(self) -> list[np.ndarray | None]:
-        """For each block which cells are missing, shape (rows, columns); None if none is."""
-        has_gaps = [np.isnan(x.data if scipy.sparse.issparse(x) else x).any() for x in self.cells]
-        return [np.isnan(dense(x)) if gaps else None for x, gaps in zip(self.cells, has_gaps, strict=True)]
 
-
-def dense(x: Any) -> np.ndarray:
-    """Cells as an array."""
-    return x.toarray() if scipy.sparse.issparse(x) else x
+def columns_at(cells: Sequence[Any], places: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Columns of the cells of blocks, given the block and the position of each, shape (columns, rows)."""
+    found = np.empty((len(places), cells[0].shape[0]))
+    # Of CSR cells, the columns of a block are taken at once.
+    for block in {block for block, _ in places}:
+        at = [k for k, place in enumerate(places) if place[0] == block]
+        found[at] = dense(cells[block][:, [places[k][1] for k in at]]).T
+    return found
 
 
 def encode(model: BoundModel, X: Any, y: Any, sample_weight: Any = None) -> Rows:
@@ -289,21 +289,16 @@ def _copies(weights: np.ndarray) -> np.ndarray:
 def draws(posterior: Posterior, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
     """One set of parameters for each replicate, no leading axes."""
     if isinstance(posterior, PointPosterior):
-        for _ in range(number):
-            yield posterior.parameters
-        return
+        return repeat(posterior.parameters, number)
+    pieces: Iterable[ModelParameters]
     if isinstance(posterior, SampledPosterior):
         flat = flatten(posterior.parameters)
-        for s in np.linspace(0, len(flat.class_prob) - 1, number).round().astype(int):
-            yield _at(flat, s)
-        return
-    for piece in independent_draws(posterior, number, rng):
-        for s in range(len(piece.class_prob)):
-            yield _at(piece, s)
-
-
-def _at(flat: ModelParameters, s: int) -> ModelParameters:
-    return jax.tree.map(lambda value: value[s], flat)
+        places = np.linspace(0, len(flat.class_prob) - 1, number).round().astype(int)
+        pieces = [jax.tree.map(lambda value: value[places], flat)]
+    else:
+        pieces = independent_draws(posterior, number, rng)
+    one_by_one = ((piece, s) for piece in pieces for s in range(len(piece.class_prob)))
+    return (jax.tree.map(itemgetter(s), piece) for piece, s in one_by_one)
 
 
 @in_float64
@@ -311,18 +306,11 @@ def replicate(model: BoundModel, parameters: ModelParameters, data: Rows, rng: n
     """A data set of the model in which each row keeps its label, its missing cells and its totals of count vectors."""
     prob = np.asarray(parameters.class_prob, dtype=np.float64)
     class_counts = rng.multinomial(len(data.labels.codes), prob / prob.sum())
-    each = zip(model.blocks, parameters.blocks, data.cells, data.missing, strict=True)
+    each = zip(model.blocks, parameters.blocks, data.cells, strict=True)
     return Rows(data.labels, tuple(_draw_cells(*of_block, data.labels, rng) for of_block in each), class_counts)
 
 
-def _draw_cells(
-    block: Block,
-    values: Mapping[str, Any],
-    x: Any,
-    missing: np.ndarray | None,
-    labels: Labels,
-    rng: np.random.Generator,
-) -> Any:
+def _draw_cells(block: Block, values: Mapping[str, Any], x: Any, labels: Labels, rng: np.random.Generator) -> Any:
     """New cells of a block, like the observed `x` in shape, missing cells and totals."""
     totals = np.asarray(x.sum(axis=1)).astype(np.int64) if block.has_totals else None
     if totals is not None and scipy.sparse.issparse(x):
@@ -343,8 +331,8 @@ def _draw_cells(
             total_count = np.resize(totals[rows], _rounded_up(size))
             found = draw(block.family.likelihood(**of_class, total_count=total_count), rng)
         drawn[rows] = found[:size]
-    if missing is not None:
-        drawn[missing] = np.nan
+    if np.isnan(x.data if scipy.sparse.issparse(x) else x).any():
+        drawn[np.isnan(dense(x))] = np.nan
     return drawn
 
 
@@ -362,119 +350,99 @@ TINY = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True)
-class Line:
-    """A line of the table.
-
-    Attributes
-    ----------
-    label : str
-    observed : float
-    replicated : array, shape (replicates,)
-    p_value : float
-    p_adjusted : float
-        Share of the replicates in which some line of the statistic is at least as extreme.
-    next_step : str
-        What to do if the line is extreme.
-    detail : str
-        Where the value comes from, if the label does not say it.
-    fitted : bool
-        Whether most families fit the statistic, so that it says little on the rows of the fit.
-    """
-
-    label: str
-    observed: float
-    replicated: np.ndarray
-    p_value: float
-    p_adjusted: float
-    next_step: str
-    detail: str = ""
-    fitted: bool = False
-
-    @property
-    def is_defined(self) -> bool:
-        """Whether the data and at least one replicate define the statistic."""
-        return bool(np.isfinite(self.observed) and np.isfinite(self.replicated).any())
-
-    @property
-    def p_value_mcse(self) -> float:
-        """Standard deviation of the p-value's Beta posterior under Jeffreys' prior; positive for a p-value of 0 too."""
-        number = np.isfinite(self.replicated).sum()
-        a, b = number * self.p_value + 0.5, number * (1 - self.p_value) + 0.5
-        return float(np.sqrt(a * b / (a + b + 1)) / (a + b))
-
-
-@dataclass(frozen=True)
 class Statistic:
     """A statistic prepared for one data set and its replicates.
 
     Attributes
     ----------
     labels : list of str
-        A label for each line.
+        A label for each line of the table.
     values : callable
-        Function from a data set to its numbers: one for each label, unless `lines` is overridden.
+        Function from a data set to its numbers: one for each label, or with `parts` as many as there are parts.
     next_step : str or sequence of str
         What to do if a line is extreme; a sequence has a text for each label.
     next_step_below : str
         What to do if the observed value is below the replicates; empty if `next_step` says it.
     fitted : bool or sequence of bool
-        As for `Line`; a sequence has a value for each label.
+        Whether most families fit the statistic, so that it says little on the rows of the fit; as `next_step`.
+    parts : sequence of str
+        What the numbers of a label are. A line then has the distance of the one that is farthest from its replicates,
+        and is compared with the largest distance of all lines.
+    smallest : array, optional
+        Smallest spread of each number, as for `departures`; by default what rounding makes.
     """
 
     labels: list[str]
     values: Callable[[Rows], np.ndarray]
     next_step: str | Sequence[str]
-    next_step_below: str = field(default="", kw_only=True)
-    fitted: bool | Sequence[bool] = field(default=False, kw_only=True)
+    next_step_below: str = ""
+    fitted: bool | Sequence[bool] = False
+    parts: Sequence[str] = ()
+    smallest: np.ndarray | None = None
 
-    @property
-    def next_steps(self) -> Sequence[str]:
-        """What to do, for each label."""
-        return [self.next_step] * len(self.labels) if isinstance(self.next_step, str) else self.next_step
-
-    def lines(self, observed: np.ndarray, replicated: np.ndarray) -> list[Line]:
-        """A line for each label.
+    def lines(self, observed: np.ndarray, replicated: np.ndarray) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The lines of the table, and their values in the replicates.
 
         Parameters
         ----------
-        observed : array, shape (values,)
-        replicated : array, shape (replicates, values)
+        observed : array, shape (numbers,)
+        replicated : array, shape (replicates, numbers)
+
+        Returns
+        -------
+        lines : pandas.DataFrame
+            A row for each label: ``observed``, ``p_value``, ``p_adjusted``, ``detail`` (where the value comes from, if
+            the label does not say it), ``next_step`` and ``fitted``.
+        replicated : pandas.DataFrame, shape (replicates, lines)
         """
-        found = []
-        fitted = [self.fitted] * len(self.labels) if isinstance(self.fitted, bool) else self.fitted
-        adjusted = _adjusted(observed, replicated)
-        each = zip(self.labels, observed, replicated.T, adjusted, self.next_steps, fitted, strict=True)
-        for label, value, others, p_adjusted, above, is_fitted in each:
-            p_value = _p_value(value, others)
-            step = self.next_step_below if p_value > 0.5 and self.next_step_below else above
-            found.append(Line(label, float(value), others, p_value, float(p_adjusted), step, fitted=is_fitted))
-        return found
+        values = np.vstack([observed, replicated])
+        values = np.where(np.isfinite(values), values, np.nan)
+        # Equal sums that were added in another order differ by rounding.
+        rounding = 1e-12 * np.abs(np.nan_to_num(values)).max(axis=0) + TINY
+        departure, above = departures(values, rounding if self.smallest is None else self.smallest)
+        departure[:, np.isnan(departure[0])] = np.nan
+        departure = np.where(np.isnan(departure), -np.inf, departure)
+        largest = departure[1:].max(axis=1, initial=-np.inf)
+        if self.parts:
+            by_line = departure[0].reshape(len(self.labels), -1)
+            farthest = by_line.argmax(axis=1)
+            sides = above[0].reshape(by_line.shape)[np.arange(len(by_line)), farthest]
+            detail = [f"{'high' if side else 'low'} {self.parts[k]}" for side, k in zip(sides, farthest, strict=True)]
+            values = np.vstack([by_line.max(axis=1), np.repeat(largest[:, None], len(by_line), axis=1)])
+            p_adjusted = p_value = share_at_least(values[0], largest)
+        else:
+            detail = [""] * len(self.labels)
+            p_adjusted, p_value = share_at_least(departure[0], largest[np.isfinite(largest)]), _p_values(values)
+        values[np.isneginf(values)] = np.nan
+        lines = pd.DataFrame({"observed": values[0], "p_value": p_value, "p_adjusted": p_adjusted}, index=self.labels)
+        lines = lines.assign(detail=detail, next_step=self.next_step, fitted=self.fitted)
+        if self.next_step_below:
+            lines["next_step"] = lines["next_step"].mask(lines["p_value"] > 0.5, self.next_step_below)
+        return lines, pd.DataFrame(values[1:], columns=self.labels)
 
 
 Build = Callable[[BoundModel, Rows, np.random.Generator], Statistic | None]
 """Prepares a statistic for a model and its data; returns None if the model does not have the columns."""
 
 
-def _adjusted(observed: np.ndarray, replicated: np.ndarray) -> np.ndarray:
-    """Share of the replicates in which some line is at least as far from its median as each line is, shape (lines,)."""
-    values = np.vstack([observed, replicated])
-    # Equal sums that were added in another order differ by rounding.
-    size = np.abs(np.where(np.isfinite(values), values, 0.0)).max(axis=0)
-    departure, _ = departures(np.where(np.isfinite(values), values, np.nan), 1e-12 * size + TINY)
-    departure[:, np.isnan(departure[0])] = np.nan
-    departure = np.where(np.isnan(departure), -np.inf, departure)
-    largest = departure[1:].max(axis=1, initial=-np.inf)
-    return share_at_least(departure[0], largest[np.isfinite(largest)])
+def _p_values(values: np.ndarray) -> np.ndarray:
+    """Share of the replicates, of those that define a number, in which it is at least that of the data; ties are half.
 
-
-def _p_value(observed: float, replicated: np.ndarray) -> float:
-    """Share of the defined values that are at least the observed one, ties counted half."""
-    defined = replicated[np.isfinite(replicated)]
-    if not len(defined):
-        return np.nan
+    Parameters
+    ----------
+    values : array, shape (1 + replicates, numbers)
+        The data first.
+    """
+    observed, replicated = values[0], values[1:]
     # Equal sums that were added in another order differ by rounding, and are ties.
-    tied = np.isclose(defined, observed, rtol=1e-12, atol=0.0)
-    return float(((defined > observed) & ~tied).mean() + 0.5 * tied.mean())
+    tied = np.isclose(replicated, observed, rtol=1e-12, atol=0.0)
+    at_least = ((replicated > observed) & ~tied) + 0.5 * tied
+    return ratio(at_least.sum(axis=0), np.isfinite(replicated).sum(axis=0))
+
+
+def ratio(total: Any, n: Any) -> np.ndarray:
+    """Quotient, NaN if the denominator is zero."""
+    return np.divide(total, n, out=np.full(np.shape(total), np.nan), where=n > 0)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ __all__ = [
     "first_few",
     "listed",
     "near_matches",
+    "one_of",
     "proportion",
     "warn",
     "warn_of",
@@ -70,6 +71,17 @@ def proportion(name: str, value: Any) -> float:
     if not (number and 0 < value < 1):
         raise ValueError(f"{name} is {value!r}: give a number between 0 and 1")
     return float(value)
+
+
+def one_of(name: str, given: Any, known: Iterable[Any]) -> None:
+    """Refuse a choice that there is not.
+
+    Raises
+    ------
+    ValueError
+    """
+    if given not in (choices := list(known)):
+        raise ValueError(f"{name} is {given!r}: give one of {choices}")
 
 
 def listed(values: Iterable[Any]) -> str:

@@ -4,6 +4,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from bayesnb.core.checking import one_of
+
 __all__ = ["anesthesia", "federalist", "penguins", "penguins_path"]
 
 
@@ -85,8 +87,7 @@ def federalist(words: str = "function") -> tuple[Any, Any]:
     from bayesnb.datasets.make_federalist import COUNTS, FINAL_WORDS, FUNCTION_WORDS
 
     chosen = {"function": FUNCTION_WORDS, "final": FINAL_WORDS}
-    if words not in chosen:
-        raise ValueError(f"words is {words!r}: give one of {list(chosen)}")
+    one_of("words", words, chosen)
     table = pd.read_csv(COUNTS, index_col="number")
     counts = table[list(chosen[words])]
     return counts.assign(**{"(other)": table["length"] - counts.sum(axis=1)}), table["author"]

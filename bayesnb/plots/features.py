@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import rel_entr
 
 from bayesnb.core.arrays import in_float64
-from bayesnb.core.checking import whole_number
+from bayesnb.core.checking import one_of, whole_number
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import (
     SMALL,
@@ -194,8 +194,7 @@ def plot_spikes(
     """
     position = _position(posterior, block)
     whole = posterior.model.blocks[position]
-    if label not in LABELS:
-        raise ValueError(f"label is {label!r}: give one of {list(LABELS)}")
+    one_of("label", label, LABELS)
     if not 0 <= tolerance < 1:
         raise ValueError(f"tolerance is {tolerance}: give a number from 0, below 1")
     every = posterior.classes.tolist()

@@ -18,11 +18,11 @@ from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
 from bayesnb.model.blocks import CLASS_SITE, ModelParameters, off_boundary
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.program import coordinate
+from bayesnb.model.program import Sites, coordinate
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.under_draws import log_joint_under
 
-__all__ = ["as_tree", "tree_of_draws"]
+__all__ = ["as_tree", "dataset_of_sites", "tree_of_draws"]
 
 
 def tree_of_draws(
@@ -54,12 +54,9 @@ def tree_of_draws(
     """
     rng = random_generator(key)
     prior = model.draw_prior(rng, parameters.class_prob.shape[:2])
-    axes = model.sites.axes()
-    dims = {site: [name for name, _ in axis] for site, axis in axes.items()}
-    coords = {name: coordinate(labels) for axis in axes.values() for name, labels in axis}
     groups = {
-        "posterior": _dataset(model.sites.by_name(parameters), dims, coords),
-        "prior": _dataset(model.sites.by_name(prior), dims, coords),
+        "posterior": dataset_of_sites(model.sites, model.sites.by_name(parameters)),
+        "prior": dataset_of_sites(model.sites, model.sites.by_name(prior)),
     }
     if model.feature_inclusion is None and not any(couples_classes(family) for family in model.families):
         # Parameters that classes may share have no density: part of the prior's mass is where they are equal.
@@ -70,9 +67,17 @@ def tree_of_draws(
         groups |= _groups_of_data(model, labelled_rows(X, y, classes=model.schema.classes), parameters, prior, rng)
     if predictions is not None:
         of_class = log_normalised(log_joint_under(model, predictions, parameters))
-        groups["predictions"] = _rows_to_dataset({"y": _draw_labels(of_class, rng), "proba": np.exp(of_class)}, coords)
+        values = {"y": _draw_labels(of_class, rng), "proba": np.exp(of_class)}
+        groups["predictions"] = _rows_to_dataset(values, {"class": groups["posterior"]["class"]})
     attributes = _attributes(model, library, inference)
     return as_tree(groups, attributes)
+
+
+def dataset_of_sites(sites: Sites, values: Mapping[str, np.ndarray]) -> xr.Dataset:
+    """Arrays by site, leading axes (chain, draw), with the names and labels of the other axes."""
+    axes = sites.axes()
+    dims = {site: [name for name, _ in axis] for site, axis in axes.items()}
+    return _dataset(values, dims, {name: coordinate(labels) for axis in axes.values() for name, labels in axis})
 
 
 def as_tree(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]) -> xr.DataTree:

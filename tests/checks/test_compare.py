@@ -337,11 +337,6 @@ def test_numbers_that_do_not_vary_have_no_ranks(rng):
     assert all(len(values) == 1 for values in tests.by_test("densities", ["z_rank", "z_rank_spread"]).values())
 
 
-def test_a_table_without_rows_has_no_probabilities(right):
-    with pytest.raises(ValueError, match="X has no rows: give at least one"):
-        nb.compare(right.exact, right.sampled, np.zeros((0, 8)))
-
-
 def test_exact_draws_follow_the_key(monkeypatch):
     monkeypatch.setattr(same_draws, "DRAWS_OF_PROBABILITIES", 1000)  # the log densities are looked at
     rng = np.random.default_rng(0)
@@ -466,14 +461,6 @@ def test_parameters_that_all_lack_a_distribution_function_have_no_dependence_to_
     assert tests.frames == []
 
 
-def test_where_every_parameter_is_certain_there_is_nothing_to_compare():
-    model = nb.NaiveBayes(nb.Categorical())
-    X, y = [["u"], ["u"]], ["a", "a"]
-    exact = nb.fit(model, X, y)
-    with pytest.raises(ValueError, match="every parameter is certain"):
-        nb.compare(exact, nb.from_samples(model, exact.draws(), X=X, y=y))
-
-
 def test_simulated_documents_are_as_long_as_those_of_the_data():
     X, y = np.array([[3, 4, 0], [1, 0, 2], [7, 4, 0]]), [0, 1, 1]
     exact = nb.fit(nb.Multinomial(), X, y)
@@ -549,15 +536,11 @@ def test_the_fewest_effective_draws_and_the_largest_difference_are_named():
     assert shown == ["100.0", "100.0", "beyond 100", "below -100"]
 
 
-def test_four_draws_of_two_chains_are_compared_and_three_are_not():
+def test_four_draws_of_two_chains_are_compared():
     X, y = [[1], [0], [1]], ["a", "b", "b"]
     exact = nb.fit(nb.Bernoulli(), X, y)
-    three, four = (
-        nb.from_samples(nb.Bernoulli(), exact.draws(num_chains=2, num_draws=number), X=X, y=y) for number in (3, 4)
-    )
-    with pytest.raises(ValueError, match="there are 3 draws in each chain"):
-        nb.compare(exact, three)
-    assert compare_module._comparable(exact, four, 1e-3) == (exact, four)
+    four = nb.from_samples(nb.Bernoulli(), exact.draws(num_chains=2, num_draws=4), X=X, y=y)
+    assert nb.compare(exact, four).verdict.startswith("UNDECIDED")
 
 
 def test_groups_of_parameters_are_of_one_class(monkeypatch):

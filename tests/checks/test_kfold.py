@@ -1,6 +1,5 @@
 """Cross-validation of models by any inference."""
 
-import re
 from dataclasses import dataclass, field
 
 import arviz as az
@@ -183,34 +182,6 @@ def test_what_a_fold_lacks_is_named():
         kfold(nb.Poisson(), X, Y, inference=Stub(fails=3), folds=FOLDS)
     with pytest.raises(ValueError, match=r"^without fold p: .*class 'p': the maximum likelihood estimate"):
         kfold(nb.Poisson(), X, Y, inference=nb.MLE(), folds=Y)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "options", "error", "message"),
-    [
-        ((nb.DirichletMultinomial(), X, Y), {}, ValueError, "nb.MAP()"),
-        ((nb.Poisson(), X, Y), {"inference": nb.MAP}, TypeError, "inference is the class MAP"),
-        ((nb.Poisson(), X, np.where(Y == "p", "p", None)), {}, ValueError, "kfold needs every label"),
-        ((nb.Poisson(), X, Y[:-1]), {}, ValueError, "39 labels"),
-        ((nb.Poisson(), X - 1, Y), {}, ValueError, "Poisson"),
-        ((nb.Poisson(), X, Y), {"key": "seed"}, TypeError, "key is 'seed'"),
-    ],
-)
-def test_what_is_refused(arguments, options, error, message):
-    with pytest.raises(error, match=re.escape(message)):
-        kfold(*arguments, **options)
-
-
-def test_a_posterior_has_its_own_inference():
-    exact = nb.fit(nb.Poisson(), X, Y)
-    with pytest.raises(ValueError, match=r"a posterior has its own: leave it out, or give the model, nb\.kfold"):
-        kfold(exact, X, Y, inference=nb.MAP())
-    sampled = nb.from_samples(nb.Poisson(), exact.draws(num_draws=5), X=X, y=Y)
-    for posterior, inference in ((sampled, "NUTS"), (nb.fit(nb.Poisson(), X, Y, nb.MAP()), "MAP")):
-        with pytest.raises(
-            ValueError, match=rf"nb\.kfold\(model, X, y, inference=.*nb\.{inference}\(\).*\), which fits anew"
-        ):
-            kfold(posterior, X, Y)
 
 
 def test_a_comparison_names_the_call():

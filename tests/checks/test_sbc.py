@@ -356,50 +356,6 @@ def test_progress_is_shown_where_asked_for(coins, capsys, progress, shown):
     assert ("SBC" in capsys.readouterr().err) == shown
 
 
-@pytest.mark.parametrize(
-    ("changes", "error", "message"),
-    [
-        ({"model": nb.NaiveBayes(nb.Bernoulli())}, ValueError, "give X and y, or bind it"),
-        ({"model": nb.NaiveBayes(nb.Bernoulli()), "X": [[1]]}, ValueError, "X and y come together"),
-        ({"model": "bernoulli"}, TypeError, "model is 'bernoulli'"),
-        ({"model": nb.NaiveBayes(nb.Gaussian()).bind([[1.0]], ["a"])}, ValueError, r"Gaussian\(loc=...\)"),
-        (
-            {"model": nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical").bind([[1]], ["a"])},
-            ValueError,
-            "empirical.*follows the data",
-        ),
-        ({"model": nb.NaiveBayes(nb.Multinomial()).bind([[1, 2]], ["a"])}, ValueError, "give total_count"),
-        ({"num_simulations": 19}, ValueError, "fewer than 20 PIT values"),
-        ({"num_simulations": 50.0}, ValueError, "num_simulations is 50.0"),
-        ({"num_rows": 0}, ValueError, "num_rows is 0"),
-        ({"error_rate": 1.0}, ValueError, "error_rate is 1.0"),
-        ({"key": "seed"}, TypeError, "key is 'seed'"),
-        ({"inference": nb.MAP()}, ValueError, "MAP gives a point, and a point has no distribution"),
-        ({"inference": nb.MLE()}, ValueError, "MLE gives a point"),
-        ({"inference": nb.Exact}, TypeError, "give nb.Exact"),
-        ({"inference": "exact"}, TypeError, "inference is 'exact'"),
-    ],
-    ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
-)
-def test_what_cannot_be_judged_is_refused(coins, changes, error, message):
-    arguments = {"model": coins, **changes}
-    with pytest.raises(error, match=message):
-        sbc(arguments.pop("model"), arguments.pop("inference", None), **arguments)
-
-
-def test_points_and_numbers_that_are_none_are_refused_where_they_turn_up(coins):
-    @dataclass(frozen=True)
-    class Mode(Wrong):
-        def fit(self, problem, *, key=0):
-            return nb.Exact().fit(problem).plugin()
-
-    with pytest.raises(ValueError, match="a point has no distribution"):
-        sbc(coins, Mode(None))
-    wide = nb.NaiveBayes(nb.Gaussian(0.0, 1.0, 1e-4, 1.0)).bind([[1.0], [2.0]], ["a", "b"])
-    with pytest.raises(ValueError, match=r"the prior of 'x_.*' draws"), np.errstate(all="ignore"):
-        sbc(wide)
-
-
 @pytest.mark.slow
 def test_a_right_posterior_is_refused_as_seldom_as_stated(coins):
     """A hundred and fifty verdicts at error rate 0.05, of which at most sixteen may be NO."""
