@@ -38,17 +38,16 @@ def assert_same(one, other):
     pd.testing.assert_frame_equal(mine.sort_index(), theirs.sort_index(), rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    "described",
-    [
-        model(),
-        model(np.array([[0.5], [1.5]])),
-        nb.NaiveBayes({"looks": (nb.Categorical([0.5, 2.0]), ["colour", "size"]), "length": SCALE}),
-        nb.NaiveBayes({"colour": nb.Categorical(0.5), "size": nb.Categorical(2.0)}, feature_inclusion=0.3),
-        model().bind(X, Y),
-    ],
-    ids=["scalar", "by class", "by column", "averaged", "bound to all rows"],
-)
+GROWING = {
+    "scalar": model(),
+    "by class": model(np.array([[0.5], [1.5]])),
+    "by column": nb.NaiveBayes({"looks": (nb.Categorical([0.5, 2.0]), ["colour", "size"]), "length": SCALE}),
+    "averaged": nb.NaiveBayes({"colour": nb.Categorical(0.5), "size": nb.Categorical(2.0)}, feature_inclusion=0.3),
+    "bound to all rows": model().bind(X, Y),
+}
+
+
+@pytest.mark.parametrize("described", GROWING.values(), ids=GROWING)
 def test_a_fit_and_updates_are_the_fit_to_all_rows(described):
     at_once = nb.fit(described, X, Y)
     in_three = in_parts(described, 3, 6)
@@ -91,14 +90,6 @@ def test_listed_and_bound_categories_stay(described):
     assert posterior.log_evidence == pytest.approx(at_once.log_evidence, rel=1e-12)
 
 
-def test_a_number_for_each_category_leaves_none_for_a_new_one():
-    described = nb.NaiveBayes({"colour": nb.Categorical([0.5, 2.0])})
-    posterior = nb.fit(described, X[:3], Y[:3])
-    with pytest.raises(ValueError, match=r"column 'colour': 'green', 'violet'.*categories=\[\.\.\.\]"):
-        posterior.update(X[3:], Y[3:])
-    assert posterior.update(X[:3], Y[:3]).problem.statistics.classes.n.sum() == 6
-
-
 def test_new_categories_are_forgotten_exactly_and_strangers_are_refused():
     posterior = in_parts(model(), 3)
     left = posterior.forget(X[3:], Y[3:])
@@ -128,31 +119,24 @@ def test_learned_concentrations_grow_too():
     np.testing.assert_allclose(split.mean()["0_prob"][..., [0, 2, 1]], whole.mean()["0_prob"], rtol=1e-5)
 
 
-def test_a_saved_posterior_still_grows(tmp_path):
-    nb.fit(model(), X[:3], Y[:3]).save(tmp_path / "posterior.nc")
-    assert_same(nb.load(tmp_path / "posterior.nc").update(X[3:], Y[3:]), nb.fit(model(), X, Y))
-
-
-def test_batches_grow_after_the_fit():
+def test_what_is_saved_and_what_batches_and_partitions_gave_still_grows(tmp_path):
+    dd = pytest.importorskip("dask.dataframe")
+    frame = dd.from_pandas(X[:4].assign(y=Y[:4]), npartitions=2)
     batches = [(X[:2], Y[:2]), (X[2:4], Y[2:4])]
-    for given in (batches, iter(batches)):
-        posterior = nb.fit_batches(model(), given, classes=["a", "b"])
+    nb.fit(model(), X[:4], Y[:4]).save(tmp_path / "posterior.nc")
+    for posterior in (
+        nb.load(tmp_path / "posterior.nc"),
+        nb.fit_batches(model(), batches, classes=["a", "b"]),
+        nb.fit_batches(model(), iter(batches), classes=["a", "b"]),
+        nb.fit(model(), frame[["colour", "length", "size"]], frame["y"]),
+    ):
         assert_same(posterior.update(X[4:], Y[4:]), nb.fit(model(), X, Y))
 
 
-def test_partitions_grow_after_the_fit():
-    dd = pytest.importorskip("dask.dataframe")
-    frame = dd.from_pandas(X[:4].assign(y=Y[:4]), npartitions=2)
-    posterior = nb.fit(model(), frame[["colour", "length", "size"]], frame["y"])
-    assert_same(posterior.update(X[4:], Y[4:]), nb.fit(model(), X, Y))
-
-
 def test_the_estimator_grows_batch_by_batch():
-    at_once = estimators.NaiveBayesClassifier(model(), feature_weights=None).fit(X, Y)
-    grown = estimators.NaiveBayesClassifier(model(), feature_weights=None)
-    grown = grown.partial_fit(X[:3], Y[:3], classes=["a", "b"])
-    grown = grown.partial_fit(X[3:], Y[3:])
-    assert_same(grown.posterior_, at_once.posterior_)
+    at_once, grown = (estimators.NaiveBayesClassifier(model(), feature_weights=None) for _ in range(2))
+    grown.partial_fit(X[:3], Y[:3], classes=["a", "b"]).partial_fit(X[3:], Y[3:])
+    assert_same(grown.posterior_, at_once.fit(X, Y).posterior_)
     with pytest.raises(ValueError, match="never among the data"):
         grown.forget(X[:1].assign(colour="pink"), Y[:1])
 
@@ -174,11 +158,6 @@ class TestBoundModels:
         assert batched.classes.tolist() == ["b", "a"]
         fitted = estimators.NaiveBayesClassifier(bound).fit(X[:3], Y[:3])
         assert fitted.posterior_.model.schema.categories == bound.schema.categories
-
-    def test_a_class_prior_of_another_size_is_refused(self):
-        bound = nb.NaiveBayes(nb.Categorical(), class_concentration=[1.0, 2.0]).bind([["r"], ["g"]], ["a", "b"])
-        with pytest.raises(ValueError, match="class_concentration has shape"):
-            nb.fit(bound, [["r"]], ["a"], classes=["a", "b", "c"])
 
 
 class TestRowsOfWeightZero:
@@ -231,20 +210,41 @@ class TestRowsOfWeightZero:
         np.testing.assert_allclose(posterior.predict_proba([[1]]), named.predict_proba([[1]]), rtol=1e-12)
 
 
-@pytest.mark.parametrize("categories", [["red", "red"], [1, 1.0]])
-def test_a_category_listed_twice_is_refused(categories):
-    with pytest.raises(ValueError, match="twice"):
-        nb.fit(nb.Categorical(categories=categories), [[categories[0]]], ["a"])
+def grown(concentration, new):
+    posterior = nb.fit(
+        nb.NaiveBayes({"kind": concentration}), pd.DataFrame({"kind": list("xyxy")}), ["a", "b", "b", "a"]
+    )
+    return posterior.update(pd.DataFrame({"kind": list(new)}), ["a"] * len(new))
 
 
-def test_a_category_that_cannot_be_looked_up_is_refused():
-    with pytest.raises(TypeError, match="a list, which cannot be a category"):
-        nb.fit(nb.Categorical(categories=[["red"], ["blue"]]), [["red"]], ["a"])
+ORDERED = nb.NaiveBayes(nb.Categorical(), class_concentration=[1.0, 2.0])
+ERRORS = [
+    (lambda: nb.fit(nb.Categorical(categories=["red", "red"]), [["red"]], ["a"]), ValueError, "twice"),
+    (lambda: nb.fit(nb.Categorical(categories=[1, 1.0]), [[1]], ["a"]), ValueError, "twice"),
+    (
+        lambda: nb.fit(nb.Categorical(categories=[["red"]]), [["red"]], ["a"]),
+        TypeError,
+        "a list, which cannot be a category",
+    ),
+    (
+        lambda: grown(nb.Categorical([1.0, 2.0]), "klmno"),
+        ValueError,
+        r"new categories \(column 'kind': 'k', 'l', 'm', 'n', 'o'\).*categories=\[...\]\)",
+    ),
+    (
+        lambda: grown(nb.Categorical([1.0, 2.0]), "klmnop"),
+        ValueError,
+        r"new categories \(column 'kind': 'k', .* 'o' and 1 more\)",
+    ),
+    (
+        lambda: nb.fit(ORDERED.bind([["r"], ["g"]], ["a", "b"]), [["r"]], ["a"], classes=["a", "b", "c"]),
+        ValueError,
+        "class_concentration has shape",
+    ),
+]
 
 
-@pytest.mark.parametrize(("new", "shown"), [("klmno", "'k', 'l', 'm', 'n', 'o'"), ("klmnop", "'k', .* 'o' and 1 more")])
-def test_categories_without_a_number_in_the_prior_are_named(new, shown):
-    prior = nb.NaiveBayes({"kind": nb.Categorical([1.0, 2.0])})
-    posterior = nb.fit(prior, pd.DataFrame({"kind": list("xyxy")}), ["a", "b", "b", "a"])
-    with pytest.raises(ValueError, match=rf"new categories \(column 'kind': {shown}\).*categories=\[...\]\)"):
-        posterior.update(pd.DataFrame({"kind": list(new)}), ["a"] * len(new))
+@pytest.mark.parametrize(("call", "error", "words"), ERRORS)
+def test_errors_name_the_categories(call, error, words):
+    with pytest.raises(error, match=words):
+        call()

@@ -1,13 +1,14 @@
-"""Normal vectors whose first entries are not negative: their probability and draws, beside SciPy and acceptance."""
+"""Normal vectors whose first entries are not negative: probability and draws beside SciPy and acceptance; priors."""
 
 import numpy as np
 import pytest
 from scipy.linalg import block_diag
-from scipy.special import log_ndtr
-from scipy.stats import binom, kstest, multivariate_normal, truncnorm
+from scipy.special import log_ndtr, logsumexp
+from scipy.stats import binom, kstest, multivariate_normal, norm, truncnorm
 
 from bayesnb.model import truncated_normal
-from bayesnb.model.truncated_normal import TruncatedNormal
+from bayesnb.model.truncated_normal import TruncatedNormal, reflected_draws
+from bayesnb.model.weights import SPREADS, NormalWeights, priors
 
 CORRELATED = np.array([[1.0, 0.9, -0.3, 0.2], [0.9, 1.0, -0.2, 0.1], [-0.3, -0.2, 2.0, 0.7], [0.2, 0.1, 0.7, 1.0]])
 
@@ -107,14 +108,6 @@ class TestProbability:
         assert error < 0.02
         assert abs(np.mean(estimates) - expected) < 4.8 * error + 2e-4  # Student's t of 9 degrees: one in 1000
 
-    def test_is_unbiased(self, rng):
-        """Averages of three draws each: a bias would not shrink."""
-        mean = np.array([-1.0, 0.5, 0.2, 0.0])
-        given = TruncatedNormal.of(mean, factor_of(CORRELATED), 4)
-        estimates = [np.exp(given.log_probability(3, rng)) for _ in range(1000)]
-        error = np.std(estimates) / np.sqrt(len(estimates))
-        assert abs(np.mean(estimates) - probability_by_scipy(mean, CORRELATED)) < 4 * error
-
     def test_of_many_groups_of_copies_is_the_sum(self, rng):
         """Groups that are independent of each other: forty weights have the probability of five times eight."""
         mean, covariance = copies(8)
@@ -196,16 +189,6 @@ class TestDraws:
         assert found.shape == (number, 8)
         assert len(np.unique(found[:, 0])) == number
 
-    @pytest.mark.slow
-    def test_of_many_groups_of_copies(self, rng):
-        """Forty weights in five groups: each has the distribution that one group has alone."""
-        mean, covariance = copies(8)
-        found = drawn(np.tile(mean, 5), factor_of(block_diag(*[covariance] * 5)), 40, 2000, rng)
-        expected = accepted_copies(8, 4000, rng)
-        for group in np.split(found, 5, axis=1):
-            assert_same_distribution(group, expected, limit=6.0)  # trajectories: draws of a chain depend a little
-            assert_same_distribution(group.sum(axis=1, keepdims=True), expected.sum(axis=1, keepdims=True))
-
     def test_of_more_groups_than_candidates_are_accepted_for(self, rng):
         """A hundred weights in 25 groups: one candidate in a thousand million is accepted, and trajectories draw."""
         mean, covariance = copies(4)
@@ -231,14 +214,6 @@ class TestDraws:
             given = TruncatedNormal.of(centre, factor_of(covariance), len(centre))
             assert np.exp(given.log_probability(2000, rng) - given.log_bound) > least
 
-    def test_are_those_of_the_key(self):
-        mean, covariance = copies(3)
-        one, same, other = (
-            drawn(mean, factor_of(covariance), 3, 50, np.random.default_rng(seed)) for seed in (1, 1, 2)
-        )
-        np.testing.assert_array_equal(one, same)
-        assert (one != other).all()
-
     @pytest.mark.slow
     @pytest.mark.parametrize("mean", [-6.0, 1.0])
     def test_false_alarms_of_the_test_of_one_entry(self, mean):
@@ -251,3 +226,103 @@ class TestDraws:
             found = drawn(np.array([mean, 0.0]), factor_of(covariance), 1, 1000, np.random.default_rng(seed))
             rejected += kstest(found[:, 0], expected.cdf).pvalue < 0.05
         assert rejected <= binom.ppf(0.999, 300, 0.05)
+
+
+class TestReflectedTrajectories:
+    """Each draw from a chain of its own, unless chains are given."""
+
+    def drawn(self, mean, covariance, number, rng, chains=None):
+        start = np.full((chains or number, len(mean)), 0.5)
+        return reflected_draws(start, np.asarray(mean, float), np.linalg.cholesky(covariance), number, rng)
+
+    @pytest.mark.parametrize("mean", [-30.0, -2.0, 0.0, 3.0])
+    def test_of_one_entry(self, rng, mean):
+        found = self.drawn([mean], np.array([[2.25]]), 2000, rng)
+        assert found.shape == (2000, 1)
+        assert kstest(found[:, 0], truncnorm(-mean / 1.5, np.inf, mean, 1.5).cdf).pvalue > 1e-3
+
+    @pytest.mark.parametrize("mean", [[0.5, 1.0, 0.3, 0.4], [-1.0, -0.5, -1.5, 0.2]])
+    def test_of_several_entries(self, rng, mean):
+        found = self.drawn(mean, CORRELATED, 4000, rng)
+        assert found.min() >= 0
+        assert_same_distribution(found, accepted(mean, CORRELATED, 4, 150_000, rng))
+
+    @pytest.mark.parametrize(("number", "chains"), [(1, 1), (7, 3), (450, 200)])
+    def test_are_as_many_as_wanted(self, rng, number, chains):
+        found = self.drawn([0.5, 1.0, 0.3, 0.4], CORRELATED, number, rng, chains)
+        assert found.shape == (number, 4)
+        assert len(np.unique(found[:, 0])) == number
+
+    def test_neighbours_in_a_chain_hardly_depend_on_each_other(self, rng):
+        found = self.drawn([0.5, 1.0, 0.3, 0.4], CORRELATED, 4000, rng, chains=200)[:, 0].reshape(20, 200)
+        assert abs(np.corrcoef(found[:-1].ravel(), found[1:].ravel())[0, 1]) < 0.25
+
+
+def covariance_of(num_weights, spread):
+    return spread**2 * np.eye(num_weights) + 1.0
+
+
+def log_determinant(num_weights, spread):
+    return np.linalg.slogdet(covariance_of(num_weights, spread))[1]
+
+
+class TestPrior:
+    @pytest.mark.parametrize("spread", SPREADS)
+    @pytest.mark.parametrize("num_weights", [1, 2, 7])
+    def test_mean_precision_and_constant(self, num_weights, spread):
+        """The constant of one and two weights is that of SciPy, whose distribution function of two is exact."""
+        prior = NormalWeights.given_spread(num_weights, 3, spread)
+        np.testing.assert_array_equal(prior.mean, [1.0] * num_weights + [0.0] * 3)
+        expected = np.eye(num_weights + 3)
+        expected[:num_weights, :num_weights] = np.linalg.inv(covariance_of(num_weights, spread))
+        np.testing.assert_allclose(prior.precision, expected, rtol=1e-9, atol=1e-9)
+        if num_weights < 3:
+            probability = multivariate_normal.cdf(
+                np.ones(num_weights), np.zeros(num_weights), covariance_of(num_weights, spread)
+            )
+            expected = log_determinant(num_weights, spread) / 2 + np.log(probability)
+            assert prior.log_normaliser == pytest.approx(expected, abs=1e-7)
+
+    @pytest.mark.parametrize("spread", SPREADS)
+    @pytest.mark.parametrize("num_weights", [5, 40])
+    def test_constant_of_many_weights_by_simulation(self, rng, num_weights, spread):
+        covariance = covariance_of(num_weights, spread)
+        draws = rng.multivariate_normal(np.ones(num_weights), covariance, 20_000, method="cholesky")
+        share = (draws >= 0).all(axis=1).mean()
+        log_normaliser = NormalWeights.given_spread(num_weights, 2, spread).log_normaliser
+        probability = np.exp(log_normaliser - log_determinant(num_weights, spread) / 2)
+        assert abs(share - probability) < 4.5 * np.sqrt(probability * (1 - probability) / len(draws))
+
+    @pytest.mark.parametrize("num_weights", [2, 100, pytest.param(2000, marks=pytest.mark.slow)])
+    def test_constant_needs_no_finer_grid(self, num_weights):
+        """The integral over the level on a grid of a million nodes."""
+        level, step = np.linspace(-12.0, 12.0, 1_000_001, retstep=True)
+        log_density = norm.logpdf(level)
+        for spread in SPREADS:
+            log_probability = logsumexp(log_density + num_weights * log_ndtr((1 + level) / spread)) + np.log(step)
+            expected = log_probability + log_determinant(num_weights, spread) / 2
+            found = NormalWeights.given_spread(num_weights, 2, spread).log_normaliser
+            assert found == pytest.approx(expected, abs=1e-9)
+
+    @pytest.mark.parametrize(("num_weights", "spread"), [(1, 0.0), (3, 0.1), (3, 1.6)])
+    def test_draws_and_density(self, rng, num_weights, spread):
+        """Beside accepted draws, and SciPy's density divided by the probability of w >= 0."""
+        prior = NormalWeights.given_spread(num_weights, 2, spread)
+        found = prior.draw(20_000, rng)
+        covariance = block_diag(covariance_of(num_weights, spread), np.eye(2))
+        assert found.shape == (20_000, num_weights + 2)
+        assert found[:, :num_weights].min() >= 0
+        assert_same_distribution(found, accepted(prior.mean, covariance, num_weights, 60_000, rng))
+        some = found[:6].reshape(2, 3, -1)
+        expected = multivariate_normal.logpdf(some, prior.mean, covariance) + len(prior.mean) * np.log(2 * np.pi) / 2
+        probability = probability_by_scipy(np.ones(num_weights), covariance_of(num_weights, spread))
+        np.testing.assert_allclose(prior.log_density(some), expected - np.log(probability), rtol=0, atol=1e-5)
+
+    def test_one_weight_has_one_and_several_have_one_for_each_spread(self):
+        cases = {(5, True): (1, [0.0]), (1, False): (1, [0.0]), (5, False): (5, [0.05, 0.1, 0.2, 0.4, 0.8, 1.6])}
+        for (features, shared), (num_weights, spreads) in cases.items():
+            found = priors(features, 2, shared=shared)
+            assert [prior.spread for prior in found] == spreads
+            assert {prior.num_weights for prior in found} == {num_weights}
+            assert {prior.mean.shape for prior in found} == {(num_weights + 2,)}
+        assert NormalWeights.given_spread(1, 2, 0.0).log_normaliser == pytest.approx(norm.logcdf(1.0))
