@@ -18,7 +18,6 @@ from bayesnb.families.formulas import compiled
 
 __all__ = [
     "Anchored",
-    "AnchoredVector",
     "BentGamma",
     "BentSimplex",
     "Coordinate",
@@ -311,8 +310,10 @@ class Anchored(Coordinate):
     r"""Distance from the posterior's centre, in posterior standard deviations: :math:`\mu = c + s r z`.
 
     Here s is the prior's standard deviation, which the program gives and which may depend on another site, and r the
-    ratio of the posterior's standard deviation to it. In a normal-inverse-gamma posterior, z is standard normal for
-    every variance. The spread of the mean itself changes with the variance, and samplers are slow on such a shape.
+    ratio of the posterior's standard deviation to it. For a vector, s is the Cholesky factor of the prior's covariance
+    matrix. In a normal-inverse-gamma posterior, z is standard normal for every variance, and in a
+    normal-inverse-Wishart posterior for every covariance matrix. The spread of the mean itself changes with the
+    variance, and samplers are slow on such a shape.
 
     Attributes
     ----------
@@ -326,41 +327,19 @@ class Anchored(Coordinate):
     ratio: Any
 
     def at(self, z: Any, prior: dist.Distribution) -> Position:
-        from_prior = (self.centre - prior.loc) / prior.scale + self.ratio * z
+        away, lead = self.ratio * z, self.centre - prior.loc
+        if isinstance(prior, dist.MultivariateNormal):
+            from_prior = _solved(prior.scale_tril, lead) + away
+            value = self.centre + (prior.scale_tril @ away[..., None])[..., 0]
+        else:
+            from_prior, value = lead / prior.scale + away, self.centre + prior.scale * away
         log_density = -0.5 * (from_prior**2).sum() + (jnp.log(self.ratio) - 0.5 * jnp.log(2 * jnp.pi)).sum()
-        value = self.centre + prior.scale * self.ratio * z
         return Position(value, value, log_density)
 
     def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+        if isinstance(prior, dist.MultivariateNormal):
+            return np.asarray(compiled(_solved, prior.scale_tril, drawn.value - self.centre)) / self.ratio
         return (drawn.value - self.centre) / (np.asarray(prior.scale) * self.ratio)
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class AnchoredVector(Coordinate):
-    r"""As `Anchored`, for vectors: :math:`\mu = c + r L z` with the Cholesky factor L of the prior's covariance matrix.
-
-    In a normal-inverse-Wishart posterior, z is standard normal for every covariance matrix.
-
-    Attributes
-    ----------
-    centre : array, shape (..., columns)
-        c.
-    ratio : array, shape (..., columns)
-        r, positive.
-    """
-
-    centre: Any
-    ratio: Any
-
-    def at(self, z: Any, prior: dist.Distribution) -> Position:
-        from_prior = _solved(prior.scale_tril, self.centre - prior.loc) + self.ratio * z
-        log_density = -0.5 * (from_prior**2).sum() + (jnp.log(self.ratio) - 0.5 * jnp.log(2 * jnp.pi)).sum()
-        value = self.centre + (prior.scale_tril @ (self.ratio * z)[..., None])[..., 0]
-        return Position(value, value, log_density)
-
-    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
-        return np.asarray(compiled(_solved, prior.scale_tril, drawn.value - self.centre)) / self.ratio
 
 
 def _solved(factor: Any, vector: Any) -> Any:

@@ -6,24 +6,27 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from numpyro.distributions import biject_to
 from scipy.optimize import minimize
 
-from bayesnb.core.arrays import in_float64
+from bayesnb.core.arrays import in_float64, to_numpy
 from bayesnb.core.checking import Params, warn
 from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.formulas import compiled
 from bayesnb.inference.coordinates import unconstrained
 from bayesnb.model.blocks import ModelStatistics
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import LearnedPrior
 from bayesnb.model.problem import Problem, ways_to_fit, ways_to_posterior
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 
-__all__ = ["ConvergenceWarning", "EmpiricalBayes", "Exact", "Inference", "warn_of_draws"]
+__all__ = ["ConvergenceWarning", "EmpiricalBayes", "Exact", "Inference", "require_closed_form", "warn_of_draws"]
 
 # --------------------------------------------------------------------------------------------------
 # The interface of an inference
@@ -46,6 +49,19 @@ class ConvergenceWarning(UserWarning):
     ...     warnings.simplefilter("ignore", nb.ConvergenceWarning)
     ...     posterior = nb.fit(nb.Bernoulli(), [[1], [0]], ["a", "b"])
     """
+
+
+def require_closed_form(model: BoundModel, what: str, remedy: str) -> None:
+    """Refuse a family that is not conjugate, and so has no closed-form posterior or evidence.
+
+    Raises
+    ------
+    ValueError
+    """
+    for block in model.blocks:
+        if not isinstance(block.family, ConjugateFamily):
+            family = block.family.family_name
+            raise ValueError(f"column {block.labels[0]!r} is {family}, which has no closed-form {what}: use {remedy}")
 
 
 def warn_of_draws(sampler: str, diagnostics: Diagnostics, settings: Mapping[str, Any], ending: str) -> None:
@@ -123,12 +139,7 @@ class Exact(Inference):
     """
 
     def check(self, problem: Problem) -> None:
-        for block in problem.model.blocks:
-            if not isinstance(block.family, ConjugateFamily):
-                raise ValueError(
-                    f"column {block.labels[0]!r} is {block.family.family_name}, which has no closed-form "
-                    f"posterior: use {ways_to_fit(problem.model)}"
-                )
+        require_closed_form(problem.model, "posterior", ways_to_fit(problem.model))
         problem.require_numbers()
         problem.require_labels("nb.Exact()", "use nb.MAP() (EM), nb.Gibbs() or nb.NUTS(), or leave them out")
 
@@ -194,12 +205,7 @@ class EmpiricalBayes(Inference):
                 "no hyperparameter is learned: give a NumPyro distribution in place of a number, as in "
                 f"nb.Categorical(concentration=dist.Gamma(1, 1)), or use {ways_to_posterior(source)}"
             )
-        for block in source.blocks:
-            if not isinstance(block.family, ConjugateFamily):
-                raise ValueError(
-                    f"column {block.labels[0]!r} is {block.family.family_name}, which has no closed-form evidence "
-                    "to maximise: use nb.NUTS()"
-                )
+        require_closed_form(source, "evidence to maximise", "nb.NUTS()")
         problem.require_labels("nb.EmpiricalBayes()", "leave them out, or use nb.Gibbs() or nb.NUTS()")
 
     @in_float64
@@ -218,7 +224,7 @@ class EmpiricalBayes(Inference):
         ]
         point = max(ends, key=lambda end: end[0])[1]
         _require_maximum(learned, problem.statistics, point, source.sites.scalar_labels())
-        model = source.with_hyperparameters(_constrained(learned, point))
+        model = source.with_hyperparameters(to_numpy(_constrained(learned, point)))
         numbers = replace(problem, model=model, learned_from=source)
         return ExactPosterior(numbers, self)
 
@@ -229,21 +235,14 @@ Point = dict[str, np.ndarray]
 
 def _climb(learned: LearnedPrior, statistics: ModelStatistics, start: Point) -> tuple[float, Point]:
     """Local maximum of the log evidence from a start: its value and its place."""
-    ends = np.cumsum([value.size for value in start.values()])[:-1]
-
-    def lined_up(point: Point) -> np.ndarray:
-        return np.concatenate([np.ravel(point[name]) for name in start])
-
-    def apart(line: np.ndarray) -> Point:
-        parts = zip(start.items(), np.split(line, ends), strict=True)
-        return {name: part.reshape(value.shape) for (name, value), part in parts}
+    line, apart = ravel_pytree(start)
 
     def descend(line: np.ndarray) -> tuple[float, np.ndarray]:
-        value, gradient = _log_evidence(learned, statistics, apart(line))
-        return -float(value), -lined_up(gradient)
+        value, gradient = _log_evidence(learned, statistics, apart(jnp.asarray(line)))
+        return -float(value), -np.asarray(ravel_pytree(gradient)[0])
 
-    found = minimize(descend, lined_up(start), jac=True, method="L-BFGS-B", options={"gtol": 1e-7, "ftol": 1e-14})
-    return -float(found.fun), apart(found.x)
+    found = minimize(descend, np.asarray(line), jac=True, method="L-BFGS-B", options={"gtol": 1e-7, "ftol": 1e-14})
+    return -float(found.fun), to_numpy(apart(jnp.asarray(found.x)))
 
 
 def _require_maximum(
@@ -265,8 +264,8 @@ def _require_maximum(
                     )
 
 
-def _constrained(learned: LearnedPrior, point: Point) -> dict[str, np.ndarray]:
-    return {name: np.asarray(biject_to(learned.hyperpriors[name].support)(point[name])) for name in learned.names}
+def _constrained(learned: LearnedPrior, point: Point) -> dict[str, Any]:
+    return {name: biject_to(learned.hyperpriors[name].support)(point[name]) for name in learned.names}
 
 
 @jax.jit
@@ -274,7 +273,6 @@ def _log_evidence(learned: LearnedPrior, statistics: ModelStatistics, point: Poi
     """Log evidence at unconstrained hyperparameters, and its gradient."""
 
     def at(point: Point) -> Any:
-        values = {name: biject_to(learned.hyperpriors[name].support)(point[name]) for name in learned.names}
-        return learned.given(values).log_evidence(statistics)
+        return learned.given(_constrained(learned, point)).log_evidence(statistics)
 
     return jax.value_and_grad(at)(point)

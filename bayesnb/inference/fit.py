@@ -1,6 +1,6 @@
 """The functions that make posteriors."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -75,85 +75,42 @@ OTHER_NAMES = {"reached_max_treedepth": "reached_max_tree_depth"}
 """Names of PyMC for statistics of the sampler."""
 
 
-def posterior_from_parameters(
-    model: Model, classes: Any, parameters: Mapping[Any, Any], class_probs: Any, columns: Sequence | None
-) -> PointPosterior:
-    """The posterior that `bayesnb.from_parameters` returns, which gives the parameters and errors."""
-    if not isinstance(parameters, Mapping):
-        raise TypeError(f"parameters is {a_type(parameters)}: give a mapping from block, column or site to values")
-    names, named = _columns(model, parameters, columns)
-    parameters = _by_site(parameters)
-    unread = {*parameters}
-    if class_probs is None and CLASS_SITE in parameters:
-        class_probs = parameters[CLASS_SITE]
-    unread.discard(CLASS_SITE)
-    labels = read_classes(classes)
-    schema = Schema(names, named, labels)
-    categories: dict[int, tuple] = {}
+def _columns(model: Model, parameters: Mapping[Any, Any]) -> list[Any]:
+    """Names of the columns, or positions, as far as the model and the parameters tell them."""
+    names: list[Any] = []
+    for name, (family, chosen) in model.features.items():
+        if name is EVERY_COLUMN:
+            if family.by_column:
+                return list(parameters)
+            by_site = _by_site(parameters)
+            shape = np.shape(by_site[_find(by_site, "x", family, family.parameter_names()[0], alone=True)])
+            if len(shape) != 2:
+                raise ValueError(f"the table has shape {shape}: give (classes, columns)")
+            return list(range(shape[1]))
+        if isinstance(chosen, slice):
+            raise ValueError(
+                f"block {name!r} takes a slice of columns: name all columns of the table with columns=[...]"
+            )
+        names += [name] if chosen is None else chosen
+    return names
+
+
+def _with_categories(model: Model, schema: Schema, parameters: Mapping[Any, Any]) -> Schema:
+    """The schema with the categories that the model lists, else as many as the columns' tables have."""
+    categories = {}
     for position, family, listed in categorical_columns(model.features, schema):
-        column = names[position]
+        column = schema.columns[position]
         if family.joint and listed is None:
             raise ValueError(
                 f"column {column!r}: the categories of a joint block do not follow from the shape of its parameters: "
                 f"give nb.{type(family).__name__}(categories=...)"
             )
         if not family.joint:
-            name = _find(parameters, column, family.parameter_names()[0], family, alone=False)
-            size = np.shape(parameters[name])[-1]
+            size = np.shape(parameters[_find(parameters, column, family, family.parameter_names()[0])])[-1]
             if listed is not None and len(listed) != size:
                 raise ValueError(f"column {column!r} has {len(listed)} categories and a table of {size}")
         categories[position] = tuple(range(size)) if listed is None else listed
-    description = replace(
-        model.description if isinstance(model, BoundModel) else model,
-        class_probs=class_probs if class_probs is not None else model.class_probs,
-        feature_inclusion=None,
-    )
-    bound = BoundModel.of(description, replace(schema, categories=categories))
-    if bound.class_probs is None:
-        raise ValueError("class_probs is missing: give the probability of each class")
-    if isinstance(bound.class_probs, str):
-        raise ValueError(f"class_probs={bound.class_probs!r} needs data: give the probability of each class")
-    # There are no data, so that defaults that follow a scale use the scale one. These priors are not used.
-    resolved = empty_problem(bound.with_every_value(), growing=False).resolved
-    alone = len(model.features) == 1 and EVERY_COLUMN in model.features
-    sites: dict[str, Any] = {CLASS_SITE: resolved.class_prior.probs}
-    for site in resolved.sites:
-        block = resolved.blocks[site.block]
-        owner = block.name if site.column is None else block.labels[site.column]
-        name = _find(parameters, owner, site.parameter, block.family, alone=alone)
-        sites[site.name] = np.asarray(parameters[name], dtype=np.float64)
-        unread.discard(name)
-    for name in parameters:
-        if name in unread:
-            raise ValueError(f"parameters has {name!r}, which the model does not: it has {[*sites]}")
-    values = resolved.sites.parameters(sites)
-    check_support(resolved, values)
-    return PointPosterior(resolved, values)
-
-
-def _columns(model: Model, parameters: Mapping[Any, Any], columns: Sequence | None) -> tuple[tuple, bool]:
-    if columns is not None:
-        twice = [column for column in columns if list(columns).count(column) > 1]
-        if twice:
-            raise ValueError(f"columns names {twice[0]!r} twice")
-        return tuple(columns), any(isinstance(column, str) for column in columns)
-    names: list[Any] = []
-    for name, (family, chosen) in model.features.items():
-        if name is EVERY_COLUMN:
-            if family.by_column:
-                keys = list(parameters)
-                return tuple(keys), any(isinstance(key, str) for key in keys)
-            by_site = _by_site(parameters)
-            shape = np.shape(by_site[_find(by_site, "x", family.parameter_names()[0], family, alone=True)])
-            if len(shape) != 2:
-                raise ValueError(f"the table has shape {shape}: give (classes, columns)")
-            return tuple(range(shape[1])), False
-        if isinstance(chosen, slice):
-            raise ValueError(
-                f"block {name!r} takes a slice of columns: name all columns of the table with columns=[...]"
-            )
-        names += [name] if chosen is None else chosen
-    return tuple(names), any(isinstance(name, str) for name in names)
+    return replace(schema, categories=categories)
 
 
 def read_samples(samples: Any) -> tuple[Mapping[str, Any], dict[str, np.ndarray]]:
@@ -188,7 +145,7 @@ def _by_site(parameters: Mapping[Any, Any]) -> dict[Any, Any]:
     return found
 
 
-def _find(parameters: Mapping[Any, Any], owner: Any, parameter: str, family: Family, *, alone: bool) -> Any:
+def _find(parameters: Mapping[Any, Any], owner: Any, family: Family, parameter: str, *, alone: bool = False) -> Any:
     """The name under which a parameter is given: the site, the parameter or its column."""
     names = [f"{owner}_{parameter}", *[parameter] * alone, *[owner] * (len(family.parameter_names()) == 1)]
     for name in names:
@@ -390,7 +347,43 @@ def from_parameters(
     >>> posterior.predict_proba([[1, 0, 1, 0]]).round(4)
     array([[0.9161, 0.0839]])
     """
-    return posterior_from_parameters(as_model(model), classes, parameters, class_probs, columns)
+    model = as_model(model)
+    if not isinstance(parameters, Mapping):
+        raise TypeError(f"parameters is {a_type(parameters)}: give a mapping from block, column or site to values")
+    names = _columns(model, parameters) if columns is None else list(columns)
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"columns names {twice[0]!r} twice")
+    parameters = _by_site(parameters)
+    schema = Schema(tuple(names), any(isinstance(name, str) for name in names), read_classes(classes))
+    given = [class_probs, parameters.get(CLASS_SITE), model.class_probs]
+    description = replace(
+        model.description if isinstance(model, BoundModel) else model,
+        class_probs=next((probs for probs in given if probs is not None), None),
+        feature_inclusion=None,
+    )
+    bound = BoundModel.of(description, _with_categories(model, schema, parameters))
+    if bound.class_probs is None:
+        raise ValueError("class_probs is missing: give the probability of each class")
+    if isinstance(bound.class_probs, str):
+        raise ValueError(f"class_probs={bound.class_probs!r} needs data: give the probability of each class")
+    # There are no data, so that defaults that follow a scale use the scale one. These priors are not used.
+    resolved = empty_problem(bound.with_every_value(), growing=False).resolved
+    alone = len(model.features) == 1 and EVERY_COLUMN in model.features
+    sites: dict[str, Any] = {CLASS_SITE: resolved.class_prior.probs}
+    read = {CLASS_SITE}
+    for site in resolved.sites:
+        block = resolved.blocks[site.block]
+        owner = block.name if site.column is None else block.labels[site.column]
+        name = _find(parameters, owner, block.family, site.parameter, alone=alone)
+        sites[site.name] = np.asarray(parameters[name], dtype=np.float64)
+        read.add(name)
+    for name in parameters:
+        if name not in read:
+            raise ValueError(f"parameters has {name!r}, which the model does not: it has {[*sites]}")
+    values = resolved.sites.parameters(sites)
+    check_support(resolved, values)
+    return PointPosterior(resolved, values)
 
 
 def from_samples(

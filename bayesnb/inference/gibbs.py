@@ -23,7 +23,7 @@ from bayesnb.families.formulas import compiled, log_prob
 from bayesnb.families.statistics import ClassCounts
 from bayesnb.inference.coordinates import unconstrained
 from bayesnb.inference.em import chain_quantiles, first_responsibilities, label_log_joint, probabilities
-from bayesnb.inference.exact import Inference, warn_of_draws
+from bayesnb.inference.exact import Inference, require_closed_form, warn_of_draws
 from bayesnb.model.blocks import ModelParameters, ModelStatistics, Prior
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem, refuse_coupled, ways_to_fit
@@ -374,12 +374,7 @@ class Gibbs(Inference):
 
     def check(self, problem: Problem) -> None:
         problem.require_every_feature("Gibbs")
-        for block in problem.model.blocks:
-            if not isinstance(block.family, ConjugateFamily):
-                raise ValueError(
-                    f"column {block.labels[0]!r} is {block.family.family_name}, which has no closed-form posterior "
-                    f"given the labels: use {ways_to_fit(problem.model)}"
-                )
+        require_closed_form(problem.model, "posterior given the labels", ways_to_fit(problem.model))
         if problem.model.hyperpriors:
             refuse_coupled(problem.model, "nb.NUTS()" if problem.unlabelled is None else "numbers as hyperparameters")
         if problem.unlabelled is not None:
@@ -443,10 +438,6 @@ class Gibbs(Inference):
             labels = _draw_labels(responsibilities, rows.weights[here], stream)
             return model.count(cells, np.moveaxis(labels, 0, 1).reshape(labels.shape[1], -1))
 
-        def begin(piece: tuple[slice, Any]) -> ModelStatistics:
-            here, stream = piece
-            return count(starts[:, here], rows.cells(here), here, stream)
-
         def sweep(parameters: ModelParameters) -> tuple[ModelStatistics, np.ndarray]:
             def of_piece(piece: tuple[slice, Any]) -> tuple[ModelStatistics, np.ndarray]:
                 here, stream = piece
@@ -457,7 +448,8 @@ class Gibbs(Inference):
             counted, of_rows = reduce(added, in_order(of_piece, pieces))
             return known + counted, of_rows
 
-        return known + reduce(add, in_order(begin, pieces)), sweep
+        first = in_order(lambda piece: count(starts[:, piece[0]], rows.cells(piece[0]), *piece), pieces)
+        return known + reduce(add, first), sweep
 
 
 def _draw_labels(responsibilities: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:

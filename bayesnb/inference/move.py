@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
 import numpyro.distributions as dist
 from numpyro.primitives import Messenger
@@ -15,7 +14,6 @@ from bayesnb.families.distributions import Beta
 from bayesnb.families.draw import draw, log_gammas
 from bayesnb.inference.coordinates import (
     Anchored,
-    AnchoredVector,
     BentGamma,
     BentSimplex,
     Coordinate,
@@ -26,7 +24,7 @@ from bayesnb.inference.coordinates import (
     concentration_of,
 )
 
-__all__ = ["Beginning", "Walks", "begin", "draw_sites", "potential", "stored_values"]
+__all__ = ["Beginning", "Walks", "begin", "draw_sites", "potential", "run_at"]
 
 # --------------------------------------------------------------------------------------------------
 # Draws of all sites of a program by NumPy, with logarithms of numbers that may underflow
@@ -170,11 +168,8 @@ class _Site:
 
 
 def _coordinate(site: _Site) -> Coordinate:
-    return CHOICES.get(type(site.prior), _plain)(site)
-
-
-def _plain(_: _Site) -> Coordinate:
-    return Plain()
+    chosen = CHOICES.get(type(site.prior))
+    return Plain() if chosen is None else chosen(site)
 
 
 def _of_simplex(site: _Site) -> Coordinate:
@@ -198,16 +193,13 @@ def _of_inverse_gamma(site: _Site) -> Coordinate:
 def _of_normal(site: _Site) -> Coordinate:
     if not site.closed:
         return Plain()
-    ratio = np.asarray(site.posterior.scale) / np.asarray(site.prior.scale)
+    pair = site.posterior, site.prior
+    if isinstance(site.prior, dist.Normal):
+        ratio = np.divide(*(np.asarray(of.scale) for of in pair))
+    else:
+        # Both covariance matrices are multiples of one.
+        ratio = np.divide(*(np.asarray(of.scale_tril)[..., 0, :1] for of in pair))
     return Anchored(_steady(site.posterior.loc, site.shape), _steady(ratio, site.shape))
-
-
-def _of_normal_vector(site: _Site) -> Coordinate:
-    if not site.closed:
-        return Plain()
-    # Both covariance matrices are multiples of one.
-    first = (np.asarray(of.scale_tril)[..., 0, :1] for of in (site.posterior, site.prior))
-    return AnchoredVector(_steady(site.posterior.loc, site.shape), _steady(np.divide(*first), site.shape))
 
 
 def _of_covariance(site: _Site) -> Coordinate:
@@ -232,7 +224,7 @@ CHOICES = {
     dist.Gamma: _of_gamma,
     dist.InverseGamma: _of_inverse_gamma,
     dist.Normal: _of_normal,
-    dist.MultivariateNormal: _of_normal_vector,
+    dist.MultivariateNormal: _of_normal,
     dist.InverseWishart: _of_covariance,
 }
 """By the type itself: a subclass may have another density."""
@@ -243,8 +235,15 @@ CHOICES = {
 # --------------------------------------------------------------------------------------------------
 
 
-class _At(Messenger):
-    """Runs a NumPyro program at a point: sets every site, and adds up priors, changes of variables and factors."""
+class At(Messenger):
+    """Runs a NumPyro program at a point: sets every site, and adds up priors, changes of variables and factors.
+
+    Attributes
+    ----------
+    log_density : array, scalar
+    stored : dict of array
+        Values of the sites, for the results.
+    """
 
     def __init__(self, coordinates: Mapping[str, Coordinate], point: Mapping[str, Any]) -> None:
         super().__init__()
@@ -265,43 +264,19 @@ class _At(Messenger):
         msg["value"] = position.value
 
 
-def potential(
+def run_at(
     program: Callable, arguments: tuple[Any, ...], coordinates: Mapping[str, Coordinate], point: Mapping[str, Any]
-) -> Any:
-    """Minus the log density of a point, the potential energy of a Hamiltonian sampler.
-
-    Parameters
-    ----------
-    program : callable
-        A NumPyro program without plates.
-    arguments : tuple
-        Arguments of the program.
-    coordinates : mapping
-        By site.
-    point : mapping
-        Unconstrained numbers by site.
-
-    Returns
-    -------
-    array, scalar
-    """
-    return -_run(program, arguments, coordinates, point).log_density
-
-
-def stored_values(
-    program: Callable, arguments: tuple[Any, ...], coordinates: Mapping[str, Coordinate], point: Mapping[str, Any]
-) -> dict[str, jax.Array]:
-    """Values of all sites at a point, for the results; arguments as for `potential`."""
-    return _run(program, arguments, coordinates, point).stored
-
-
-def _run(
-    program: Callable, arguments: tuple[Any, ...], coordinates: Mapping[str, Coordinate], point: Mapping[str, Any]
-) -> _At:
-    at = _At(coordinates, point)
+) -> At:
+    """A NumPyro program without plates, run at unconstrained numbers by site."""
+    at = At(coordinates, point)
     with at:
         program(*arguments)
     return at
+
+
+def potential(*program_and_point: Any) -> Any:
+    """Minus the log density of a point, the potential energy of a Hamiltonian sampler; parameters as for `run_at`."""
+    return -run_at(*program_and_point).log_density
 
 
 # --------------------------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from bayesnb.core.running import as_key, in_order, progress_bar, random_generato
 from bayesnb.inference.coordinates import Coordinate, Plain
 from bayesnb.inference.exact import Inference, warn_of_draws
 from bayesnb.inference.gibbs import on_groupings, posterior_of_draws
-from bayesnb.inference.move import Beginning, potential, stored_values
+from bayesnb.inference.move import Beginning, potential, run_at
 from bayesnb.inference.targets import Samplable, Target
 from bayesnb.model.problem import Problem, has_closed_form, refuse_coupled
 from bayesnb.model.weights import ConditionalLikelihood, Mixture, NormalWeights
@@ -84,9 +84,6 @@ def with_good_paths(step_size: float) -> float:
 # --------------------------------------------------------------------------------------------------
 # The No-U-Turn sampler on sufficient statistics
 # --------------------------------------------------------------------------------------------------
-
-Coordinates = dict[str, Coordinate]
-"""By site."""
 
 FIRST_STEPS = 25
 """Steps of the first call. A run can be interrupted, and shows its progress, only between calls."""
@@ -214,10 +211,9 @@ class NUTS(Inference):
             arguments = target.arguments
             keys = split(chain_key, self.num_chains)
             beginning = target.begin(random_generator(start_key), self.num_chains)
-            compiled = {"program": target.program, "settings": settings, "vectorised": _vectorised()}
-            given = {"coordinates": beginning.coordinates, "arguments": arguments, **compiled}
+            given = {"density": (arguments, beginning.coordinates), "settings": settings}
             start, points = partial(_begin, variance=beginning.variance, **given), beginning.points
-            if given["vectorised"]:
+            if settings.vectorised:
                 states = [start(points, jnp.stack(keys))]
             else:
                 states = [start(jax.tree.map(itemgetter(c), points), key) for c, key in enumerate(keys)]
@@ -268,6 +264,8 @@ class NUTS(Inference):
     def _settings(self, target: Samplable) -> "_Settings":
         known = target.knows_scale
         return _Settings(
+            program=target.program,
+            vectorised=_vectorised(),
             num_warmup=self.num_warmup or (150 if known else 500),
             target_accept_prob=self.target_accept_prob or (0.6 if known else 0.8),
             max_tree_depth=self.max_tree_depth,
@@ -276,18 +274,26 @@ class NUTS(Inference):
 
 
 class _Settings(NamedTuple):
-    """Settings that are compiled into the sampler."""
+    """What is compiled into the sampler: the program, whether chains run side by side, and NumPyro's settings."""
 
+    program: Callable
+    vectorised: bool
     num_warmup: int
     target_accept_prob: float
     max_tree_depth: int
     adapt_mass_matrix: bool
 
 
-def _sampler(program: Callable, arguments: tuple[Any, ...], coordinates: Coordinates, settings: _Settings) -> Any:
+def _sampler(density: "_Density", settings: _Settings) -> Any:
     """NumPyro's NUTS for the program's density: its init and its step."""
-    init, step = hmc(partial(potential, program, arguments, coordinates), algo="NUTS")
-    return partial(init, **settings._asdict()), step
+    init, step = hmc(partial(potential, settings.program, *density), algo="NUTS")
+    given = settings._asdict()
+    del given["program"], given["vectorised"]
+    return partial(init, **given), step
+
+
+_Density = tuple[tuple[Any, ...], dict[str, Coordinate]]
+"""Arguments of the program, and the coordinates of its sites."""
 
 
 def _vectorised() -> bool:
@@ -295,28 +301,19 @@ def _vectorised() -> bool:
     return next(iter(jnp.zeros(()).devices())).platform != "cpu"
 
 
-@partial(jax.jit, static_argnames=("program", "settings", "vectorised"))
-def _begin(
-    points: dict[str, Any],
-    keys: jax.Array,
-    variance: dict[str, Any],
-    coordinates: Coordinates,
-    arguments: tuple[Any, ...],
-    program: Callable,
-    settings: _Settings,
-    vectorised: bool,
-) -> Any:
+@partial(jax.jit, static_argnames="settings")
+def _begin(points: dict[str, Any], keys: Any, variance: dict[str, Any], density: _Density, settings: _Settings) -> Any:
     """State of one chain before its first step, or that of all chains with a leading axis."""
 
     def one_chain(point: dict[str, Any], key: jax.Array) -> Any:
-        init, _ = _sampler(program, arguments, coordinates, settings)
+        init, _ = _sampler(density, settings)
         # The first call of `_advance` computes the energy and the gradient: here they would be compiled once more.
         unknown = ParamInfo(point, jnp.zeros(()), jax.tree.map(jnp.zeros_like, point))
         state = init(unknown, rng_key=key, inverse_mass_matrix=ravel_pytree(variance)[0])
         # No step reads the energy of the step before. Without it, the momentum that it needs is not compiled.
         return state._replace(energy=jnp.zeros(()))
 
-    return jax.vmap(one_chain)(points, keys) if vectorised else one_chain(points, keys)
+    return jax.vmap(one_chain)(points, keys) if settings.vectorised else one_chain(points, keys)
 
 
 def _with_good_paths(state: Any) -> Any:
@@ -331,16 +328,8 @@ def _most_steps(state: Any) -> int:
     return max(FIRST_STEPS, min(MOST_STEPS, MOST_CELLS // max(1, sum(leaf.size for leaf in jax.tree.leaves(state.z)))))
 
 
-@partial(jax.jit, static_argnames=("program", "settings", "vectorised"))
-def _advance(
-    state: Any,
-    num_steps: int,
-    coordinates: Coordinates,
-    arguments: tuple[Any, ...],
-    program: Callable,
-    settings: _Settings,
-    vectorised: bool,
-) -> Any:
+@partial(jax.jit, static_argnames="settings")
+def _advance(state: Any, num_steps: int, density: _Density, settings: _Settings) -> Any:
     """Run one chain, or all in one state, for some steps.
 
     Returns the state, and arrays of parameters and statistics with space for the most steps, axes chain and draw in
@@ -348,12 +337,11 @@ def _advance(
     """
 
     def with_gradient(state: Any) -> Any:
-        density = partial(potential, program, arguments, coordinates)
-        energy, gradient = jax.value_and_grad(density)(state.z)
+        energy, gradient = jax.value_and_grad(partial(potential, settings.program, *density))(state.z)
         return state._replace(potential_energy=energy, z_grad=gradient)
 
     def one_chain(state: Any) -> Any:
-        init, step = _sampler(program, arguments, coordinates, settings)
+        init, step = _sampler(density, settings)
         # hmc's step works only once its init has run in the same trace; the result is not used and costs nothing.
         init(ParamInfo(state.z, state.potential_energy, state.z_grad), rng_key=state.rng_key)
         state = jax.lax.cond(state.i == 0, with_gradient, lambda state: state, state)
@@ -367,7 +355,7 @@ def _advance(
                 "diverging": state.diverging,
                 "step_size": state.adapt_state.step_size,
             }
-            return stored_values(program, arguments, coordinates, state.z), stats
+            return run_at(settings.program, *density, state.z).stored, stats
 
         def one_step(i: Any, carried: Any) -> Any:
             state, draws = carried
@@ -379,7 +367,7 @@ def _advance(
         )
         return jax.lax.fori_loop(0, num_steps, one_step, (state, empty))
 
-    if vectorised:
+    if settings.vectorised:
         return jax.vmap(one_chain)(state)
     state, draws = one_chain(state)
     return state, jax.tree.map(lambda leaf: leaf[None], draws)

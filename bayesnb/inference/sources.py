@@ -19,7 +19,6 @@ from bayesnb.data.read import (
     as_partitioned_table,
     delayed_partitions,
     is_dask,
-    partition_sizes,
     read_rows,
     split_labels,
     without_rows,
@@ -317,30 +316,19 @@ def _require_alike(X: Any, y: Any, sample_weight: Any) -> tuple[Any, bool]:
             )
         if other.ndim != 1:
             raise ValueError(f"{name} has {other.ndim} dimensions: give one value for each row, shape (rows,)")
-        mine, theirs = len(delayed_partitions(X)), len(delayed_partitions(other))
-        if mine != theirs:
+        num_mine, num_theirs = len(delayed_partitions(X)), len(delayed_partitions(other))
+        if num_mine != num_theirs:
             raise ValueError(
-                f"X has {mine} partitions and {name} has {theirs}: partition them alike, with {name}.rechunk(...) or "
-                f"{name}.repartition(...)"
+                f"X has {num_mine} partitions and {name} has {num_theirs}: partition them alike, with "
+                f"{name}.rechunk(...) or {name}.repartition(...)"
             )
-        _require_same_rows(X, name, other)
+        mine, theirs = getattr(X, "divisions", None), getattr(other, "divisions", None)
+        if mine is not None and theirs is not None and None not in (*mine, *theirs) and mine != theirs:
+            raise ValueError(
+                f"the divisions of X and {name} differ: partition them alike, with "
+                f"{name}.repartition(divisions=X.divisions)"
+            )
     return X, named
-
-
-def _require_same_rows(X: Any, name: str, other: Any) -> None:
-    """Raise an error if partitions are known to have different rows; unknown sizes are compared when rows are read."""
-    for i, (mine, theirs) in enumerate(zip(partition_sizes(X) or [], partition_sizes(other) or [], strict=False)):
-        if mine != theirs and not np.isnan(mine) and not np.isnan(theirs):
-            raise ValueError(
-                f"partition {i} of X has {mine} rows and that of {name} has {theirs}: partition them alike, with "
-                f"{name}.rechunk({{0: X.chunks[0]}})"
-            )
-    mine, theirs = getattr(X, "divisions", None), getattr(other, "divisions", None)
-    if mine is not None and theirs is not None and None not in (*mine, *theirs) and mine != theirs:
-        raise ValueError(
-            f"the divisions of X and {name} differ: partition them alike, with "
-            f"{name}.repartition(divisions=X.divisions)"
-        )
 
 
 def _fold_partitions(function: Callable, X: Any, y: Any, sample_weight: Any) -> Any:

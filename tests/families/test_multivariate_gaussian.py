@@ -20,7 +20,7 @@ from bayesnb.families.draw import draw
 from bayesnb.families.formulas import compiled, independent_pit, log_density
 from bayesnb.families.moments import Scatter, scatter
 from bayesnb.families.student_t import distances
-from bayesnb.inference.coordinates import AnchoredVector, Drawn, ScaledCovariance
+from bayesnb.inference.coordinates import Anchored, Drawn, ScaledCovariance
 from bayesnb.inference.sources import read_table
 from bayesnb.inference.targets import Target
 from bayesnb.posterior.left_out import leave_one_out
@@ -354,7 +354,7 @@ class TestCoordinates:
     def test_vector(self, seed):
         rng = np.random.default_rng(seed)
         z, prior = rng.normal(size=3), GIVEN.likelihood(rng.normal(size=3), SCALE)
-        coordinate = AnchoredVector(rng.normal(size=3), rng.uniform(0.1, 1, 3))
+        coordinate = Anchored(rng.normal(size=3), rng.uniform(0.1, 1, 3))
         at, jacobian = jax.jit(coordinate.at)(z, prior), jax.jit(jax.jacfwd(lambda z: coordinate.at(z, prior).value))(z)
         by_hand = log_density(prior, at.value) + np.linalg.slogdet(jacobian)[1]
         assert float(at.log_density) == pytest.approx(float(by_hand), rel=1e-10)
