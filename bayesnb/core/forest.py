@@ -66,9 +66,6 @@ def how_many(shown: int, number: int, noun: str, which: str) -> str:
 # Rows with names, points and intervals
 # --------------------------------------------------------------------------------------------------
 
-BAND = 0.22
-"""Inches of a row."""
-
 LEAST = 0.9
 """Inches of a panel of few rows."""
 
@@ -91,14 +88,20 @@ class Points:
     color : str
         ``"C0"`` is the first colour of the style's cycle, ``"B1"`` that of letters, and ``"B2"`` is between it and the
         background.
-    filled : bool
+    filled : bool, or array of bool of shape (rows,)
+    ends : array of shape (2, rows), optional
+        Intervals of their own, in their colour.
+    shift : float
+        Place in the row, from -0.5 at its top to 0.5.
     """
 
     values: Any
     label: str = ""
     marker: str = "o"
     color: str = "C0"
-    filled: bool = True
+    filled: Any = True
+    ends: Any = None
+    shift: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -121,6 +124,10 @@ class Rows:
         What it is, for the legend; without it the line is not in the legend.
     limits : tuple of float or None
         Ends of the axis, None where they follow from what is drawn.
+    height : float
+        Inches of a row.
+    examples : sequence of Points
+        Marks that only the legend has.
     """
 
     names: Sequence[str]
@@ -133,6 +140,8 @@ class Rows:
     at: float | None = None
     at_label: str = ""
     limits: tuple[float | None, float | None] = (None, None)
+    height: float = 0.22
+    examples: Sequence[Points] = ()
 
 
 def forest(
@@ -186,7 +195,9 @@ def forest(
 def _panels(rows: Sequence[Rows], across: int | None, ax: Any, axes: Any, figsize: Any) -> Panels:
     """Panels of matplotlib with their names, titles and labels."""
     if len(rows) == 1 and axes is None:
-        panels = panel_of_rows(rows[0].names, ax=ax, figsize=figsize, row_height=max(BAND, LEAST / len(rows[0].names)))
+        panels = panel_of_rows(
+            rows[0].names, ax=ax, figsize=figsize, row_height=max(rows[0].height, LEAST / len(rows[0].names))
+        )
         if rows[0].title:
             panels.heads([rows[0].title])
         if rows[0].x_label:
@@ -198,7 +209,10 @@ def _panels(rows: Sequence[Rows], across: int | None, ax: Any, axes: Any, figsiz
     width = min(NAME, 0.42 * panels.panel_width)
     names = [[wrap_to(name, width, SMALL) for name in panel.names] for panel in rows]
     panels.set_heights(
-        max(max(len(texts) * max(BAND, 0.05 + _lines(texts)), LEAST) for texts in names),
+        max(
+            max(len(texts) * max(panel.height, 0.05 + _lines(texts)), LEAST)
+            for panel, texts in zip(rows, names, strict=True)
+        ),
         max(len(texts) * (0.03 + _lines(texts)) for texts in names),
     )
     panels.panel_width -= max(text_width(text, SMALL) for texts in names for text in texts)
@@ -218,6 +232,7 @@ def _limits(rows: Sequence[Rows]) -> tuple[float, float]:
     """Ends of the horizontal axis: around everything finite, or where a panel says that it ends."""
     drawn = [points.values for panel in rows for points in panel.points]
     drawn += [ends for panel in rows for ends in (panel.lower, panel.upper) if ends is not None]
+    drawn += [points.ends for panel in rows for points in panel.points if points.ends is not None]
     drawn += [[panel.at] for panel in rows if panel.at is not None]
     values = np.concatenate([np.asarray(each, dtype=np.float64).ravel() for each in drawn])
     finite = values[np.isfinite(values)]
@@ -243,16 +258,27 @@ def _draw(axis: Any, panel: Rows, limits: tuple[float, float], drawn: dict[str, 
             drawn.setdefault(panel.interval, axis.plot(x, y, color=muted(0.7), linewidth=1.6)[0])
     for points in panel.points:
         _draw_points(axis, points, limits, drawn)
+    for each in panel.examples:
+        face = muted(0.7) if each.filled else background()
+        drawn[each.label] = axis.scatter([], [], marker=each.marker, facecolor=face, edgecolor=muted(0.7))
     axis.set_xlim(limits)
     drawn.pop("", None)  # what has no label is not in the legend
 
 
 def _draw_points(axis: Any, points: Points, limits: tuple[float, float], drawn: dict[str, Any]) -> None:
+    from bayesnb.core.picture import to_rgb
+
     values = np.asarray(points.values, dtype=np.float64)
     color = {"B1": text_color(), "B2": muted(0.7)}.get(points.color, points.color)
+    rows = np.arange(len(values)) + points.shift
+    if points.ends is not None:
+        axis.hlines(rows, *points.ends, color=color, linewidth=1.6)
     style: dict[str, Any] = {"color": color, "s": 70, "linewidth": 1.4, "zorder": 3}
+    faces = np.where(np.broadcast_to(points.filled, values.shape)[:, None], to_rgb(color), background())
     if points.marker != "|":
-        style = {"facecolor": color if points.filled else background(), "edgecolor": color, "s": 28, "linewidth": 1.2}
+        style = {"edgecolor": color, "s": 28, "linewidth": 1.2, "zorder": 3}
+    if np.ndim(points.filled):
+        drawn.setdefault(points.label, axis.scatter([], [], marker=points.marker, color=color))
     low, high = limits
     inside = 0.015 * (high - low)
     for marker, there, place in (
@@ -261,5 +287,6 @@ def _draw_points(axis: Any, points: Points, limits: tuple[float, float], drawn: 
         (">", values == np.inf, np.full(len(values), high - inside)),
     ):
         if there.any():
-            marks = axis.scatter(place[there], np.flatnonzero(there), marker=marker, **style)
+            look = style if points.marker == "|" else style | {"facecolor": faces[there]}
+            marks = axis.scatter(place[there], rows[there], marker=marker, **look)
             drawn.setdefault(points.label, marks)

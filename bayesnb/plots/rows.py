@@ -1,7 +1,6 @@
-"""Figures of rows: log odds and class probabilities."""
+"""Figures of rows: evidence, log odds and class probabilities."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,26 +8,14 @@ import pandas as pd
 
 from bayesnb.core.checking import proportion, warns_once, whole_number
 from bayesnb.core.forest import Points, Rows, forest, how_many
-from bayesnb.core.panels import (
-    MARKERS,
-    TINY,
-    Panels,
-    background,
-    chosen,
-    line_height,
-    muted,
-    panel_of_rows,
-    percent,
-    shorten_to,
-    yes_or_no,
-)
+from bayesnb.core.panels import MARKERS, chosen, percent, yes_or_no
 from bayesnb.data.labels import encode_labels, learn_classes
 from bayesnb.data.read import as_table, split_labels
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
-__all__ = ["first_rows", "plot_log_odds", "plot_proba"]
+__all__ = ["first_rows", "plot_evidence", "plot_log_odds", "plot_proba"]
 
 # --------------------------------------------------------------------------------------------------
 # The rows of a table that a figure shows, and their names
@@ -67,6 +54,79 @@ def names_of_rows(X: Any, labels: Sequence[Any] | None, shown: int, rows: int) -
     if isinstance(labels, str) or len(names) != rows:
         raise ValueError(f"labels has {len(names)} entries, X has {rows} rows: give one label for each row")
     return [str(name) for name in names[:shown]]
+
+
+# --------------------------------------------------------------------------------------------------
+# The figure of one row's evidence: what each feature contributes to the log odds of two classes
+# --------------------------------------------------------------------------------------------------
+
+
+def plot_evidence(
+    posterior: Posterior | Fitted,
+    X_row: Any,
+    class_: Any = None,
+    against: Any = None,
+    *,
+    unit: str = "nats",
+    prob: float = 0.89,
+    words: bool = True,
+    max_features: int = 15,
+    sort: bool = True,
+    num_draws: int | None = None,
+    key: Any = 0,
+    ax: Any = None,
+    figsize: Any = None,
+) -> Any:
+    """Log odds of two classes in one row, a bar for each feature and their sum at the bottom.
+
+    A picture of `Posterior.explain`.
+
+    Parameters
+    ----------
+    posterior : Posterior or fitted estimator
+        A point estimate has no intervals: only its bars are drawn.
+    X_row, class_, against, unit, prob, num_draws, key
+        As for `Posterior.explain`.
+    words : bool, default True
+        Whether each word of a count vector has a bar, rather than the whole vector one.
+    max_features : int, default 15
+        The features with the largest log odds, in absolute value, have a bar each; the others share one.
+    sort : bool, default True
+        The largest first; otherwise in the order of the table.
+    ax : matplotlib axes, optional
+        Where to draw; by default in a new figure.
+    figsize : (width, height), optional
+        Inches of a new figure; a height of None follows from the bars.
+
+    Returns
+    -------
+    matplotlib.figure.Figure
+        The new figure, or that of `ax`. Filled bars to the right support `class_`, and hatched bars to the left
+        `against`. Thin lines are intervals. Each feature has its cell beside it, a word the number of times it occurs.
+        An infinite bar, which only point estimates have, ends in an arrow head.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `Posterior.explain`, or if `ax` and `figsize` do not fit.
+
+    See Also
+    --------
+    Posterior.explain : The numbers of the picture.
+    plot_log_odds : Log odds of rows with intervals.
+    telling_features : The values that favour a class most.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    >>> figure = nb.plot_evidence(posterior, X.iloc[[0]], "Adelie", "Chinstrap", unit="decibans")
+    """
+    found = posterior_of(posterior).explain(
+        X_row, class_, against, unit=unit, prob=prob, words=words, num_draws=num_draws, key=key
+    )
+    return found.plot(max_features=max_features, sort=sort, ax=ax, figsize=figsize)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -236,26 +296,8 @@ MOST_PROBABLE = 3
 MARKED = 0.8
 """Share of a row's height that its marks take."""
 
-OTHERS = -1
-"""In the place of a class: all classes that are not shown, together."""
-
-
-@dataclass(frozen=True)
-class _Marks:
-    """The probabilities that are drawn in each row.
-
-    Attributes
-    ----------
-    codes : array, shape (rows, marks)
-        Positions of classes, or `OTHERS`.
-    points : array, shape (rows, marks)
-    ends : array of shape (rows, marks, 2), or None
-        Intervals; None for a point estimate.
-    """
-
-    codes: np.ndarray
-    points: np.ndarray
-    ends: np.ndarray | None
+MARK = 0.13
+"""Inches of a mark in a row of several."""
 
 
 @warns_once
@@ -339,33 +381,50 @@ def plot_proba(
     truth = None if y is None else encode_labels(y, rows, posterior.classes)[:shown]
     points = posterior.predict_proba(table)
     order = np.argsort(-points.max(axis=1), kind="stable") if yes_or_no("sort", sort) else np.arange(shown)
+    points, names = points[order], [names[row] for row in order]
     draws = None
     if not isinstance(posterior, PointPosterior):
         draws = posterior.proba_draws(table, num_draws=num_draws, num_chains=num_chains, key=key)[..., order, :]
-    marks = _marks(points[order], draws, shown_classes, prob)
-    truth = None if truth is None else truth[order]
-
-    number = marks.codes.shape[1]
-    named = shown_classes is None
-    height = 0.12 + number * (line_height(TINY) if named else 0.13)
-    least = number * line_height(TINY) / MARKED if named else 0.0
-    panels = panel_of_rows([names[row] for row in order], ax=ax, figsize=figsize, row_height=height, least=least)
-    at = np.arange(shown)[:, None] + MARKED * ((np.arange(number) + 0.5) / number - 0.5)
-    if named:
-        entries = _draw_named(panels, marks, at, truth, posterior.classes.tolist())
-    else:
-        entries = _draw_by_class(panels, marks, at, truth, posterior.classes.tolist())
+    named, known = shown_classes is None, posterior.classes.tolist()
+    codes = np.argsort(-points, axis=1, kind="stable")[:, :MOST_PROBABLE]
+    if shown_classes is not None:
+        codes = np.tile(shown_classes, (shown, 1))
+    values, number = _of_codes(points, codes, others=named), codes.shape[1]
+    filled = np.ones(values.shape, dtype=bool)
     if truth is not None:
-        entries += [_example(muted(0.7), "o", "the row's true class"), _example(muted(0.7), "o", "another", face=None)]
-    panels.axes[0].set_xlim(-0.02, 1.02)
-    panels.x_label(f"p(y = {posterior.classes[marks.codes[0, 0]]} | x)" if number == 1 else "p(y | x)")
+        filled = truth[order, None] == codes
+        filled = np.column_stack([filled, ~filled.any(axis=1)]) if named else filled
+    ends = None
+    if draws is not None:
+        levels = [(1 - prob) / 2, (1 + prob) / 2]
+        ends = np.quantile(_of_codes(draws, codes, others=named), levels, axis=(0, 1))
+    if named:
+        others = f"{len(known) - number} others"
+        of_rows = [[*(known[code] for code in row), others] for row in codes]
+        names = [f"{name}, {label}" for name, of_row in zip(names, of_rows, strict=True) for label in of_row]
+        marks = [Points(values.ravel(), filled=filled.ravel(), ends=None if ends is None else ends.reshape(2, -1))]
+    else:
+        texts = [f"y = {known[code]}" if number > 1 or truth is not None else "" for code in codes[0]]
+        shifts = MARKED * ((np.arange(number) + 0.5) / number - 0.5)
+        marks = [
+            Points(values[:, i], text, MARKERS[i], f"C{i}", filled[:, i], None if ends is None else ends[..., i], shift)
+            for i, (text, shift) in enumerate(zip(texts, shifts, strict=True))
+        ]
+    examples = []
+    if truth is not None:
+        examples = [Points([], "the row's true class"), Points([], "another", filled=False)]
+    panel = Rows(
+        names,
+        marks,
+        x_label=f"p(y = {known[codes[0, 0]]} | x)" if values.shape[1] == 1 else "p(y | x)",
+        limits=(-0.02, 1.02),
+        height=0.12 + MARK * (1 if named else number),
+        examples=examples,
+    )
     bars = "no bars: a point estimate has no interval" if draws is None else f"bars: {percent(prob)} interval"
-    which = how_many(shown, rows, "row", "first")
-    few = f", the {MOST_PROBABLE} most probable of {len(posterior.classes)} classes in each" if named else ""
-    panels.title(f"Class probabilities of {which}{few}\n({bars})")
-    if len(entries) > 1:
-        panels.legend(entries)
-    return panels.drawn()
+    few = f", the {MOST_PROBABLE} most probable of {len(known)} classes in each" if named else ""
+    title = f"Class probabilities of {how_many(shown, rows, 'row', 'first')}{few}\n({bars})"
+    return forest([panel], title=title, ax=ax, figsize=figsize)
 
 
 def _classes(posterior: Posterior, classes: Sequence[Any] | None) -> list[int] | None:
@@ -378,97 +437,13 @@ def _classes(posterior: Posterior, classes: Sequence[Any] | None) -> list[int] |
     return None
 
 
-def _marks(points: np.ndarray, draws: np.ndarray | None, classes: list[int] | None, prob: float) -> _Marks:
-    """The probabilities of the classes to show, and of the others together where these are the most probable ones."""
-    rows = len(points)
-    if classes is not None:
-        codes = np.tile(classes, (rows, 1))
-    else:
-        codes = np.argsort(-points, axis=1, kind="stable")[:, :MOST_PROBABLE]
-
-    def of_marks(probs: np.ndarray) -> np.ndarray:
-        """Shape (..., rows, classes) to (..., rows, marks)."""
-        own = np.take_along_axis(probs, np.broadcast_to(codes, (*probs.shape[:-1], codes.shape[1])), axis=-1)
-        if classes is not None:
-            return own
-        # The sum of the others, and not one minus the sum of these: it may be tiny.
-        others = probs.copy()
-        np.put_along_axis(others, np.broadcast_to(codes, own.shape), 0.0, axis=-1)
-        return np.concatenate([own, others.sum(axis=-1, keepdims=True)], axis=-1)
-
-    ends = None
-    if draws is not None:
-        levels = [(1 - prob) / 2, (1 + prob) / 2]
-        ends = np.moveaxis(np.quantile(of_marks(draws), levels, axis=(0, 1)), 0, -1)
-    shown = codes if classes is not None else np.column_stack([codes, np.full(rows, OTHERS)])
-    return _Marks(shown, of_marks(points), ends)
-
-
-def _draw_by_class(
-    panels: Panels, marks: _Marks, at: np.ndarray, truth: np.ndarray | None, classes: list[Any]
-) -> list[tuple[Any, str]]:
-    """A marker and a colour for each class; what the legend says of them."""
-    entries = []
-    for i, code in enumerate(marks.codes[0]):
-        filled = np.ones(len(at), dtype=bool) if truth is None else truth == code
-        _draw(panels.axes[0], marks, i, at[:, i], filled, color=f"C{i}", marker=MARKERS[i])
-        line = "none" if marks.ends is None else "-"
-        entries.append(_example(f"C{i}", MARKERS[i], f"y = {classes[code]}", line=line))
-    return entries
-
-
-def _draw_named(
-    panels: Panels, marks: _Marks, at: np.ndarray, truth: np.ndarray | None, classes: list[Any]
-) -> list[tuple[Any, str]]:
-    """The name of its class beside each point; nothing is left for the legend to say."""
-    number = marks.codes.shape[1]
-    for i in range(number):
-        codes = marks.codes[:, i]
-        others = i == number - 1
-        if truth is None:
-            filled = np.ones(len(at), dtype=bool)
-        else:
-            filled = ~(truth[:, None] == marks.codes[:, :-1]).any(axis=1) if others else truth == codes
-        color, marker = (muted(0.6), "|") if others else (f"C{i}", MARKERS[i])
-        _draw(panels.axes[0], marks, i, at[:, i], filled, color=color, marker="o" if others else marker)
-        for row, code in enumerate(codes):
-            name = f"{len(classes) - number + 1} others" if code == OTHERS else str(classes[code])
-            _name(panels, marks, row, i, at[row, i], name)
-    return []
-
-
-def _name(panels: Panels, marks: _Marks, row: int, i: int, at: float, name: str) -> None:
-    """A name on the side of a point that has more space."""
-    ends = [marks.points[row, i]] if marks.ends is None else [marks.points[row, i], *marks.ends[row, i]]
-    right = 1 - max(ends) >= min(ends)
-    beside = (max(ends), 6) if right else (min(ends), -6)
-    space = max(0.4, panels.panel_width * max(1 - max(ends), min(ends)) - 0.15)
-    panels.axes[0].annotate(
-        shorten_to(name, space, TINY),
-        (beside[0], at),
-        (beside[1], 0),
-        textcoords="offset points",
-        ha="left" if right else "right",
-        va="center",
-        fontsize=TINY,
-    )
-
-
-def _draw(axis: Any, marks: _Marks, i: int, at: np.ndarray, filled: np.ndarray, *, color: Any, marker: str) -> None:
-    """The points of all rows in one place of each row, and their intervals."""
-    from bayesnb.core.picture import to_rgb
-
-    if marks.ends is not None:
-        axis.hlines(at, marks.ends[:, i, 0], marks.ends[:, i, 1], color=color, linewidth=1.6, zorder=2)
-    faces = np.where(filled[:, None], to_rgb(color), background())
-    axis.scatter(marks.points[:, i], at, s=26, marker=marker, c=faces, edgecolors=[to_rgb(color)], zorder=3)
-
-
-def _example(color: Any, marker: str, text: str, *, line: Any = "none", face: Any = "own") -> tuple[Any, str]:
-    """An entry of the legend."""
-    from bayesnb.core.picture import Line2D
-
-    handle = Line2D([], [], color=color, marker=marker, markersize=5, linestyle=line)
-    if face is None:
-        handle.set_markerfacecolor(background())
-    return handle, text
+def _of_codes(probs: np.ndarray, codes: np.ndarray, *, others: bool) -> np.ndarray:
+    """The probabilities of some classes of each row, shape (..., rows, marks), and the sum of the others if asked."""
+    at = np.broadcast_to(codes, (*probs.shape[:-1], codes.shape[1]))
+    own = np.take_along_axis(probs, at, axis=-1)
+    if not others:
+        return own
+    # The sum of the others, and not one minus the sum of these: it may be tiny.
+    rest = probs.copy()
+    np.put_along_axis(rest, at, 0.0, axis=-1)
+    return np.concatenate([own, rest.sum(axis=-1, keepdims=True)], axis=-1)

@@ -1,7 +1,7 @@
 """The choice of families, and its picture."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -11,13 +11,12 @@ import pandas as pd
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import whole_number
 from bayesnb.core.forest import how_many
-from bayesnb.core.panels import HATCHES, LINES, MARKERS, chosen, grid_of_panels
+from bayesnb.core.panels import LINES, chosen, grid_of_panels
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import LabelledRows, read_rows
 from bayesnb.data.tables import SparseTable
 from bayesnb.families.base import Family
-from bayesnb.families.bins import averages_between
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.fit import fit
 from bayesnb.model.choose import (
@@ -31,6 +30,13 @@ from bayesnb.model.choose import (
 )
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.reading import log_normalised
+from bayesnb.posterior.column_densities import (
+    ColumnDensities,
+    column_densities,
+    draw_numbers,
+    legend_entries,
+    simulated_cells,
+)
 from bayesnb.posterior.left_out import leave_one_out
 
 __all__ = ["ROUNDING", "FamilyChoice", "choose_families"]
@@ -39,11 +45,8 @@ __all__ = ["ROUNDING", "FamilyChoice", "choose_families"]
 # The figure of families that were compared: the densities of each column's classes under the first two
 # --------------------------------------------------------------------------------------------------
 
-GRID = 400
-"""Points of a density."""
-
-MOST_BARS = 100
-"""Bars of single whole numbers."""
+BINS = 30
+"""Bars of a panel."""
 
 SHARE_SHOWN = 0.99
 """Share of the cells other than zero within the panel; the rest lies beyond its ends."""
@@ -60,80 +63,6 @@ def _columns(choice: "FamilyChoice", given: Sequence[Any] | None) -> list[Any]:
         if name in choice.first_two and name not in several:
             raise ValueError(f"column {name!r} has one family only: the columns with two to compare are {several}")
     return several if given is None else [several[i] for i in chosen("features", given, several)]
-
-
-def _all_counts(families: Sequence[Any]) -> bool:
-    """Whether all families are of counts, so that their probabilities are points."""
-    return all(each.counts for each in families)
-
-
-def _bars(i: int) -> dict[str, Any]:
-    """How the bars of a class look."""
-    return {"facecolor": f"C{i}", "edgecolor": f"C{i}", "alpha": 0.25, "hatch": HATCHES[i], "linewidth": 0.4}
-
-
-def _draw(
-    axes: Sequence[Any],
-    families: Sequence[Any],
-    posteriors: Sequence[Any],
-    by_class: Sequence[tuple[np.ndarray, np.ndarray]],
-    codes: Sequence[int],
-) -> bool:
-    """The panels of a column: the cells of the classes that are shown, under two families. Whether they have points."""
-    counts = _all_counts(families)
-    without_zeros = any(each.hurdle for each in families)
-    weight = [by_class[code][1].sum() for code in codes]
-    if without_zeros:
-        by_class = [(cells[cells != 0], weights[cells != 0]) for cells, weights in by_class]
-    edges = _edges(np.concatenate([cells for cells, _ in by_class]), counts)  # the same for all choices of classes
-    by_class = [by_class[code] for code in codes]
-    grid = np.linspace(edges[0], edges[-1], GRID)
-    if counts:
-        grid = np.arange(np.ceil(edges[0]), edges[-1], max(1, np.ptp(edges) // GRID))
-    if without_zeros:
-        grid = grid[grid != 0]
-    points = counts and len(grid) <= MOST_BARS + 1
-    highest = peak = 0.0
-    for axis, each, posterior in zip(axes, families, posteriors, strict=True):
-        inside = grid[np.asarray(each.family.support(grid))]
-        if posterior.steps and not points:
-            # Cells may be narrower than a line: the bars show the data at this width, and so does the density.
-            average = averages_between(edges, posterior.steps, partial(_density, posterior))
-            inside, density = np.repeat(edges, 2)[1:-1], np.repeat(average, 2, axis=0).T[codes]
-        else:
-            density = _density(posterior, inside).T[codes]
-        for c, (cells, weights) in enumerate(by_class):
-            if weight[c] > 0:
-                share = weights / weight[c] / np.diff(edges)[0]
-                bars = axis.hist(cells, edges, weights=share, histtype="stepfilled", zorder=1, **_bars(c))
-                highest = max(highest, bars[0].max())
-            drawn: dict[str, Any] = (
-                {"marker": MARKERS[c], "markersize": 3, "linewidth": 0.7} if points else {"linewidth": 1.6}
-            )
-            peak = max(peak, density[c].max(initial=0.0))
-            axis.plot(inside, density[c], color=f"C{c}", linestyle=LINES[c], zorder=3, **drawn)
-        axis.set_xlim(edges[0], edges[-1])
-        axis.locator_params(axis="x", nbins=5)
-        axis.set_yticks([])
-    # A density may be high where no cell is: the bars limit the scale, which is the same for both families.
-    top = max(1.05 * highest, min(MOST_HEIGHT * highest, 1.05 * peak))
-    for axis in axes:
-        axis.set_ylim(0.0, top or 1.0)
-    return points
-
-
-def _density(posterior: Any, values: np.ndarray) -> np.ndarray:
-    """Predictive density of each class, shape (values, classes)."""
-    return np.exp(np.asarray(posterior.cell_log_predictive(values))).T
-
-
-def _edges(cells: np.ndarray, counts: bool) -> np.ndarray:
-    """Edges of the bars: around each whole number, if they are few, or thirty over nearly all cells."""
-    if counts and np.ptp(cells) <= MOST_BARS:
-        return np.arange(cells.min() - 0.5, cells.max() + 1)
-    low, high = np.quantile(cells, ((1 - SHARE_SHOWN) / 2, (1 + SHARE_SHOWN) / 2))
-    margin = 0.05 * (high - low) or 0.5 * max(abs(high), 1.0)
-    return np.linspace(low - margin, high + margin, 31)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -308,19 +237,15 @@ class FamilyChoice(Printed):
         others = of_column.loc[~of_column["chosen"], self._measure].sort_values(ascending=False, kind="stable")
         return [int(of_column["chosen"].argmax()), *others.index[:1]]
 
-    def posterior_of(self, column: Any, family: Family) -> Family:
-        """A family of a column given its cells, hyperparameters of shape (classes, 1)."""
-        data = self.data
-        model = NaiveBayes({column: family})
-        posterior: Any = fit(model, data.table, data.classes[data.codes], sample_weight=data.weights)
-        return posterior.families[0]
-
-    def cells_by_class(self, column: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-        """The observed cells of a column of numbers and their weights, for each class."""
-        data = self.data
-        cells = data.table.numbers([data.table.names.index(column)], slice(None))[:, 0]
-        kept = [(data.codes == c) & (data.weights > 0) & ~np.isnan(cells) for c in range(len(self.classes))]
-        return [(cells[rows], data.weights[rows]) for rows in kept]
+    def _densities(self, column: Any, family: Family) -> ColumnDensities:
+        """Predictive densities of a column's classes under a family, with the cells."""
+        rows = self.data
+        posterior: Any = fit(
+            NaiveBayes({column: family}), rows.table, rows.classes[rows.codes], sample_weight=rows.weights
+        )
+        data = posterior.model.read(rows.table).whole(), rows.codes, rows.weights
+        drawn = partial(simulated_cells, posterior, 0)
+        return column_densities(posterior, (0, 0), data, drawn, bins=BINS, share=SHARE_SHOWN)
 
     @in_float64
     def plot(
@@ -373,31 +298,30 @@ class FamilyChoice(Printed):
         >>> choice = nb.choose_families(X[["bill_length_mm", "body_mass_g"]], y)
         >>> figure = choice.plot()
         """
-        from bayesnb.core.picture import Line2D, Patch
-
         codes = chosen("classes", self.classes if classes is None else classes, self.classes, most=len(LINES))
         several = _columns(self, features)
         shown = several[: whole_number("max_features", max_features)]
         panels = grid_of_panels(2 * len(shown), axes=axes, figsize=figsize, across=None if axes is not None else 2)
-        heads = []
-        points = False
+        heads, drawn = [], []
         for i, column in enumerate(shown):
-            families = [each.candidate for each in self.first_two[column]]
-            posteriors = [self.posterior_of(column, each.family) for each in families]
-            points |= _draw(panels.axes[2 * i : 2 * i + 2], families, posteriors, self.cells_by_class(column), codes)
-            heads += [f"{column}: {each.name}" for each in families]
+            candidates, pair = [each.candidate for each in self.first_two[column]], panels.axes[2 * i : 2 * i + 2]
+            found = [self._densities(column, each.family) for each in candidates]
+            # A value with a probability of its own under one family has no bar in either panel.
+            atoms = found[0].atoms | found[1].atoms
+            found = [replace(each, atoms=atoms) for each in found]
+            highest = max(draw_numbers(axis, each, codes) for axis, each in zip(pair, found, strict=True))
+            # A density may be high where no cell is: the bars limit the scale, which is the same for both families.
+            top = min(MOST_HEIGHT * highest, max(axis.get_ylim()[1] for axis in pair))
+            for axis in pair:
+                axis.set_ylim(0.0, top)
+            heads += [f"{column}: {each.name}" for each in candidates]
+            drawn += found
         panels.heads(heads)
         number = how_many(len(shown), len(several), "column", "first")
         panels.title(
             f"Densities (lines) and data (bars) under the family chosen (left) and the next one (right): {number}"
         )
-        entries: list[tuple[Any, str]] = []
-        for i, code in enumerate(codes):
-            mark = Line2D(
-                [], [], color=f"C{i}", linestyle=LINES[i], marker=MARKERS[i] if points else None, markersize=3
-            )
-            entries.append(((Patch(**_bars(i)), mark), f"y = {self.classes[code]}"))
-        panels.legend(entries)
+        panels.legend(legend_entries(drawn, [self.classes[code] for code in codes]))
         return panels.drawn()
 
     def _parts(self) -> list[Piece]:

@@ -25,9 +25,10 @@ import bayesnb as nb
 from bayesnb.checks.calibration import _ticks
 from bayesnb.core.forest import number_of_panels
 from bayesnb.core.panels import LINES, MARKERS
-from bayesnb.plots.densities import _categories, _edges
+from bayesnb.plots.columns import _categories
 from bayesnb.plots.prior_posterior import PRIOR_DRAWS, _bars, _before, _Curve, _range
 from bayesnb.plots.rows import first_rows
+from bayesnb.posterior.column_densities import _edges
 
 ROWS = 60
 
@@ -94,7 +95,8 @@ def offsets(collection: Any) -> np.ndarray:
 
 def markers(axis: Any) -> list[Any]:
     """Collections of points; the others hold lines."""
-    return [found for found in axis.collections if len(found.get_paths()) == 1 and hasattr(found, "get_sizes")]
+    found = [each for each in axis.collections if len(each.get_paths()) == 1 and hasattr(each, "get_sizes")]
+    return [each for each in found if len(each.get_offsets())]
 
 
 def bars(axis: Any) -> list[np.ndarray]:
@@ -183,25 +185,22 @@ def test_proba_of_many_classes_shows_the_three_most_probable_and_the_sum_of_the_
     (axis,) = figure.axes
     probs = posterior.predict_proba(X)[:9]
     order = np.argsort(-probs.max(axis=1), kind="stable")
-    assert [text.get_text() for text in axis.get_yticklabels()] == [str(row) for row in order]
-    drawn = np.column_stack([offsets(found)[:, 0] for found in markers(axis)])
+    (points,) = markers(axis)
+    drawn = offsets(points)[:, 0].reshape(9, 4)
     ranked = -np.sort(-probs[order], axis=1)
     np.testing.assert_allclose(drawn[:, :3], ranked[:, :3])
     np.testing.assert_allclose(drawn[:, 3], ranked[:, 3:].sum(axis=1))
     three = np.argsort(-probs[order], axis=1)[:, :3]
-    names = np.reshape([text.get_text() for text in axis.texts], (4, 9)).T
-    np.testing.assert_array_equal(names[:, :3], three.astype(str))
-    assert set(names[:, 3]) == {"3 others"}
-    # A name is on the side of its point with more space, and does not touch it.
-    assert {(text.get_ha(), text.xyann) for text in axis.texts} == {("left", (6, 0)), ("right", (-6, 0))}
-    filled = np.column_stack([found.get_facecolors()[:, :3].min(axis=1) < 1 for found in markers(axis)])
+    names = [f"{row}, {c}" for row, of_row in zip(order, three, strict=True) for c in [*of_row, "3 others"]]
+    assert [text.get_text() for text in axis.get_yticklabels()] == names
+    filled = (points.get_facecolors()[:, :3].min(axis=1) < 1).reshape(9, 4)
     truth = y[:9][order][:, None]
     np.testing.assert_array_equal(filled, np.column_stack([three == truth, (three != truth).all(axis=1)]))
     if name != "point":
         draws = posterior.proba_draws(X.head(9), num_draws=None if name == "sampled" else 30, key=1)[..., order, :]
         rest = 1 - sum(draws[:, :, np.arange(9), three[:, i]] for i in range(3))
         ends = np.quantile(rest, [0.055, 0.945], axis=(0, 1)).T
-        np.testing.assert_allclose(bars(axis)[3][:, :, 0], ends, atol=1e-12)
+        np.testing.assert_allclose(bars(axis)[0][3::4, :, 0], ends, atol=1e-12)
 
 
 def test_the_first_rows_of_any_table():

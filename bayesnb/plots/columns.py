@@ -1,6 +1,7 @@
-"""Figures of features: what they say of a row, and the probabilities of words."""
+"""Figures of columns: their densities by class, and the probabilities of words."""
 
 from collections.abc import Sequence
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -10,94 +11,267 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import one_of, whole_number
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import (
+    HATCHES,
+    LINES,
+    MARKERS,
     SMALL,
+    TINY,
+    Panels,
     background,
     chosen,
     grid_of_panels,
+    line_number,
     muted,
+    shorten_to,
     text_color,
     text_width,
     wrap_to,
+    yes_or_no,
 )
+from bayesnb.data.read import labelled_rows
 from bayesnb.families.formulas import mean_of
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.column_densities import (
+    ColumnDensities,
+    column_densities,
+    draw_numbers,
+    legend_entries,
+    simulated_cells,
+)
 from bayesnb.posterior.kinds import SampledPosterior
 from bayesnb.posterior.under_draws import flatten
-from bayesnb.posterior.weighted import Fitted, of_features, posterior_of
+from bayesnb.posterior.weighted import of_features
 
-__all__ = ["plot_evidence", "plot_spikes"]
+__all__ = ["plot_densities", "plot_spikes"]
 
 # --------------------------------------------------------------------------------------------------
-# The figure of one row's evidence: what each feature contributes to the log odds of two classes
+# The figure of predictive densities: the distribution of each column in each class
 # --------------------------------------------------------------------------------------------------
 
+MOST_MARKS = 40
+"""Bars of a panel, those of all classes together, beyond which rare categories share one."""
 
-def plot_evidence(
-    posterior: Posterior | Fitted,
-    X_row: Any,
-    class_: Any = None,
-    against: Any = None,
+LEAST_CATEGORIES = 3
+"""Categories that have bars of their own, whatever the number of classes."""
+
+TALL_NAME = 0.9
+"""Inches of a category's name, if the names are too wide to be side by side."""
+
+
+@of_features
+def plot_densities(
+    posterior: Posterior,
+    X: Any = None,
+    y: Any = None,
     *,
-    unit: str = "nats",
-    prob: float = 0.89,
-    words: bool = True,
-    max_features: int = 15,
-    sort: bool = True,
-    num_draws: int | None = None,
+    features: Sequence[Any] | None = None,
+    classes: Sequence[Any] | None = None,
+    sort: bool = False,
+    bins: int = 25,
+    max_panels: int = 12,
+    panels_across: int | None = None,
     key: Any = 0,
-    ax: Any = None,
+    axes: Any = None,
     figsize: Any = None,
 ) -> Any:
-    """Log odds of two classes in one row, a bar for each feature and their sum at the bottom.
+    r"""Predictive density of each column given the class, over histograms of the data, one panel a column.
 
-    A picture of `Posterior.explain`.
+    The density is p(x_j | y=c, data), the parameters integrated out, or the average over draws for a sampled posterior,
+    or the density itself for a point. Numbers have lines. Counts have probabilities, drawn as points on thin lines.
+    Categories, and zeros and ones, have a point for the probability of each value. A value with a probability of its
+    own, such as the zero of a `Hurdle`, has no density: the title of the panel gives its probability, and the area
+    under the line is that of the other values.
 
     Parameters
     ----------
     posterior : Posterior or fitted estimator
-        A point estimate has no intervals: only its bars are drawn.
-    X_row, class_, against, unit, prob, num_draws, key
-        As for `Posterior.explain`.
-    words : bool, default True
-        Whether each word of a count vector has a bar, rather than the whole vector one.
-    max_features : int, default 15
-        The features with the largest log odds, in absolute value, have a bar each; the others share one.
-    sort : bool, default True
-        The largest first; otherwise in the order of the table.
-    ax : matplotlib axes, optional
-        Where to draw; by default in a new figure.
+    X : table, shape (rows, columns), optional
+        Data for the bars: histograms of area one for each class, and shares of categories. They also set the range of
+        numbers. Where they hold fewer than two different ones, the range is that of rows drawn from the posterior
+        predictive distribution.
+    y : labels of shape (rows,) or str, optional
+        Needed with X.
+    features : sequence, optional
+        Names of columns, or their positions where they have no names; by default all but those of count vectors,
+        which `plot_spikes` shows.
+    classes : sequence, optional
+        Classes to show, up to eight. By default all; of more than eight those that contribute most to the mutual
+        information of class and columns (see Notes).
+    sort : bool, default False
+        Whether the column with the most information about the class comes first; otherwise the order of the table, or
+        of `features`.
+    bins : int, default 25
+        Bars of a histogram; those of counts are a whole number of counts wide.
+    max_panels : int, default 12
+        Of more columns, those with the most information about the class get a panel.
+    panels_across : int, optional
+        Panels side by side; by default three, or as many as fit the width.
+    key : int or JAX key, default 0
+        For rows drawn from the posterior predictive distribution.
+    axes : array or sequence of matplotlib axes, optional
+        Where to draw, one for each panel; by default in a new figure.
     figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the bars.
+        Inches of a new figure; a height of None follows from the panels.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The new figure, or that of `ax`. Filled bars to the right support `class_`, and hatched bars to the left
-        `against`. Thin lines are intervals. Each feature has its cell beside it, a word the number of times it occurs.
-        An infinite bar, which only point estimates have, ends in an arrow head.
+        The new figure, or that of `axes`. A class of probability zero has no line.
 
     Raises
     ------
     TypeError, ValueError
-        As for `Posterior.explain`, or if `ax` and `figsize` do not fit.
+        If a column or a class is unknown, all columns are those of count vectors, X comes without y or y without X,
+        or `axes` and `figsize` do not fit.
 
     See Also
     --------
-    Posterior.explain : The numbers of the picture.
-    plot_log_odds : Log odds of rows with intervals.
-    telling_features : The values that favour a class most.
+    plot_prior_posterior : Prior and posterior density of each parameter.
+    choose_families : A family for each column, by the evidence.
+
+    Notes
+    -----
+    The information of a column about the class is the mutual information under the predictive distribution,
+    :math:`\sum_c p(c) \int p(x_j \mid c) \log (p(x_j \mid c) / p(x_j)) \, dx_j`, over the range of the panel. A class
+    contributes its term of the sum. `nb.mutual_information` estimates it with intervals.
 
     Examples
     --------
     >>> import bayesnb as nb
     >>> X, y = nb.datasets.penguins()
     >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
-    >>> figure = nb.plot_evidence(posterior, X.iloc[[0]], "Adelie", "Chinstrap", unit="decibans")
+    >>> figure = nb.plot_densities(posterior, X, y, features=["island", "body_mass_g"])
     """
-    found = posterior_of(posterior).explain(
-        X_row, class_, against, unit=unit, prob=prob, words=words, num_draws=num_draws, key=key
-    )
-    return found.plot(max_features=max_features, sort=sort, ax=ax, figsize=figsize)
+    if (X is None) != (y is None):
+        raise ValueError("X and y go together: give both for histograms by class, or neither")
+    at = _features(posterior, features)
+    labels = posterior.classes.tolist()
+    wanted = None if classes is None else chosen("classes", classes, labels, most=len(LINES))
+    max_panels, bins = whole_number("max_panels", max_panels), whole_number("bins", bins)
+    sort = yes_or_no("sort", sort)
+    data = None
+    if X is not None:
+        rows = labelled_rows(X, y, classes=posterior.classes)
+        data = posterior.model.read(rows.table).whole(), rows.codes, rows.weights
+
+    drawn = cache(partial(simulated_cells, posterior, key))
+    columns = [column_densities(posterior, each, data, drawn, bins=bins) for each in at]
+    columns, shown = _most_telling(columns, posterior.class_probs(), wanted, max_panels, sort=sort)
+
+    panels = grid_of_panels(len(columns), axes=axes, figsize=figsize, across=panels_across, most_across=3)
+    for axis, column in zip(panels.axes, columns, strict=True):
+        if column.kind == "category":
+            _draw_categories(panels, axis, column, shown)
+        else:
+            draw_numbers(axis, column, shown)
+    panels.heads([_head(column, shown, labels) for column in columns])
+    story = "Predictive densities" + " (lines, points) and data (bars)" * (X is not None)
+    left_out = []
+    if len(columns) < len(at):
+        left_out.append(how_many(len(columns), len(at), "column", "most telling"))
+    if len(shown) < len(labels):
+        left_out.append(how_many(len(shown), len(labels), "class", "most telling" if classes is None else ""))
+    panels.title(", ".join([f"{story} by class", *left_out]))
+    panels.legend(legend_entries(columns, [labels[c] for c in shown]))
+    return panels.drawn()
+
+
+def _features(posterior: Posterior, features: Sequence[Any] | None) -> list[tuple[int, int]]:
+    """Block and place in it of each column to show."""
+    known = shown_columns(posterior)
+    if not known:
+        raise ValueError("the model has only count vectors, which have no density: plot_spikes shows them")
+    if features is None:
+        return list(known.values())
+    names = list(known)
+    return [known[names[k]] for k in chosen("features", features, names)]
+
+
+def _most_telling(
+    columns: list[ColumnDensities], class_prob: np.ndarray, wanted: list[int] | None, max_panels: int, *, sort: bool
+) -> tuple[list[ColumnDensities], list[int]]:
+    """The columns and the classes to show."""
+    every = list(range(len(class_prob)))
+    if not sort and len(columns) <= max_panels and (wanted is not None or len(every) <= len(LINES)):
+        return columns, wanted if wanted is not None else every
+    # Of the classes that are named alone, if some are.
+    prior = class_prob if wanted is None else np.where(np.isin(every, wanted), class_prob, 0.0)
+    information = np.array([column.information(prior) for column in columns])
+    ranked = np.argsort(-information.sum(axis=1), kind="stable")[:max_panels]
+    order = ranked if sort else np.sort(ranked)
+    if wanted is None:
+        wanted = np.sort(np.argsort(-information[order].sum(axis=0), kind="stable")[: len(LINES)]).tolist()
+    return [columns[k] for k in order], wanted
+
+
+def shown_columns(posterior: Posterior) -> dict[Any, tuple[int, int]]:
+    """Position of the block, and in it, of each column that has a density, by name, in the order of the table.
+
+    Columns of a count vector have none: the likelihood is given their total.
+    """
+    found = [
+        (position, label, (i, j))
+        for i, block in enumerate(posterior.model.blocks)
+        for j, (position, label) in enumerate(zip(block.columns, block.labels, strict=True))
+        if not block.has_totals
+    ]
+    return {label: at for _, label, at in sorted(found, key=lambda each: each[0])}
+
+
+def _draw_categories(panels: Panels, axis: Any, column: ColumnDensities, shown: list[int]) -> None:
+    """A point for the probability of each category, over bars of its share of the data."""
+    own, others = _categories(column, shown)
+    at = np.arange(len(own) + bool(others.size))
+    for i, c in enumerate(shown):
+        beside = at + 0.8 * ((i + 0.5) / len(shown) - 0.5)
+        cells, weights = column.observed(c)
+        if cells.size:
+            shares = np.bincount(cells.astype(int), weights, minlength=len(column.names))
+            style = {"facecolor": f"C{i}", "edgecolor": f"C{i}", "linewidth": 0.4, "hatch": HATCHES[i]}
+            axis.bar(beside, _joined(shares, own, others), 0.8 / len(shown), alpha=0.3, zorder=1, **style)
+        probs = _joined(column.density[:, c], own, others)
+        if not column.cells.size:
+            axis.vlines(beside, 0.0, probs, color=f"C{i}", linestyle=LINES[i], linewidth=0.7, zorder=2)
+        axis.plot(beside, probs, color=f"C{i}", marker=MARKERS[i], markersize=4, linestyle="none", zorder=3)
+    highest = np.nanmax([line.get_ydata().max() for line in axis.lines] + [bar.get_height() for bar in axis.patches])
+    names = [str(column.names[k]) for k in own] + [f"{others.size} others"] * bool(others.size)
+    _name_categories(panels, axis, at, names)
+    axis.set_xlim(-0.5, len(at) - 0.5)
+    axis.set_ylim(0.0, 1.08 * highest)
+    axis.spines["left"].set_visible(True)
+    axis.yaxis.get_major_locator().set_params(nbins=3)
+
+
+def _categories(column: ColumnDensities, shown: list[int]) -> tuple[np.ndarray, np.ndarray]:
+    """Categories with a place of their own, and the rarest, which share one where there are many."""
+    every = np.arange(len(column.names))
+    most = max(LEAST_CATEGORIES, MOST_MARKS // len(shown))
+    if len(every) <= most:
+        return every, every[:0]
+    ranked = np.argsort(-column.density[:, shown].sum(axis=1), kind="stable")
+    return np.sort(ranked[: most - 1]), np.sort(ranked[most - 1 :])
+
+
+def _joined(values: np.ndarray, own: np.ndarray, others: np.ndarray) -> np.ndarray:
+    return np.append(values[own], values[others].sum()) if others.size else values[own]
+
+
+def _name_categories(panels: Panels, axis: Any, at: np.ndarray, names: list[str]) -> None:
+    """Names below the axis, side by side where they fit, and else upright."""
+    space = 0.75 * panels.panel_width / len(names)
+    level = [wrap_to(name, space, TINY) for name in names]
+    divided = any(text_width(max(name.split() or [""], key=len), TINY) > space for name in names)
+    upright = divided or max(map(line_number, level)) > 2
+    texts = [shorten_to(name, TALL_NAME, TINY) for name in names] if upright else level
+    axis.set_xticks(at, texts, rotation=90 if upright else 0, fontsize=TINY)
+
+
+def _head(column: ColumnDensities, shown: list[int], labels: list[Any]) -> str:
+    """The name of the column, and the probabilities of its values that have no density."""
+    told = [str(column.label)]
+    for atom, probs in column.atoms.items():
+        told.append(f"P({atom:g}) = " + ", ".join(f"{probs[c]:.2g} ({labels[c]})" for c in shown))
+    return "\n".join(told)
 
 
 # --------------------------------------------------------------------------------------------------

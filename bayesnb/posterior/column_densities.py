@@ -1,0 +1,229 @@
+"""Predictive densities of one column by class, and their chart."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from bayesnb.core.arrays import dense, in_float64
+from bayesnb.core.panels import HATCHES, LINES, MARKERS, TINY
+from bayesnb.data.labels import encode_labels
+from bayesnb.families.bins import averages_between, lattice
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.kinds import SampledPosterior
+from bayesnb.posterior.under_draws import flatten, pieces_of_rows
+
+__all__ = ["ColumnDensities", "column_densities", "draw_numbers", "legend_entries", "simulated_cells"]
+
+GRID = 300
+"""Points of a density."""
+
+SIMULATED = 2000
+"""Number of rows drawn to find the range of the densities, if a table does not set it."""
+
+TAIL = 0.01
+"""Share of a class's drawn cells in each tail, which may be beyond the range."""
+
+
+@dataclass(frozen=True)
+class ColumnDensities:
+    """Predictive densities of a column.
+
+    Attributes
+    ----------
+    label : hashable
+        Name of the column.
+    kind : {"number", "count", "category"}
+    values : array, shape (values,)
+        Numbers, counts, or positions of categories.
+    density : array, shape (values, classes)
+        Of counts and categories the probability.
+    atoms : dict
+        Values with a probability of their own, such as the zero of a `Hurdle`: of each its probability under each
+        class, shape (classes,).
+        A density of bins is averaged over the bars, at whose edges the values are.
+    edges : array, shape (bins + 1,)
+        Of the bars of a histogram; those of categories are around each position.
+    names : tuple
+        Of the categories; empty for numbers and counts.
+    cells, codes, weights : array, shape (rows,)
+        Of the rows of a table: cells, missing ones NaN, positions of the classes and weights; none without a table.
+    """
+
+    label: Any
+    kind: str
+    values: np.ndarray
+    density: np.ndarray
+    atoms: dict[float, np.ndarray]
+    edges: np.ndarray
+    names: tuple
+    cells: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray
+
+    def observed(self, c: int) -> tuple[np.ndarray, np.ndarray]:
+        """The observed cells of a class, and the share of each."""
+        there = (self.codes == c) & ~np.isnan(self.cells) & (self.weights > 0)
+        return self.cells[there], self.weights[there] / (self.weights[there].sum() or 1.0)
+
+    def information(self, class_prob: np.ndarray) -> np.ndarray:
+        r"""What each class contributes to the mutual information of column and class in nats, shape (classes,).
+
+        It is :math:`p(c) \int p(x \mid c) \log (p(x \mid c) / p(x)) \, dx`, over the values that are drawn. A class
+        without a density contributes nothing.
+        """
+        mass = 1.0 if self.kind != "number" else np.diff(self.values).mean()
+        probs = np.concatenate([self.density * mass, *(atom[None] for atom in self.atoms.values())])
+        known = np.isfinite(probs).all(axis=0)
+        probs, prior = np.where(known, probs, 0.0), np.where(known, class_prob, 0.0)
+        average = probs @ prior / prior.sum()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            terms = np.where(probs > 0, probs * np.log(probs / average[:, None]), 0.0)
+        return np.asarray(prior * terms.sum(axis=0))
+
+
+def column_densities(
+    posterior: Posterior,
+    at: tuple[int, int],
+    data: tuple[Sequence[Any], np.ndarray, np.ndarray] | None,
+    drawn: Callable[[], tuple[Sequence[Any], np.ndarray]],
+    *,
+    bins: int,
+    share: float = 1.0,
+) -> ColumnDensities:
+    """Densities of one column.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    at : (int, int)
+        Position of the block, and of the column in it.
+    data : (sequence of arrays, array, array), or None
+        Cells of each block of a table, shape (rows, columns), positions of the rows' classes and their weights.
+    drawn : callable
+        Gives the cells of rows from the posterior predictive distribution, and their classes. They set the range of
+        numbers where the table has fewer than two different ones.
+    bins : int
+        Most bars of a histogram.
+    share : float
+        Share of the cells of a table within the range.
+    """
+    i, j = at
+    block = posterior.model.blocks[i]
+    nothing = np.empty(0)
+    cells, codes, weights = (nothing,) * 3 if data is None else (_column(data[0], at), *data[1:])
+    names: tuple = ()
+    of_atoms = getattr(block.family.support, "atoms", ())
+    if block.has_categories or block.is_binary:
+        kind = "category"
+        names = tuple(posterior.model.schema.categories[block.columns[j]]) if block.has_categories else (0, 1)
+        values = np.arange(len(names), dtype=float)
+        edges = np.arange(len(names) + 1) - 0.5
+    else:
+        kind = "count" if block.family.support.is_discrete else "number"
+        known = cells[~np.isnan(cells) & (weights > 0)]
+        several, within = len(np.unique(known)) > 1, ((1 - share) / 2, (1 + share) / 2)
+        low, high = np.quantile(known, within) if several else _ends_of_drawn(*drawn(), at)
+        margin = 0.1 * (high - low) or 0.5 * max(abs(high), 1.0)
+        step = 1.0 if kind == "count" else lattice(known)
+        edges = _edges(low - margin, high + margin, bins, step, np.floor(low) if kind == "count" else low)
+        if kind == "count":
+            edges = edges[edges > -1]
+        values = np.arange(edges[0] + 0.5, edges[-1]) if kind == "count" else np.linspace(edges[0], edges[-1], GRID)
+        values = values[np.asarray(block.family.support(values)) & ~np.isin(values, of_atoms)]
+    atoms = {float(atom): _density(posterior, at, np.array([atom]))[0] for atom in of_atoms}
+    if block.family.steps:
+        # Cells may be narrower than a line: the bars show the data at this width, and the density is shown as they are.
+        average = averages_between(edges, block.family.steps, partial(_density, posterior, at))
+        values, density = np.repeat(edges, 2)[1:-1], np.repeat(average, 2, axis=0)
+    else:
+        density = _density(posterior, at, values)
+    return ColumnDensities(block.labels[j], kind, values, density, atoms, edges, names, cells, codes, weights)
+
+
+@in_float64
+def _density(posterior: Posterior, at: tuple[int, int], values: np.ndarray) -> np.ndarray:
+    """Density of a column's values under each class, shape (values, classes).
+
+    All other cells are missing, and integrate to one. Draws weigh their densities by the class probabilities, as in the
+    joint density of a row over that of a row without any cell.
+    """
+    i, j = at
+    block = posterior.model.blocks[i]
+    cells = np.full((len(values), len(block.columns)), np.nan)
+    cells[:, j] = values
+    feature = 0 if block.is_joint else j
+    if not isinstance(posterior, SampledPosterior):
+        return np.exp(posterior.density.feature(i, feature, cells))
+    under_draws = posterior.density.feature_under_draws(i, feature, cells)
+    prob = flatten(posterior.parameters).class_prob
+    pieces = [(np.exp(under_draws(rows)) * prob[:, None]).sum(axis=0) for rows in pieces_of_rows(len(values))]
+    with np.errstate(invalid="ignore"):
+        return np.concatenate(pieces) / prob.sum(axis=0)
+
+
+def _column(cells: Sequence[Any], at: tuple[int, int]) -> np.ndarray:
+    i, j = at
+    return np.asarray(dense(cells[i][:, [j]]), dtype=float)[:, 0]
+
+
+def simulated_cells(posterior: Posterior, key: Any) -> tuple[Sequence[Any], np.ndarray]:
+    """Cells of rows from the posterior predictive distribution, and their classes."""
+    rows, labels = posterior.simulate(SIMULATED, key=key, total_count=1)
+    return posterior.model.read(rows).whole(), encode_labels(labels, SIMULATED, posterior.classes)
+
+
+def _ends_of_drawn(cells: Sequence[Any], codes: np.ndarray, at: tuple[int, int]) -> tuple[float, float]:
+    """The lowest and the highest value that is in no class's tail."""
+    values = _column(cells, at)
+    ends = [np.quantile(values[codes == c], (TAIL, 1 - TAIL)) for c in np.unique(codes)]
+    return float(np.min(ends)), float(np.max(ends))
+
+
+def _edges(low: float, high: float, bins: int, step: float, value: float) -> np.ndarray:
+    """Edges of bars; those of a column on a lattice are half-way between its values."""
+    if not step:
+        return np.linspace(low, high, bins + 1)
+    first = value - step * np.floor((value - low) / step)
+    last = value + step * np.floor((high - value) / step)
+    width = step * np.ceil(((last - first) / step + 1) / bins)
+    return np.arange(first - step / 2, last + step / 2 + width * (1 - 1e-9), width)
+
+
+def draw_numbers(axis: Any, column: ColumnDensities, shown: Sequence[int]) -> float:
+    """Lines, or points of counts, over histograms; the height of the highest bar."""
+    counts, highest = column.kind == "count", 0.0
+    for i, c in enumerate(shown):
+        cells, shares = column.observed(c)
+        if cells.size:
+            # Values with a probability of their own have no bar. The bars of the others add up to their share.
+            heights = shares * ~np.isin(cells, list(column.atoms)) / np.diff(column.edges)[0]
+            style = {"histtype": "stepfilled", "facecolor": f"C{i}", "edgecolor": f"C{i}", "linewidth": 0.4}
+            bars = axis.hist(cells, column.edges, weights=heights, alpha=0.3, hatch=HATCHES[i], zorder=1, **style)
+            highest = max(highest, bars[0].max())
+        drawn = {"color": f"C{i}", "linestyle": LINES[i], "linewidth": 0.7 if counts else 1.7, "zorder": 3}
+        axis.plot(column.values, column.density[:, c], marker=MARKERS[i] if counts else None, markersize=3, **drawn)
+    axis.set_xlim(column.edges[0], column.edges[-1])
+    axis.set_ylim(bottom=0.0)
+    axis.set_yticks([])
+    axis.xaxis.get_major_locator().set_params(nbins=4, integer=counts)
+    axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 5))
+    axis.xaxis.get_offset_text().set_fontsize(TINY)
+    return highest
+
+
+def legend_entries(columns: Sequence[ColumnDensities], labels: Sequence[Any]) -> list[tuple[Any, str]]:
+    """What the legend says of each class."""
+    from bayesnb.core.picture import Line2D, Patch
+
+    kinds, data = {column.kind for column in columns}, any(column.cells.size for column in columns)
+    entries: list[tuple[Any, str]] = []
+    for i, label in enumerate(labels):
+        mark = Line2D([], [], color=f"C{i}", linestyle="none" if kinds == {"category"} else LINES[i], linewidth=1.7)
+        if kinds != {"number"}:
+            mark.set(marker=MARKERS[i], markersize=4)
+        bar = Patch(facecolor=f"C{i}", edgecolor=f"C{i}", alpha=0.3, hatch=HATCHES[i], linewidth=0.4)
+        entries.append(((bar, mark) if data else mark, f"y = {label}"))
+    return entries
