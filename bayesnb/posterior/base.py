@@ -19,7 +19,7 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import parameter_notes, printed_story
 from bayesnb.model.problem import Problem
 from bayesnb.model.program import draw_cells, to_table
-from bayesnb.posterior.draws import DataOfFit, Draws, Estimates, headline
+from bayesnb.posterior.draws import DataOfFit, Draws, headline
 from bayesnb.posterior.predictions import Predictions
 
 __all__ = ["Posterior", "mean_total_count", "parameters_by_class"]
@@ -130,47 +130,6 @@ def _learned(names: Sequence[str], axes: Mapping[str, Axes], moments: Callable[[
 # --------------------------------------------------------------------------------------------------
 
 
-def simulate_rows(
-    model: BoundModel,
-    class_probs: np.ndarray,
-    row_parameters: Callable,
-    num_rows: int,
-    total_count: Any,
-    key: Any,
-    like: Any = None,
-) -> tuple[Any, np.ndarray]:
-    """Rows and labels, each row with its own draw of the parameters.
-
-    Parameters
-    ----------
-    model : BoundModel
-        Every hyperparameter a number.
-    class_probs : array, shape (classes,)
-    row_parameters : callable
-        As `ParameterDistribution.draw_for_rows`.
-    num_rows : int
-    total_count : int, array of shape (rows,), or None
-        Total of each count vector; None if the model has none.
-    key : int or JAX key
-    like : table, optional
-        As for `Posterior.simulate`.
-    """
-    num_rows = whole_number("num_rows", num_rows)
-    rng = random_generator(key)
-    probs = np.broadcast_to(class_probs, (num_rows, len(class_probs)))
-    codes = draw(dist.CategoricalProbs(probs), rng).astype(np.intp)
-    cells = draw_cells(model.blocks, row_parameters(codes, rng), num_rows, rng, total_count)
-    if like is not None:
-        observed = model.read(as_table(like)).whole()
-        cells = [
-            _as_rounded(drawn, dense(x)) if block.is_measured else drawn
-            for block, drawn, x in zip(model.blocks, cells, observed, strict=True)
-        ]
-    else:
-        cells = [_within_bins(block.family, drawn) for block, drawn in zip(model.blocks, cells, strict=True)]
-    return to_table(model.schema, model.blocks, cells), model.schema.classes[codes]
-
-
 def _within_bins(family: Any, drawn: Any) -> Any:
     """Of bins on a lattice, cells beyond them at the nearest end: no data say which other values there are."""
     step = getattr(family, "step", 0.0)
@@ -204,7 +163,7 @@ FEATURES_OF_PRIOR = 8
 """Number of features, or of groups of equal ones, whose prior a posterior prints below its own parameters."""
 
 
-class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
+class Posterior(Printed, Predictions, Draws, DataOfFit):
     """Distribution of a model's parameters given data.
 
     Attributes
@@ -374,8 +333,19 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
         """
         if total_count is None:
             total_count = mean_total_count(self.problem)
-        draw_for_rows = self.distribution.draw_for_rows
-        return simulate_rows(self.model, self.class_probs(), draw_for_rows, num_rows, total_count, key, like)
+        model, num_rows, rng = self.model, whole_number("num_rows", num_rows), random_generator(key)
+        probs = np.tile(self.class_probs(), (num_rows, 1))
+        codes = draw(dist.CategoricalProbs(probs), rng).astype(np.intp)
+        cells = draw_cells(model.blocks, self.distribution.draw_for_rows(codes, rng), num_rows, rng, total_count)
+        if like is None:
+            cells = [_within_bins(block.family, drawn) for block, drawn in zip(model.blocks, cells, strict=True)]
+        else:
+            observed = model.read(as_table(like)).whole()
+            cells = [
+                _as_rounded(drawn, dense(x)) if block.is_measured else drawn
+                for block, drawn, x in zip(model.blocks, cells, observed, strict=True)
+            ]
+        return to_table(model.schema, model.blocks, cells), model.schema.classes[codes]
 
     @warns_once
     def to_datatree(
@@ -423,27 +393,7 @@ class Posterior(Printed, Predictions, Draws, Estimates, DataOfFit):
 
         if (X is None) != (y is None):
             raise ValueError("X and y come together: log p(y | x, theta) needs both")
-        parameters = self.distribution.draw(num_chains, num_draws, key)
-        stats = self._stats_of_draws(num_chains, num_draws)
-        made_by = "given" if self.inference is None else repr(self.inference)
-        return tree_of_draws(
-            self.distribution.model,
-            parameters,
-            stats,
-            X,
-            y,
-            predictions=predictions,
-            library=self._library,
-            inference=made_by,
-            key=key,
-        )
-
-    _library = "bayesnb"
-    """Name of the package that made the draws, for ArviZ."""
-
-    def _stats_of_draws(self, num_chains: int | None, num_draws: int | None) -> dict[str, np.ndarray]:
-        """The sampler's statistics of the draws that `draws` gives; empty if no sampler made them."""
-        return {}
+        return tree_of_draws(self, X, y, predictions, num_chains, num_draws, key)
 
     def save(self, path: Any) -> None:
         """Write the posterior to a netCDF file, which `bayesnb.load` and ``xarray.open_datatree`` read.

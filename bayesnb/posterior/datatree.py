@@ -26,33 +26,12 @@ __all__ = ["as_tree", "dataset_of_sites", "tree_of_draws"]
 
 
 def tree_of_draws(
-    model: BoundModel,
-    parameters: ModelParameters,
-    sample_stats: Mapping[str, np.ndarray],
-    X: Any,
-    y: Any,
-    *,
-    predictions: Any,
-    library: str,
-    inference: str,
-    key: Any,
+    posterior: Any, X: Any, y: Any, predictions: Any, num_chains: int | None, num_draws: int | None, key: Any
 ) -> xr.DataTree:
-    """Draws of the parameters as an ``xarray.DataTree``; `Posterior.to_datatree` lists its groups.
-
-    Parameters
-    ----------
-    model : BoundModel
-        Every default a number.
-    parameters : ModelParameters
-        Leading axes (chain, draw).
-    sample_stats : mapping
-        The sampler's statistics of each draw; empty if no sampler made the draws.
-    X, y, predictions, key
-        As for `Posterior.to_datatree`.
-    library, inference : str
-        What made the draws, for the tree's attributes.
-    """
-    rng = random_generator(key)
+    """Draws of the parameters as an ``xarray.DataTree``; `Posterior.to_datatree` describes arguments and groups."""
+    known = posterior.distribution
+    model, parameters = known.model, known.draw(num_chains, num_draws, key)
+    sample_stats, rng = known.sample_stats(num_chains, num_draws), random_generator(key)
     prior = model.draw_prior(rng, parameters.class_prob.shape[:2])
     groups = {
         "posterior": dataset_of_sites(model.sites, model.sites.by_name(parameters)),
@@ -69,7 +48,14 @@ def tree_of_draws(
         of_class = log_normalised(log_joint_under(model, predictions, parameters))
         values = {"y": _draw_labels(of_class, rng), "proba": np.exp(of_class)}
         groups["predictions"] = _rows_to_dataset(values, {"class": groups["posterior"]["class"]})
-    attributes = _attributes(model, library, inference)
+    attributes = {
+        "inference_library": known.library,
+        "inference_library_version": version(known.library),
+        "modeling_interface": "bayesnb",
+        "modeling_interface_version": version("bayesnb"),
+        "inference": "given" if posterior.inference is None else repr(posterior.inference),
+        "model": format(model, "80"),
+    }
     return as_tree(groups, attributes)
 
 
@@ -205,14 +191,3 @@ def _log_prior(model: BoundModel, parameters: ModelParameters) -> dict[str, np.n
                 cells = cells if site.column is None else cells[..., site.column]
                 found[site.name] = cells.reshape(*leading, -1).sum(axis=-1)
     return found
-
-
-def _attributes(model: BoundModel, library: str, inference: str) -> dict[str, Any]:
-    return {
-        "inference_library": library,
-        "inference_library_version": version(library),
-        "modeling_interface": "bayesnb",
-        "modeling_interface_version": version("bayesnb"),
-        "inference": inference,
-        "model": format(model, "80"),
-    }

@@ -442,12 +442,11 @@ def function_of_array(
     """
     num_columns, num_classes = len(model.schema.columns), len(model.schema.classes)
     families = list(model.families)
+    sizes = {position: len(categories) for position, categories in model.schema.categories.items()}
     places = [
         (
             np.asarray(block.columns, dtype=np.int32),
-            _codes([len(model.schema.categories[position]) for position in block.columns])
-            if block.has_categories
-            else None,
+            np.array([float(sizes[position]) for position in block.columns]) if block.has_categories else None,
         )
         for block in model.blocks
     ]
@@ -470,14 +469,6 @@ def function_of_array(
         return found.reshape(*cells.shape[:-1], num_classes)
 
     return log_joint
-
-
-def _codes(sizes: Sequence[int]) -> Any:
-    """The codes of a block's categories as `_encoded` takes them, given the number of categories of each column."""
-    if len({*sizes}) == 1:
-        return np.float64(sizes[0])
-    codes = np.arange(float(max(sizes)))
-    return np.where(codes < np.array(sizes)[:, None], codes, np.nan)
 
 
 def _as_numbers(x: Any) -> Any:
@@ -537,36 +528,32 @@ def _log_joint(
     return jnp.where(jnp.stack(allowed).all(axis=0)[:, None], density(arrays, cells), jnp.nan)
 
 
-def _encoded(family: Family, rows: Any, columns: Any, categories: Any) -> tuple[Any, Any]:
-    """Cells of a block, and which rows the family allows, as `checked_cells` does.
+def _encoded(family: Family, rows: Any, columns: Any, sizes: Any) -> tuple[Any, Any]:
+    """Cells of a block, and which rows the family allows, as `check_cells` does.
 
     Parameters
     ----------
     family : Family
     rows : jax.Array, shape (rows, columns of the table)
-    columns : jax.Array of int, shape (columns,), or None
-        Positions of the block's columns in the table; None for all of them.
-    categories : jax.Array or None
-        None for a block without categories; their number, if cells are codes; else the categories themselves, shape
-        (columns, categories).
+    columns : jax.Array of int, shape (columns,)
+        Positions of the block's columns in the table.
+    sizes : jax.Array of shape (columns,), or None
+        The number of categories of each column, if cells are their codes.
 
     Returns
     -------
     tuple of jax.Array of shape (rows, columns) and jax.Array of bool of shape (rows,)
     """
-    x = rows if columns is None else jnp.take(rows, columns, axis=1)
-    if categories is None:
-        support = constraints.nonnegative if accepts_fractions(family) else family.support
-        allowed = support(x) & (x < jnp.inf)
-        if support is constraints.nonnegative_integer:
-            allowed &= x <= LARGEST_COUNT
-        elif x.dtype == jnp.float64:  # no smaller type holds LARGEST_NUMBER
-            allowed &= jnp.abs(x) <= LARGEST_NUMBER
-        allowed = allowed | jnp.isnan(x) if family.cell == "number" else allowed
-    elif categories.ndim == 0:
-        allowed = (x >= 0) & (x < categories) & (x == jnp.rint(x)) | jnp.isnan(x)
-    else:
-        same = x[:, :, None] == categories
-        allowed = same.any(axis=-1) | jnp.isnan(x)
-        x = jnp.where(jnp.isnan(x), jnp.nan, same.argmax(axis=-1)).astype(x.dtype)
+    x = jnp.take(rows, columns, axis=1)
+    if sizes is not None:
+        allowed = (x >= 0) & (x < sizes) & (x == jnp.rint(x)) | jnp.isnan(x)
+        return x, allowed.all(axis=1)
+    support = constraints.nonnegative if accepts_fractions(family) else family.support
+    allowed = support(x) & (x < jnp.inf)
+    if support is constraints.nonnegative_integer:
+        allowed &= x <= LARGEST_COUNT
+    elif x.dtype == jnp.float64:  # no smaller type holds LARGEST_NUMBER
+        allowed &= jnp.abs(x) <= LARGEST_NUMBER
+    if family.cell == "number":
+        allowed |= jnp.isnan(x)
     return x, allowed.all(axis=1)

@@ -18,7 +18,7 @@ from bayesnb.posterior.parameters import ParameterDistribution, require
 from bayesnb.posterior.predictions import nats_of, uncertainty_under
 from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, proba_under
 
-__all__ = ["DataOfFit", "Draws", "Estimates", "Fitting", "headline"]
+__all__ = ["DataOfFit", "Draws", "Fitting", "headline"]
 
 # --------------------------------------------------------------------------------------------------
 # The table of a posterior's parameters, and the first line of its printed form
@@ -64,12 +64,13 @@ def _elided(labels: list[Any]) -> str:
 
 
 class Draws(ABC):
-    """Draws of the parameters, and densities and class probabilities of rows under each draw.
+    """Draws and summaries of the parameters, and densities and class probabilities of rows under each draw.
 
-    A subclass defines `distribution`.
+    A subclass defines `distribution`. Its `problem` may be None.
     """
 
     model: BoundModel
+    problem: Problem | None
 
     @property
     @abstractmethod
@@ -240,25 +241,6 @@ class Draws(ABC):
         X = as_rows(X)
         parameters = self.distribution.draw_few(num_chains, num_draws, key)
         return uncertainty_under(self.distribution.model, X, parameters, unit)
-
-
-# --------------------------------------------------------------------------------------------------
-# Posterior means of the parameters, and a summary of their distribution
-# --------------------------------------------------------------------------------------------------
-
-
-class Estimates(ABC):
-    """Posterior means and a summary of the parameters.
-
-    A subclass defines `distribution`. Its `problem` may be None.
-    """
-
-    problem: Problem | None
-
-    @property
-    @abstractmethod
-    def distribution(self) -> ParameterDistribution:
-        """Distribution of the parameters, block by block."""
 
     def mean(self) -> dict[str, np.ndarray]:
         """Posterior mean of every parameter, by site; the value itself for a point.

@@ -388,13 +388,7 @@ class SampledPosterior(SpreadPosterior):
 
     @property
     def distribution(self) -> DrawnValues:
-        return DrawnValues(self.model, self.parameters, lambda: self.diagnostics)
-
-    _library = "numpyro"
-
-    def _stats_of_draws(self, num_chains: int | None, num_draws: int | None) -> dict[str, np.ndarray]:
-        kept = self.distribution.kept(num_draws)
-        return {name: value[:num_chains, kept] for name, value in self.sample_stats.items()}
+        return DrawnValues(self.model, self.parameters, self.sample_stats, lambda: self.diagnostics)
 
     def _details(self) -> str:
         return f"{self.num_chains} chains of {self.num_draws} draws ({self.diagnostics})"

@@ -88,6 +88,7 @@ def _refusal(known: "ParameterDistribution", need: Need, verb: str, instead: str
         ways = "nb.from_samples with its draws for all the data, or nb.fit(model, X, y)"
     else:
         ways = "nb.fit(model, X, y)" * (need == "data" or has_closed_form(known.model))
+        ways += " without feature_inclusion" * (need == "the closed form of one model" and "average" in known.told)
     return PosteriorError(
         f"{verb} needs {need}, and {known.told}{more}: use {', or '.join(filter(None, (ways, instead)))}"
     )
@@ -111,6 +112,9 @@ class ParameterDistribution(ABC):
     offers: ClassVar[tuple[Need, ...]]
     """What functions need and the kind has."""
 
+    library: ClassVar[str] = "bayesnb"
+    """Name of the package that made the draws, for ArviZ."""
+
     @abstractmethod
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         """Draws of all parameters, leading axes (chain, draw)."""
@@ -122,6 +126,10 @@ class ParameterDistribution(ABC):
     def draw_for_intervals(self, num_draws: int | None, key: Any) -> ModelParameters | None:
         """As `draw_few`; None if the parameters have no spread."""
         return self.draw_few(None, num_draws, key)
+
+    def sample_stats(self, num_chains: int | None, num_draws: int | None) -> dict[str, np.ndarray]:
+        """The sampler's statistics of the draws that `draw` gives; empty if no sampler made them."""
+        return {}
 
     @abstractmethod
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
@@ -299,21 +307,16 @@ class AveragedForm(ClosedForm):
         return _summary_of_mixture(inclusion if site.column is None else inclusion[site.column], own, shared, levels)
 
 
-def _moments_of_mixture(weight: np.ndarray, own: dist.Distribution, shared: dist.Distribution) -> dict[str, Any]:
-    """Mean and standard deviation of a mixture of two distributions."""
-    means, variances = [mean_of(own), mean_of(shared)], [variance_of(own), variance_of(shared)]
-    with np.errstate(invalid="ignore"):  # with very few data, some means and variances are infinite
-        between = np.where((weight == 0) | (weight == 1), 0.0, weight * (1 - weight) * (means[0] - means[1]) ** 2)
-    found = {"mean": _weighted(weight, *means), "sd": np.sqrt(_weighted(weight, *variances) + between)}
-    return {name: np.broadcast_to(value, own.batch_shape) for name, value in found.items()}
-
-
 def _summary_of_mixture(
     weight: np.ndarray, own: dist.Distribution, shared: dist.Distribution, levels: dict[str, float]
 ) -> dict[str, Any]:
     """Mean, standard deviation and quantiles of a mixture of two distributions."""
     shape = own.batch_shape
-    found = _moments_of_mixture(weight, own, shared)
+    means, variances = [mean_of(own), mean_of(shared)], [variance_of(own), variance_of(shared)]
+    with np.errstate(invalid="ignore"):  # with very few data, some means and variances are infinite
+        between = np.where((weight == 0) | (weight == 1), 0.0, weight * (1 - weight) * (means[0] - means[1]) ** 2)
+    found = {"mean": _weighted(weight, *means), "sd": np.sqrt(_weighted(weight, *variances) + between)}
+    found = {name: np.broadcast_to(value, shape) for name, value in found.items()}
     for name, level in levels.items():
         low, high = np.sort([np.broadcast_to(_quantile(part, level), shape) for part in (own, shared)], axis=0)
         for _ in range(BISECTIONS):
@@ -347,15 +350,19 @@ class DrawnValues(ParameterDistribution):
     ----------
     values : ModelParameters
         Leading axes (chain, draw).
+    stats : dict
+        The sampler's statistics of each draw.
     diagnosed : callable
         Gives the diagnostics of the draws, which take time.
     """
 
     values: ModelParameters
+    stats: dict[str, np.ndarray]
     diagnosed: Callable[[], Diagnostics]
 
     told = "these are draws"
     offers = ("a distribution of the parameters", "draws of a sampler")
+    library = "numpyro"
 
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         most_chains, most_draws = self.values.class_prob.shape[:2]
@@ -366,10 +373,12 @@ class DrawnValues(ParameterDistribution):
                 f"there are {most_chains} chains of {most_draws} draws, not {chains} of {draws}: give no "
                 "more, or sample more with nb.NUTS(num_chains=..., num_samples=...)"
             )
-        kept = self.kept(draws)
-        return jax.tree.map(lambda value: value[:chains, kept], self.values)
+        return jax.tree.map(lambda value: value[:chains, self._kept(draws)], self.values)
 
-    def kept(self, num_draws: int | None) -> np.ndarray:
+    def sample_stats(self, num_chains: int | None, num_draws: int | None) -> dict[str, np.ndarray]:
+        return {name: value[:num_chains, self._kept(num_draws)] for name, value in self.stats.items()}
+
+    def _kept(self, num_draws: int | None) -> np.ndarray:
         """Positions of evenly spaced draws, which represent the chain better than its first draws do."""
         most = self.values.class_prob.shape[1]
         return np.linspace(0, most - 1, most if num_draws is None else num_draws).round().astype(int)
@@ -383,7 +392,9 @@ class DrawnValues(ParameterDistribution):
 
     def moments(self, site: str) -> dict[str, Any]:
         values = np.asarray(self.model.sites.by_name(self.values)[site], dtype=np.float64)
-        return {"mean": values.mean(axis=(0, 1)), "sd": _standard_deviation(values)}
+        alone = values.shape[0] * values.shape[1] == 1  # a single draw has no standard deviation
+        sd = np.full(values.shape[2:], np.nan) if alone else values.std(axis=(0, 1), ddof=1)
+        return {"mean": values.mean(axis=(0, 1)), "sd": sd}
 
     def summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
@@ -401,13 +412,6 @@ class DrawnValues(ParameterDistribution):
                 "r_hat": diagnostics.r_hat[of_site],
             }
         return found
-
-
-def _standard_deviation(values: np.ndarray) -> np.ndarray:
-    """Standard deviation over the draws; NaN for a single draw."""
-    if values.shape[0] * values.shape[1] == 1:
-        return np.full(values.shape[2:], np.nan)
-    return values.std(axis=(0, 1), ddof=1)
 
 
 # --------------------------------------------------------------------------------------------------

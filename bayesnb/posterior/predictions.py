@@ -194,40 +194,36 @@ def _read_loss(loss: Any, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The actions, and the loss of each under each class, shape (actions, classes)."""
     import pandas as pd
 
-    labels = classes.tolist()
-    if not isinstance(loss, pd.DataFrame):
-        if hasattr(loss, "columns"):
-            raise TypeError(
-                f"loss is a {type(loss).__module__.split('.')[0]} table, whose rows have no labels: give a pandas "
-                "frame with the actions as index, or an array"
-            )
-        losses = _numbers(loss)
-        if losses.shape != (len(labels), len(labels)):
-            raise ValueError(
-                f"loss has shape {losses.shape}, there are {len(labels)} classes: give an array of shape "
-                f"({len(labels)}, {len(labels)}), a row for each label decided and a column for each that is true, "
-                f"both in the order {labels}; a pandas frame may have other actions in its index"
-            )
-        _require_finite(losses, labels, labels)
-        return classes, losses
-    actions, truths = loss.index.tolist(), loss.columns.tolist()
-    _require_each_class(truths, labels)
-    _require_once(actions, "index")
-    if not actions:
-        raise ValueError("loss has no rows: give one for each action, with the action as its index")
-    losses = _numbers(loss)[:, [truths.index(label) for label in labels]]
-    _require_finite(losses, actions, labels)
-    return as_labels(actions), losses
-
-
-def _numbers(loss: Any) -> np.ndarray:
+    labels, actions = classes.tolist(), classes
+    if isinstance(loss, pd.DataFrame):
+        _require_labels(loss, labels)
+        actions, loss = as_labels(loss.index.tolist()), loss[labels]
+    elif hasattr(loss, "columns"):
+        raise TypeError(
+            f"loss is a {type(loss).__module__.split('.')[0]} table, whose rows have no labels: give a pandas "
+            "frame with the actions as index, or an array"
+        )
     try:
-        return np.asarray(loss, dtype=np.float64)
+        losses = np.asarray(loss, dtype=np.float64)
     except (TypeError, ValueError):
         raise TypeError(f"loss is {loss!r}: give an array or a pandas frame of numbers") from None
+    if losses.shape != (len(actions), len(labels)):
+        raise ValueError(
+            f"loss has shape {losses.shape}, there are {len(labels)} classes: give an array of shape "
+            f"({len(labels)}, {len(labels)}), a row for each label decided and a column for each that is true, "
+            f"both in the order {labels}; a pandas frame may have other actions in its index"
+        )
+    for a, c in np.argwhere(~np.isfinite(losses)):
+        raise ValueError(
+            f"the loss of deciding {actions.tolist()[a]!r} where {labels[c]!r} is true is {losses[a, c]}: give finite "
+            "numbers; a large one excludes the action"
+        )
+    return actions, losses
 
 
-def _require_each_class(truths: list[Any], labels: list[Any]) -> None:
+def _require_labels(loss: Any, labels: list[Any]) -> None:
+    """Refuse a frame whose columns are not the labels, or whose index has no action or one twice."""
+    actions, truths = loss.index.tolist(), loss.columns.tolist()
     missing = [label for label in labels if label not in truths]
     strange = [truth for truth in truths if truth not in labels]
     if missing or strange:
@@ -236,23 +232,12 @@ def _require_each_class(truths: list[Any], labels: list[Any]) -> None:
             f"loss has {which}: its columns are the labels that may be true, which are {labels}; other actions than "
             "these go into the index"
         )
-    _require_once(truths, "columns")
-
-
-def _require_once(labels: list[Any], axis: str) -> None:
-    twice = [label for label in labels if labels.count(label) > 1]
-    if twice:
-        raise ValueError(f"loss names {twice[0]!r} twice in its {axis}: give each label once")
-
-
-def _require_finite(losses: np.ndarray, actions: list[Any], labels: list[Any]) -> None:
-    wrong = ~np.isfinite(losses)
-    if wrong.any():
-        a, c = (int(index[0]) for index in np.nonzero(wrong))
-        raise ValueError(
-            f"the loss of deciding {actions[a]!r} where {labels[c]!r} is true is {losses[a, c]}: give finite "
-            "numbers; a large one excludes the action"
-        )
+    for names, axis in ((truths, "columns"), (actions, "index")):
+        for name in names:
+            if names.count(name) > 1:
+                raise ValueError(f"loss names {name!r} twice in its {axis}: give each label once")
+    if not actions:
+        raise ValueError("loss has no rows: give one for each action, with the action as its index")
 
 
 # --------------------------------------------------------------------------------------------------

@@ -3,7 +3,6 @@
 import subprocess
 import sys
 
-import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,10 +11,6 @@ from scipy import stats
 from scipy.special import logsumexp
 
 import bayesnb as nb
-from bayesnb.posterior.draws import Draws, Estimates
-from bayesnb.posterior.parameters import ParameterDistribution
-from bayesnb.posterior.predictions import Predictions
-from bayesnb.posterior.under_draws import flatten
 
 
 @pytest.fixture(scope="module")
@@ -62,76 +57,6 @@ def test_every_posterior_predicts(posteriors, votes, kind):
     assert proba.dtype == np.float64
     assert posterior.predict_proba(X[::-1]).tolist() == proba[::-1].tolist()
     assert posterior.predict_proba(X.iloc[:0]).shape == (0, 2)
-
-
-class MeanOfJoints:
-    def __init__(self, model, draws):
-        self.model, self.draws = model, draws
-
-    def log_joint(self, cells):
-        joint = self.model.log_joint(self.draws, cells)
-        return logsumexp(joint, axis=0) - np.log(len(joint))
-
-    def log_ratio(self, cells):
-        return 0.0, self.log_joint(cells)
-
-
-class GivenDraws(ParameterDistribution):
-    def __init__(self, model, parameters):
-        super().__init__(model)
-        object.__setattr__(self, "parameters", parameters)
-
-    def draw(self, num_chains, num_draws, key):
-        return self.parameters
-
-    def draw_for_rows(self, codes, rng):
-        raise NotImplementedError
-
-    def mean(self):
-        return jax.tree.map(lambda value: value.mean(axis=(0, 1)), self.parameters)
-
-    def summaries(self, prob):
-        return {site: {"mean": np.array(value)} for site, value in self.model.sites.by_name(self.mean()).items()}
-
-
-class Mixture(Predictions, Draws, Estimates):
-    """The average of the densities under given draws, without data."""
-
-    problem = None
-
-    def __init__(self, model, parameters):
-        self.model, self.parameters = model, parameters
-
-    def class_probs(self):
-        return self.parameters.class_prob.mean(axis=(0, 1))
-
-    @property
-    def density(self):
-        return MeanOfJoints(self.model, flatten(self.parameters))
-
-    @property
-    def distribution(self):
-        return GivenDraws(self.model, self.parameters)
-
-
-def test_a_distribution_without_data_predicts_and_draws(posteriors, votes):
-    _, X, _ = votes
-    sampled = posteriors["sampled"]
-    mixture = Mixture(sampled.model, sampled.parameters)
-    for method in ("log_joint", "predict_proba", "proba_draws", "proba_interval", "uncertainty"):
-        found, expected = (getattr(one, method)(X) for one in (mixture, sampled))
-        np.testing.assert_allclose(found, expected, rtol=1e-10, err_msg=method)
-    assert mixture.predict(X).tolist() == sampled.predict(X).tolist()
-    for method in ("draws", "mean", "hyperparameters"):
-        assert_same_sites(getattr(mixture, method)(), getattr(sampled, method)())
-    pd.testing.assert_series_equal(mixture.summary()["mean"], sampled.summary()["mean"])
-    assert not [name for name in ("log_evidence", "update", "forget", "simulate") if hasattr(mixture, name)]
-
-
-def assert_same_sites(found, expected):
-    assert list(found) == list(expected)
-    for site, value in expected.items():
-        np.testing.assert_allclose(found[site], value, rtol=1e-12, err_msg=site)
 
 
 @pytest.mark.parametrize("kind", ["exact", "sampled", "point"])
