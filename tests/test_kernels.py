@@ -29,7 +29,7 @@ from bayesnb.families import gaussian
 from bayesnb.families import words as documents
 from bayesnb.families.exponential import Weights
 from bayesnb.families.statistics import Membership
-from bayesnb.families.words import Documents, _best_level, log_coefficient
+from bayesnb.families.words import Documents, log_coefficient
 from bayesnb.model.problem import Unlabelled
 from bayesnb.model.reading import LARGEST_NUMBER, log_normalised, not_negative_up_to
 from bayesnb.posterior import left_out_blocks as leave_one_out
@@ -194,7 +194,7 @@ def test_leaving_out_words_equals_the_general_way(rng, monkeypatch):
         posterior = nb.fit(nb.Multinomial(), X, y, sample_weight=weights)
         fast = nb.loo(posterior, X, y, sample_weight=weights)
         with monkeypatch.context() as patch:
-            patch.setattr(nb.Multinomial, "log_density_without", lambda *_: None)
+            patch.setattr(nb.Multinomial, "row_log_left_out", lambda *_, **__: None)
             slow = nb.loo(posterior, X, y, sample_weight=weights)
         np.testing.assert_allclose(fast.elpd_i.values, slow.elpd_i.values, rtol=0, atol=1e-11)
 
@@ -542,13 +542,6 @@ def test_rising_factorials_of_awkward_documents(counts, rng):
     found = Documents.of(scipy.sparse.csr_array(counts)).sum_log_rising(concentration)
     expected = gammaln(concentration + counts[:, None]) - gammaln(concentration)
     np.testing.assert_allclose(found, expected.sum(axis=-1), rtol=1e-12, atol=1e-12)
-
-
-def test_each_level_of_a_table_is_chosen_where_it_is_the_least_work():
-    highest = np.full(1000, 40)
-    assert _best_level(highest, np.full(1000, 40)) == 1
-    assert _best_level(np.full(1000, 64), np.full(100_000, 64)) == 64
-    assert _best_level(np.full(10, 16), np.full(50, 16)) == 16
 
 
 def test_densities_of_more_rows_than_fit_a_piece(rng):

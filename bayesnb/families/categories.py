@@ -41,18 +41,19 @@ def dirichlet_log_evidence(concentration: Any, total: Any) -> Any:
     return log_rising(concentration, total).sum(axis=-1) - of_all
 
 
-def dirichlet_mode(concentration: Any, total: Any = 0.0) -> Any:
+def dirichlet_mode(concentration: Any, total: Any = 0.0, share: Any = 1.0) -> Any:
     """Mode of a Dirichlet along the last axis after some counts; the mean where it is flat, NaN where it is unbounded.
 
-    The counts do not pass through the concentration, next to which the digits of small weights would be lost.
+    The counts do not pass through the concentration, next to which the digits of small weights would be lost. A
+    component may be the sum of as many equal ones as `share` says, whose density it is then.
     """
-    excess = np.asarray(concentration) - 1 + total
-    size = excess.shape[-1]
+    excess = np.asarray(concentration) - share + total
+    share = np.broadcast_to(share, excess.shape[-1:])
     with np.errstate(invalid="ignore", divide="ignore"):
         mode = excess / excess.sum(axis=-1, keepdims=True)
     flat = (excess == 0).all(axis=-1, keepdims=True)
     unbounded = (excess < 0).any(axis=-1, keepdims=True)
-    return np.where(flat | (size == 1), 1 / size, np.where(unbounded, np.nan, mode))
+    return np.where(flat | (share.sum() == 1), share / share.sum(), np.where(unbounded, np.nan, mode))
 
 
 def log_of_rest(concentration: Any, count: Any) -> np.ndarray:

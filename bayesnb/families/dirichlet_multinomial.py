@@ -15,9 +15,8 @@ from bayesnb.core.arrays import log_rising, namespace, row_pieces
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.counts import log_dirichlet_multinomial
 from bayesnb.families.distributions import GammaVector
-from bayesnb.families.joint import JointFamily
 from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
-from bayesnb.families.words import Documents, log_coefficient
+from bayesnb.families.words import Documents, WordFamily, log_coefficient
 
 __all__ = ["DirichletMultinomial"]
 
@@ -40,9 +39,13 @@ FAR = 1e3
 TINY = float(np.finfo(np.float64).tiny)
 
 
+type Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Place, number and weight of the entries of a `Tally`."""
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class DirichletMultinomial(JointFamily):
+class DirichletMultinomial(WordFamily):
     r"""Rows of counts (words of a document) that are burstier than a multinomial.
 
     The Dirichlet compound multinomial (Madsen, Kauchak and Elkan 2005, *Proceedings of the 22nd International
@@ -108,12 +111,7 @@ class DirichletMultinomial(JointFamily):
     rate: Hyperparameter = 0.1
     fractional: bool = field(default=False, metadata={"static": True})
 
-    cell: ClassVar[Any] = "count vector"
-    support: ClassVar[Any] = constraints.nonnegative_integer
-    holds: ClassVar[str] = "a count 0, 1, 2, ..."
-    hint: ClassVar[str] = "use nb.Gaussian() for measurements or weights such as tf-idf"
     positive: ClassVar[tuple[str, ...]] = ("concentration", "rate")
-    sparse: ClassVar[bool] = True
     why_no_maximum_likelihood: ClassVar[str] = (
         "its documents are no burstier than a multinomial's, which one alone never is, or each holds one word only"
     )
@@ -132,12 +130,11 @@ class DirichletMultinomial(JointFamily):
         return levels(x, membership, log_coefficient(x))
 
     def possible(self, statistics: Levels) -> Any:
-        enough = (statistics.n > 0) | (statistics.total.sum(axis=-1, keepdims=True) == 0)
         negative = np.zeros(statistics.n.shape, dtype=bool)
         width = statistics.total.shape[1] + 1
         for tally in (statistics.levels, statistics.beyond):
             negative[tally.place[tally.weight < 0] // width] = True
-        return (statistics.n >= 0) & enough & ~negative & (statistics.total >= 0)
+        return super().possible(statistics) & ~negative
 
     def log_likelihood(self, parameters: Parameters, statistics: Levels) -> Any:
         concentration = parameters["concentration"]
@@ -215,12 +212,8 @@ def _design_effect(statistics: Levels) -> np.ndarray:
     :math:`\rho + (1 - \rho) \sum_v \theta_v^2`.
     """
     num_classes, width = statistics.total.shape[0], statistics.total.shape[1] + 1
-    low, high = statistics.levels, statistics.beyond
-    pairs = np.bincount(low.place, low.weight * 2 * low.number, num_classes * width)
-    pairs += np.bincount(
-        high.place, high.weight * (high.number * (high.number - 1) - LEVELS * (LEVELS - 1)), num_classes * width
-    )
-    pairs = pairs.reshape(num_classes, width)
+    low, high = ((tally.place, tally.number, tally.weight) for tally in (statistics.levels, statistics.beyond))
+    pairs = _pairs(low, high, num_classes * width).reshape(num_classes, width)
     total = np.asarray(statistics.total)
     length = np.maximum(total.sum(axis=-1), 1.0)
     all_pairs = np.maximum(pairs[:, -1], 1.0)
@@ -228,6 +221,14 @@ def _design_effect(statistics: Levels) -> np.ndarray:
     excess = pairs[:, :-1].sum(axis=-1) / all_pairs - by_chance
     rho = np.clip(excess / np.where(by_chance < 1, 1 - by_chance, 1.0), 0.0, 1.0)
     return 1 + rho * all_pairs / length
+
+
+def _pairs(low: Entries, high: Entries, size: int) -> np.ndarray:
+    """Weight of the ordered pairs of equal tokens in a document, by place, shape (size,)."""
+    place, level, weight = low
+    of_levels = np.bincount(place, weight * 2 * level, size)
+    place, count, weight = high
+    return of_levels + np.bincount(place, weight * (count * (count - 1) - LEVELS * (LEVELS - 1)), size)
 
 
 def _maximise(statistics: Levels, concentration: Any, rate: Any) -> np.ndarray:
@@ -247,8 +248,8 @@ class _OneClass:
     The numbers are the concentrations of the words and, last, their sum, shape (columns + 1,).
     """
 
-    low: tuple[np.ndarray, np.ndarray, np.ndarray]
-    high: tuple[np.ndarray, np.ndarray, np.ndarray]
+    low: Entries
+    high: Entries
     size: int
 
     @classmethod
@@ -256,7 +257,7 @@ class _OneClass:
         """The statistics of the class at position `c`."""
         size = statistics.total.shape[1] + 1
 
-        def mine(tally: Tally) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        def mine(tally: Tally) -> Entries:
             at = (tally.place // size == c) & (tally.weight > 0)
             return tally.place[at] - c * size, tally.number[at], tally.weight[at]
 
@@ -299,10 +300,7 @@ class _OneClass:
         Along a ray the likelihood has one maximum at most (Levin and Reeds 1977, *Annals of Statistics* 5(1), 79-87),
         so that the sign of the first term of its expansion at infinity decides.
         """
-        column, level, weight = self.low
-        pairs = np.bincount(column, weight * 2 * level, self.size)
-        column, count, weight = self.high
-        pairs += np.bincount(column, weight * (count * (count - 1) - LEVELS * (LEVELS - 1)), self.size)
+        pairs = _pairs(self.low, self.high, self.size)
         return bool((pairs[:-1] / prob).sum() > pairs[-1])
 
     def _sums(self, alpha: np.ndarray, of_level: Any, of_rest: Any) -> np.ndarray:

@@ -37,8 +37,8 @@ __all__ = [
     "kind_of_density",
     "log_and_log_rest",
     "log_of",
+    "log_of_prob",
     "nearest_turn",
-    "times_log",
 ]
 
 # --------------------------------------------------------------------------------------------------
@@ -440,37 +440,33 @@ class SampledParameters(dict[str, Any]):
         self.logs = logs
 
 
-def in_logs(parameters: Mapping[str, Any], name: str) -> Any:
+def _known(parameters: Mapping[str, Any], name: str) -> Any:
     """A probability among the parameters: its logarithms if they are known, else the array."""
     logs = parameters.logs if isinstance(parameters, SampledParameters) else {}
     return logs.get(name, parameters[name])
 
 
-def log_of(parameters: Mapping[str, Any], name: str) -> Any:
-    """Logarithm of a probability among the parameters; of zero minus infinity."""
-    prob = in_logs(parameters, name)
+def log_of_prob(prob: Any) -> Any:
+    """Logarithm of a probability, which is an array or a `LogProbability`; of zero minus infinity."""
     if isinstance(prob, LogProbability):
         return prob.log
     with np.errstate(divide="ignore"):
         return namespace(prob)[0].log(prob)
 
 
+def log_of(parameters: Mapping[str, Any], name: str) -> Any:
+    """Logarithm of a probability among the parameters."""
+    return log_of_prob(_known(parameters, name))
+
+
 def log_and_log_rest(parameters: Mapping[str, Any], name: str) -> tuple[Any, Any]:
     """Logarithms of a probability p among the parameters, and of 1 - p."""
-    prob = in_logs(parameters, name)
+    prob = _known(parameters, name)
     if isinstance(prob, LogProbability):
         return prob.log, prob.log_rest
     xp, _ = namespace(prob)
     with np.errstate(divide="ignore"):
         return xp.log(prob), xp.log1p(-prob)
-
-
-def times_log(count: Any, prob: Any) -> Any:
-    """Product of a count and log p, zero where the count is zero; `prob` is an array or a `LogProbability`."""
-    if isinstance(prob, LogProbability):
-        return count * prob.log
-    _, special = namespace(prob, count)
-    return special.xlogy(count, prob)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -14,6 +14,7 @@ from numpyro.distributions import biject_to
 
 from bayesnb.core.arrays import any_missing, in_float64, namespace, row_pieces
 from bayesnb.families.base import Family, Hyperparameter, Parameters, filled_cells
+from bayesnb.families.hyperparameters import with_defaults
 from bayesnb.families.statistics import Counts, Statistics, class_sums, observed_weight
 
 __all__ = ["Concentrated", "ExponentialFamily", "Weights", "default_rate", "maximum", "times"]
@@ -556,10 +557,7 @@ class Concentrated(ExponentialFamily):
         """
 
     def on_scale_of(self, pooled: Any) -> Self:
-        if self.rate is not None:
-            return self
-        rate = default_rate(self.estimate(pooled)["concentration"])
-        return self.with_hyperparameters({"rate": np.broadcast_to(rate, np.shape(self.concentration))})
+        return with_defaults(self, rate=default_rate(self.estimate(pooled)["concentration"]))
 
     def maximum_likelihood(self, statistics: Any) -> dict[str, Any]:
         return maximum(self.on_scale_of(statistics.pooled()), statistics, self.estimate(statistics), with_prior=False)

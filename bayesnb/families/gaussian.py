@@ -13,6 +13,7 @@ from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import TDistribution
 from bayesnb.families.exponential import ExponentialFamily
+from bayesnb.families.hyperparameters import with_defaults
 from bayesnb.families.information import of_gaussian_cells
 from bayesnb.families.moments import Moments, moments
 from bayesnb.families.student_t import StudentT, default_rate, left_out, refitted_rows, too_far, too_narrow
@@ -138,10 +139,7 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         return too_far(posterior.loc, deviation, self._nearer_zero)
 
     def on_scale_of(self, pooled: Moments) -> Self:
-        loc = pooled.mean if self.loc is None else self.loc
-        rate = default_rate(pooled) if self.rate is None else self.rate
-        shape = np.shape(self.kappa)
-        return replace(self, loc=np.broadcast_to(loc, shape), rate=np.broadcast_to(rate, shape))
+        return with_defaults(self, loc=pooled.mean, rate=default_rate(pooled))
 
     def log_likelihood(self, parameters: Parameters, statistics: Moments) -> Any:
         # At the origin of the cells' own mean, the sum of their first terms is zero.
@@ -292,8 +290,7 @@ class LogNormal(Gaussian):
 
     def on_scale_of(self, pooled: Moments) -> Self:
         # Another unit adds a number to all logarithms: their magnitude is no scale for the spread of a constant column.
-        rate = default_rate(replace(pooled, mean=0.0 * pooled.mean)) if self.rate is None else self.rate
-        return replace(super().on_scale_of(pooled), rate=np.broadcast_to(rate, np.shape(self.kappa)))
+        return with_defaults(self, loc=pooled.mean, rate=default_rate(replace(pooled, mean=0.0 * pooled.mean)))
 
     def log_likelihood(self, parameters: Any, statistics: Moments) -> Any:
         return super().log_likelihood(parameters, statistics) - _sum_of_logs(statistics)

@@ -10,9 +10,9 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.core.arrays import namespace
-from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.base import Hyperparameter, Parameters
 from bayesnb.families.bins import Binned, Bins, chosen_edges, default_concentration, lattice
-from bayesnb.families.categories import Categorical
+from bayesnb.families.categories import Categorical, DirichletFamily
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number, spread_over_categories
 from bayesnb.families.statistics import Counts, class_sums
@@ -230,7 +230,7 @@ def _numbers(family: str, edges: Any, where: str) -> tuple[float, ...]:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Histogram(BinnedFamily):
+class Histogram(DirichletFamily, BinnedFamily):
     r"""Columns of real numbers, uniform within bins; the bins' probabilities have a Dirichlet prior.
 
     .. math:: p(x \mid \theta) = \theta_k\, g_k(x) \text{ for } x \text{ in part } k, \qquad
@@ -313,8 +313,6 @@ class Histogram(BinnedFamily):
     concentration: Hyperparameter = None
     num_bins: int | None = field(default=None, metadata={"static": True})
 
-    positive: ClassVar[tuple[str, ...]] = ("concentration",)
-    flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0}
     why_no_mode: ClassVar[str] = (
         "a part without cells whose concentration is below one: with nb.Histogram(concentration=1.0) a mode exists"
     )
@@ -378,12 +376,6 @@ class Histogram(BinnedFamily):
         """The family of which part holds a cell."""
         return Categorical(self.concentration)
 
-    def prior(self, sample: Sample) -> dict[str, Any]:
-        return self._of_codes.prior(sample)
-
-    def update(self, statistics: Counts) -> Self:
-        return replace(self, concentration=self.concentration + statistics.total)
-
     def log_evidence(self, statistics: Counts) -> Any:
         return self._of_codes.log_evidence(statistics) + statistics.log_base
 
@@ -393,9 +385,6 @@ class Histogram(BinnedFamily):
         cells = self._bins.codes(x)
         found = self._of_codes.row_log_left_out(cells, codes, weights, statistics, refitted=refitted)
         return None if found is None else found + self._in_rows(x)[:, 0]
-
-    def mode(self) -> dict[str, Any] | None:
-        return self._of_codes.mode()
 
     def story(self) -> tuple[str, list[str]]:
         weight = "10 / parts" if self.concentration is None else format_number(self.concentration)

@@ -1,8 +1,10 @@
 """Hyperparameters of a family: allowed numbers and distributions, shapes, and display."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+import jax
 import numpy as np
 import numpyro.distributions as dist
 
@@ -12,6 +14,7 @@ __all__ = [
     "require_hyperprior",
     "require_numbers",
     "spread_over_categories",
+    "with_defaults",
 ]
 
 
@@ -32,6 +35,13 @@ def broadcast_hyperparameter(family: object, name: str, value: Any, shape: tuple
             "one "
             f"number per column, nor to {shape}, one per class and column"
         ) from None
+
+
+def with_defaults[F](family: F, **defaults: Any) -> F:
+    """A family with defaults, as arrays of the shape of the others, in place of the hyperparameters that are None."""
+    shape = np.broadcast_shapes(*map(np.shape, jax.tree.leaves(family)))
+    missing = [name for name in defaults if getattr(family, name) is None]
+    return replace(family, **{name: np.broadcast_to(defaults[name], shape) for name in missing})  # type: ignore[type-var]
 
 
 def spread_over_categories(

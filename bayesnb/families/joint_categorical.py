@@ -14,7 +14,7 @@ from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import namespace
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
-from bayesnb.families.categories import Categorical, dirichlet_log_evidence
+from bayesnb.families.categories import Categorical, dirichlet_log_evidence, dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import log_of
 from bayesnb.families.exponential import times
@@ -509,10 +509,8 @@ class JointCategorical(JointFamily, ConjugateFamily):
         return (of_entries - (total * np.log(self._combinations.multiplicity)).sum(axis=-1))[..., None]
 
     def _log_mean(self) -> Any:
-        """Log of the mean probability of each entry, shape (..., classes, entries)."""
-        weights = self._weights
-        xp, _ = namespace(weights)
-        return xp.log(weights) - xp.log(weights.sum(axis=-1, keepdims=True))
+        """Log of the predictive probability of each entry, shape (classes, entries)."""
+        return self._of_entries.log_predictive_table()[..., 0, :]
 
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
         return self._under(self._log_mean(), x)(slice(None))
@@ -548,13 +546,7 @@ class JointCategorical(JointFamily, ConjugateFamily):
 
     def mode(self) -> dict[str, Any]:
         # That of all combinations: the density of the entries has another mode, which follows what other rows show.
-        weights, multiplicity = np.asarray(self._weights), self._combinations.multiplicity
-        excess = weights - multiplicity
-        with np.errstate(invalid="ignore", divide="ignore"):
-            mode = excess / excess.sum(axis=1, keepdims=True)
-        flat = (excess == 0).all(axis=1, keepdims=True)
-        unbounded = (excess < 0).any(axis=1, keepdims=True) & (self._combinations.number > 1)
-        return {"prob": np.where(flat, multiplicity / self._combinations.number, np.where(unbounded, np.nan, mode))}
+        return {"prob": dirichlet_mode(self._weights, share=self._combinations.multiplicity)}
 
     def of_each_column(self) -> Categorical:
         return self._of_entries

@@ -188,12 +188,10 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         return scatter(x, membership)
 
     def possible(self, statistics: Scatter) -> Any:
-        squares = statistics.of_columns.ssd
-        size = np.sqrt(np.where(squares > 0, squares, 1.0))
-        scaled = statistics.scatter / size[..., :, None] / size[..., None, :]
         # Where a class becomes small, rows that went earlier leave rounding errors of their own size.
-        lowest = np.linalg.eigvalsh(np.nan_to_num(scaled, posinf=0.0, neginf=0.0))[..., :1]
-        return (statistics.n >= 0) & (squares >= 0).all(axis=-1, keepdims=True) & (lowest >= -1e-6)
+        lowest = _lowest_eigenvalue(statistics.scatter)[..., None]
+        fine = (statistics.of_columns.ssd >= 0).all(axis=-1, keepdims=True) & (lowest >= -1e-6)
+        return (statistics.n >= 0) & fine
 
     def beyond_float64(self, statistics: Scatter) -> tuple[np.ndarray, str] | None:
         if self.scale is None:
@@ -405,9 +403,8 @@ def _require_scale(scale: np.ndarray) -> None:
 
 
 def _lowest_eigenvalue(matrix: np.ndarray) -> np.ndarray:
-    """Smallest eigenvalue of matrices with their diagonals scaled to ones; zero where one is not positive."""
+    """Smallest eigenvalue of matrices with their diagonals scaled to ones, as far as these are positive."""
     squares = np.diagonal(matrix, axis1=-2, axis2=-1)
-    fine = (squares > 0).all(axis=-1)
     root = np.sqrt(np.where(squares > 0, squares, 1.0))
-    scaled = np.where(fine[..., None, None], matrix / root[..., :, None] / root[..., None, :], 0.0)
-    return np.linalg.eigvalsh(scaled)[..., 0]
+    scaled = matrix / root[..., :, None] / root[..., None, :]
+    return np.linalg.eigvalsh(np.nan_to_num(scaled, posinf=0.0, neginf=0.0))[..., 0]

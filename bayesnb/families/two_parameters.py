@@ -1,7 +1,7 @@
 """Families without a closed form: gamma, beta, von Mises, negative binomial."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import jax
@@ -15,6 +15,7 @@ from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.counts import log_negative_binomial
 from bayesnb.families.distributions import Direction, GammaPoisson, nearest_turn
 from bayesnb.families.exponential import Concentrated, default_rate, maximum
+from bayesnb.families.hyperparameters import with_defaults
 from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct
 from bayesnb.families.statistics import Counts, Occurrences, occurrences, safe_ratio
 
@@ -141,12 +142,8 @@ class Gamma(Concentrated):
     def on_scale_of(self, pooled: Counts) -> Self:
         of_column = self.estimate(pooled)
         mean, shape = (np.where(value > 0, value, 1.0) for value in of_column.values())
-        given = {
-            "loc": mean if self.loc is None else self.loc,
-            "scale": 2 * np.sqrt(np.log1p(1 / shape)) if self.scale is None else self.scale,
-            "rate": default_rate(of_column["concentration"]) if self.rate is None else self.rate,
-        }
-        return replace(self, **{k: np.broadcast_to(v, np.shape(self.concentration)) for k, v in given.items()})
+        scale = 2 * np.sqrt(np.log1p(1 / shape))
+        return with_defaults(self, loc=mean, scale=scale, rate=default_rate(of_column["concentration"]))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -475,12 +472,8 @@ class LearnedNegativeBinomial(Family):
         mean, variance = _moments(pooled)
         mean, variance = np.where(mean > 0, mean, 1.0), np.where(mean > 0, np.maximum(mean, variance), 1.0)
         spread = variance / mean**2
-        given = {
-            "loc": mean if self.loc is None else self.loc,
-            "scale": 2 * np.sqrt(np.log1p(spread)) if self.scale is None else self.scale,
-            "rate": self.concentration / spread if self.rate is None else self.rate,
-        }
-        return replace(self, **{k: np.broadcast_to(v, np.shape(self.concentration)) for k, v in given.items()})
+        scale = 2 * np.sqrt(np.log1p(spread))
+        return with_defaults(self, loc=mean, scale=scale, rate=self.concentration / spread)
 
     def maximum_likelihood(self, statistics: Occurrences) -> dict[str, Any]:
         resolved = self.on_scale_of(statistics.pooled())

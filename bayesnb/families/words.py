@@ -19,7 +19,6 @@ from bayesnb.core.arrays import (
     csr_rows,
     filled,
     log_rising,
-    row_pieces,
     shared_csr,
     without_duplicates,
 )
@@ -31,16 +30,16 @@ from bayesnb.families.exponential import Weights, times
 from bayesnb.families.joint import JointFamily
 from bayesnb.families.statistics import Counts, class_sums, clear_rounding
 
-__all__ = ["AnnotationCounts", "Annotations", "Documents", "Multinomial", "log_coefficient"]
+__all__ = ["AnnotationCounts", "Annotations", "Documents", "Multinomial", "WordFamily", "log_coefficient"]
 
 # --------------------------------------------------------------------------------------------------
 # Rows of word counts: coefficients, rising factorials and sums that touch only the words that occur
 # --------------------------------------------------------------------------------------------------
 
-LEVELS = 1, 4, 16, 64
-"""Counts up to one of these are looked up among sums of logarithms; larger ones take the log-gamma function."""
+LEVELS = 1, 2, 4, 8, 16, 32, 64
+"""Counts up to one of these are sums of logarithms; larger ones take the log-gamma function for the rest."""
 
-LOGARITHMS = 10
+LOGARITHMS = 40
 """So many logarithms take as long as a rising factorial by the log-gamma function."""
 
 PIECE_ENTRIES = 2**18
@@ -106,88 +105,28 @@ class Documents:
         array, shape (rows, classes)
         """
         concentration = np.asarray(concentration)
-        if not all_whole(self.others.data):
-            return self._sum_of_any(concentration)
-        words, counts = self.others.indices, np.minimum(self.others.data, LEVELS[-1]).astype(np.int32)
-        highest = np.zeros(self.counts.shape[1], dtype=np.int32)
-        np.maximum.at(highest, words, counts)
-        level = _best_level(highest, self.others.data)
-        table, above_one = _cumulative_logs(concentration, np.minimum(highest, level))
-        place = self.counts.indices.copy()
-        if level > 1:
-            place[np.flatnonzero(self.counts.data != 1)] = above_one[words] + np.minimum(counts, level)
-        entries = shared_csr(np.ones(len(place)), place, self.counts.indptr, (self.counts.shape[0], len(table)))
-        sums = np.empty((self.counts.shape[0], len(concentration)))
-        for rows in csr_pieces(entries, PIECE_ENTRIES):
-            sums[rows] = csr_rows(entries, rows) @ table
-        self._add_beyond(sums, concentration, level)
+        counts, num_columns = self.counts, concentration.shape[1]
+
+        def work(level: int) -> int:
+            return num_columns * level + LOGARITHMS * int(np.count_nonzero(self.others.data > level))
+
+        level = min(LEVELS, key=work) if all_whole(self.others.data) else 0
+        table = np.empty((level, num_columns, len(concentration)))
+        for k in range(level):
+            np.log(concentration.T + k if k else concentration.T, out=table[k])
+            if k:
+                table[k] += table[k - 1]
+        sums = np.zeros((counts.shape[0], len(concentration)))
+        if level:
+            place = (np.minimum(counts.data, level).astype(np.int32) - 1) * num_columns + counts.indices
+            entries = shared_csr(np.ones(len(place)), place, counts.indptr, (len(sums), level * num_columns))
+            for rows in csr_pieces(entries, PIECE_ENTRIES):
+                sums[rows] = csr_rows(entries, rows) @ table.reshape(-1, len(concentration))
+        beyond = _where(counts, counts.data > level)
+        for c, weights in enumerate(concentration if beyond.nnz else ()):
+            log_terms = log_rising(weights[beyond.indices] + level, beyond.data - level)
+            sums[:, c] += _with_data(beyond, log_terms).sum(axis=1)
         return sums
-
-    def _sum_of_any(self, concentration: np.ndarray) -> np.ndarray:
-        """As `sum_log_rising`, for counts that are not all whole."""
-        ones = _where(self.counts, self.counts.data == 1)
-        sums = ones @ np.log(concentration.T, order="C")
-        self._add_beyond(sums, concentration, 0)
-        return sums
-
-    def _add_beyond(self, sums: np.ndarray, concentration: np.ndarray, level: int) -> None:
-        """Add what counts above a level have beyond it, by log-gamma functions."""
-        beyond = _where(self.others, self.others.data > level)
-        if not beyond.nnz:
-            return
-        rest = np.empty(beyond.nnz)
-        for c, weights in enumerate(concentration):
-            for entries in row_pieces(beyond.nnz, 1):
-                alpha = weights[beyond.indices[entries]]
-                rest[entries] = log_rising(alpha + level, beyond.data[entries] - level)
-            sums[:, c] += _with_data(beyond, rest).sum(axis=1)
-
-
-def _best_level(highest: np.ndarray, counts: np.ndarray) -> int:
-    """The one of `LEVELS` that makes a table of sums of logarithms, and what goes beyond it, the least work.
-
-    Parameters
-    ----------
-    highest : array, shape (columns,)
-        The largest count of each word.
-    counts : array, shape (entries,)
-    """
-
-    def work(level: int) -> int:
-        return int(np.minimum(highest, level).sum()) + LOGARITHMS * int(np.count_nonzero(counts > level))
-
-    return min(LEVELS, key=work)
-
-
-def _cumulative_logs(concentration: np.ndarray, highest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    r"""Sums :math:`\sum_{k<x} \log(\alpha + k)` for every word and each x up to its highest count.
-
-    Parameters
-    ----------
-    concentration : array, shape (classes, columns)
-    highest : array of int, shape (columns,)
-        Zero or one where no count is larger than one.
-
-    Returns
-    -------
-    table : array, shape (entries, classes)
-        First one row for each word, with x = 1; then those of x = 2, 3, ... of each word.
-    above_one : array of int, shape (columns,)
-        The row of a word and x >= 2 is x plus this.
-    """
-    num_classes, num_columns = concentration.shape
-    further = np.maximum(highest - 1, 0)
-    above_one = num_columns - 2 + np.cumsum(further, dtype=np.int64) - further
-    table = np.empty((num_columns + int(further.sum()), num_classes))
-    np.log(concentration.T, out=table[:num_columns])
-    words = np.flatnonzero(further)
-    before = table[words]
-    for x in range(2, int(highest.max(initial=0)) + 1):
-        reached = highest[words] >= x
-        words, before = words[reached], before[reached]
-        before += np.log(concentration[:, words] + (x - 1)).T
-        table[above_one[words] + x] = before
-    return table, above_one
 
 
 def _where(counts: Any, keep: np.ndarray) -> Any:
@@ -250,9 +189,23 @@ def _rest(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------
 
 
+class WordFamily(JointFamily):
+    """A family of vectors of counts."""
+
+    cell: ClassVar[Any] = "count vector"
+    support: ClassVar[Any] = constraints.nonnegative_integer
+    holds: ClassVar[str] = "a count 0, 1, 2, ..."
+    hint: ClassVar[str] = "use nb.Gaussian() for measurements or weights such as tf-idf"
+    sparse: ClassVar[bool] = True
+
+    def possible(self, statistics: Any) -> Any:
+        enough = (statistics.n > 0) | (statistics.total.sum(axis=-1, keepdims=True) == 0)
+        return (statistics.n >= 0) & enough & (statistics.total >= 0)
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Multinomial(JointFamily, DirichletFamily):
+class Multinomial(WordFamily, DirichletFamily):
     r"""Rows of counts (words of a document) given their total; :math:`\theta_c \sim \mathrm{Dirichlet}(\alpha)`.
 
     All columns of a block are one observation, of density :math:`\frac{n!}{\prod_v x_v!} \prod_v \theta_{cv}^{x_v}`
@@ -298,11 +251,6 @@ class Multinomial(JointFamily, DirichletFamily):
     concentration: Hyperparameter = 1.0
     fractional: bool = field(default=False, metadata={"static": True})
 
-    cell: ClassVar[Any] = "count vector"
-    support: ClassVar[Any] = constraints.nonnegative_integer
-    holds: ClassVar[str] = "a count 0, 1, 2, ..."
-    hint: ClassVar[str] = "use nb.Gaussian() for measurements or weights such as tf-idf"
-    sparse: ClassVar[bool] = True
     _story: ClassVar[tuple[str, ...]] = ("Multinomial(total, prob)", "prob ~ Dirichlet({concentration})")
 
     def likelihood(self, prob: Any, total_count: Any = 1) -> dist.Distribution:
@@ -312,10 +260,6 @@ class Multinomial(JointFamily, DirichletFamily):
         x = without_duplicates(x) if scipy.sparse.issparse(x) else x
         n = membership.sum(axis=0)[:, None]
         return Counts(n, class_sums(x, membership), class_sums(log_coefficient(x)[:, None], membership))
-
-    def possible(self, statistics: Counts) -> Any:
-        enough = (statistics.n > 0) | (statistics.total.sum(axis=-1, keepdims=True) == 0)
-        return (statistics.n >= 0) & enough & (statistics.total >= 0)
 
     def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
         return times(statistics.total, log_of(parameters, "prob")).sum(axis=-1, keepdims=True)

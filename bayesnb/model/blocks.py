@@ -19,8 +19,9 @@ from bayesnb.core.checking import listed
 from bayesnb.families.base import Family, Sample
 from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
-from bayesnb.families.distributions import LogProbability, SampledParameters, times_log
+from bayesnb.families.distributions import LogProbability, SampledParameters, log_of_prob
 from bayesnb.families.draw import draw
+from bayesnb.families.exponential import times
 from bayesnb.families.formulas import log_prob
 from bayesnb.families.joint import JointFamily
 from bayesnb.families.statistics import ClassCounts, Statistics
@@ -82,7 +83,7 @@ class ClassPrior:
 
     def log_likelihood(self, prob: Any, counts: ClassCounts) -> Any:
         """Log probability of the labels, shape (...,); `prob` is an array or a `LogProbability`."""
-        return times_log(counts.n, prob).sum(axis=-1)
+        return times(counts.n, log_of_prob(prob)).sum(axis=-1)
 
     def log_evidence(self, counts: ClassCounts) -> Any:
         """Log probability of the labels, class probabilities integrated out."""
