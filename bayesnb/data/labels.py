@@ -263,22 +263,22 @@ class Found:
 
     Attributes
     ----------
-    labels : tuple of array
-        An array of the distinct labels; empty where no labels were looked for.
+    labels : array or None
+        The distinct labels; None where no labels were looked for.
     listed : dict
         For columns whose types list categories, by position: these categories, in their order.
     values : dict
         For columns whose types list no categories, by position: the distinct values.
     """
 
-    labels: tuple[np.ndarray, ...]
+    labels: np.ndarray | None
     listed: dict[int, tuple]
     values: dict[int, frozenset]
 
     @classmethod
     def nothing(cls) -> "Found":
         """Nothing found: the start of a sum."""
-        return cls((), {}, {})
+        return cls(None, {}, {})
 
     def __add__(self, other: "Found") -> "Found":
         listed = dict(self.listed)
@@ -287,8 +287,8 @@ class Found:
         values = dict(self.values)
         for position, more in other.values.items():
             values[position] = values.get(position, frozenset()) | more
-        labels = (*self.labels, *other.labels)
-        return Found((_distinct(labels),) if len(labels) > 1 else labels, listed, values)
+        labels = [labels for labels in (self.labels, other.labels) if labels is not None]
+        return Found(_distinct(labels) if len(labels) > 1 else labels[0] if labels else None, listed, values)
 
     def categories(self, position: int) -> tuple:
         """The categories of a column: in the order of its type, or sorted if some rows have a type that lists none."""

@@ -38,7 +38,6 @@ __all__ = [
     "join_blocks",
     "log_joint",
     "off_boundary",
-    "require_prior_shape",
     "spread_class_prior",
     "summed",
 ]
@@ -276,22 +275,6 @@ class ModelParameters:
         return {}
 
 
-def _batch_ranks(family: Family) -> dict[str, int]:
-    """Number of batch axes of each parameter's distribution, given one value of the parameters drawn before it.
-
-    A joint family may draw vectors and matrices, one for each class, whose distributions have no batch axis of columns.
-    """
-    ranks = {}
-    rng = np.random.default_rng(0)
-
-    def note(name: str, distribution: dist.Distribution) -> np.ndarray:
-        ranks[name] = len(distribution.batch_shape)
-        return draw(distribution, rng)
-
-    family.take(slice(0, 1)).prior(note)
-    return ranks
-
-
 def draw_from_prior(family: Family, sample: Sample) -> dict[str, Any]:
     """What the family's `prior` gives: its parameters by name.
 
@@ -299,6 +282,8 @@ def draw_from_prior(family: Family, sample: Sample) -> dict[str, Any]:
     ------
     TypeError
         If `prior` does not give a dict with the names that it draws, which are those of the likelihood's arguments.
+    ValueError
+        If a distribution gives several classes or columns one parameter.
     """
     names = sorted(family.parameter_names())
 
@@ -312,6 +297,7 @@ def draw_from_prior(family: Family, sample: Sample) -> dict[str, Any]:
 
     def checked(name: str, distribution: dist.Distribution) -> Any:
         require(name in names, f"draws {name!r}")
+        _require_prior_shape(family, name, distribution)
         return sample(name, distribution)
 
     values = family.prior(checked)
@@ -320,7 +306,7 @@ def draw_from_prior(family: Family, sample: Sample) -> dict[str, Any]:
     return values
 
 
-def require_prior_shape(family: Family, name: str, distribution: dist.Distribution) -> None:
+def _require_prior_shape(family: Family, name: str, distribution: dist.Distribution) -> None:
     """Raise an error if a prior gives several classes or columns one parameter.
 
     Parameters
@@ -487,23 +473,17 @@ class Prior:
     ) -> ModelParameters:
         """Independent draws of all parameters; they have the leading axes of the arrays, too."""
 
+        def spread(leaf: Any) -> np.ndarray:
+            return np.broadcast_to(leaf, (*sample_shape, *np.shape(leaf)))
+
         def sample(name: str, distribution: dist.Distribution) -> np.ndarray:
-            # A distribution given a parameter already drawn has the sample shape in its batch shape.
-            extra = sample_shape if len(distribution.batch_shape) <= ranks.get(name, depth) else ()
-            require_prior_shape(family, name, distribution)
-            return draw(distribution, rng, extra)
+            return draw(distribution, rng)
 
         with jax.enable_x64(True):
-            class_prob = self.classes.prior(lambda name, distribution: draw(distribution, rng, sample_shape))
-            blocks = []
-            for family in self.families:
-                leaf = np.asarray(jax.tree.leaves(family)[0])
-                depth = leaf.ndim
-                ranks = _batch_ranks(family) if family.joint else {}
-                blocks.append(to_numpy(draw_from_prior(family, sample)))
-            if sample_shape:
-                class_prob = np.broadcast_to(class_prob, (*sample_shape, np.shape(class_prob)[-1]))
-        return ModelParameters(np.asarray(class_prob), tuple(blocks), dict(hyperparameters or {}))
+            classes, families = jax.tree.map(spread, (self.classes, self.families))
+            class_prob = np.asarray(classes.prior(sample))
+            blocks = tuple(to_numpy(draw_from_prior(family, sample)) for family in families)
+        return ModelParameters(class_prob, blocks, dict(hyperparameters or {}))
 
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""
@@ -517,11 +497,10 @@ class Prior:
             if integrated and isinstance(family, ConjugateFamily):
                 continue
 
-            def checked(name: str, distribution: dist.Distribution, i: int = i, family: Family = family) -> Any:
-                require_prior_shape(family, name, distribution)
+            def of_block(name: str, distribution: dist.Distribution, i: int = i) -> Any:
                 return sample(f"{i}.{name}", distribution)
 
-            draw_from_prior(family, checked)
+            draw_from_prior(family, of_block)
 
     def program(self, statistics: ModelStatistics, *, integrated: bool = False) -> ModelParameters:
         """The model's density given statistics, as a NumPyro program; `NaiveBayes.program` up to a constant.

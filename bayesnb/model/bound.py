@@ -637,7 +637,7 @@ class OpenSchema:
         may_miss : bool, default False
             Whether rows may have no label.
         """
-        labels = (rows.classes(may_miss=may_miss),) if self.classes is None and len(rows) else ()
+        labels = rows.classes(may_miss=may_miss) if self.classes is None and len(rows) else None
         (places,) = self._columns.locate(rows.table.names, rows.table.named, [self.open_columns])
         listed, values = {}, {}
         for position, place in zip(self.open_columns, places, strict=True):
@@ -664,9 +664,10 @@ class OpenSchema:
         """
         if isinstance(self.model, BoundModel):
             return self.model
-        if self.classes is None and not found.labels:
+        classes = found.labels if self.classes is None else self.classes
+        if classes is None:
             raise ValueError("X has no rows: give at least one")
-        schema = Schema(self.names, self.named, found.labels[0] if self.classes is None else self.classes)
+        schema = Schema(self.names, self.named, classes)
         categories = {
             position: with_other(
                 self.names[position], found.categories(position) if listed is None else listed, keeps_others(family)

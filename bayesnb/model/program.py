@@ -16,7 +16,7 @@ from bayesnb.data.schema import Schema
 from bayesnb.families.base import Family, Parameters, filled_cells
 from bayesnb.families.draw import draw
 from bayesnb.families.joint import JointFamily
-from bayesnb.model.blocks import CLASS_SITE, Block, ModelParameters, Prior, draw_from_prior, require_prior_shape
+from bayesnb.model.blocks import CLASS_SITE, Block, ModelParameters, Prior, draw_from_prior
 
 __all__ = ["Site", "Sites", "coordinate", "draw_cells", "refuse_subsets", "run_program", "to_table", "total_counts"]
 
@@ -155,37 +155,32 @@ class Sites:
         ValueError
             If a site is missing or has the wrong trailing shape, or sites differ in their number of draws.
         """
-        num_classes = len(self._schema.classes)
-        class_prob = _site_array(sites, CLASS_SITE, (num_classes,), known)
-        leading = class_prob.shape[:-1]
-        hyperparameters, draws = {}, {}
-        for name, axes in self._hyperparameters.items():
-            value = hyperparameters[name] = _site_array(sites, name, tuple(len(labels) for _, labels in axes), None)
-            draws[name] = value.shape[: value.ndim - len(axes)]
-        blocks: list[dict[str, Any]] = [{} for _ in self._blocks]
-        for site in self:
-            event = tuple(len(labels) for _, labels in self._axes[site.name])
-            value = _site_array(sites, site.name, event, None)
-            draws[site.name] = value.shape[: value.ndim - len(event)]
-            if known is not None and not leading:
-                leading = draws[site.name]
-            if site.column is None:
-                blocks[site.block][site.parameter] = value
-            else:
-                axis = value.ndim - len(event) + 1
-                of_columns, _ = blocks[site.block].setdefault(site.parameter, ([], axis))
-                of_columns.append(np.expand_dims(value, axis))
+        events = {name: tuple(len(labels) for _, labels in axes) for name, axes in self._axes.items()}
+        given = {
+            name: _site_array(sites, name, event, known if name == CLASS_SITE else None)
+            for name, event in events.items()
+        }
+        draws = {name: value.shape[: value.ndim - len(events[name])] for name, value in given.items()}
+        leading = draws.pop(CLASS_SITE)
+        if known is not None and not leading:
+            leading = next(iter(draws.values()))
         for name, shape in draws.items():
             if shape != leading:
                 raise ValueError(f"{name!r} has {shape} draws, {CLASS_SITE!r} has {leading}")
+        blocks: list[dict[str, list[np.ndarray]]] = [{} for _ in self._blocks]
+        columns = len(leading) + 1
+        for site in self:
+            value = given[site.name] if site.column is None else np.expand_dims(given[site.name], columns)
+            blocks[site.block].setdefault(site.parameter, []).append(value)
         joined = tuple(
             {
-                name: np.concatenate(value[0], axis=value[1]) if isinstance(value, tuple) else value
-                for name, value in parameters.items()
+                name: values[0] if len(values) == 1 else np.concatenate(values, axis=columns)
+                for name, values in of.items()
             }
-            for parameters in blocks
+            for of in blocks
         )
-        return ModelParameters(np.broadcast_to(class_prob, (*leading, num_classes)), joined, hyperparameters)
+        class_prob = np.broadcast_to(given[CLASS_SITE], (*leading, *events[CLASS_SITE]))
+        return ModelParameters(class_prob, joined, {name: given[name] for name in self._hyperparameters})
 
 
 def _site_array(sites: Mapping[str, Any], name: str, event: tuple[int, ...], known: Any) -> np.ndarray:
@@ -278,18 +273,10 @@ def _sample_parameters(
         for j in block.members:
             family = whole if j is None else whole.take((slice(None), j))
 
-            def sample(
-                parameter: str,
-                distribution: dist.Distribution,
-                i: int = i,
-                j: int | None = j,
-                family: Family = family,
-            ) -> Any:
-                require_prior_shape(family, parameter, distribution)
+            def sample(name: str, distribution: dist.Distribution, i: int = i, j: int | None = j) -> Any:
+                of_classes = distribution.to_event(len(distribution.batch_shape) - 1)
                 with plate:
-                    return numpyro.sample(
-                        names[i, j, parameter], distribution.to_event(len(distribution.batch_shape) - 1)
-                    )
+                    return numpyro.sample(names[i, j, name], of_classes)
 
             found[i, j] = draw_from_prior(family, sample)
     return found
