@@ -1,7 +1,6 @@
 """Figures of annotators and items: methods of what a fit to annotations gives."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -74,18 +73,20 @@ def positions_of(argument: str, names: Any, index: pd.Index) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------
 
 ORDERS = {
-    "accuracy": ("accuracy", True, "with the lowest accuracy"),
-    "annotations": ("num_annotations", False, "with the most annotations"),
+    "accuracy": ("accuracy", 1, " with the lowest accuracy"),
+    "annotations": ("num_annotations", -1, " with the most annotations"),
+    None: ("", 0, ""),
 }
-"""By order, the column of the frame, whether it ascends, and what the first annotators are."""
+"""By order, the column of the frame, its sign, and what the first annotators are."""
 
 
-def annotators_in_order(crowd: Any, annotators: Any, sort: str | None) -> pd.DataFrame:
-    """The annotators to show, a part of `AnnotationFit.annotators` in the order of the figure.
+def order_of_annotators(frame: pd.DataFrame, annotators: Any, sort: str | None) -> np.ndarray:
+    """Positions of the annotators to show, in the order of the figure.
 
     Parameters
     ----------
-    crowd : AnnotationFit
+    frame : pandas.DataFrame
+        `AnnotationFit.annotators`.
     annotators : sequence or name, optional
         By default all.
     sort : {"accuracy", "annotations"} or None
@@ -96,28 +97,20 @@ def annotators_in_order(crowd: Any, annotators: Any, sort: str | None) -> pd.Dat
     ValueError
         If an annotator is unknown, or there is no such order.
     """
-    frame = crowd.annotators
-    frame = frame.iloc[positions_of("annotators", annotators, frame.index)]
+    at = positions_of("annotators", annotators, frame.index)
     if sort is None:
-        return frame
+        return at
     if sort not in ORDERS:
-        raise ValueError(f"sort is {sort!r}: give one of {list(ORDERS)}, or None for the order of the annotators")
-    column, ascending, _ = ORDERS[sort]
-    return frame.sort_values(column, ascending=ascending, kind="stable")
+        raise ValueError(f"sort is {sort!r}: give one of {list(ORDERS)[:2]}, or None for the order of the annotators")
+    column, sign, _ = ORDERS[sort]
+    return at[np.argsort(sign * frame[column].to_numpy()[at], kind="stable")]
 
 
-def positions(crowd: Any, shown: pd.DataFrame) -> np.ndarray:
-    """Positions of the annotators of a part of `AnnotationFit.annotators`."""
-    found: np.ndarray = crowd.annotators.index.get_indexer(shown.index)
-    return found
-
-
-def first_annotators(shown: int, number: int, sort: str | None) -> str:
-    """What a title says of the annotators that are shown."""
+def how_many(shown: int, number: int, noun: str, which: str) -> str:
+    """What a title says of the items or annotators that are shown; `which` tells them from the others."""
     if shown == number:
-        return counted(number, "annotator")
-    which = "the first" if sort is None else "the"
-    return f"{which} {shown} of {number} annotators" + (f" {ORDERS[sort][2]}" if sort else "")
+        return counted(number, noun)
+    return f"the{' first' * (not which)} {shown} of {number:,} {noun}s{which}"
 
 
 def names_of(shown: pd.DataFrame) -> list[str]:
@@ -157,28 +150,17 @@ STRENGTH = 0.6
 """Share of the colour in a cell of probability one, so that its number can be read."""
 
 
-@dataclass(frozen=True)
-class _Matrices:
-    """What is drawn.
+def _matrices(
+    crowd: Any, annotators: np.ndarray, classes: Sequence[Any] | None, prob: float
+) -> tuple[np.ndarray, np.ndarray, list[str], list[str]]:
+    """The cells of some annotators; the labels of classes that are left out are one column, the last.
 
-    Attributes
-    ----------
-    values : array, shape (annotators, classes, labels)
-        Probabilities.
-    intervals : array of str, of the same shape
-        Empty where there is none.
-        The first labels are those of the classes, in the same order.
-    classes, labels : list of str
+    Returns
+    -------
+    tuple of array, array, list of str and list of str
+        Probabilities, shape (annotators, classes, labels); texts of intervals of the same shape, empty where there is
+        none; names of the classes, and of the labels, first those of the classes in the same order.
     """
-
-    values: np.ndarray
-    intervals: np.ndarray
-    classes: list[str]
-    labels: list[str]
-
-
-def _matrices(crowd: Any, annotators: np.ndarray, classes: Sequence[Any] | None, prob: float) -> _Matrices:
-    """The cells of some annotators; the labels of classes that are left out are one column."""
     known, own, labels = crowd.classes.tolist(), crowd.annotations.own_label, crowd.annotations.labels
     if classes is None:
         codes = sorted(np.argsort(-crowd.class_probs.to_numpy(), kind="stable")[:MOST_CLASSES].tolist())
@@ -188,20 +170,20 @@ def _matrices(crowd: Any, annotators: np.ndarray, classes: Sequence[Any] | None,
     if len(codes) == len(known):
         shown = np.concatenate([shown, np.setdiff1d(np.arange(len(labels)), own)])
     rest = np.setdiff1d(np.arange(len(labels)), shown)
-    mean = crowd.confusion.to_numpy()[annotators][:, codes]
-    values, names = mean[..., shown], [str(labels[at]) for at in shown]
+    cells = np.ix_(annotators, codes, shown)
+    mean, names = crowd.confusion.to_numpy(), [str(labels[at]) for at in shown]
+    values = mean[cells]
     intervals = np.full(values.shape, "", dtype=object)
     if not isinstance(crowd.posterior, PointPosterior):
         ends = crowd.confusion_interval(prob=prob)
-        for place in np.ndindex(intervals.shape):
-            at = annotators[place[0]], codes[place[1]], shown[place[2]]
-            lower, upper = (100 * float(ends[end].to_numpy()[at]) for end in ("lower", "upper"))
-            intervals[place] = f"{lower:.0f}\N{EN DASH}{upper:.0f}"
+        lower, upper = (100 * ends[end].to_numpy()[cells] for end in ("lower", "upper"))
+        for at in np.ndindex(intervals.shape):
+            intervals[at] = f"{lower[at]:.0f}\N{EN DASH}{upper[at]:.0f}"
     if len(rest):
-        values = np.concatenate([values, mean[..., rest].sum(axis=-1, keepdims=True)], axis=-1)
-        intervals = np.concatenate([intervals, np.full((*mean.shape[:2], 1), "", dtype=object)], axis=-1)
+        values = np.dstack([values, mean[np.ix_(annotators, codes, rest)].sum(axis=-1)])
+        intervals = np.dstack([intervals, np.full(values.shape[:2], "", dtype=object)])
         names.append(others([labels[at] for at in rest]))
-    return _Matrices(values, intervals, [str(known[c]) for c in codes], names)
+    return values, intervals, [str(known[c]) for c in codes], names
 
 
 def _draw(axis: Any, values: np.ndarray, below: np.ndarray) -> None:
@@ -247,14 +229,6 @@ def _classes(crowd: Any, classes: Sequence[Any] | None, proba: np.ndarray) -> li
     most_probable = np.argsort(-proba.sum(axis=0), kind="stable")[:MOST_HATCHES]
     found: list[int] = np.sort(most_probable).tolist()
     return found
-
-
-def _which(shown: int, number: int, *, sort: bool) -> str:
-    if shown == number:
-        return f"Labels of {counted(number, 'item')}"
-    return (
-        f"Labels of {'the' if sort else 'the first'} {shown} of {number:,} items" + " with the largest entropy" * sort
-    )
 
 
 # --------------------------------------------------------------------------------------------------
@@ -320,10 +294,12 @@ class AnnotationFigures:
         >>> figure = crowd.plot_annotators()
         """
         proportion("prob", prob)
-        frame = annotators_in_order(self, annotators, sort)
-        shown = frame.head(whole_number("max_annotators", max_annotators))
+        frame = self.annotators
+        order = order_of_annotators(frame, annotators, sort)
+        at = order[: whole_number("max_annotators", max_annotators)]
+        shown = frame.iloc[at]
         is_point = isinstance(self.posterior, PointPosterior)
-        ends = shown if is_point else self.accuracy_interval(prob=prob).iloc[positions(self, shown)]
+        ends = shown if is_point else self.accuracy_interval(prob=prob).iloc[at]
         most_frequent = self.class_probs
         rows = Rows(
             names_of(shown),
@@ -335,7 +311,8 @@ class AnnotationFigures:
             at=float(most_frequent.max()),
             at_label=f"label {most_frequent.idxmax()} for every item",
         )
-        title = f"Accuracy of {first_annotators(len(shown), len(frame), sort)}\n(in brackets: number of annotations"
+        which = how_many(len(at), len(order), "annotator", ORDERS[sort][2])
+        title = f"Accuracy of {which}\n(in brackets: number of annotations"
         title += "; a point estimate has no intervals)" if is_point else ")"
         return forest([rows], title=title, ax=ax, figsize=figsize)
 
@@ -402,15 +379,16 @@ class AnnotationFigures:
         >>> figure = crowd.plot_confusion()
         """
         proportion("prob", prob)
-        frame = annotators_in_order(self, annotators, sort)
-        shown = frame.head(whole_number("max_panels", max_panels))
-        matrices = _matrices(self, positions(self, shown), classes, prob)
-        names = [shorten_to(name, NAME, TINY) for name in matrices.classes]
-        beside = max(text_width(name, TINY) for name in names)
-        interval = max(text_width(text, TINY) for text in np.unique(matrices.intervals)) + 0.06
-        rows, columns = matrices.values.shape[1:]
+        frame = self.annotators
+        order = order_of_annotators(frame, annotators, sort)
+        at = order[: whole_number("max_panels", max_panels)]
+        matrices, intervals, *names_of_both = _matrices(self, at, classes, prob)
+        names, labels = ([shorten_to(name, NAME, TINY) for name in names] for names in names_of_both)
+        beside, widest = (max(text_width(name, TINY) for name in texts) for texts in (names, labels))
+        interval = max(text_width(text, TINY) for text in np.unique(intervals)) + 0.06
+        rows, columns = matrices.shape[1:]
         panels = grid_of_panels(
-            len(shown),
+            len(at),
             axes=axes,
             figsize=figsize,
             across=panels_across,
@@ -421,20 +399,18 @@ class AnnotationFigures:
             panels.panel_width -= beside / panels.across + 0.1
         cell = panels.panel_width / columns
         with_intervals = 0.06 < interval <= cell
-        labels = [shorten_to(label, NAME, TINY) for label in matrices.labels]
-        widest = max(text_width(label, TINY) for label in labels)
         upright = widest > cell
         lines = rows * ((1 + with_intervals) * line_height(TINY) + 0.02)
-        panels.set_heights(rows * CELL, max(lines, text_width(SIDE, SMALL) / -(-len(shown) // panels.across)))
-        for panel, values in enumerate(matrices.values):
+        panels.set_heights(rows * CELL, max(lines, text_width(SIDE, SMALL) / -(-len(at) // panels.across)))
+        for panel, values in enumerate(matrices):
             axis = panels.axes[panel]
-            _draw(axis, values, matrices.intervals[panel] if with_intervals else np.full(values.shape, ""))
-            first, lowest = panel % panels.across == 0, panel + panels.across >= len(shown)
+            _draw(axis, values, intervals[panel] if with_intervals else np.full(values.shape, ""))
+            first, lowest = panel % panels.across == 0, panel + panels.across >= len(at)
             axis.set_yticks(np.arange(rows), names if first else [""] * rows, fontsize=TINY)
             below = labels if lowest else [""] * columns
             axis.set_xticks(np.arange(columns), below, fontsize=TINY, rotation=90 if upright else 0)
-        panels.heads(names_of(shown))
-        which = first_annotators(len(shown), len(frame), sort)
+        panels.heads(names_of(frame.iloc[at]))
+        which = how_many(len(at), len(order), "annotator", ORDERS[sort][2])
         below = f"; below a mean: {percent(prob)} interval" * with_intervals
         panels.title(f"Confusion matrices in percent: {which}\n(in brackets: number of annotations{below})")
         panels.x_label("label given by the annotator")
@@ -519,9 +495,10 @@ class AnnotationFigures:
             left = left + width
         axis.set_xlim(0.0, 1.0)
         panels.x_label("probability of the class")
+        which = how_many(len(at), number, "item", " with the largest entropy" * sort)
         panels.title(
-            f"{_which(len(at), number, sort=sort)}\n({below:,} of {'all ' * (items is None)}{number:,} labels have a "
-            f"probability below {percent(SURE)}; in brackets: number of annotations)"
+            f"Labels of {which}\n({below:,} of {'all ' * (items is None)}{number:,} labels have a probability below "
+            f"{percent(SURE)}; in brackets: number of annotations)"
         )
         panels.legend(entries)
         return panels.drawn()

@@ -26,10 +26,12 @@ __all__ = ["fit_annotations"]
 # --------------------------------------------------------------------------------------------------
 
 NUM_ANNOTATIONS = 4.0
-"""Number of annotations of each class and annotator that the default prior of draws counts as."""
+"""Number of annotations of each class and annotator that the default prior of draws counts as, whatever the number of
+labels."""
 
 OWN, OTHER = 5.0, 1.5
-"""Prior weight of the class's own label, and of each other label, where the density needs a mode."""
+"""Prior weight of the class's own label, and of each other label, where the density needs a mode: a mode without zeros
+needs weights above one. They are the medians of concentrations that are learned, too."""
 
 SPREAD = 1.0
 """Standard deviation of the logarithm of a concentration that is learned."""
@@ -38,24 +40,14 @@ AGREEMENT = 0.7
 """Probability of the class's own label: the mean of the default prior of draws, and the start of iterations."""
 
 
-def counted_concentration(annotations: AnnotationTable) -> np.ndarray:
-    """The default prior weight of each label in each class for draws, shape (classes, labels).
-
-    The weights of a class sum to 4, and the class's own label has 70 % of it. They are those of four annotations,
-    whatever the number of labels.
-    """
-    return NUM_ANNOTATIONS * _alike(annotations)
+def _weights(annotations: AnnotationTable, own: float, other: float) -> np.ndarray:
+    """A number for the class's own label and one for each other label, shape (classes, labels)."""
+    return np.where(np.arange(len(annotations.labels)) == annotations.own_label[:, None], own, other)
 
 
-def interior_concentration(annotations: AnnotationTable) -> np.ndarray:
-    """Prior weights whose density has a mode without zeros, shape (classes, labels): 5 for the own label, 1.5 else.
-
-    A mode needs weights above one. They are the default of point estimates, and the medians of concentrations that are
-    learned.
-    """
-    weights = np.full((len(annotations.classes), len(annotations.labels)), OTHER)
-    weights[np.arange(len(weights)), annotations.own_label] = OWN
-    return weights
+def _alike(annotations: AnnotationTable) -> np.ndarray:
+    """Probability of each label in each class, shape (classes, labels): .7 for the own label, the others are equal."""
+    return _weights(annotations, AGREEMENT, (1 - AGREEMENT) / (len(annotations.labels) - 1))
 
 
 def around(concentration: Any, annotations: AnnotationTable) -> dist.Distribution:
@@ -95,30 +87,20 @@ def first_guess(annotations: AnnotationTable, counts: Any) -> np.ndarray:
     return probabilities(counts @ of_columns.T)[0]
 
 
-def _alike(annotations: AnnotationTable) -> np.ndarray:
-    """Probability of each label in each class, shape (classes, labels): .7 for the own label, the others are equal."""
-    num_classes, num_labels = len(annotations.classes), len(annotations.labels)
-    prob = np.full((num_classes, num_labels), (1 - AGREEMENT) / (num_labels - 1))
-    prob[np.arange(num_classes), annotations.own_label] = AGREEMENT
-    return prob
-
-
 # --------------------------------------------------------------------------------------------------
 # Checks of the inference and the prior that a user chooses for annotations
 # --------------------------------------------------------------------------------------------------
 
 
-def require_inference(
-    inference: Inference, annotations: AnnotationTable, concentration: Any, class_concentration: Any, *, learned: bool
-) -> None:
-    """Refuse an inference that cannot fit these annotations, or ignores the prior that the user gives.
+def require_inference(inference: Inference, annotations: AnnotationTable, given: list[str], *, learned: bool) -> None:
+    """Refuse an inference that needs labels of all items, learns nothing, or ignores the prior that the user gives.
 
     Parameters
     ----------
     inference : Inference
     annotations : AnnotationTable
-    concentration, class_concentration : object
-        As the user gives them.
+    given : list of str
+        Names of the arguments that state the prior.
     learned : bool
         Whether the concentrations are learned.
 
@@ -132,21 +114,16 @@ def require_inference(
             f"inference is {name}, and the concentration is learned (hierarchical=True, or a distribution): use "
             "nb.Gibbs() or nb.NUTS(), or give numbers as concentration and leave out hierarchical=True"
         )
-    if isinstance(inference, MLE):
-        flat = isinstance(class_concentration, int | float) and class_concentration == 1
-        given = [] if concentration is None else ["concentration"]
-        given += [] if flat else ["class_concentration"]
-        if given:
-            raise ValueError(
-                f"inference is nb.MLE(), which ignores the prior, and {' and '.join(given)} is given: use nb.EM(), or "
-                f"leave out {' and '.join(given)}"
-            )
+    if given and isinstance(inference, MLE):
+        raise ValueError(
+            f"inference is nb.MLE(), which ignores the prior, and {' and '.join(given)} is given: use nb.EM(), or "
+            f"leave out {' and '.join(given)}"
+        )
     unknown = int((annotations.known < 0).sum())
     if unknown and isinstance(inference, Exact | EmpiricalBayes):
         raise ValueError(
             f"inference is {name}, which needs the label of every item in known, and known lacks {unknown:,} of "
-            f"{len(annotations.items):,} items: use "
-            + ("nb.Gibbs() or nb.NUTS()" if learned else "nb.EM(), nb.Gibbs() or nb.NUTS()")
+            f"{len(annotations.items):,} items: use {'nb.EM(), ' * (not learned)}nb.Gibbs() or nb.NUTS()"
         )
 
 
@@ -297,11 +274,13 @@ def fit_annotations(
     inference = default if inference is None else as_inference(inference)
     columns = {"item": item, "annotator": annotator, "label": label}
     annotations = read_annotations(table, columns, classes, known)
-    require_inference(inference, annotations, concentration, class_concentration, learned=learned)
+    flat = isinstance(class_concentration, int | float) and class_concentration == 1
+    given = ["concentration"] * (concentration is not None) + ["class_concentration"] * (not flat)
+    require_inference(inference, annotations, given, learned=learned)
     weights = concentration
     if concentration is None:
         interior = hierarchical or isinstance(inference, MAP)
-        weights = interior_concentration(annotations) if interior else counted_concentration(annotations)
+        weights = _weights(annotations, OWN, OTHER) if interior else NUM_ANNOTATIONS * _alike(annotations)
     if hierarchical:
         weights = around(weights, annotations)
     problem = _problem(annotations, weights, class_concentration)

@@ -32,11 +32,8 @@ __all__ = [
 
 def accuracy(annotations: AnnotationTable, draws: ModelParameters) -> np.ndarray:
     """Probability that an annotator gives an item the label of its class, shape (draws, annotators)."""
-    prob = draws.blocks[0]["prob"]
-    total = np.zeros((len(prob), len(annotations.annotators)))
-    for c, label in enumerate(annotations.own_label):
-        total += draws.class_prob[:, c, None] * prob[:, c, :, label]
-    return total
+    right = draws.blocks[0]["prob"][:, np.arange(draws.class_prob.shape[1]), :, annotations.own_label]
+    return np.asarray(np.einsum("sc,csj->sj", draws.class_prob, right))
 
 
 def information(draws: ModelParameters) -> np.ndarray:
@@ -48,8 +45,7 @@ def information(draws: ModelParameters) -> np.ndarray:
 
 def label_bias(annotations: AnnotationTable, draws: ModelParameters) -> np.ndarray:
     """Mean probability of each label of an annotator less that of its class, shape (annotators, labels)."""
-    prob = draws.blocks[0]["prob"]
-    given = sum(np.einsum("s,sjl->jl", draws.class_prob[:, c], prob[:, c]) for c in range(prob.shape[1])) / len(prob)
+    given = np.einsum("sc,scjl->jl", draws.class_prob, draws.blocks[0]["prob"]) / len(draws.class_prob)
     expected = np.zeros(len(annotations.labels))
     expected[annotations.own_label] = draws.class_prob.mean(axis=0)
     return np.asarray(given - expected)

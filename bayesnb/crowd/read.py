@@ -17,6 +17,7 @@ from bayesnb.data.labels import as_labels
 from bayesnb.data.read import as_partitioned_table, as_table, delayed_partitions, is_dask, without_rows
 from bayesnb.data.schema import Schema, sort_categories
 from bayesnb.data.tables import Table, is_missing
+from bayesnb.model.describe import read_classes
 from bayesnb.model.problem import Unlabelled
 
 __all__ = [
@@ -51,30 +52,24 @@ def warn_of_labels(labels: list[Any], column: Any, num_annotations: int) -> None
     -----
     UserWarning
     """
-    doubts = _doubts(labels, num_annotations)
+    alike = defaultdict(list)
+    for label in labels:
+        alike[str(label).strip().casefold()].append(label)
+    texts, others = ([label for label in labels if isinstance(label, str) == is_text] for is_text in (True, False))
+    doubts = []
+    if "" in alike:
+        doubts.append(f"has the blank label {alike.pop('')[0]!r}")
+    doubts += [f"has the labels {listed(same)}, which look alike" for same in alike.values() if len(same) > 1][:1]
+    if texts and others:
+        doubts.append(f"has text and other values, {texts[-1]!r} and {others[0]!r}")
+    if len(labels) > MANY and num_annotations < FEW_EACH * len(labels):
+        doubts.append(f"has {len(labels):,} labels in {num_annotations:,} annotations")
     if doubts:
         warn(
             f"column {column!r} {' and '.join(doubts)}, and each label is a class: correct the labels, or name all "
             "classes with classes=[...]",
             UserWarning,
         )
-
-
-def _doubts(labels: list[Any], num_annotations: int) -> list[str]:
-    alike = defaultdict(list)
-    for label in labels:
-        alike[str(label).strip().casefold()].append(label)
-    texts = [label for label in labels if isinstance(label, str)]
-    found = []
-    if "" in alike:
-        found.append(f"has the blank label {alike.pop('')[0]!r}")
-    found += [f"has the labels {listed(same)}, which look alike" for same in alike.values() if len(same) > 1][:1]
-    if 0 < len(texts) < len(labels):
-        other = next(label for label in labels if not isinstance(label, str))
-        found.append(f"has text and other values, {texts[-1]!r} and {other!r}")
-    if len(labels) > MANY and num_annotations < FEW_EACH * len(labels):
-        found.append(f"has {len(labels):,} labels in {num_annotations:,} annotations")
-    return found
 
 
 # --------------------------------------------------------------------------------------------------
@@ -231,16 +226,13 @@ def _read_classes(classes: Any, labels: list[Any], column: Any) -> np.ndarray:
     """The classes, by default the labels of the table."""
     if isinstance(classes, str | int):
         raise TypeError(f"classes is {classes!r}: give the labels that an item may have, as in classes={labels!r}")
-    named = as_labels(labels if classes is None else classes)
-    listed_classes = named.tolist()
-    if len(set(listed_classes)) < len(listed_classes):
-        raise ValueError(f"classes is {listed_classes}, which names a class twice: name each class once")
-    if len(listed_classes) >= 2:
+    named = read_classes(labels if classes is None else classes)
+    if len(named) >= 2:
         return named
     if classes is not None:
-        raise ValueError(f"classes is {listed_classes}: name two classes or more")
+        raise ValueError(f"classes is {named.tolist()}: name two classes or more")
     raise ValueError(
-        f"column {column!r} holds one label only, {listed_classes[0]!r}: name all classes that an item may have, as in "
+        f"column {column!r} holds one label only, {labels[0]!r}: name all classes that an item may have, as in "
         "classes=[...]"
     )
 

@@ -237,8 +237,9 @@ class AnnotationFit(Printed, AnnotationFigures):
         class. The rows sum to zero. With two labels it is the bias index of Byrt, Bishop and Carlin (1993, *Journal of
         Clinical Epidemiology* 46, 423-429) between the annotator and the truth.
         """
-        columns = pd.Index(self.annotations.labels, name="label", dtype=object, tupleize_cols=False)
-        return pd.DataFrame(label_bias(self.annotations, self._draws), index=self._annotators, columns=columns)
+        return pd.DataFrame(
+            label_bias(self.annotations, self._draws), index=self._annotators, columns=self._label_index
+        )
 
     @cached_property
     def confusion(self) -> xr.DataArray:
@@ -313,8 +314,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         shape = len(learned), len(self.classes), len(self.annotations.labels)
         concentration = np.broadcast_to(learned.reshape(len(learned), *(learned.shape[1:] or (1, 1))), shape)
         prob = (concentration / concentration.sum(axis=-1, keepdims=True)).mean(axis=0)
-        columns = pd.Index(self.annotations.labels, name="label", dtype=object, tupleize_cols=False)
-        return pd.DataFrame(prob, index=self._class_index, columns=columns)
+        return pd.DataFrame(prob, index=self._class_index, columns=self._label_index)
 
     @property
     def class_probs(self) -> pd.Series:
@@ -604,6 +604,10 @@ class AnnotationFit(Printed, AnnotationFigures):
     @cached_property
     def _class_index(self) -> pd.Index:
         return pd.Index(self.classes.tolist(), name="class", dtype=object, tupleize_cols=False)
+
+    @cached_property
+    def _label_index(self) -> pd.Index:
+        return pd.Index(self.annotations.labels, name="label", dtype=object, tupleize_cols=False)
 
     def _by_annotator(self, prob: np.ndarray) -> xr.DataArray:
         """Probabilities of shape (classes, annotators, labels), labelled, with the annotators first."""
