@@ -1,7 +1,7 @@
 """The choice of families, and its picture."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -53,17 +53,6 @@ SHARE_SHOWN = 0.99
 
 MOST_HEIGHT = 1.6
 """Largest height of a panel, in heights of its highest bar."""
-
-
-def _columns(choice: "FamilyChoice", given: Sequence[Any] | None) -> list[Any]:
-    several = [column for column, families in choice.first_two.items() if len(families) > 1]
-    if not several:
-        raise ValueError("no column has more than one family that can hold it: there is nothing to compare")
-    for name in [given] if isinstance(given, str) else list(given or ()):
-        if name in choice.first_two and name not in several:
-            raise ValueError(f"column {name!r} has one family only: the columns with two to compare are {several}")
-    return several if given is None else [several[i] for i in chosen("features", given, several)]
-
 
 # --------------------------------------------------------------------------------------------------
 # The families with which the labels of a table are predicted best, one column after the other
@@ -177,10 +166,8 @@ class FamilyChoice(Printed):
         (``criterion="labels"`` only); and ``chosen``. The family of the highest evidence is the first of its column.
     criterion : str
         ``"evidence"`` or ``"labels"``.
-    classes : tuple
-        The labels, in the order of the posteriors below.
-    compared : dict
-        By column, the families in the order of `table`.
+    first_two : dict
+        By column, the family chosen and the best of the others, if there is one, each with its number in `table`.
     data : LabelledRows
         The table, its labels and weights.
 
@@ -209,33 +196,8 @@ class FamilyChoice(Printed):
     model: NaiveBayes
     table: pd.DataFrame
     criterion: str
-    classes: tuple[Any, ...]
-    compared: Mapping[Any, tuple[Compared, ...]] = field(repr=False)
-    data: LabelledRows = field(repr=False)
-
-    @property
-    def first_two(self) -> dict[Any, tuple[Compared, ...]]:
-        """By column, the family chosen and the best one of the others, if there is another."""
-        found = {}
-        for column, of_column in self._by_column():
-            found[column] = tuple(self.compared[column][place] for place in self._shown_of(of_column))
-        return found
-
-    def _by_column(self) -> Iterator[tuple[Any, pd.DataFrame]]:
-        """The rows of `table` for each column, numbered from zero.
-
-        Names of columns are not looked up in `table`, because pandas takes None for missing and a tuple for a key of
-        two levels.
-        """
-        start = 0
-        for column, families in self.compared.items():
-            yield column, self.table.iloc[start : start + len(families)].reset_index(drop=True)
-            start += len(families)
-
-    def _shown_of(self, of_column: pd.DataFrame) -> list[int]:
-        """Places of the family chosen and of the best one of the others, if there is another."""
-        others = of_column.loc[~of_column["chosen"], self._measure].sort_values(ascending=False, kind="stable")
-        return [int(of_column["chosen"].argmax()), *others.index[:1]]
+    first_two: Mapping[Any, tuple[tuple[Candidate, float], ...]]
+    data: LabelledRows
 
     def _densities(self, column: Any, family: Family) -> ColumnDensities:
         """Predictive densities of a column's classes under a family, with the cells."""
@@ -246,6 +208,16 @@ class FamilyChoice(Printed):
         data = posterior.model.read(rows.table).whole(), rows.codes, rows.weights
         drawn = partial(simulated_cells, posterior, 0)
         return column_densities(posterior, (0, 0), data, drawn, bins=BINS, share=SHARE_SHOWN)
+
+    def _compared(self, given: Sequence[Any] | None) -> list[Any]:
+        """The columns of `given`, by default all, that more than one family can hold."""
+        several = [column for column, families in self.first_two.items() if len(families) > 1]
+        if not several:
+            raise ValueError("no column has more than one family that can hold it: there is nothing to compare")
+        for name in [given] if isinstance(given, str) else list(given or ()):
+            if name in self.first_two and name not in several:
+                raise ValueError(f"column {name!r} has one family only: the columns with two to compare are {several}")
+        return several if given is None else [several[i] for i in chosen("features", given, several)]
 
     @in_float64
     def plot(
@@ -298,13 +270,14 @@ class FamilyChoice(Printed):
         >>> choice = nb.choose_families(X[["bill_length_mm", "body_mass_g"]], y)
         >>> figure = choice.plot()
         """
-        codes = chosen("classes", self.classes if classes is None else classes, self.classes, most=len(LINES))
-        several = _columns(self, features)
+        labels = self.data.classes.tolist()
+        codes = chosen("classes", labels if classes is None else classes, labels, most=len(LINES))
+        several = self._compared(features)
         shown = several[: whole_number("max_features", max_features)]
         panels = grid_of_panels(2 * len(shown), axes=axes, figsize=figsize, across=None if axes is not None else 2)
         heads, drawn = [], []
         for i, column in enumerate(shown):
-            candidates, pair = [each.candidate for each in self.first_two[column]], panels.axes[2 * i : 2 * i + 2]
+            candidates, pair = [each for each, _ in self.first_two[column]], panels.axes[2 * i : 2 * i + 2]
             found = [self._densities(column, each.family) for each in candidates]
             # A value with a probability of its own under one family has no bar in either panel.
             atoms = found[0].atoms | found[1].atoms
@@ -321,7 +294,7 @@ class FamilyChoice(Printed):
         panels.title(
             f"Densities (lines) and data (bars) under the family chosen (left) and the next one (right): {number}"
         )
-        panels.legend(legend_entries(drawn, [self.classes[code] for code in codes]))
+        panels.legend(legend_entries(drawn, [labels[code] for code in codes]))
         return panels.drawn()
 
     def _parts(self) -> list[Piece]:
@@ -337,17 +310,15 @@ class FamilyChoice(Printed):
 
     def _shown(self) -> pd.DataFrame:
         """A row for each column: the family chosen, and the best one of the others."""
-        lines = []
-        for _, of_column in self._by_column():
-            chosen, *others = self._shown_of(of_column)
-            lines.append(
-                {
-                    "family": of_column.at[chosen, "family"],
-                    "second": "".join(of_column.at[other, "family"] for other in others),
-                    self._measure: "".join(f"{of_column.at[other, self._measure]:.1f}" for other in others),
-                }
-            )
-        names = pd.Index(list(self.compared), name="column", dtype=object, tupleize_cols=False)
+        lines = [
+            {
+                "family": best.name,
+                "second": "".join(other.name for other, _ in others),
+                self._measure: "".join(f"{value:.1f}" for _, value in others),
+            }
+            for (best, _), *others in self.first_two.values()
+        ]
+        names = pd.Index(list(self.first_two), name="column", dtype=object, tupleize_cols=False)
         return pd.DataFrame(lines, index=names)
 
 
@@ -500,8 +471,10 @@ def choose_families(
         ),
         table=_as_frame(names, compared, place, differences),
         criterion=criterion,
-        classes=tuple(rows.classes.tolist()),
-        compared={names[position]: each for position, each in compared.items()},
+        first_two={
+            names[j]: _first_two(each, place[j], None if differences is None else differences[j])
+            for j, each in compared.items()
+        },
         data=rows,
     )
 
@@ -523,6 +496,17 @@ def _candidates(rows: LabelledRows, position: int) -> tuple[Candidate, ...]:
             f"exclude=[{name!r}], or give its family, families={{{name!r}: ...}}"
         )
     return found
+
+
+def _first_two(
+    families: Sequence[Compared], best: int, differences: np.ndarray | None
+) -> tuple[tuple[Candidate, float], ...]:
+    """The family of a place and the best one of the others, if there is another, each with what compares it."""
+    measure = [each.log_evidence - families[0].log_evidence for each in families]
+    if differences is not None:
+        measure = differences.tolist()
+    others = sorted((k for k in range(len(families)) if k != best), key=lambda k: -measure[k])
+    return tuple((families[k].candidate, measure[k]) for k in [best, *others[:1]])
 
 
 def _as_frame(

@@ -1,7 +1,8 @@
 """The features to keep."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from types import MappingProxyType
 from typing import Any
 
@@ -385,11 +386,9 @@ class FeatureSelection(Printed):
         table = DataTable(self.table, number=".1f", rows=len(self.table))
         lists = [("Kept", self.kept), ("Dropped", self.dropped)]
         features = [f"{name}: {first_few(list(map(str, which)), 20)}." for name, which in lists if which]
-        return [Heading(self._title()), *map(Paragraph, features), table, *map(Paragraph, self.notes)]
-
-    def _title(self) -> str:
         number = len(self.kept) + len(self.dropped)
-        return f"Features kept by the leave-one-out log score of the labels, {len(self.kept)} of {number}:"
+        title = f"Features kept by the leave-one-out log score of the labels, {len(self.kept)} of {number}:"
+        return [Heading(title), *map(Paragraph, features), table, *map(Paragraph, self.notes)]
 
 
 @warns_once
@@ -504,12 +503,17 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     steps = while_rising(_ratios(found))
     better = steps[-1].difference > STANDARD_ERRORS * steps[-1].se
     kept = (steps[-1] if better else steps[0]).kept > 0
-    notes = [_not_kept(steps[-1])] if len(steps) > 1 and not better else []
-    notes += [f"{remark}." for remark in remarks]
+    notes = [f"{remark}." for remark in remarks]
+    if len(steps) > 1 and not better:
+        notes.insert(
+            0,
+            f"The best subset that was found is not kept: its score is {steps[-1].difference:.1f} higher than that of "
+            f"all features, which is not more than two standard errors of {steps[-1].se:.1f}.",
+        )
     return FeatureSelection(
         model=with_features(model, problem.model, np.flatnonzero(kept).tolist()),
-        kept=tuple(_where(kept, found.names)),
-        dropped=tuple(_where(~kept, found.names)),
+        kept=tuple(compress(found.names, kept)),
+        dropped=tuple(compress(found.names, ~kept)),
         table=_as_frame(steps, found.names),
         notes=tuple(notes),
     )
@@ -544,17 +548,6 @@ def _ratios(found: FeaturesLeftOut) -> LabelRatios:
     of_classes, of_features = found.log_class_prob, found.log_density
     of_features -= of_features[own][:, None]
     return LabelRatios(of_classes - of_classes[own][:, None], of_features, found.rows.weights)
-
-
-def _not_kept(best: Step) -> str:
-    return (
-        f"The best subset that was found is not kept: its score is {best.difference:.1f} higher than that of all "
-        f"features, which is not more than two standard errors of {best.se:.1f}."
-    )
-
-
-def _where(kept: np.ndarray, names: Sequence[Any]) -> Iterator[Any]:
-    return (name for name, is_so in zip(names, kept, strict=True) if is_so)
 
 
 def _as_frame(steps: Sequence[Step], names: Sequence[Any]) -> pd.DataFrame:

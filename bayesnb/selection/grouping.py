@@ -274,19 +274,14 @@ class ColumnGrouping(Printed):
         return forest([rows], title=f"Log evidence that merges of columns add: {number}", ax=ax, figsize=figsize)
 
     def _parts(self) -> list[Piece]:
-        parts: list[Piece] = [Heading(self._title())]
-        if len(self.table):
-            merged = self.table["first"].astype(str) + " + " + self.table["second"].astype(str)
-            shown = self.table[["family", "log_bayes_factor", "threshold"]]
-            shown.columns = pd.Index(["family", "factor", "threshold"])
-            shown.index = pd.Index(merged, name="merged")
-            parts.append(DataTable(shown, number=".1f", rows=len(shown)))
-        return [*parts, *map(Paragraph, self.notes)]
-
-    def _title(self) -> str:
         if not len(self.table):
-            return "No columns are merged."
-        return f"Columns merged by log Bayes factors, together {self.table['total'].iloc[-1]:.1f}:"
+            return [Heading("No columns are merged."), *map(Paragraph, self.notes)]
+        merged = self.table["first"].astype(str) + " + " + self.table["second"].astype(str)
+        shown = self.table[["family", "log_bayes_factor", "threshold"]]
+        shown.columns = pd.Index(["family", "factor", "threshold"])
+        shown.index = pd.Index(merged, name="merged")
+        title = f"Columns merged by log Bayes factors, together {self.table['total'].iloc[-1]:.1f}:"
+        return [Heading(title), DataTable(shown, number=".1f", rows=len(shown)), *map(Paragraph, self.notes)]
 
 
 @in_float64

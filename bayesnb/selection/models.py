@@ -17,7 +17,7 @@ from bayesnb.families.distributions import kind_of_density
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
 from bayesnb.model.naive_bayes import Model
-from bayesnb.model.problem import has_closed_form
+from bayesnb.model.problem import Problem, has_closed_form
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.loo import elpd_and_remarks, sum_with_error
@@ -25,15 +25,6 @@ from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import posterior_of, with_weights_of
 
 __all__ = ["ModelComparison", "compare_models"]
-
-# --------------------------------------------------------------------------------------------------
-# The figure of several models: their probabilities, and how well they predict
-# --------------------------------------------------------------------------------------------------
-
-
-# --------------------------------------------------------------------------------------------------
-# Comparison of models of the same data: evidence, and leave-one-out
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, repr=False)
@@ -243,13 +234,14 @@ def compare_models(
     posteriors = {name: _fitted(name, given, rows, y) for name, given in models.items()}
     _require_same_classes(posteriors)
     notes: list[str] = []
+    problems = {name: require(posterior, "data", "compare_models").problem for name, posterior in posteriors.items()}
     scores = {name: _score(name, posterior, rows, notes) for name, posterior in posteriors.items()}
-    evidence = pd.Series({name: _evidence(name, posterior, notes) for name, posterior in posteriors.items()})
-    saw = {name: ", ".join(_saw(posterior)) for name, posterior in posteriors.items()}
+    evidence = pd.Series({name: _evidence(name, problem, notes) for name, problem in problems.items()})
+    saw = {name: ", ".join(problem.prior_saw) for name, problem in problems.items()}
     table = pd.DataFrame(
         {
             "log_evidence": evidence,
-            "model_probability": _probabilities(posteriors, evidence, prior_probs, notes),
+            "model_probability": _probabilities(problems, evidence, prior_probs, notes),
             "elpd": {name: np.nan if score is None else score.elpd for name, score in scores.items()},
             "elpd_se": {name: np.nan if score is None else score.se for name, score in scores.items()},
         },
@@ -317,8 +309,7 @@ def _require_same_classes(posteriors: Mapping[Any, Posterior]) -> None:
             )
 
 
-def _evidence(name: Any, posterior: Posterior, notes: list[str]) -> float:
-    problem = require(posterior, "data", "compare_models").problem
+def _evidence(name: Any, problem: Problem, notes: list[str]) -> float:
     if not has_closed_form(problem.model):
         notes.append(f"{name}: no evidence, which has a closed form for conjugate families with given priors only.")
         return float("nan")
@@ -344,9 +335,9 @@ def _held_out(posterior: Posterior) -> str:
 
 
 def _probabilities(
-    posteriors: Mapping[Any, Posterior], evidence: pd.Series, prior: pd.Series, notes: list[str]
+    problems: Mapping[Any, Problem], evidence: pd.Series, prior: pd.Series, notes: list[str]
 ) -> pd.Series:
-    reason = _why_not_comparable(posteriors, evidence)
+    reason = _why_not_comparable(problems, evidence)
     if reason:
         notes.append(f"No model probabilities: {reason}.")
         return pd.Series(np.nan, index=evidence.index)
@@ -354,11 +345,11 @@ def _probabilities(
         return pd.Series(softmax(evidence + np.log(prior)), index=evidence.index)
 
 
-def _why_not_comparable(posteriors: Mapping[Any, Posterior], evidence: pd.Series) -> str:
+def _why_not_comparable(problems: Mapping[Any, Problem], evidence: pd.Series) -> str:
     """Why the models' evidences give no model probabilities, in words; empty if they do."""
-    (first, reference), *others = posteriors.items()
-    for name, posterior in others:
-        difference = _difference_of_form(reference, posterior)
+    (first, reference), *others = problems.items()
+    for name, problem in others:
+        difference = _difference_of_form(reference, problem)
         if difference:
             return (
                 f"{first} and {name} describe different data, {difference}, so that their evidences have no common "
@@ -366,20 +357,20 @@ def _why_not_comparable(posteriors: Mapping[Any, Posterior], evidence: pd.Series
             )
     if evidence.isna().any():
         return "they need every model's evidence"
-    for name, posterior in posteriors.items():
-        if "maximised" in _saw(posterior):
+    for name, problem in problems.items():
+        if "maximised" in problem.prior_saw:
             return (
                 f"nb.EmpiricalBayes chose hyperparameters of {name} so that its evidence is the highest, and a "
                 "maximum is not the evidence of a prior. Give numbers"
             )
-    for name, posterior in others:
-        if _saw(posterior) != _saw(reference):
-            seen = (f"{_told(which)} for {whose}" for whose, which in ((first, reference), (name, posterior)))
+    for name, problem in others:
+        if problem.prior_saw != reference.prior_saw:
+            seen = (f"{_told(each)} for {whose}" for whose, each in ((first, reference), (name, problem)))
             return (
                 f"the priors have seen different parts of the data ({'; '.join(seen)}), and a prior that "
                 "takes numbers from the data has a higher evidence. Compare by elpd, or give numbers"
             )
-        if _class_prior(posterior) != _class_prior(reference):
+        if _class_prior(problem) != _class_prior(reference):
             return (
                 f"the class priors of {first} and {name} differ, so that the evidences of the labels differ. "
                 "Compare by elpd, or give one class prior to all"
@@ -387,48 +378,39 @@ def _why_not_comparable(posteriors: Mapping[Any, Posterior], evidence: pd.Series
     return ""
 
 
-def _saw(posterior: Posterior) -> tuple[str, ...]:
-    return require(posterior, "data", "compare_models").problem.prior_saw
-
-
-def _told(posterior: Posterior) -> str:
+def _told(problem: Problem) -> str:
     words = {"labels": "the frequencies of the labels", "scale": "the scale of the columns"}
-    return " and ".join(words[what] for what in _saw(posterior)) or "nothing"
+    return " and ".join(words[what] for what in problem.prior_saw) or "nothing"
 
 
-def _class_prior(posterior: Posterior) -> dict[Any, tuple[bool, float]]:
+def _class_prior(problem: Problem) -> dict[Any, tuple[bool, float]]:
     """For each class whether its probability is known, and the probability or its concentration, to twelve digits."""
-    prior = require(posterior, "data", "compare_models").problem.resolved.class_prior
+    prior = problem.resolved.class_prior
     known = prior.probs is not None
     numbers = np.asarray(prior.probs if known else prior.concentration)
-    return {
-        label: (known, float(f"{number:.12g}"))
-        for label, number in zip(posterior.classes.tolist(), numbers, strict=True)
-    }
+    classes = problem.model.schema.classes.tolist()
+    return {label: (known, float(f"{number:.12g}")) for label, number in zip(classes, numbers, strict=True)}
 
 
-def _difference_of_form(one: Posterior, other: Posterior) -> str:
+def _difference_of_form(one: Problem, other: Problem) -> str:
     """The difference between the data that two models describe, in words; empty if they describe the same data."""
     mine, theirs = _form(one), _form(other)
     for position in sorted(mine | theirs):
-        name = one.model.schema.columns[position]
         if mine.get(position) != theirs.get(position):
             left, right = (form.get(position, "not in the model") for form in (mine, theirs))
-            return f"column {name!r} ({left}, and {right})"
+            return f"column {one.model.schema.columns[position]!r} ({left}, and {right})"
     return ""
 
 
-def _form(posterior: Posterior) -> dict[int, str]:
+def _form(problem: Problem) -> dict[int, str]:
     """The form in which a model describes each column, by position."""
     found: dict[int, str] = {}
-    problem = require(posterior, "data", "compare_models").problem
     for block, lacking in zip(problem.model.blocks, problem.left_out_rows, strict=True):
-        kind = (
-            f"given the total of {len(block.columns)} counts"
-            if block.has_totals
-            else kind_of_density(block.family.support)
-        )
-        kind += f" without {lacking:.6g} rows that lack a cell of block {block.name!r}" if lacking else ""
+        kind = kind_of_density(block.family.support)
+        if block.has_totals:
+            kind = f"given the total of {len(block.columns)} counts"
+        if lacking:
+            kind += f" without {lacking:.6g} rows that lack a cell of block {block.name!r}"
         found |= dict.fromkeys(block.columns, kind)
     return found
 

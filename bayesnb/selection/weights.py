@@ -9,7 +9,7 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, warn_of
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import require_two_classes
-from bayesnb.data.read import is_dask, read_rows
+from bayesnb.data.read import GivenRows, is_dask, read_rows
 from bayesnb.inference.nuts import NUTS, sample_weights
 from bayesnb.inference.sources import sample_dask
 from bayesnb.model.describe import feature_names
@@ -164,7 +164,7 @@ def weight_features(
     given = posterior_of(posterior)
     if is_dask(X):
         X, y, sample_weight = sample_dask(X, y, sample_weight, key)
-    found, remarks = _learn(given, X, y, shared=shared, inference=inference, sample_weight=sample_weight, key=key)
+    found, remarks = _learn(given, read_rows(X, y, sample_weight), key, shared, inference)
     warn_of(remarks)
     return found
 
@@ -180,21 +180,14 @@ def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: An
     if not exact or len(posterior.classes) < 2 or len(feature_names(posterior.model.blocks)) > MOST_FEATURES:
         return posterior
     try:
-        return _learn(posterior, X, y, sample_weight=sample_weight, key=key)[0]
+        return _learn(posterior, read_rows(X, y, sample_weight), key)[0]
     except DensityError:
         return posterior
 
 
 @in_float64
 def _learn(
-    posterior: Posterior,
-    X: Any,
-    y: Any,
-    *,
-    shared: bool = False,
-    inference: NUTS | None = None,
-    sample_weight: Any,
-    key: Any,
+    posterior: Posterior, given: GivenRows, key: Any, shared: bool = False, inference: NUTS | None = None
 ) -> tuple[WeightedPosterior, list[str]]:
     """As `weight_features`; returns the warnings instead of issuing them."""
     if inference is not None and not isinstance(inference, NUTS):
@@ -209,7 +202,7 @@ def _learn(
             "shared=True; words of documents are one feature in a block of counts, such as nb.Multinomial()"
         )
     # No category that only rows of weight zero have is worth a warning.
-    rows = read_rows(X, y, sample_weight).counting().of_classes(unweighted.classes)
+    rows = given.counting().of_classes(unweighted.classes)
     rng = random_generator(key)
     remarks = []
     if shared and not isinstance(unweighted, SampledPosterior):

@@ -264,7 +264,7 @@ class TestResult:
             assert told.startswith(f"{measure}: ")
             assert "The lower, the better is the choice" in told
             for line, (column, families) in zip(lines[2 : 2 + X.shape[1]], choice.first_two.items(), strict=True):
-                assert line.split()[:2] == [column, families[0].candidate.name]
+                assert line.split()[:2] == [column, families[0][0].name]
                 of_column = choice.table[choice.table["column"] == column]
                 if len(families) > 1:
                     others = of_column[~of_column["chosen"]]
@@ -290,7 +290,7 @@ class TestResult:
         figure = choice.plot()
         titles = [axis.get_title() for axis in figure.axes]
         assert len(titles) == 8
-        assert titles[::2] == [f"{column}: {choice.first_two[column][0].candidate.name}" for column in X.columns[:4]]
+        assert titles[::2] == [f"{column}: {choice.first_two[column][0][0].name}" for column in X.columns[:4]]
         line = figure.axes[0].get_lines()[1]
         at = pd.DataFrame({"size": line.get_xdata()})
         posterior = nb.fit(nb.NaiveBayes({"size": choice.model.features["size"][0]}), X[["size"]], y)
