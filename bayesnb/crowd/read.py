@@ -248,9 +248,10 @@ def _read_known(
     at = pd.Index(items, dtype=object, tupleize_cols=False).get_indexer(named)
     more = np.flatnonzero(at < 0)
     if len(more) == len(named) > 0:
+        item = items[:1].tolist()[0]
         raise ValueError(
-            f"no known item is in column {column!r}, which holds items such as {items[0]!r}, and known holds "
-            f"{named[0]!r}: give the known items as the column writes them, of the type {type(items[0]).__name__}"
+            f"no known item is in column {column!r}, which holds items such as {item!r}, and known holds "
+            f"{named[0]!r}: give the known items as the column writes them, of the type {type(item).__name__}"
         )
     at[more] = len(items) + np.arange(len(more))
     if len(more):

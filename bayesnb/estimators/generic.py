@@ -13,7 +13,7 @@ from bayesnb.estimators.base import Estimator, check_classes, check_labels, read
 from bayesnb.families.base import Family
 from bayesnb.inference.fit import fit
 from bayesnb.inference.sources import read_dask, sample_dask
-from bayesnb.model.naive_bayes import Model, NaiveBayes
+from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.weighted import WeightedPosterior, with_weights_of
 from bayesnb.selection.information import information_estimate
@@ -200,11 +200,7 @@ class NaiveBayesClassifier(Estimator):
             if isinstance(table, SparseTable):
                 return NaiveBayes.from_frame(table)
             return NaiveBayes.from_frame(table, labels, sample_weight=weight)
-        if isinstance(self.model, Family):
-            return NaiveBayes(self.model)
-        if not isinstance(self.model, Model):
-            raise TypeError(f"model is {self.model!r}: give nb.NaiveBayes(...), a family, or None to choose families")
-        return self.model
+        return as_model(self.model)
 
     def _note(self, problem: Problem) -> None:
         self.model_ = problem.resolved

@@ -267,6 +267,8 @@ def as_model(model: Any) -> Model:
     """
     if isinstance(model, Family):
         return NaiveBayes(model)
+    if isinstance(model, type) and issubclass(model, Family | Model):
+        raise TypeError(f"model is the class {model.__name__}: write nb.{model.__name__}(), with its arguments")
     if not isinstance(model, Model):
         raise TypeError(
             f"model is {shortened(model)}, {a_type(model)}: give nb.NaiveBayes(...) or a family such as nb.Bernoulli()"
