@@ -498,8 +498,6 @@ def one_row(X_row: Any) -> Any:
             "column to cell"
         )
     X_row = with_one_row(X_row)
-    if scipy.sparse.issparse(X_row) and X_row.ndim == 1:
-        return X_row.reshape(1, -1)
     if getattr(X_row, "ndim", 2) == 1 and hasattr(X_row, "reshape"):
         return X_row.reshape(1, -1)
     return X_row

@@ -11,9 +11,10 @@ from bayesnb.core.checking import first_few, listed, near_matches, warn
 from bayesnb.data.tables import Column, Table, distinct_objects, distinct_with_positions, is_missing
 
 __all__ = [
-    "OTHER",
     "OutsideSupport",
     "Schema",
+    "are_codes",
+    "encode_categories",
     "shown_categories",
     "sort_categories",
     "warn_of_twins",
@@ -345,50 +346,8 @@ class Schema:
             )
         return [_as_range([there[self.columns[column]] for column in columns]) for columns in used]
 
-    def categories_as_codes(
-        self,
-        table: Table,
-        columns: Sequence[int],
-        places: Sequence[int],
-        rows: slice,
-        unseen: dict,
-        *,
-        compact: bool,
-    ) -> np.ndarray:
-        """Cells of some columns as positions among their categories.
-
-        Parameters
-        ----------
-        table : Table
-        columns : sequence of int
-            Positions in the schema.
-        places : sequence of int
-            Positions of these columns in the table.
-        rows : slice
-        unseen : dict
-            Receives, for each column, the values that are not among the categories, with their number.
-        compact : bool
-            Whether to give integers if the table holds the codes themselves and no cell is missing.
-
-        Returns
-        -------
-        array, shape (rows, columns)
-            Codes: float64 with NaN for missing cells, or integers.
-        """
-        if compact and all(self._counts_from_zero[column] for column in columns):
-            stored = table.stored(places, rows)
-            size = min(len(self.categories[column]) for column in columns)
-            if stored is not None and stored.dtype.kind in "iu" and are_codes(stored, size):
-                return stored
-        codes = []
-        for column, place in zip(columns, places, strict=True):
-            name = self.columns[column]
-            counted = unseen.setdefault(name, {})
-            codes.append(encode_categories(table.values(place, rows), self.categories[column], name, counted))
-        return np.column_stack(codes)
-
     @cached_property
-    def _counts_from_zero(self) -> dict[int, bool]:
+    def counts_from_zero(self) -> dict[int, bool]:
         """For each categorical column, whether its categories are 0, 1, ..., so that each is its own code."""
         return {
             column: all(type(category) is int and category == code for code, category in enumerate(categories))

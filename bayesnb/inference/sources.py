@@ -25,7 +25,7 @@ from bayesnb.data.read import (
 )
 from bayesnb.data.schema import warn_unseen
 from bayesnb.model.bound import BoundModel, OpenSchema, bound_to
-from bayesnb.model.naive_bayes import Model, read_for
+from bayesnb.model.naive_bayes import Model, NaiveBayes, read_for
 from bayesnb.model.problem import Problem, count_and_grow, count_rows
 from bayesnb.model.reading import Counted, Unseen, add_unseen
 
@@ -71,14 +71,14 @@ def read_table(
 
 def problem_of(model: Model, given: GivenRows, classes: Any = None) -> Problem:
     """The problem of rows that `read_for` has read; parameters and errors as for `read_table`."""
-    if given.labels is None and classes is None and not model.bound:
+    if given.labels is None and classes is None and isinstance(model, NaiveBayes):
         raise ValueError(
             "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
             "in classes=3"
         )
     bound = bound_to(model, given, classes)
     statistics, unlabelled = count_rows(bound, given.of_classes(bound.schema.classes, may_miss=True))
-    return Problem(bound, statistics, unlabelled=unlabelled, growing=not model.bound)
+    return Problem(bound, statistics, unlabelled=unlabelled, growing=isinstance(model, NaiveBayes))
 
 
 # --------------------------------------------------------------------------------------------------

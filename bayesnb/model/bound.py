@@ -139,11 +139,6 @@ class BoundModel(Printed):
             _ = self.class_prior
 
     @property
-    def bound(self) -> bool:
-        """Whether the model knows the columns, classes and categories of a table; a bound model does."""
-        return True
-
-    @property
     def features(self) -> dict[Any, tuple[Family, Any]]:
         """Family and columns of each feature."""
         return self.description.features
@@ -530,10 +525,8 @@ class OpenSchema:
     Attributes
     ----------
     model : NaiveBayes or BoundModel
-    names : tuple
-        The table's columns.
-    named : bool
-        Whether model and table both name columns, rather than count them.
+    columns : Schema
+        The table's columns; they are named where model and table both name them, rather than count them.
     classes : array or None
         None if they have to be found among the labels.
     open_columns : tuple of int
@@ -541,8 +534,7 @@ class OpenSchema:
     """
 
     model: Description | BoundModel
-    names: tuple[Any, ...]
-    named: bool
+    columns: Schema
     classes: np.ndarray | None
     open_columns: tuple[int, ...]
 
@@ -562,12 +554,14 @@ class OpenSchema:
         """
         if isinstance(model, BoundModel):
             model = model if classes is None else model.with_classes(classes)
-            return cls(model, names, named and model.schema.named, model.schema.classes, ())
+            columns = Schema(names, named and model.schema.named, np.empty(0))
+            return cls(model, columns, model.schema.classes, ())
         if not names:
             raise ValueError("X has no columns: give at least one")
-        columns = categorical_columns(model.features, Schema(names, named, np.empty(0)))
-        open_columns = tuple(position for position, _, listed in columns if listed is None)
-        return cls(model, names, named, None if classes is None else read_classes(classes), open_columns)
+        columns = Schema(names, named, np.empty(0))
+        found = categorical_columns(model.features, columns)
+        open_columns = tuple(position for position, _, listed in found if listed is None)
+        return cls(model, columns, None if classes is None else read_classes(classes), open_columns)
 
     @property
     def growing(self) -> bool:
@@ -582,7 +576,7 @@ class OpenSchema:
     @property
     def open_names(self) -> list[Any]:
         """Names of the columns whose categories have to be found."""
-        return [self.names[position] for position in self.open_columns]
+        return [self.columns.columns[position] for position in self.open_columns]
 
     @property
     def used_names(self) -> list[Any]:
@@ -593,19 +587,15 @@ class OpenSchema:
         ValueError
             If the model is bound and a column of it is missing.
         """
-        if not self.named:
-            return list(self.names)
+        names = self.columns.columns
+        if not self.columns.named:
+            return list(names)
         if isinstance(self.model, BoundModel):
-            places = self.model.schema.locate(self.names, True, self.model.layout)
-            return [self.names[place] for block in places for place in block]
+            places = self.model.schema.locate(names, True, self.model.layout)
+            return [names[place] for block in places for place in block]
         features = self.model.features.items()
-        positions = {p for name, (_, columns) in features for p in self._columns.positions(name, columns)}
-        return [self.names[position] for position in sorted(positions)]
-
-    @property
-    def _columns(self) -> Schema:
-        """The columns as a schema, which locates them in tables."""
-        return Schema(self.names, self.named, np.empty(0))
+        positions = {p for name, (_, columns) in features for p in self.columns.positions(name, columns)}
+        return [names[position] for position in sorted(positions)]
 
     def require_one_pass(self) -> None:
         """Raise an error if one pass over the rows is not enough.
@@ -621,7 +611,7 @@ class OpenSchema:
                 "batches is an iterator, which can be read only once, and its classes are unknown: give "
                 f"classes=[...], {again}"
             )
-        for _, family, listed in categorical_columns(self.model.features, self._columns):
+        for _, family, listed in categorical_columns(self.model.features, self.columns):
             if keeps_others(family) and listed is None:
                 raise ValueError(
                     "batches is an iterator, which can be read only once, and Categorical(other=True) needs "
@@ -638,7 +628,7 @@ class OpenSchema:
             Whether rows may have no label.
         """
         labels = rows.classes(may_miss=may_miss) if self.classes is None and len(rows) else None
-        (places,) = self._columns.locate(rows.table.names, rows.table.named, [self.open_columns])
+        (places,) = self.columns.locate(rows.table.names, rows.table.named, [self.open_columns])
         listed, values = {}, {}
         for position, place in zip(self.open_columns, places, strict=True):
             categories = rows.table.declared_categories(place)
@@ -667,10 +657,10 @@ class OpenSchema:
         classes = found.labels if self.classes is None else self.classes
         if classes is None:
             raise ValueError("X has no rows: give at least one")
-        schema = Schema(self.names, self.named, classes)
+        schema = replace(self.columns, classes=classes)
         categories = {
             position: with_other(
-                self.names[position], found.categories(position) if listed is None else listed, keeps_others(family)
+                schema.columns[position], found.categories(position) if listed is None else listed, keeps_others(family)
             )
             for position, family, listed in categorical_columns(self.model.features, schema)
         }

@@ -231,11 +231,6 @@ class NaiveBayes(Description):
             )
         self.bind(X, y).program(X, y, num_rows=num_rows, total_count=total_count)
 
-    @property
-    def bound(self) -> bool:
-        """Whether the model knows the columns, classes and categories of a table; a description does not."""
-        return False
-
 
 Model = NaiveBayes | BoundModel
 """What is fitted: a description, or the model of a table."""

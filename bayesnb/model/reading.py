@@ -14,7 +14,7 @@ from numpyro.distributions import constraints
 from bayesnb.core.arrays import all_whole, in_float64, log, row_pieces
 from bayesnb.core.checking import warn
 from bayesnb.core.running import in_order
-from bayesnb.data.schema import OutsideSupport, Schema, warn_unseen
+from bayesnb.data.schema import OutsideSupport, Schema, are_codes, encode_categories, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.base import Family, accepts_fractions
 from bayesnb.families.statistics import ClassCounts, Membership
@@ -34,7 +34,6 @@ __all__ = [
     "log_normalised",
     "normalise",
     "not_negative_up_to",
-    "rows_of",
     "warn_lost",
     "with_fallback",
 ]
@@ -86,7 +85,8 @@ def with_fallback(found: np.ndarray, nothing: float, instead: np.ndarray) -> np.
     """The probabilities found, with `instead` for rows that are `nothing` in every class, and a warning of them."""
     lost = is_lost(found, nothing)
     if lost.any():
-        rows = rows_of(lost)
+        # Under any draw.
+        rows = np.flatnonzero(lost.reshape(-1, lost.shape[-1]).any(axis=0))
         warn_lost(len(rows), int(rows[0]))
         return np.where(lost[..., None], np.broadcast_to(instead, found.shape), found)
     return found
@@ -97,11 +97,6 @@ def is_lost(found: np.ndarray, nothing: float) -> np.ndarray:
     lost = found[..., 0] == nothing
     lost[lost] = (found[lost] == nothing).all(axis=-1)
     return lost
-
-
-def rows_of(lost: np.ndarray) -> np.ndarray:
-    """Positions of the rows that are lost under any draw, given an array of shape (..., rows)."""
-    return np.flatnonzero(lost.reshape(-1, lost.shape[-1]).any(axis=0))
 
 
 def warn_lost(number: int, first: int) -> None:
@@ -476,9 +471,7 @@ class Chunks:
         def of_block(block: Block, places: Sequence[int]) -> Any:
             family, as_stored = block.family, compact and block.family.compact
             if block.has_categories:
-                return self.schema.categories_as_codes(
-                    self.table, block.columns, places, rows, unseen, compact=as_stored
-                )
+                return self._codes(block.columns, places, rows, unseen, as_stored=as_stored)
             x = self.table.numbers(places, rows, sparse=family.sparse, booleans=as_stored)
             if self.table.non_negative and accepts_fractions(family):
                 return x
@@ -486,3 +479,19 @@ class Chunks:
 
         cells = tuple(map(of_block, self.blocks, self.columns))
         return cells, {column: values for column, values in unseen.items() if values}
+
+    def _codes(
+        self, columns: Sequence[int], places: Sequence[int], rows: slice, unseen: dict[Any, Any], *, as_stored: bool
+    ) -> np.ndarray:
+        """Cells as positions among their categories: float64 with NaN for missing cells, or integers that are codes."""
+        schema = self.schema
+        if as_stored and all(schema.counts_from_zero[column] for column in columns):
+            stored = self.table.stored(places, rows)
+            size = min(len(schema.categories[column]) for column in columns)
+            if stored is not None and stored.dtype.kind in "iu" and are_codes(stored, size):
+                return stored
+        codes = []
+        for column, place in zip(columns, places, strict=True):
+            name, cells = schema.columns[column], self.table.values(place, rows)
+            codes.append(encode_categories(cells, schema.categories[column], name, unseen.setdefault(name, {})))
+        return np.column_stack(codes)
