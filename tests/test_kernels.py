@@ -32,7 +32,6 @@ from bayesnb.families.statistics import Membership
 from bayesnb.families.words import Documents, log_coefficient
 from bayesnb.model.problem import Unlabelled
 from bayesnb.model.reading import LARGEST_NUMBER, log_normalised, not_negative_up_to
-from bayesnb.posterior import left_out_blocks as leave_one_out
 from bayesnb.posterior.diagnostics import ess_of_mean, rhat_and_ess
 
 BY_NAME = {case.name: case for case in CASES}
@@ -163,40 +162,6 @@ def test_the_compiled_student_t_leaves_what_overflows_to_the_plain_one(monkeypat
     monkeypatch.setattr(gaussian, "COMPILED_FROM", 0)
     assert np.isfinite(plain).all()
     np.testing.assert_allclose(family.row_log_predictive(x), plain, rtol=1e-13)
-
-
-@pytest.mark.parametrize("compiled", [False, True], ids=["plain", "compiled"])
-@pytest.mark.parametrize("name", ["bernoulli", "categorical", "gaussian"])
-def test_leaving_out_by_tables_equals_the_general_way(name, compiled, rng, monkeypatch):
-    case = BY_NAME[name]
-    X, y = case.cells(rng, 300), rng.integers(0, 2, 300)
-    if compiled:
-        monkeypatch.setattr(gaussian, "COMPILED_FROM", 0)
-    for x in (X, with_holes(rng, X) if case.missing else scipy.sparse.csr_array(X)):
-        posterior = nb.fit(case.family, x, y)
-        calls = []
-        general = leave_one_out.without_rows
-        monkeypatch.setattr(
-            leave_one_out, "without_rows", lambda *a, c=calls, g=general, **o: (c.append(len(a[3])), g(*a, **o))[1]
-        )
-        fast = nb.loo(posterior, x, y)
-        assert not any(calls)
-        monkeypatch.setattr(type(case.family), "row_log_left_out", lambda *_, **__: None)
-        slow = nb.loo(posterior, x, y)
-        assert any(calls)
-        monkeypatch.undo()
-        np.testing.assert_allclose(fast.elpd_i.values, slow.elpd_i.values, rtol=0, atol=1e-11)
-
-
-def test_leaving_out_words_equals_the_general_way(rng, monkeypatch):
-    X, y = scipy.sparse.csr_array(rng.poisson(0.8, (60, 6))), np.arange(60) % 2
-    for weights in (np.ones(60), rng.uniform(0.5, 2.0, 60)):
-        posterior = nb.fit(nb.Multinomial(), X, y, sample_weight=weights)
-        fast = nb.loo(posterior, X, y, sample_weight=weights)
-        with monkeypatch.context() as patch:
-            patch.setattr(nb.Multinomial, "row_log_left_out", lambda *_, **__: None)
-            slow = nb.loo(posterior, X, y, sample_weight=weights)
-        np.testing.assert_allclose(fast.elpd_i.values, slow.elpd_i.values, rtol=0, atol=1e-11)
 
 
 def test_documents_that_were_not_there_are_not_left_out(rng):

@@ -2,22 +2,20 @@
 
 import copy
 import pickle
-from dataclasses import replace
 
 import arviz_stats
 import numpy as np
+import numpyro.distributions as dist
 import pytest
-import scipy.sparse
 import xarray as xr
 from arviz_stats.utils import ELPDData
-from cases import CASES, CATEGORIES
 from correlated import coins, correlated_draws
 from refitting import assert_same
 from trees import FEATURES, trees
 
 import bayesnb as nb
 from bayesnb.checks.kfold import kfold
-from bayesnb.posterior.loo import loo
+from bayesnb.posterior.loo import loo, loo_scores
 
 
 @pytest.fixture(scope="module")
@@ -27,87 +25,6 @@ def mixed():
     X, y = trees(rng, 50)
     features = FEATURES | {"size": (nb.Gaussian(), ["height", "width"]), "rings": nb.Poisson()}
     return features, X.assign(rings=rng.poisson(7.0, 50) * 1.0), y
-
-
-@pytest.mark.parametrize(
-    "class_prior",
-    [
-        pytest.param({}, marks=pytest.mark.slow),
-        pytest.param({"class_concentration": [0.3, 1.0, 2.0]}, marks=pytest.mark.slow),
-        pytest.param({"class_probs": [0.2, 0.5, 0.3]}, marks=pytest.mark.slow),
-        {"class_probs": "empirical"},
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("weighted", [pytest.param(False, marks=pytest.mark.slow), True], ids=["plain", "weighted"])
-def test_mixed_tables_equal_refitting(mixed, class_prior, weighted):
-    features, X, y = mixed
-    weights = np.random.default_rng(4).uniform(0.1, 2.0, 50) if weighted else None
-    assert_same(nb.fit(nb.NaiveBayes(features, **class_prior), X, y, sample_weight=weights), X, y, weights)
-
-
-def test_numbers_that_were_given_are_kept(mixed):
-    """The numbers of a fit, given to another model, are numbers: they stay where a row is left out."""
-    _, X, y = mixed
-    posterior = nb.fit(nb.NaiveBayes({"height": nb.Gaussian()}, class_probs="empirical"), X, y)
-    in_numbers = nb.fit(posterior.model, X, y)
-    assert_same(in_numbers, X, y)
-    assert loo(in_numbers, X, y).elpd - loo(posterior, X, y).elpd > 0.01
-
-
-@pytest.mark.parametrize("kind", ["exact", "averaged", "sampled"])
-def test_without_its_weight_a_row_is_one_of_equal_rows(kind, rng):
-    X, y, times = rng.integers(0, 2, (20, 3)), rng.integers(0, 2, 20), rng.integers(1, 5, 20)
-    copies = np.repeat(np.arange(20), times)
-    model = nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.5 if kind == "averaged" else None)
-    weighted, repeated = nb.fit(model, X, y, sample_weight=times), nb.fit(model, X[copies], y[copies])
-    if kind == "sampled":
-        draws = weighted.draws(num_draws=200)
-        weighted = nb.from_samples(weighted.model, draws, X=X, y=y)
-        repeated = nb.from_samples(repeated.model, draws, X=X[copies], y=y[copies])
-    found = loo(weighted, X, y)
-    assert (times * found.elpd_i).sum() == pytest.approx(loo(repeated, X[copies], y[copies]).elpd)
-    if kind != "exact":
-        with pytest.raises(ValueError, match=r"weights w are frequencies, nb\.loo\(posterior, X, y\) gives"):
-            loo(weighted, X, y, sample_weight=times)
-
-
-@pytest.mark.parametrize("family", [nb.Bernoulli(), nb.Multinomial(), nb.Poisson()], ids=lambda f: type(f).__name__)
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_sparse_equals_dense(family, weighted, rng):
-    X = rng.poisson(0.4, (30, 40)) * rng.integers(1, 30, (30, 40))
-    X = (X > 0).astype(int) if isinstance(family, nb.Bernoulli) else X
-    y = rng.integers(0, 3, 30)
-    X[3] = 0
-    weights = rng.uniform(0.5, 2.0, 30) if weighted else None
-    posterior = nb.fit(nb.NaiveBayes(family), X, y, sample_weight=weights)
-    dense = assert_same(posterior, X, y, weights)
-    sparse = loo(posterior, scipy.sparse.csr_array(X), y, sample_weight=weights)
-    np.testing.assert_allclose(sparse.elpd_i, dense.elpd_i, rtol=0, atol=1e-11)
-
-
-def test_rows_of_many_chunks_keep_their_place(rng):
-    X, y = rng.normal(size=(20_000, 20)), rng.integers(0, 3, 20_000)
-    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y)
-    found = loo(posterior, X, y)
-    for i in (0, 3276, 3277, 13106, 13107, 19_999):
-        rest = nb.fit(posterior.problem.model, np.delete(X, i, 0), np.delete(y, i))
-        assert rest.predict_log_proba(X[[i]])[0, y[i]] == pytest.approx(float(found.elpd_i[i]), abs=1e-8)
-    X[17_000, 3] = 1e9
-    with pytest.raises(ValueError, match="row 17000 was never among the data: without it, column 3 in"):
-        loo(posterior, X, y)
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_counts_of_millions_keep_their_digits(case, rng):
-    family = replace(case.family, categories=range(CATEGORIES)) if case.name == "categorical" else case.family
-    X, y = case.cells(rng, 40), rng.integers(0, 2, 40)
-    model = nb.NaiveBayes(family)
-    posterior = nb.fit(model, X, y).update(X, y, sample_weight=np.full(40, 1e5))
-    found = loo(posterior, X, y).elpd_i
-    for i in range(0, 40, 8):
-        rest = posterior.forget(X[[i]], y[[i]])
-        assert rest.predict_log_proba(X[[i]])[0, y[i]] == pytest.approx(float(found[i]), abs=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -205,63 +122,105 @@ def test_an_exact_score_with_a_warning_prints_that_there_was_one():
     assert "There was a warning" in repr(found)
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-def test_kfold_equals_refitting(mixed, weighted, rng):
-    features, X, y = mixed
-    weights = rng.uniform(0.5, 2.0, 50) if weighted else None
-    posterior = nb.fit(nb.NaiveBayes(features, class_probs="empirical"), X, y, sample_weight=weights)
-    folds = np.array(["p", "q", "r"])[rng.integers(0, 3, 50)]
-    found = kfold(posterior, X, y, folds=folds, sample_weight=weights)
-    assert found.n_folds == 3
-    codes = np.searchsorted(posterior.classes, y)
-    for fold in "pqr":
-        out = np.flatnonzero(folds == fold)
-        others = np.flatnonzero(folds != fold)
-        weight = None if weights is None else weights[others]
-        rest = nb.fit(posterior.problem.model, X.iloc[others], y[others], sample_weight=weight)
-        expected = rest.predict_log_proba(X.iloc[out])[np.arange(len(out)), codes[out]]
-        np.testing.assert_allclose(found.elpd_i[out], expected, rtol=0, atol=1e-10)
-    assert found.p == pytest.approx(float(found.p_kfold_i.sum()))
-
-
-def test_folds_are_balanced_within_each_class(rng, monkeypatch):
-    from bayesnb.checks import kfold as module
-
-    y = np.repeat(["a", "b", "c"], [23, 40, 7])
-    drawn = []
-    monkeypatch.setattr(module, "_read_folds", lambda *_: pytest.fail("folds were not given"))
-    monkeypatch.setattr(
-        module, "_draw_folds", lambda *a, original=module._draw_folds: drawn.append(original(*a)) or drawn[-1]
-    )
-    X = rng.integers(0, 2, (70, 2))
-    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
-    results = [kfold(posterior, X, y, k=4, key=key) for key in (0, 0, 1)]
-    for fold in drawn:
-        for label in "abc":
-            assert np.ptp(np.bincount(fold[y == label], minlength=4)) <= 1
-        assert np.ptp(np.bincount(fold, minlength=4)) <= 1
-    assert results[0].elpd == results[1].elpd != results[2].elpd
-    assert (drawn[0] != drawn[2]).any()
-
-
 def test_what_is_left_of_two_rows_is_no_rounding_error(rng):
     X, y = 10 + rng.normal(size=(40, 2)), np.repeat(np.arange(20), 2)
     posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y)
     assert_same(posterior, X, y)
 
 
-def test_some_of_the_rows(mixed):
-    features, X, y = mixed
-    posterior = nb.fit(nb.NaiveBayes(features), X, y)
-    some = np.array([30, 2, 17])
-    np.testing.assert_allclose(
-        loo(posterior, X.iloc[some], y[some]).elpd_i.values, loo(posterior, X, y).elpd_i.values[some], atol=1e-12
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter")
+def test_draws_of_a_prior_that_follows_the_data_are_warned_of(rng):
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    for model, told in (
+        (nb.NaiveBayes(nb.Gaussian()), "hyperparameters on the data's scale. The score"),
+        (nb.NaiveBayes(nb.Gaussian(0.0, 1.0, 1.0, 1.0), class_probs="empirical"), r"\(class_probs=\"empirical\"\)\."),
+    ):
+        exact = nb.fit(model, X, y)
+        sampled = nb.from_samples(model.bind(X, y), exact.draws(num_draws=100, key=1), X=X, y=y)
+        with pytest.warns(UserWarning, match=told):
+            assert nb.loo(sampled, X, y).warning
+        in_numbers = nb.from_samples(exact.model, exact.draws(num_draws=100, key=1), X=X, y=y)
+        assert np.isfinite(nb.loo(in_numbers, X, y).elpd)
+
+
+@pytest.fixture(scope="module")
+def learned():
+    """Rows and a posterior whose hyperparameter maximises the evidence."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    X = (rng.uniform(size=(60, 6)) < np.where(y, 0.8, 0.3)[:, None]).astype(int)
+    return X, y, nb.fit(nb.Bernoulli(dist.Gamma(2.0, 1.0), 1.5), X, y, nb.EmpiricalBayes())
+
+
+def test_maxima_of_the_evidence_are_warned_of_and_give_no_probability_of_a_model(learned):
+    X, y, posterior = learned
+    for criticise in (loo, loo_scores):
+        with pytest.warns(UserWarning, match=r"concentration1: nb\.EmpiricalBayes chose them by all rows"):
+            found = criticise(posterior, X, y)
+        if criticise is loo:
+            assert found.warning
+    for rival in (nb.Bernoulli(), posterior):
+        found = nb.compare_models({"learned": posterior, "rival": rival}, X, y)
+        assert found.table["model_probability"].isna().all()
+        assert found.table.loc["learned", "prior_saw"] == "maximised"
+        assert any("learned: x_concentration1: nb.EmpiricalBayes chose them" in note for note in found.notes)
+        assert found.notes[-1].startswith("No model probabilities: nb.EmpiricalBayes chose hyperparameters of learned")
+
+
+SEEN = {"class_probs": "empirical"}
+RIVALS = {
+    "scale": (nb.Gaussian(), nb.Gaussian(0.0, 0.1, 1.0, 0.1), "the scale of the columns for one; nothing for other"),
+    "frequencies": (
+        nb.NaiveBayes(nb.Gaussian(), **SEEN),
+        nb.Gaussian(),
+        "the frequencies of the labels and the scale of the columns for one; the scale",
+    ),
+    "concentration": (
+        nb.Gaussian(),
+        nb.NaiveBayes(nb.Gaussian(), class_concentration=2.0),
+        "the class priors of one and other differ",
+    ),
+    "given": (
+        nb.NaiveBayes(nb.Gaussian(), class_probs=[0.5, 0.5]),
+        nb.Gaussian(),
+        "the class priors of one and other differ",
+    ),
+    "alike": (nb.Gaussian(), nb.Gaussian(kappa=2.0), ""),
+    "alike, of frequencies": (nb.NaiveBayes(nb.Gaussian(), **SEEN), nb.NaiveBayes(nb.Gaussian(kappa=2.0), **SEEN), ""),
+    "alike, given": (
+        *(nb.NaiveBayes(nb.Gaussian(kappa=kappa), class_probs=[0.3, 0.7]) for kappa in (1.0, 2.0)),
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RIVALS)
+def test_models_have_probabilities_if_their_priors_saw_the_same(name, rng):
+    one, other, reason = RIVALS[name]
+    X, y = rng.normal(size=(20, 2)), np.arange(20) % 2
+    found = nb.compare_models({"one": one, "other": other}, X, y)
+    if reason:
+        assert found.table["model_probability"].isna().all()
+        assert reason in found.notes[-1]
+        assert reason in " ".join(repr(found).split())
+        assert (np.diff(found.table["elpd"]) <= 0).all()
+    else:
+        assert found.table["model_probability"].sum() == pytest.approx(1.0)
+        assert found.notes == ()
+
+
+def test_classes_in_another_order_are_the_same_prior():
+    X, y = np.array([[0], [1], [1], [0], [1]]), list("abbab")
+    there, back = (
+        nb.fit(nb.NaiveBayes(nb.Bernoulli(), class_probs={"a": 0.4, "b": 0.6}), X, y, classes=order)
+        for order in (["a", "b"], ["b", "a"])
     )
+    assert nb.compare_models({"there": there, "back": back}, X, y).table["model_probability"].tolist() == [0.5, 0.5]
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_one_of_the_rows(case, rng):
-    X, y = case.cells(rng, 24), rng.integers(0, 2, 24)
-    posterior = nb.fit(nb.NaiveBayes(case.default), X, y)
-    found, all_rows = loo(posterior, X[[5]], y[[5]]), loo(posterior, X, y)
-    np.testing.assert_allclose(found.elpd_i.values, all_rows.elpd_i.values[[5]], rtol=1e-10)
+def test_an_impossible_row_is_noted():
+    X, y = np.array([[0], [1], [1], [0]]), list("aabc")
+    models = {"dirichlet": nb.Bernoulli(), "frequencies": nb.NaiveBayes(nb.Bernoulli(), **SEEN)}
+    found = nb.compare_models(models, X, y)
+    assert found.table.loc["frequencies", "elpd"] == -np.inf
+    assert found.notes[0].startswith("frequencies: rows 2, 3: the rows not left out hold no such label")
