@@ -16,7 +16,7 @@ import bayesnb
 
 SOURCE = "https://github.com/bayesnb/bayesnb/blob/main/"
 BASES = (bayesnb.families.Family, bayesnb.families.ConjugateFamily, bayesnb.families.ExponentialFamily)
-FOR_USERS_OF_FAMILIES = {"get_params", "hyperparameters", "set_params", "settings", "with_hyperparameters"}
+FOR_USERS_OF_FAMILIES = {"get_params", "hyperparameters", "set_params", "settings"}
 MEMBERS = (types.FunctionType, classmethod, staticmethod, property, functools.cached_property)
 
 

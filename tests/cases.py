@@ -135,7 +135,6 @@ class Coins(nb.families.ConjugateFamily):
     support = constraints.boolean
     holds = "0 or 1"
     positive = ("ones", "zeros")
-    mean_predicts = True
 
     def prior(self, sample):
         return {"prob": sample("prob", dist.Beta(self.ones, self.zeros))}
@@ -165,8 +164,9 @@ class Coins(nb.families.ConjugateFamily):
         with np.errstate(invalid="ignore"):
             return {"prob": statistics.total / statistics.n}
 
-    def mode(self):
-        return {"prob": (self.ones - 1) / (self.ones + self.zeros - 2)}
+    def maximum_a_posteriori(self, statistics):
+        after = self.update(statistics)
+        return {"prob": (after.ones - 1) / (after.ones + after.zeros - 2)}
 
     def power_scaled(self, statistics, power):
         after = self.update(statistics)
@@ -199,8 +199,8 @@ class _Dirichlet(nb.families.ConjugateFamily):
     def update(self, statistics):
         return replace(self, concentration=self.concentration + statistics.total)
 
-    def mode(self):
-        excess = self.concentration - 1
+    def maximum_a_posteriori(self, statistics):
+        excess = self.concentration + statistics.total - 1
         return {"prob": excess / excess.sum(axis=-1, keepdims=True)}
 
     def power_scaled(self, statistics, power):
@@ -232,7 +232,6 @@ class Symbols(_Dirichlet):
     support = constraints.nonnegative_integer
     holds = "a symbol"
     positive = ("concentration",)
-    mean_predicts = True
 
     def likelihood(self, prob):
         return dist.Categorical(probs=prob)

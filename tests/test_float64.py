@@ -59,8 +59,9 @@ class Watched(Exponential):
     def maximum_likelihood(self, statistics):
         return {"rate": statistics.n / statistics.total}
 
-    def mode(self):
-        return {"rate": (self.concentration - 1) / self.rate}
+    def maximum_a_posteriori(self, statistics):
+        after = self.update(statistics)
+        return {"rate": (after.concentration - 1) / after.rate}
 
 
 FORMULAS = [
@@ -75,7 +76,7 @@ FORMULAS = [
     "on_scale_of",
     "power_scaled",
     "maximum_likelihood",
-    "mode",
+    "maximum_a_posteriori",
 ]
 for _name in FORMULAS:
     setattr(Watched, _name, _watched(getattr(Watched, _name)))

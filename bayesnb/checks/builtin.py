@@ -20,6 +20,7 @@ from bayesnb.checks.statistics import (
     ratio,
 )
 from bayesnb.core.arrays import dense
+from bayesnb.families.base import parameter_names
 from bayesnb.families.bins import Resolution
 from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
@@ -117,7 +118,7 @@ def _varies(block: Block) -> bool:
 
 def _has_free_variance(block: Block) -> bool:
     """Whether the family can fit the variance beside the mean, which a single parameter cannot."""
-    names = block.family.parameter_names()
+    names = parameter_names(block.family)
     return len(names) > 1 or len(block.family.axes(names[0], block.labels, ())) > 1
 
 

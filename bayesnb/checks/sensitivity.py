@@ -15,6 +15,7 @@ from bayesnb.core.checking import one_of, whole_number
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.panels import chosen, yes_or_no
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
+from bayesnb.families.base import with_hyperparameters
 from bayesnb.families.formulas import cdf, mean_and_sd, quantile
 from bayesnb.model.blocks import CLASS_SITE, ClassPrior, Prior
 from bayesnb.posterior.base import Posterior
@@ -320,7 +321,7 @@ def _prior_scaled(posterior: ExactPosterior, power: float) -> ExactPosterior:
         family: Any = block.family
         fields = to_numpy(_power_scaled(family, statistics, power))
         _require_proper({name: fields[name] for name in block.family.positive}, block.name, power)
-        families.append(block.family.with_hyperparameters(fields))
+        families.append(with_hyperparameters(block.family, fields))
     classes = problem.resolved.class_prior
     if classes.probs is None:
         concentration = classes.update(problem.statistics.classes).concentration

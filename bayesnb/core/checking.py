@@ -241,7 +241,7 @@ class Params:
         """Parameters without those of the parts."""
         return {field.name: getattr(self, field.name) for field in fields(self) if field.init}  # type: ignore[arg-type]
 
-    def with_own_params(self, changes: Mapping[str, Any], name: str) -> Self:
+    def _with_own_params(self, changes: Mapping[str, Any], name: str) -> Self:
         """A copy with other values of parameters by the names of ``get_params(deep=False)``; errors call it `name`."""
         return replace(self, **changes)  # type: ignore[type-var]
 
@@ -277,7 +277,7 @@ def with_params(value: Any, changes: Mapping[str, Any], name: str) -> Any:
             nested[part][inner] = change
     for part, inner_changes in nested.items():
         direct[part] = with_params(direct.get(part, own[part]), inner_changes, f"{name}__{part}".removeprefix("__"))
-    return value.with_own_params(direct, name)
+    return value._with_own_params(direct, name)  # noqa: SLF001 (of `Params`)
 
 
 def _split(key: str, own: Mapping[str, Any], value: Any, name: str) -> tuple[str, str]:

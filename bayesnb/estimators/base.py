@@ -22,6 +22,7 @@ from bayesnb.core.running import in_order, num_threads
 from bayesnb.data.labels import as_labels, warn_of_one_class
 from bayesnb.data.read import as_frame, as_table, is_dask, one_row, with_names, with_one_row
 from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct, is_missing
+from bayesnb.families.conjugate import number_of_values
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference
 from bayesnb.inference.sources import read_table
@@ -289,7 +290,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """
         return with_params(self, params, "")
 
-    def with_own_params(self, changes: Mapping[str, Any], name: str) -> Self:
+    def _with_own_params(self, changes: Mapping[str, Any], name: str) -> Self:
         """The estimator itself, whose parameters change, as scikit-learn expects of estimators."""
         return super().set_params(**changes)
 
@@ -542,7 +543,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             return posterior
         if self.predictive != "plugin":
             raise ValueError(f'predictive is {self.predictive!r}: give "exact" or "plugin"')
-        if isinstance(posterior, ExactPosterior) and all(family.mean_predicts for family in posterior.families):
+        if isinstance(posterior, ExactPosterior) and all(map(number_of_values, posterior.families)):
             return posterior  # it predicts as its mean does, but its mean might round to 0 or 1
         return posterior.plugin()
 

@@ -5,10 +5,9 @@ import lazy_loader as _lazy
 __getattr__, __dir__, __all__ = _lazy.attach(
     __name__,
     submod_attrs={
-        "base": ["Family"],
+        "base": ["Family", "JointFamily"],
         "conjugate": ["ConjugateFamily"],
         "exponential": ["ExponentialFamily"],
-        "joint": ["JointFamily"],
         "moments": ["Moments", "Scatter"],
         "statistics": ["Counts", "Levels", "Statistics"],
     },

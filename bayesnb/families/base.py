@@ -1,11 +1,13 @@
 """What every family states, and what follows from it."""
 
 import inspect
+import itertools
+import operator
 import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import cache, partial
+from functools import cache, partial, reduce
 from typing import Any, ClassVar, Literal, Self
 
 import jax
@@ -27,8 +29,11 @@ from bayesnb.families.information import by_chance, from_likelihood, tables_by_c
 from bayesnb.families.statistics import Counts, Statistics
 
 __all__ = [
+    "LIKELIEST",
+    "MODE",
     "Family",
     "Hyperparameter",
+    "JointFamily",
     "Parameters",
     "Sample",
     "accepts_fractions",
@@ -38,7 +43,9 @@ __all__ = [
     "log_density_of_rows",
     "log_predictive_given",
     "of_column",
+    "parameter_names",
     "parameters_of_column",
+    "with_hyperparameters",
 ]
 
 # --------------------------------------------------------------------------------------------------
@@ -62,6 +69,9 @@ __all__ = [
 
 DRAW_BYTES = 2**26
 """Memory for the densities of single cells under many draws."""
+
+LIKELIEST, MODE = "maximum likelihood", "mode"
+"""Names of the point estimates."""
 
 Hyperparameter = Any
 """A number or an array; inside a bound model an array of shape (classes, columns[, categories])."""
@@ -88,18 +98,13 @@ class Family(Params, ABC):
         What to do about a value outside the support, for the error message.
     positive
         Names of the hyperparameters that must be positive.
-    sparse
-        Whether `statistics` and the row densities take SciPy CSR arrays, whose empty cells are zeros.
-    compact
-        Whether `statistics` and the row densities take cells, where none is missing, in the small type that the table
-        holds them in: zeros and ones as bool, codes of categories as integers.
-    mean_predicts
-        Whether the predictive distribution of a cell is the likelihood at the posterior mean of the parameters. This is
-        so if the probability of a cell is linear in them.
-    steps
-        Edges between which the density is constant; none if it is smooth.
-    why_no_maximum_likelihood, why_no_mode
-        Why `maximum_likelihood` and `maximum_a_posteriori` may be NaN, for the error messages.
+    takes
+        Other forms in which `statistics` and the densities of rows take cells: ``"sparse"`` for SciPy CSR arrays, whose
+        empty cells are zeros; ``"small types"`` for cells, none of them missing, in the small type that the table holds
+        them in, zeros and ones as bool and codes of categories as integers.
+    why_no_estimate
+        Why `maximum_likelihood` and `maximum_a_posteriori` may be NaN, for the error messages: texts by ``"maximum
+        likelihood"`` and ``"mode"``.
     categories, other
         For columns of categories. Usually they are fields with ``metadata={"static": True}``: the values that may
         occur, a sequence or a mapping from column to sequence, and whether all other values share one more category.
@@ -123,22 +128,20 @@ class Family(Params, ABC):
     """
 
     cell: ClassVar[Literal["number", "category", "count vector"]] = "number"
-    joint: ClassVar[bool] = False
     support: ClassVar[Any] = constraints.real
     holds: ClassVar[str] = "a finite number"
     hint: ClassVar[str] = "use a family whose support holds it, or mark the cell as missing (NaN)"
     positive: ClassVar[tuple[str, ...]] = ()
-    sparse: ClassVar[bool] = False
-    compact: ClassVar[bool] = False
-    mean_predicts: ClassVar[bool] = False
-    steps: ClassVar[tuple[float, ...]] = ()
+    takes: ClassVar[tuple[str, ...]] = ()
     _story: ClassVar[tuple[str, ...]] = ()
-    why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or no spread"
-    why_no_mode: ClassVar[str] = "density unbounded, for a concentration below one"
+    why_no_estimate: ClassVar[dict[str, str]] = {
+        LIKELIEST: "no observed cell, or no spread",
+        MODE: "density unbounded, for a concentration below one",
+    }
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if (cls.joint or cls.cell == "count vector") and not hasattr(cls, "likelihood_of_observed"):
+        if cls.cell == "count vector" and not hasattr(cls, "likelihood_of_observed"):
             raise TypeError(f"the columns of {cls.__name__} are one observation: make it a subclass of JointFamily")
         # A dataclass keeps a __repr__ that the class has. Its own one would print arrays in full.
         if "__repr__" not in vars(cls):
@@ -165,7 +168,7 @@ class Family(Params, ABC):
         It is so where `spread` may give several entries: columns of categories have arrays of different sizes, and a
         column may have a constant of its own.
         """
-        return self.cell == "category" and not self.joint
+        return self.cell == "category" and not isinstance(self, JointFamily)
 
     @abstractmethod
     def prior(self, sample: Sample) -> dict[str, Any]:
@@ -191,7 +194,7 @@ class Family(Params, ABC):
         Parameters
         ----------
         x : array, shape (rows, columns)
-            Missing cells are NaN. CSR arrays come only to families that set `sparse`.
+            Missing cells are NaN. CSR arrays come only to families that take them.
         membership : array, shape (rows, classes)
             Weight of each row in each class, so that ``membership.T @ values`` has the weighted sums of each class. It
             is a SciPy array, which NumPy's functions take like its own, where each row is in one class.
@@ -246,11 +249,6 @@ class Family(Params, ABC):
     def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any] | None:
         """Mode of the parameters' joint posterior density, NaN where it is unbounded; None where it is not known."""
         return None
-
-    def parameter_names(self) -> tuple[str, ...]:
-        """Names of the parameters, in the order of the likelihood's arguments."""
-        signature = inspect.signature(self.likelihood)
-        return tuple(name for name in signature.parameters if name != "total_count")
 
     def on_a_line(self, draws: Parameters) -> Parameters:
         """Draws as numbers whose mean, interval and R-hat make sense: as they are, by default.
@@ -347,7 +345,7 @@ class Family(Params, ABC):
             return tables_by_chance(np.asarray(statistics.total))
         if isinstance(statistics, Counts) and self.cell == "number" and self.support is constraints.boolean:
             return tables_by_chance(np.stack([statistics.n - statistics.total, statistics.total], axis=-1))
-        return by_chance(weight, len(self.parameter_names()))
+        return by_chance(weight, len(parameter_names(self)))
 
     def axes(
         self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
@@ -427,16 +425,15 @@ class Family(Params, ABC):
         return type(self).__name__ + (f"({settings})" if settings else ""), [f"prior: {hyperparameters}"]
 
     def hyperparameters(self) -> dict[str, Any]:
-        """The prior's hyperparameters by name."""
-        return {name: getattr(self, name) for name in _field_names(type(self), static=False)}
-
-    def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
-        """The same family with other values of some hyperparameters, by the names of `hyperparameters`."""
-        return replace(self, **values)
+        """The prior's hyperparameters by name, and after them those of the families in fields of this one."""
+        parts = _parts(self)
+        own = {name: getattr(self, name) for name in _field_names(type(self), static=False) if name not in parts}
+        return reduce(operator.or_, (part.hyperparameters() for part in parts.values()), own)
 
     def settings(self) -> dict[str, Any]:
         """The static fields by name: constants of the likelihood, and what the table's cells may be."""
-        return {name: getattr(self, name) for name in _field_names(type(self), static=True)}
+        own = {name: getattr(self, name) for name in _field_names(type(self), static=True)}
+        return reduce(operator.or_, (part.settings() for part in _parts(self).values()), own)
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Sequence[int], Self]]:
         """The same family with each hyperparameter as an array for every class and column.
@@ -473,6 +470,111 @@ class Family(Params, ABC):
     def take(self, index: Any) -> Self:
         """The same family with every hyperparameter array indexed by `index` (class axis first)."""
         return jax.tree.map(lambda leaf: leaf[index], self)
+
+
+@dataclass(frozen=True)
+class JointFamily(Family):
+    """A family of blocks whose columns are one observation, such as a vector or the counts of a document's words.
+
+    Its statistics ``n`` and its evidences have the shape (classes, 1), and its densities are those of whole rows.
+
+    Attributes
+    ----------
+    whole_rows : bool
+        Whether the statistics take only rows in which no cell of the block is missing. A fit leaves the other rows out
+        of the block, with a warning.
+
+    See Also
+    --------
+    Family : The base class of all families.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> isinstance(nb.MultivariateGaussian(), nb.families.JointFamily)
+    True
+    """
+
+    whole_rows: ClassVar[bool] = False
+
+    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
+        """The likelihood with the missing cells integrated out.
+
+        Its density is taken at cells with a number of the support in the places of the missing ones (`filled_cells`).
+
+        Parameters
+        ----------
+        observed : array of bool, shape (..., columns)
+            Which cells are observed.
+        **parameters
+            As for `likelihood`.
+
+        Raises
+        ------
+        NotImplementedError
+            If the family does not define it.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__} does not say how cells of a row are integrated out: define "
+            "likelihood_of_observed in the class, or leave out rows with missing cells"
+        )
+
+    def with_every_value(self) -> Self:
+        """The family with a parameter for every value that an observation may have.
+
+        A family of categories may hold the values of its data alone (`on_scale_of`). Tables that are drawn from
+        the prior may have others.
+        """
+        return self
+
+    def of_each_column(self) -> Family | None:
+        """The family of each column on its own, with the prior of its parameters.
+
+        Of a count vector it is the family of whether a token is that word, and of a joint block of categories that of
+        its combinations, as one column. None, the default, if it is not known; draws of whole vectors then take
+        its place.
+        """
+        return None
+
+    def statistics_of_each_column(self, statistics: Any) -> Any:
+        """Statistics of each column on its own; of a count vector, how many of a class's tokens are that word."""
+        if self.cell != "count vector":
+            return statistics
+        total = np.asarray(statistics.total)
+        n = np.broadcast_to(total.sum(axis=-1, keepdims=True), total.shape)
+        return Counts(n, total, np.zeros(total.shape))
+
+    def parameters_of_each_column(self, parameters: Parameters) -> Parameters:
+        """Parameters of each column on its own; of a count vector ``prob``, the probability that a token is that word.
+
+        The default for count vectors is the mean of a vector of one token.
+        """
+        if self.cell != "count vector":
+            return parameters
+        with jax.enable_x64(True):
+            return {"prob": np.asarray(self.likelihood(**parameters, total_count=1).mean)}
+
+
+def _parts(family: Family) -> dict[str, Family]:
+    """The families in fields of a family, by the field."""
+    own = {name: getattr(family, name) for name in _field_names(type(family), static=False)}
+    return {name: value for name, value in own.items() if isinstance(value, Family)}
+
+
+def with_hyperparameters[F: Family](family: F, values: Mapping[str, Any]) -> F:
+    """The same family with other values of some hyperparameters, by the names of `Family.hyperparameters`."""
+    own = {name: value for name, value in values.items() if name in _field_names(type(family), static=False)}
+    inner = {name: value for name, value in values.items() if name not in own}
+    parts = {name: with_hyperparameters(part, inner) for name, part in _parts(family).items() if inner}
+    return replace(family, **own, **parts)
+
+
+def parameter_names(family: Family) -> tuple[str, ...]:
+    """Names of the parameters, in the order of the likelihood's arguments; ``**parameters`` are those of its parts."""
+    arguments = inspect.signature(family.likelihood).parameters.values()
+    own = [argument.name for argument in arguments if argument.kind is not argument.VAR_KEYWORD]
+    parts = _parts(family).values() if len(own) < len(arguments) else ()
+    return (*(name for name in own if name != "total_count"), *itertools.chain(*map(parameter_names, parts)))
 
 
 def _power_of_two(number: int) -> int:
@@ -531,7 +633,7 @@ def _some_cell(kind: Any) -> float:
 
 
 def _log_likelihood_of_rows(family: Any, parameters: dict[str, Any], x: Any) -> Any:
-    if family.joint and family.cell != "count vector":
+    if isinstance(family, JointFamily) and family.cell != "count vector":
 
         def of_row(row: Any) -> Any:
             observed, cells = filled_cells(family, row)
@@ -563,7 +665,7 @@ def log_density_of_rows(family: Family, distribution: Callable[..., dist.Distrib
         return distribution(total_count=rows.sum(axis=-1)).log_prob(rows)
     observed, cells = filled_cells(family, rows)
     log_density = distribution().log_prob(cells.astype(int) if family.cell == "category" else cells)
-    if family.joint:
+    if isinstance(family, JointFamily):
         return jnp.where(observed.all(axis=-1), log_density, jnp.nan)
     return jnp.where(observed, log_density, 0.0).sum(axis=-1)
 

@@ -85,9 +85,6 @@ class DirichletFamily(ConjugateFamily):
         # NumPyro takes a third of a second for the marginals of 100,000 words in five classes.
         return {"prob": self.concentration / self.concentration.sum(axis=-1, keepdims=True)}
 
-    def mode(self) -> dict[str, Any]:
-        return {"prob": dirichlet_mode(self.concentration)}
-
     def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any]:
         return {"prob": dirichlet_mode(self.concentration, statistics.total)}
 
@@ -212,9 +209,7 @@ class Bernoulli(TableFamily):
     )
     positive: ClassVar[tuple[str, ...]] = ("concentration1", "concentration0")
     flat_prior: ClassVar[dict[str, float]] = {"concentration1": 1.0, "concentration0": 1.0}
-    sparse: ClassVar[bool] = True
-    compact: ClassVar[bool] = True
-    mean_predicts: ClassVar[bool] = True
+    takes: ClassVar[tuple[str, ...]] = ("sparse", "small types")
     _story: ClassVar[tuple[str, ...]] = ("Bernoulli(prob)", "prob ~ Beta({concentration1}, {concentration0})")
 
     def prior(self, sample: Sample) -> dict[str, Any]:
@@ -246,8 +241,9 @@ class Bernoulli(TableFamily):
         with np.errstate(invalid="ignore"):
             return {"prob": statistics.total / statistics.n}
 
-    def mode(self) -> dict[str, Any]:
-        return {"prob": beta_mode(self.concentration1, self.concentration0)}
+    def maximum_a_posteriori(self, statistics: Counts) -> dict[str, Any]:
+        after = self.update(statistics)
+        return {"prob": beta_mode(after.concentration1, after.concentration0)}
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         prob = np.asarray(parameters["prob"])
@@ -313,8 +309,7 @@ class Categorical(DirichletFamily, TableFamily):
     cell: ClassVar[Any] = "category"
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a category"
-    compact: ClassVar[bool] = True
-    mean_predicts: ClassVar[bool] = True
+    takes: ClassVar[tuple[str, ...]] = ("small types",)
     _story: ClassVar[tuple[str, ...]] = ("Categorical(prob)", "prob ~ Dirichlet({concentration})")
 
     def likelihood(self, prob: Any) -> dist.Distribution:

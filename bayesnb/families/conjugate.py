@@ -13,12 +13,20 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import dense, namespace, row_pieces
-from bayesnb.families.base import Family, Parameters, accepts_fractions, filled_cells, log_density_of_rows
+from bayesnb.families.base import Family, JointFamily, Parameters, accepts_fractions, filled_cells, log_density_of_rows
 from bayesnb.families.distributions import CellPredictive
 from bayesnb.families.formulas import compiled, component_marginal, independent_pit, mean_of
 from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, Table, left_out, look_up_in_jax, refitted_rows
 
-__all__ = ["ConjugateFamily", "cells_log_predictive", "couples_classes", "given", "independent_pits", "log_average"]
+__all__ = [
+    "ConjugateFamily",
+    "cells_log_predictive",
+    "couples_classes",
+    "given",
+    "independent_pits",
+    "log_average",
+    "number_of_values",
+]
 
 
 @dataclass(frozen=True)
@@ -171,13 +179,6 @@ class ConjugateFamily(Family):
         with jax.enable_x64(True):
             return {name: mean_of(marginal) for name, marginal in self.marginals().items()}
 
-    def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any] | None:
-        return given(self, statistics).mode()
-
-    def mode(self) -> dict[str, Any] | None:
-        """Mode of the parameters' joint density, NaN where it is unbounded; None where no closed form is known."""
-        return None
-
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
         """Log predictive density of each row under each class, summed over the observed cells.
 
@@ -192,10 +193,10 @@ class ConjugateFamily(Family):
         array, shape (rows, classes)
         """
         in_jax = isinstance(x, jax.Array)
-        if self.joint:
+        if isinstance(self, JointFamily):
             of_rows = _log_predictive_of_rows if in_jax else partial(compiled, _log_predictive_of_rows)
             return of_rows(self, dense(x))
-        if _number_of_values(self):
+        if number_of_values(self):
             return look_up_in_jax(_table(self), x) if in_jax else Table.of(_table(self)).of_rows(x)
         if in_jax:
             return cells_log_predictive(self, x).sum(axis=-1)
@@ -290,21 +291,24 @@ def cells_log_predictive(family: ConjugateFamily, x: Any) -> Any:
 
 
 def log_average(family: Any, shared: Any, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
-    """Log predictive density of each row under each class, each cell's averaged over two hypotheses.
+    """Log predictive density of each row under each class, each feature's averaged over two hypotheses.
 
     Parameters
     ----------
     family, shared : ConjugateFamily
         Parameters for each class, and a parameter that all classes share, class axis of length one.
-    log_in, log_out : array, shape (columns,)
-        Log probability that the column depends on the class, and that it does not.
+    log_in, log_out : array, shape (features,)
+        Log probability that the feature depends on the class, and that it does not; a joint block is one feature.
     x : array or CSR array, shape (rows, columns)
 
     Returns
     -------
     array, shape (rows, classes)
     """
-    if _number_of_values(family):
+    if isinstance(family, JointFamily):
+        own, of_all = (np.asarray(one.row_log_predictive(x)) for one in (family, shared))  # type: ignore[union-attr]
+        return np.logaddexp(log_in + own, log_out + of_all)
+    if number_of_values(family):
         own, of_all = _table(family), _table(shared)
         return Table.of(np.logaddexp(log_in[:, None] + own, log_out[:, None] + of_all)).of_rows(x)
     own, of_all = cells_log_predictive(family, x), cells_log_predictive(shared, x)
@@ -396,7 +400,7 @@ def _log_predictive_of_counts(family: ConjugateFamily, codes: Any, columns: Any,
     return np.asarray(family.take((codes, columns)).cell_log_predictive(counts))
 
 
-def _number_of_values(family: ConjugateFamily) -> int:
+def number_of_values(family: ConjugateFamily) -> int:
     """How many values a cell may have; zero where they are not finitely many."""
     if family.support is constraints.boolean:
         return 2
@@ -405,7 +409,7 @@ def _number_of_values(family: ConjugateFamily) -> int:
 
 def _table(family: ConjugateFamily) -> Any:
     """Log predictive probability of each value of a cell, shape (classes, columns, values)."""
-    values = np.arange(float(_number_of_values(family)))[:, None, None]
+    values = np.arange(float(number_of_values(family)))[:, None, None]
     found = family.cell_log_predictive(values)
     return namespace(found)[0].moveaxis(found, 0, -1)
 
@@ -420,4 +424,6 @@ def _distinct(x: Any) -> Distinct:
 
 def _counts_only(family: ConjugateFamily) -> bool:
     """Whether cells are whole numbers from zero."""
-    return family.support is constraints.nonnegative_integer and not (accepts_fractions(family) or family.joint)
+    return family.support is constraints.nonnegative_integer and not (
+        accepts_fractions(family) or isinstance(family, JointFamily)
+    )

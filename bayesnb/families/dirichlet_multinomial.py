@@ -12,7 +12,7 @@ from numpyro.distributions import constraints
 from scipy.special import digamma, polygamma
 
 from bayesnb.core.arrays import log_rising, namespace, row_pieces
-from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.base import LIKELIEST, Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.counts import log_dirichlet_multinomial
 from bayesnb.families.distributions import GammaVector
 from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
@@ -112,9 +112,10 @@ class DirichletMultinomial(WordFamily):
     fractional: bool = field(default=False, metadata={"static": True})
 
     positive: ClassVar[tuple[str, ...]] = ("concentration", "rate")
-    why_no_maximum_likelihood: ClassVar[str] = (
-        "its documents are no burstier than a multinomial's, which one alone never is, or each holds one word only"
-    )
+    why_no_estimate: ClassVar[dict[str, str]] = Family.why_no_estimate | {
+        LIKELIEST: "its documents are no burstier than a multinomial's, which one alone never is, or each holds one "
+        "word only",
+    }
     _story: ClassVar[tuple[str, ...]] = (
         "DirichletMultinomial(total, concentration)",
         "concentration ~ Gamma({concentration}, {rate})",

@@ -13,7 +13,7 @@ import numpyro.distributions as dist
 from numpyro.distributions import biject_to
 
 from bayesnb.core.arrays import any_missing, in_float64, namespace, row_pieces
-from bayesnb.families.base import Family, Hyperparameter, Parameters, filled_cells
+from bayesnb.families.base import LIKELIEST, MODE, Family, Hyperparameter, Parameters, filled_cells
 from bayesnb.families.hyperparameters import with_defaults
 from bayesnb.families.statistics import Counts, Statistics, class_sums, observed_weight
 
@@ -539,8 +539,10 @@ class Concentrated(ExponentialFamily):
     concentration: Hyperparameter
     rate: Hyperparameter
 
-    why_no_maximum_likelihood: ClassVar[str] = "no observed cell, or all of them equal"
-    why_no_mode: ClassVar[str] = "no observed cell, and a prior whose density has no single maximum"
+    why_no_estimate: ClassVar[dict[str, str]] = {
+        LIKELIEST: "no observed cell, or all of them equal",
+        MODE: "no observed cell, and a prior whose density has no single maximum",
+    }
 
     @abstractmethod
     def estimate(self, statistics: Any) -> dict[str, np.ndarray]:

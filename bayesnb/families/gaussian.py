@@ -178,9 +178,10 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
             "variance": dist.InverseGamma(self.concentration, self.rate, validate_args=False),
         }
 
-    def mode(self) -> dict[str, Any]:
+    def maximum_a_posteriori(self, statistics: Moments) -> dict[str, Any]:
         # Joint mode of (mean, variance): the conditional normal adds 1/2 to the inverse gamma's shape + 1.
-        return {"mean": np.asarray(self.loc), "variance": self.rate / (self.concentration + 1.5)}
+        after = self.update(statistics)
+        return {"mean": after.loc, "variance": after.rate / (after.concentration + 1.5)}
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         return of_gaussian_cells(class_prob, np.asarray(parameters["mean"]), np.sqrt(parameters["variance"]))

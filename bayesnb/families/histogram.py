@@ -10,14 +10,14 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.core.arrays import namespace
-from bayesnb.families.base import Hyperparameter, Parameters
+from bayesnb.families.base import MODE, Family, Hyperparameter, Parameters
 from bayesnb.families.bins import Binned, Bins, chosen_edges, default_concentration, lattice
 from bayesnb.families.categories import Categorical, DirichletFamily
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number, spread_over_categories
 from bayesnb.families.statistics import Counts, class_sums
 
-__all__ = ["BinnedFamily", "Histogram"]
+__all__ = ["BinnedFamily", "Histogram", "steps"]
 
 # --------------------------------------------------------------------------------------------------
 # Families of real numbers in bins: the probabilities of the bins, and a density within each that all classes share
@@ -36,7 +36,6 @@ class BinnedFamily(ConjugateFamily):
     # By column the step of the lattice on which its values lie, which draws keep to; zero for none.
     step: Any = field(default=0.0, repr=False, kw_only=True, metadata={"static": True})
 
-    mean_predicts: ClassVar[bool] = True
     by_column: ClassVar[bool] = True
     hint: ClassVar[str] = "mark the cell as missing (NaN) or clip it"
 
@@ -86,11 +85,6 @@ class BinnedFamily(ConjugateFamily):
                 raise ValueError(f"column {column!r}: {error}") from None
             steps[column] = lattice(x)
         return self._with_edges(tuple(known.items()), tuple(steps.items()))
-
-    @property
-    def steps(self) -> tuple[float, ...]:  # type: ignore[override]
-        """The edges of the cells."""
-        return self.edges
 
     def _edges_of(self, column: Any) -> tuple[float, ...] | None:
         if self.edges is None or not isinstance(self.edges[0], tuple):
@@ -186,6 +180,12 @@ class BinnedFamily(ConjugateFamily):
         if isinstance(self.edges[0], tuple):
             return "bins of each column"
         return f"{len(self.edges) - 1} bins from {self.edges[0]:.4g} to {self.edges[-1]:.4g}"
+
+
+def steps(family: Family) -> tuple[float, ...]:
+    """Edges between which the density is constant, of a hurdle that of the other cells; none if it is smooth."""
+    inner = getattr(family, "family", family)
+    return inner.edges if isinstance(inner, BinnedFamily) else ()
 
 
 def _read_edges(family: str, edges: Any) -> Any:
@@ -313,9 +313,10 @@ class Histogram(DirichletFamily, BinnedFamily):
     concentration: Hyperparameter = None
     num_bins: int | None = field(default=None, metadata={"static": True})
 
-    why_no_mode: ClassVar[str] = (
-        "a part without cells whose concentration is below one: with nb.Histogram(concentration=1.0) a mode exists"
-    )
+    why_no_estimate: ClassVar[dict[str, str]] = Family.why_no_estimate | {
+        MODE: "a part without cells whose concentration is below one: with nb.Histogram(concentration=1.0) a mode "
+        "exists",
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

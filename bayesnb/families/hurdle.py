@@ -10,7 +10,16 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.core.arrays import namespace
-from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, filled_cells
+from bayesnb.families.base import (
+    LIKELIEST,
+    Family,
+    Hyperparameter,
+    JointFamily,
+    Parameters,
+    Sample,
+    filled_cells,
+    parameter_names,
+)
 from bayesnb.families.categories import Bernoulli
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
 from bayesnb.families.distributions import OrZero, SampledParameters, ZeroOr
@@ -155,19 +164,10 @@ class Hurdle(ConjugateFamily):
         return (*OWN, *self.family.positive)
 
     @property
-    def mean_predicts(self) -> bool:  # type: ignore[override]
-        """Whether the likelihood at the posterior mean predicts; if it does for the inner family."""
-        return self.family.mean_predicts
-
-    @property
-    def steps(self) -> tuple[float, ...]:  # type: ignore[override]
-        """Those of the other cells' density."""
-        return self.family.steps
-
-    @property
-    def why_no_maximum_likelihood(self) -> str:  # type: ignore[override]
-        """Why `maximum_likelihood` may be NaN."""
-        return f"{self.family.why_no_maximum_likelihood} among the cells other than zero"
+    def why_no_estimate(self) -> dict[str, str]:  # type: ignore[override]
+        """Why `maximum_likelihood` and `maximum_a_posteriori` may be NaN; of the former, among the other cells."""
+        why = self.family.why_no_estimate
+        return why | {LIKELIEST: f"{why[LIKELIEST]} among the cells other than zero"}
 
     @property
     def by_column(self) -> bool:
@@ -185,17 +185,6 @@ class Hurdle(ConjugateFamily):
         nonzero = {column: _parts(x)[1] for column, x in cells.items()}
         return replace(self, family=self.family.having_seen(nonzero, weights))
 
-    def hyperparameters(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in OWN} | self.family.hyperparameters()
-
-    def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
-        own = {name: value for name, value in values.items() if name in OWN}
-        inner = {name: value for name, value in values.items() if name not in OWN}
-        return replace(self, family=self.family.with_hyperparameters(inner), **own)
-
-    def settings(self) -> dict[str, Any]:
-        return self.family.settings()
-
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
         shape = (num_classes, len(names))
         own = {name: broadcast_hyperparameter(self, name, getattr(self, name), shape) for name in OWN}
@@ -203,9 +192,6 @@ class Hurdle(ConjugateFamily):
             (columns, replace(self, family=inner, **{name: array[:, list(columns)] for name, array in own.items()}))
             for columns, inner in self.family.spread(num_classes, names, sizes)
         ]
-
-    def parameter_names(self) -> tuple[str, ...]:
-        return ("nonzero_prob", *self.family.parameter_names())
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         (nonzero_prob,) = self._of_zeros.prior(lambda _, distribution: sample("nonzero_prob", distribution)).values()
@@ -281,9 +267,10 @@ class Hurdle(ConjugateFamily):
     def mean(self) -> dict[str, Any]:
         return {"nonzero_prob": self._of_zeros.mean()["prob"]} | self.family.mean()
 
-    def mode(self) -> dict[str, Any] | None:
-        mode = self.family.mode()
-        return None if mode is None else {"nonzero_prob": self._of_zeros.mode()["prob"]} | mode
+    def maximum_a_posteriori(self, statistics: HurdleStatistics) -> dict[str, Any] | None:
+        found = self.family.maximum_a_posteriori(statistics.values)
+        of_zeros = self._of_zeros.maximum_a_posteriori(statistics.nonzero)
+        return None if found is None else {"nonzero_prob": of_zeros["prob"]} | found
 
     def maximum_likelihood(self, statistics: HurdleStatistics) -> dict[str, Any] | None:
         found = self.family.maximum_likelihood(statistics.values)
@@ -333,7 +320,7 @@ def _require_inner(family: Any) -> None:
         raise ValueError("Hurdle(Hurdle(...)) has the probability of a zero twice: give the inner family alone")
     if couples_classes(family):
         raise ValueError(f"Hurdle({name}()): {name} gives zeros a cell of their own, use nb.{name}() alone")
-    if family.joint or family.cell != "number":
+    if isinstance(family, JointFamily) or family.cell != "number":
         what = "vector of numbers" if family.cell == "number" else family.cell
         raise ValueError(
             f"Hurdle({name}()) describes no single number, but a {what}: give a family of numbers such as "
@@ -344,7 +331,7 @@ def _require_inner(family: Any) -> None:
             f"Hurdle({name}()): {name} has zeros of its own, so that two kinds of zeros would look alike: use "
             f"nb.{name}() alone, or a family of numbers other than zero"
         )
-    both = {*OWN, "nonzero_prob"} & {*family.hyperparameters(), *family.parameter_names()}
+    both = {*OWN, "nonzero_prob"} & {*family.hyperparameters(), *parameter_names(family)}
     if both:
         raise ValueError(
             f"Hurdle({name}()): {name} and Hurdle both have {min(both)!r}, one name in results for two things: rename "

@@ -13,13 +13,12 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import namespace
-from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
 from bayesnb.families.categories import Categorical, dirichlet_log_evidence, dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import log_of
 from bayesnb.families.exponential import times
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.families.joint import JointFamily
 from bayesnb.families.look_up import look_up_cells
 from bayesnb.families.statistics import Counts, Occurrences, Tally, clear_rounding, entries_of
 
@@ -410,8 +409,7 @@ class JointCategorical(JointFamily, ConjugateFamily):
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a category"
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
-    compact: ClassVar[bool] = True
-    mean_predicts: ClassVar[bool] = True
+    takes: ClassVar[tuple[str, ...]] = ("small types",)
 
     def hyperparameters(self) -> dict[str, Any]:
         # The default follows the number of combinations, and so needs no data.
@@ -544,9 +542,9 @@ class JointCategorical(JointFamily, ConjugateFamily):
         with np.errstate(invalid="ignore"):
             return {"prob": self._by_entry(statistics) / statistics.n}
 
-    def mode(self) -> dict[str, Any]:
+    def maximum_a_posteriori(self, statistics: CombinationCounts) -> dict[str, Any]:
         # That of all combinations: the density of the entries has another mode, which follows what other rows show.
-        return {"prob": dirichlet_mode(self._weights, share=self._combinations.multiplicity)}
+        return {"prob": dirichlet_mode(self._weights, self._by_entry(statistics), self._combinations.multiplicity)}
 
     def of_each_column(self) -> Categorical:
         return self._of_entries

@@ -9,12 +9,11 @@ import numpy as np
 import numpyro.distributions as dist
 
 from bayesnb.core.arrays import namespace, row_pieces, sqrt
-from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample, filled_cells
+from bayesnb.families.base import LIKELIEST, Family, Hyperparameter, JointFamily, Parameters, Sample, filled_cells
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import CovarianceElement, TDistribution
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
-from bayesnb.families.joint import JointFamily
 from bayesnb.families.moments import Moments, Scatter, scatter
 from bayesnb.families.student_t import (
     default_rate,
@@ -126,9 +125,9 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
     whole_rows: ClassVar[bool] = True
     hint: ClassVar[str] = "mark the cell as missing (NaN) or clip it"
     positive: ClassVar[tuple[str, ...]] = ("kappa", "df")
-    why_no_maximum_likelihood: ClassVar[str] = (
-        "no more rows than columns, a constant column, or columns that determine each other"
-    )
+    why_no_estimate: ClassVar[dict[str, str]] = Family.why_no_estimate | {
+        LIKELIEST: "no more rows than columns, a constant column, or columns that determine each other",
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -261,12 +260,10 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
             "covariance": CovarianceElement(self.df, self.scale),
         }
 
-    def mode(self) -> dict[str, Any]:
+    def maximum_a_posteriori(self, statistics: Scatter) -> dict[str, Any]:
         # Joint mode of (mean, covariance): the conditional normal adds one to the exponent df + columns + 1.
-        return {
-            "mean": np.asarray(self.loc),
-            "covariance": self.scale / (self.df[..., None] + self.scale.shape[-1] + 2),
-        }
+        after = self.update(statistics)
+        return {"mean": after.loc, "covariance": after.scale / (after.df[..., None] + after.scale.shape[-1] + 2)}
 
     def of_each_column(self) -> Family:
         squares = np.diagonal(np.asarray(self.scale), axis1=-2, axis2=-1)

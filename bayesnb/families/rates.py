@@ -9,7 +9,7 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import log_rising, namespace, row_pieces
-from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.base import LIKELIEST, Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.counts import log_factorial, log_negative_binomial
 from bayesnb.families.exponential import ExponentialFamily
@@ -49,8 +49,9 @@ class RateFamily(ExponentialFamily, ConjugateFamily):
         of_gamma = log_rising(a, after.concentration - a)
         return statistics.log_base + of_gamma + a * xp.log(b) - after.concentration * xp.log(after.rate)
 
-    def mode(self) -> dict[str, Any]:
-        return {"rate": np.where(self.concentration >= 1, (self.concentration - 1) / self.rate, np.nan)}
+    def maximum_a_posteriori(self, statistics: Counts) -> dict[str, Any]:
+        after = self.update(statistics)
+        return {"rate": np.where(after.concentration >= 1, (after.concentration - 1) / after.rate, np.nan)}
 
 
 # --------------------------------------------------------------------------------------------------
@@ -209,7 +210,9 @@ class Exponential(RateFamily):
     support: ClassVar[Any] = constraints.nonnegative
     holds: ClassVar[str] = "a number from zero on"
     hint: ClassVar[str] = "mark the cell as missing (NaN), or use nb.Gaussian() for numbers of either sign"
-    why_no_maximum_likelihood: ClassVar[str] = "no observed cell above zero"
+    why_no_estimate: ClassVar[dict[str, str]] = Family.why_no_estimate | {
+        LIKELIEST: "no observed cell above zero",
+    }
     _story: ClassVar[tuple[str, ...]] = ("Exponential(rate)", "rate ~ Gamma({concentration}, {rate})")
 
     def likelihood(self, rate: Any) -> dist.Distribution:

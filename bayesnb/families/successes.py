@@ -11,7 +11,7 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import namespace
-from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.families.base import LIKELIEST, Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.counts import log_beta_binomial, log_beta_negative_binomial, log_beta_ratio, log_choose
 from bayesnb.families.distributions import Beta, GammaPoisson, beta_mode, log_and_log_rest
@@ -41,7 +41,9 @@ class SuccessFamily(ExponentialFamily, ConjugateFamily):
 
     positive: ClassVar[tuple[str, ...]] = ("concentration1", "concentration0")
     flat_prior: ClassVar[dict[str, float]] = {"concentration1": 1.0, "concentration0": 1.0}
-    why_no_maximum_likelihood: ClassVar[str] = "no observed cell"
+    why_no_estimate: ClassVar[dict[str, str]] = Family.why_no_estimate | {
+        LIKELIEST: "no observed cell",
+    }
 
     @abstractmethod
     def trials(self, statistics: Counts) -> tuple[Any, Any]:
@@ -71,8 +73,9 @@ class SuccessFamily(ExponentialFamily, ConjugateFamily):
         with np.errstate(invalid="ignore"):
             return {"prob": successes / (successes + failures)}
 
-    def mode(self) -> dict[str, Any]:
-        return {"prob": beta_mode(self.concentration1, self.concentration0)}
+    def maximum_a_posteriori(self, statistics: Counts) -> dict[str, Any]:
+        after = self.update(statistics)
+        return {"prob": beta_mode(after.concentration1, after.concentration0)}
 
 
 # --------------------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import dense, log_beta, namespace, stirling_rest
 from bayesnb.families import distributions as beta
-from bayesnb.families.base import Family, Hyperparameter, Parameters, Sample
+from bayesnb.families.base import LIKELIEST, MODE, Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.counts import log_negative_binomial
 from bayesnb.families.distributions import Direction, GammaPoisson, nearest_turn
 from bayesnb.families.exponential import Concentrated, default_rate, maximum
@@ -344,8 +344,10 @@ class VonMises(Concentrated):
         "cell as missing (NaN)"
     )
     positive: ClassVar[tuple[str, ...]] = ("concentration", "rate")
-    why_no_maximum_likelihood: ClassVar[str] = "no observed cell, all of them equal, or no direction"
-    why_no_mode: ClassVar[str] = "no observed cell, and so no direction; or a prior concentration below one"
+    why_no_estimate: ClassVar[dict[str, str]] = {
+        LIKELIEST: "no observed cell, all of them equal, or no direction",
+        MODE: "no observed cell, and so no direction; or a prior concentration below one",
+    }
     _story: ClassVar[tuple[str, ...]] = (
         "VonMises(loc, concentration)",
         "loc ~ Uniform(-pi, pi)",
@@ -437,10 +439,11 @@ class LearnedNegativeBinomial(Family):
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Gaussian() for measurements, or mark the cell as missing (NaN)"
     positive: ClassVar[tuple[str, ...]] = ("loc", "scale", "concentration", "rate")
-    why_no_maximum_likelihood: ClassVar[str] = (
-        "no observed cell above zero, or no more spread than Poisson counts have, for which there is nb.Poisson()"
-    )
-    why_no_mode: ClassVar[str] = "a prior whose density has no single maximum, as for a concentration up to one"
+    why_no_estimate: ClassVar[dict[str, str]] = {
+        LIKELIEST: "no observed cell above zero, or no more spread than Poisson counts have, for which there is "
+        "nb.Poisson()",
+        MODE: "a prior whose density has no single maximum, as for a concentration up to one",
+    }
     _story: ClassVar[tuple[str, ...]] = (
         "NegativeBinomial(mean, dispersion)",
         "log mean ~ Normal(log({loc}), {scale})",

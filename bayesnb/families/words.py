@@ -22,12 +22,11 @@ from bayesnb.core.arrays import (
     shared_csr,
     without_duplicates,
 )
-from bayesnb.families.base import Hyperparameter, Parameters
+from bayesnb.families.base import Hyperparameter, JointFamily, Parameters
 from bayesnb.families.categories import Bernoulli, DirichletFamily, dirichlet_log_evidence
 from bayesnb.families.counts import log_dirichlet_multinomial, log_factorial, log_multinomial_coefficient
 from bayesnb.families.distributions import log_of
 from bayesnb.families.exponential import Weights, times
-from bayesnb.families.joint import JointFamily
 from bayesnb.families.statistics import Counts, class_sums, clear_rounding
 
 __all__ = ["AnnotationCounts", "Annotations", "Documents", "Multinomial", "WordFamily", "log_coefficient"]
@@ -196,7 +195,7 @@ class WordFamily(JointFamily):
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Gaussian() for measurements or weights such as tf-idf"
-    sparse: ClassVar[bool] = True
+    takes: ClassVar[tuple[str, ...]] = ("sparse",)
 
     def possible(self, statistics: Any) -> Any:
         enough = (statistics.n > 0) | (statistics.total.sum(axis=-1, keepdims=True) == 0)
@@ -380,7 +379,7 @@ class Annotations(JointFamily, DirichletFamily):
 
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
-    sparse: ClassVar[bool] = True
+    takes: ClassVar[tuple[str, ...]] = ("sparse",)
     _story: ClassVar[tuple[str, ...]] = ("Annotations(prob)", "prob ~ Dirichlet({concentration})")
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:

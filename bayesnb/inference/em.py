@@ -12,7 +12,7 @@ from scipy.special import logsumexp, softmax
 from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.checking import warn, whole_number
 from bayesnb.core.running import in_order, random_generator
-from bayesnb.families.base import Family
+from bayesnb.families.base import LIKELIEST, MODE, Family
 from bayesnb.families.categories import dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.statistics import ClassCounts, Statistics
@@ -396,7 +396,7 @@ class MLE(_PointEstimate):
         return counts.n / counts.n.sum() if known is None else known
 
     def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str, str]:
-        return family.maximum_likelihood(statistics), "maximum likelihood", family.why_no_maximum_likelihood
+        return family.maximum_likelihood(statistics), LIKELIEST, family.why_no_estimate[LIKELIEST]
 
 
 @dataclass(frozen=True)
@@ -441,12 +441,12 @@ class MAP(_PointEstimate):
         problem.require_every_feature(type(self).__name__)
         for block in problem.model.blocks:
             if not gives_mode(type(block.family)):
-                method = "mode()" if isinstance(block.family, ConjugateFamily) else "maximum_a_posteriori(statistics)"
                 ways = ways_to_fit(problem.model) if problem.unlabelled is None else _ways_to_posterior(problem)
                 own = not type(block.family).__module__.startswith("bayesnb.")
+                define = "define maximum_a_posteriori(statistics) in the class"
                 raise ValueError(
                     f"column {block.labels[0]!r} is {block.family.family_name}, which gives no mode: use {ways}; or "
-                    + (f"define {method} in the class" if own else another_family(block, "nb.Gaussian()"))
+                    f"{define if own else another_family(block, 'nb.Gaussian()')}"
                 )
         problem.require_numbers()
 
@@ -465,7 +465,7 @@ class MAP(_PointEstimate):
         return np.asarray(class_prob)
 
     def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str, str]:
-        return family.maximum_a_posteriori(statistics), "mode", family.why_no_mode
+        return family.maximum_a_posteriori(statistics), MODE, family.why_no_estimate[MODE]
 
 
 def _ways_to_posterior(problem: Problem) -> str:

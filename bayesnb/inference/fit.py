@@ -14,7 +14,7 @@ from bayesnb.core.checking import a_type, warn
 from bayesnb.data.labels import warn_of_one_class
 from bayesnb.data.read import is_dask
 from bayesnb.data.schema import Schema
-from bayesnb.families.base import Family
+from bayesnb.families.base import Family, JointFamily, parameter_names
 from bayesnb.inference.em import EM, MAP, MLE
 from bayesnb.inference.exact import Exact, Inference
 from bayesnb.inference.gibbs import Gibbs
@@ -83,7 +83,7 @@ def _columns(model: Model, parameters: Mapping[Any, Any]) -> list[Any]:
             if family.by_column:
                 return list(parameters)
             by_site = _by_site(parameters)
-            shape = np.shape(by_site[_find(by_site, "x", family, family.parameter_names()[0], alone=True)])
+            shape = np.shape(by_site[_find(by_site, "x", family, parameter_names(family)[0], alone=True)])
             if len(shape) != 2:
                 raise ValueError(f"the table has shape {shape}: give (classes, columns)")
             return list(range(shape[1]))
@@ -100,13 +100,13 @@ def _with_categories(model: Model, schema: Schema, parameters: Mapping[Any, Any]
     categories = {}
     for position, family, listed in categorical_columns(model.features, schema):
         column = schema.columns[position]
-        if family.joint and listed is None:
+        if isinstance(family, JointFamily) and listed is None:
             raise ValueError(
                 f"column {column!r}: the categories of a joint block do not follow from the shape of its parameters: "
                 f"give nb.{type(family).__name__}(categories=...)"
             )
-        if not family.joint:
-            size = np.shape(parameters[_find(parameters, column, family, family.parameter_names()[0])])[-1]
+        if not isinstance(family, JointFamily):
+            size = np.shape(parameters[_find(parameters, column, family, parameter_names(family)[0])])[-1]
             if listed is not None and len(listed) != size:
                 raise ValueError(f"column {column!r} has {len(listed)} categories and a table of {size}")
         categories[position] = tuple(range(size)) if listed is None else listed
@@ -147,7 +147,7 @@ def _by_site(parameters: Mapping[Any, Any]) -> dict[Any, Any]:
 
 def _find(parameters: Mapping[Any, Any], owner: Any, family: Family, parameter: str, *, alone: bool = False) -> Any:
     """The name under which a parameter is given: the site, the parameter or its column."""
-    names = [f"{owner}_{parameter}", *[parameter] * alone, *[owner] * (len(family.parameter_names()) == 1)]
+    names = [f"{owner}_{parameter}", *[parameter] * alone, *[owner] * (len(parameter_names(family)) == 1)]
     for name in names:
         if name in parameters:
             return name

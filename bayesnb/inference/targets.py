@@ -16,7 +16,7 @@ import numpyro
 from jax.scipy.special import logsumexp
 
 from bayesnb.core.arrays import dense, in_float64
-from bayesnb.families.base import Family, Parameters, Sample, filled_cells
+from bayesnb.families.base import Family, JointFamily, Parameters, Sample, filled_cells, parameter_names
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.inference.em import chain_quantiles, first_responsibilities
 from bayesnb.inference.move import Beginning, Walks, begin
@@ -89,7 +89,7 @@ def _program(prior: Prior | LearnedPrior, statistics: ModelStatistics, *unlabell
 
 def _row_log_density(family: Family, values: Parameters, cells: Any, observed: Any) -> Any:
     """Log density of each row under each class, shape (rows, classes)."""
-    if family.joint:
+    if isinstance(family, JointFamily):
         return family.row_log_likelihood(values, jnp.asarray(cells))
     spread = {name: value[None] for name, value in values.items()}
     log_density = family.likelihood(**spread).log_prob(cells[:, None])
@@ -136,7 +136,7 @@ class Target(Samplable):
         prior, posterior, of_labelled = (partial(self._walk, given) for given in (None, starts[0], labelled))
         walks = Walks(prior, posterior, of_labelled, [partial(self._walk, start * TEMPERATURE) for start in starts])
         pairs = [(i, family) for i, family in enumerate(self.model.families) if isinstance(family, ConjugateFamily)]
-        closed = {f"{i}.{name}" for i, family in pairs for name in family.parameter_names()}
+        closed = {f"{i}.{name}" for i, family in pairs for name in parameter_names(family)}
         return begin(walks, {CLASS_SITE, *closed}, rng, number)
 
     def _with_first_labels(self, rng: np.random.Generator, number: int) -> Sequence[ModelStatistics]:
@@ -171,5 +171,5 @@ class Target(Samplable):
         known, leading = self.model.class_prior.probs, next(iter(sites.values())).shape[:2]
         class_prob = sites[CLASS_SITE] if known is None else np.broadcast_to(known, (*leading, len(known)))
         families = enumerate(self.model.families)
-        blocks = ({name: sites[f"{i}.{name}"] for name in family.parameter_names()} for i, family in families)
+        blocks = ({name: sites[f"{i}.{name}"] for name in parameter_names(family)} for i, family in families)
         return ModelParameters(class_prob, tuple(blocks), values)

@@ -16,14 +16,13 @@ from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.checking import listed
-from bayesnb.families.base import Family, Sample
+from bayesnb.families.base import Family, JointFamily, Sample, parameter_names
 from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
 from bayesnb.families.distributions import LogProbability, SampledParameters, log_of_prob
 from bayesnb.families.draw import draw
 from bayesnb.families.exponential import times
 from bayesnb.families.formulas import log_prob
-from bayesnb.families.joint import JointFamily
 from bayesnb.families.statistics import ClassCounts, Statistics
 
 __all__ = [
@@ -166,7 +165,7 @@ class Block:
     @property
     def is_joint(self) -> bool:
         """Whether the block's columns are one observation."""
-        return self.family.joint
+        return isinstance(self.family, JointFamily)
 
     def owner(self, j: int = 0) -> str:
         """The column at a position of the block, or a joint block with its columns, for error messages."""
@@ -285,7 +284,7 @@ def draw_from_prior(family: Family, sample: Sample) -> dict[str, Any]:
     ValueError
         If a distribution gives several classes or columns one parameter.
     """
-    names = sorted(family.parameter_names())
+    names = sorted(parameter_names(family))
 
     def require(it_is_so: bool, what: str) -> None:
         if not it_is_so:

@@ -16,10 +16,9 @@ from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found, read_labels
 from bayesnb.data.read import GivenRows, LabelledRows, as_rows, read_rows
 from bayesnb.data.schema import Schema, shown_categories, warn_unseen, with_other
-from bayesnb.families.base import Family, keeps_others, of_column, parameters_of_column
+from bayesnb.families.base import Family, JointFamily, keeps_others, of_column, parameters_of_column
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.draw import draw
-from bayesnb.families.joint import JointFamily
 from bayesnb.model.blocks import (
     AveragedPrior,
     Block,
@@ -383,7 +382,7 @@ class BoundModel(Printed):
     def _of_feature(self, parameters: ModelParameters, i: int, j: int, x: Any) -> np.ndarray:
         """As `feature_log_likelihood`, given the cells of the feature alone."""
         family, values = self.blocks[i].family, parameters.blocks[i]
-        if family.joint:
+        if isinstance(family, JointFamily):
             return np.asarray(family.row_log_likelihood(values, x))
         values = parameters_of_column(values, j, np.ndim(parameters.class_prob) - 1)
         return np.asarray(of_column(family, j).row_log_likelihood(values, x))

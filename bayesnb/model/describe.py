@@ -13,12 +13,12 @@ import numpy as np
 import numpyro.distributions as dist
 from scipy.special import log_expit, logit
 
-from bayesnb.core.checking import Params, a_type, first_few, whole_number
+from bayesnb.core.checking import Params, a_type, first_few, whole_number, with_params
 from bayesnb.core.printing import Code, Heading, Piece, Printed
 from bayesnb.data.labels import as_labels, learn_classes
 from bayesnb.data.schema import Schema
 from bayesnb.data.tables import is_missing
-from bayesnb.families.base import Family, listed_categories
+from bayesnb.families.base import Family, listed_categories, parameter_names, with_hyperparameters
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number, require_hyperprior
 from bayesnb.model.blocks import CLASS_SITE, Block, ModelStatistics
@@ -503,13 +503,13 @@ class Description(Printed, Params):
         # A feature named like a field of the description has no parameter here.
         return features | {name: getattr(self, name) for name in self._fields_beside_features()}
 
-    def with_own_params(self, changes: Mapping[str, Any], name: str) -> Self:
+    def _with_own_params(self, changes: Mapping[str, Any], name: str) -> Self:
         """A copy with other families, whose columns stay, or another class prior."""
         beside = {key: change for key, change in changes.items() if key in self._fields_beside_features()}
         of_features = {key: change for key, change in changes.items() if key not in beside}
         features: Any
         if EVERY_COLUMN in self.features:
-            features = self.features[EVERY_COLUMN][0].with_own_params(of_features, name)
+            features = with_params(self.features[EVERY_COLUMN][0], of_features, name)
             return replace(self, features=features, **beside)
         for key, family in of_features.items():
             if not isinstance(family, Family):
@@ -561,7 +561,7 @@ class Description(Printed, Params):
         features = dict(self.features)
         for name, feature, field in self.learned_fields():
             family, columns = features[feature]
-            features[feature] = (family.with_hyperparameters({field: values[name]}), columns)
+            features[feature] = (with_hyperparameters(family, {field: values[name]}), columns)
         classes = values["class_concentration"] if self.learns_classes else self.class_concentration
         return replace(self, features=features, class_concentration=classes)
 
@@ -583,5 +583,5 @@ class Description(Printed, Params):
 
 def _hyperparameter_name(feature: Any, family: Family, field: str) -> str:
     """Name in results; a parameter of the same name goes before."""
-    between = "_prior_" if field in family.parameter_names() else "_"
+    between = "_prior_" if field in parameter_names(family) else "_"
     return f"{block_name(feature)}{between}{field}"

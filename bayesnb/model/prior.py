@@ -14,7 +14,7 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.data.read import GivenRows
 from bayesnb.data.schema import Schema
 from bayesnb.data.tables import items_at
-from bayesnb.families.base import Family, Sample
+from bayesnb.families.base import Family, JointFamily, Sample, with_hyperparameters
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.draw import draw
 from bayesnb.families.statistics import Statistics
@@ -79,7 +79,7 @@ def _of_features(description: Description, schema: Schema) -> Iterator[tuple[Any
         family, columns = features[name]
         labels = items_at(schema.columns, positions)
         sizes = tuple(len(counted.get(position, ())) for position in positions) if counted else (0,) * len(positions)
-        by_column = family.by_column or (columns is None and not family.joint)
+        by_column = family.by_column or (columns is None and not isinstance(family, JointFamily))
         for members, spread in family.spread(len(schema.classes), labels, sizes):
             if description.feature_inclusion is not None and isinstance(spread, ConjugateFamily):
                 spread = spread.given_dependence()
@@ -348,7 +348,7 @@ def _with_defaults(
                         f"{block_name(name)!r}: the default of {family.family_name}({key}=...) follows from a "
                         f"hyperparameter that is learned: give {key} a number, or a distribution of its own"
                     )
-        features[name] = (family.with_hyperparameters(defaults), columns)
+        features[name] = (with_hyperparameters(family, defaults), columns)
     return features
 
 

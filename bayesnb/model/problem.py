@@ -693,8 +693,5 @@ def _has_density(model: BoundModel) -> bool:
 
 
 def gives_mode(family: type[Family]) -> bool:
-    """Whether a family defines its mode, given statistics or, where it is conjugate, as a method of the posterior."""
-    if not issubclass(family, ConjugateFamily):
-        return family.maximum_a_posteriori is not Family.maximum_a_posteriori
-    overridden = family.maximum_a_posteriori is not ConjugateFamily.maximum_a_posteriori
-    return overridden or family.mode is not ConjugateFamily.mode
+    """Whether a family defines its mode."""
+    return family.maximum_a_posteriori is not Family.maximum_a_posteriori

@@ -13,9 +13,8 @@ import numpyro.distributions as dist
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.data.schema import Schema
-from bayesnb.families.base import Family, Parameters, filled_cells
+from bayesnb.families.base import Family, JointFamily, Parameters, filled_cells, parameter_names
 from bayesnb.families.draw import draw
-from bayesnb.families.joint import JointFamily
 from bayesnb.model.blocks import CLASS_SITE, Block, ModelParameters, Prior, draw_from_prior
 
 __all__ = ["Site", "Sites", "coordinate", "draw_cells", "refuse_subsets", "run_program", "to_table", "total_counts"]
@@ -62,7 +61,7 @@ class Sites:
         taken = {CLASS_SITE, *self._hyperparameters}
         found = []
         for i, block in enumerate(blocks):
-            for parameter in block.family.parameter_names():
+            for parameter in parameter_names(block.family):
                 for j in block.members:
                     owner = block.name if j is None else block.labels[j]
                     name = f"{owner}_{parameter}"

@@ -234,7 +234,7 @@ def _outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
     """Which cells are outside the family's support; a single False if a quick test shows that none is."""
     support = constraints.nonnegative if accepts_fractions(family) else family.support
     with np.errstate(invalid="ignore", over="ignore"):
-        if cells.dtype == bool and family.compact:
+        if cells.dtype == bool and "small types" in family.takes:
             return np.False_
         if support is constraints.real and family.cell == "number":
             flat = cells.ravel(order="K")
@@ -469,10 +469,10 @@ class Chunks:
         unseen: dict[Any, dict[Any, int]] = {}
 
         def of_block(block: Block, places: Sequence[int]) -> Any:
-            family, as_stored = block.family, compact and block.family.compact
+            family, as_stored = block.family, compact and "small types" in block.family.takes
             if block.has_categories:
                 return self._codes(block.columns, places, rows, unseen, as_stored=as_stored)
-            x = self.table.numbers(places, rows, sparse=family.sparse, booleans=as_stored)
+            x = self.table.numbers(places, rows, sparse="sparse" in family.takes, booleans=as_stored)
             if self.table.non_negative and accepts_fractions(family):
                 return x
             return checked_cells(x, block, rows, self.tolerant, unseen)

@@ -135,7 +135,7 @@ def _within_bins(family: Any, drawn: Any) -> Any:
     step = getattr(family, "step", 0.0)
     if not step:
         return drawn
-    return as_written(np.clip(drawn, family.steps[0] + step / 2, family.steps[-1] - step / 2), step)
+    return as_written(np.clip(drawn, family.edges[0] + step / 2, family.edges[-1] - step / 2), step)
 
 
 def _as_rounded(drawn: np.ndarray, observed: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ from bayesnb.core.arrays import dense, in_float64
 from bayesnb.core.panels import HATCHES, LINES, MARKERS, TINY
 from bayesnb.data.labels import encode_labels
 from bayesnb.families.bins import averages_between, lattice
+from bayesnb.families.histogram import steps
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import SampledPosterior
 from bayesnb.posterior.under_draws import flatten, pieces_of_rows
@@ -134,9 +135,9 @@ def column_densities(
         values = np.arange(edges[0] + 0.5, edges[-1]) if kind == "count" else np.linspace(edges[0], edges[-1], GRID)
         values = values[np.asarray(block.family.support(values)) & ~np.isin(values, of_atoms)]
     atoms = {float(atom): _density(posterior, at, np.array([atom]))[0] for atom in of_atoms}
-    if block.family.steps:
+    if constant := steps(block.family):
         # Cells may be narrower than a line: the bars show the data at this width, and the density is shown as they are.
-        average = averages_between(edges, block.family.steps, partial(_density, posterior, at))
+        average = averages_between(edges, constant, partial(_density, posterior, at))
         values, density = np.repeat(edges, 2)[1:-1], np.repeat(average, 2, axis=0)
     else:
         density = _density(posterior, at, values)

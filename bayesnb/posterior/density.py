@@ -18,7 +18,7 @@ from scipy.special import log_softmax, logsumexp
 
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import a_type
-from bayesnb.families.base import Family, accepts_fractions, of_column, parameters_of_column
+from bayesnb.families.base import Family, JointFamily, accepts_fractions, of_column, parameters_of_column
 from bayesnb.families.conjugate import cells_log_predictive, log_average
 from bayesnb.families.exponential import times
 from bayesnb.model.blocks import ModelParameters, summed
@@ -71,9 +71,8 @@ class Integrated:
 
     def features_in_jax(self, x: Any) -> Any:
         """Log density of each feature, for JAX, shape (rows, classes, features)."""
-        if self.family.joint:
-            return self.family.row_log_predictive(x)[..., None]
-        return cells_log_predictive(self.family, x)
+        joint = isinstance(self.family, JointFamily)
+        return self.in_jax(x)[..., None] if joint else cells_log_predictive(self.family, x)
 
 
 @jax.tree_util.register_dataclass
@@ -94,10 +93,7 @@ class Averaged(Integrated):
     log_out: np.ndarray
 
     def of_rows(self, x: Any) -> np.ndarray:
-        if not self.family.joint:
-            return log_average(self.family, self.shared, self.log_in, self.log_out, x)
-        own, shared = self.family.row_log_predictive(x), self.shared.row_log_predictive(x)
-        return np.logaddexp(self.log_in + own, self.log_out + shared)
+        return log_average(self.family, self.shared, self.log_in, self.log_out, x)
 
     def ratio_of_rows(self, x: Any) -> np.ndarray:
         return self.of_rows(x)
@@ -112,7 +108,7 @@ class Averaged(Integrated):
     def features_in_jax(self, x: Any) -> Any:
         own, shared = (Integrated(family).features_in_jax(x) for family in (self.family, self.shared))
         averages = jnp.logaddexp(self.log_in + own, self.log_out + shared)
-        return averages if self.family.joint else jnp.where(jnp.isnan(x)[:, None, :], 0.0, averages)
+        return averages if isinstance(self.family, JointFamily) else jnp.where(jnp.isnan(x)[:, None, :], 0.0, averages)
 
 
 @jax.tree_util.register_dataclass
@@ -157,7 +153,7 @@ class Given:
 
     def features_in_jax(self, x: Any) -> Any:
         """Log of the mean over draws of the density of each feature."""
-        if self.family.joint:
+        if isinstance(self.family, JointFamily):
             return self.mean_in_jax(x)[..., None]
         return jnp.stack([self.column(j).mean_in_jax(x[:, j : j + 1]) for j in range(x.shape[1])], axis=-1)
 
@@ -222,7 +218,7 @@ class RowDensity:
     def _feature(self, i: int, j: int, x: Any) -> tuple[Any, Any]:
         """The block of a feature alone, and its cells."""
         block = self.blocks[i]
-        return (block, x) if block.family.joint else (block.column(j), x[:, j : j + 1])
+        return (block, x) if isinstance(block.family, JointFamily) else (block.column(j), x[:, j : j + 1])
 
     def _of_feature(self, block: Any, x: Any) -> np.ndarray:
         return block.of_rows(x)

@@ -283,7 +283,7 @@ def _of_block(block: Block, x: Any, log_odds: LogOdds, i: int, *, words: bool) -
         return whole[..., :0]
     rows = np.arange(len(at))
     alone = scipy.sparse.csr_array((counts, (rows, at)), shape=(len(at), x.shape[1]))
-    own = log_odds(i, 0, alone if block.family.sparse else dense(alone))
+    own = log_odds(i, 0, alone if "sparse" in block.family.takes else dense(alone))
     return own + _rest(whole[..., 0], own)[..., None] * counts / counts.sum()
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesnb.core.arrays import dense, log
 from bayesnb.data.read import LabelledRows
-from bayesnb.families.base import log_predictive_given, of_column
+from bayesnb.families.base import JointFamily, log_predictive_given, of_column
 from bayesnb.families.conjugate import ConjugateFamily, cells_log_predictive, couples_classes
 from bayesnb.families.statistics import ClassCounts, Statistics
 from bayesnb.model.blocks import Block
@@ -150,7 +150,7 @@ class WithoutRows:
     def of_classes(self) -> np.ndarray:
         """Log density of each cell, shape (rows, copied classes, columns); zero for a missing one."""
         cells = np.asarray(self._log_density(self.prior, self.rest, self.cell))
-        copied = len(cells) // self.num_rows if self.prior.joint else len(cells)
+        copied = len(cells) // self.num_rows if isinstance(self.prior, JointFamily) else len(cells)
         return np.moveaxis(cells.reshape(copied, self.num_rows, -1), 0, 1)
 
     def of_all_together(self) -> np.ndarray:
@@ -164,7 +164,7 @@ class WithoutRows:
         return (own - np.asarray(self._shared.log_evidence(self.rest.pooled()))[0]).reshape(self.num_rows, -1)
 
     def _log_density(self, prior: ConjugateFamily, rest: Any, cell: Any) -> Any:
-        if prior.joint:
+        if isinstance(prior, JointFamily):
             return prior.update(rest).log_evidence(cell)
         return log_predictive_given(prior, rest, self.x)
 

@@ -15,9 +15,8 @@ from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import chosen, percent, yes_or_no
 from bayesnb.core.running import random_generator
-from bayesnb.families.base import Family, Parameters
+from bayesnb.families.base import Family, JointFamily, Parameters
 from bayesnb.families.categories import Bernoulli
-from bayesnb.families.joint import JointFamily
 from bayesnb.model.blocks import Block, ModelParameters, ModelStatistics
 from bayesnb.model.describe import (
     feature_names,

@@ -14,7 +14,7 @@ from scipy.linalg import block_diag
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import listed
-from bayesnb.families.base import Family
+from bayesnb.families.base import Family, JointFamily
 from bayesnb.families.categories import Bernoulli, Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import kind_of_density
@@ -200,7 +200,9 @@ def mergeable_parts(problem: Problem, only: Sequence[Any] | None) -> list[Part]:
     for name, positions in schema.positions_of(features).items():
         given = features[name][0]
         if _has_joint_blocks(given):
-            for columns in [tuple(positions)] if given.joint else [(position,) for position in positions]:
+            for columns in (
+                [tuple(positions)] if isinstance(given, JointFamily) else [(position,) for position in positions]
+            ):
                 names = tuple(schema.columns[column] for column in columns)
                 joint = JOINT.get(type(given), MultivariateGaussian)
                 log_evidence, own = found[columns[0]]
@@ -239,7 +241,11 @@ def _has_joint_blocks(family: Family) -> bool:
     """
     if type(family) in JOINT:
         return True
-    number = family.cell == "number" and not family.joint and kind_of_density(family.support) == "as a measurement"
+    number = (
+        family.cell == "number"
+        and not isinstance(family, JointFamily)
+        and kind_of_density(family.support) == "as a measurement"
+    )
     return number and isinstance(family, ConjugateFamily) and not _learned(family)
 
 

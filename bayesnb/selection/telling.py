@@ -397,7 +397,7 @@ def _single_words(block: Block) -> Iterator[tuple[Any, list[Any]]]:
     for start in range(0, number, WORDS):
         at = np.arange(start, min(start + WORDS, number))
         x = scipy.sparse.csr_array((np.ones(len(at)), (at - start, at)), shape=(len(at), number))
-        yield x if block.family.sparse else dense(x), [block.labels[k] for k in at]
+        yield x if "sparse" in block.family.takes else dense(x), [block.labels[k] for k in at]
 
 
 def _values(posterior: Posterior, block: Block, j: int) -> list[Any]:

@@ -12,6 +12,7 @@ from slow import cases_fast
 import bayesnb as nb
 from bayesnb.checks import sensitivity as module
 from bayesnb.checks.sensitivity import sensitivity
+from bayesnb.families.base import with_hyperparameters
 from bayesnb.families.distributions import Beta
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import mean_of, variance_of
@@ -78,7 +79,7 @@ def log_prior(family, parameters):
 def test_scaled_prior_times_likelihood_by_densities(case, power, rng, float64):
     """The log density of the scaled posterior is power * log prior + log likelihood, up to a constant."""
     statistics = case.family.statistics(case.cells(rng, 40), membership(rng, 40))
-    scaled = case.family.with_hyperparameters(case.family.power_scaled(statistics, power))
+    scaled = with_hyperparameters(case.family, case.family.power_scaled(statistics, power))
     differences = []
     for _ in range(6):
         parameters = case.family.update(statistics).prior(lambda _, distribution: draw(distribution, rng))

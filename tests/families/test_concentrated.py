@@ -19,6 +19,7 @@ from scipy.special import i0e
 
 import bayesnb as nb
 import bayesnb.families.exponential as maximum_module
+from bayesnb.families.base import parameter_names
 from bayesnb.families.distributions import Direction, Winding, nearest_turn
 from bayesnb.families.exponential import LONGEST_STEP, Concentrated, _step, maximum
 from bayesnb.families.formulas import cdf
@@ -87,7 +88,7 @@ class TestDensity:
         x, weights = with_holes(rng, cells_of(name)), membership(rng, len(Y), weighted=True)
         statistics = case.family.statistics(x[:20], weights[:20]) + case.family.statistics(x[20:], weights[20:])
         values = (np.array([[0.3, 0.4], [0.5, 0.2]]), np.array([[2.0, 3.0], [40.0, 0.5]]))
-        parameters = dict(zip(case.family.parameter_names(), values, strict=True))
+        parameters = dict(zip(parameter_names(case.family), values, strict=True))
         cells = case.log_density(x[:, None, :], **parameters)
         expected = (weights[:, :, None] * np.where(np.isnan(x)[:, None], 0.0, cells)).sum(axis=0)
         found = case.family.log_likelihood(parameters, statistics) + statistics.log_base
@@ -97,7 +98,7 @@ class TestDensity:
     def test_digits(self, name: str, location: float, concentration: float, x: float, expected: float) -> None:
         family = CASES[name].family
         values = (np.full((1, 1), location), np.full((1, 1), concentration))
-        parameters = dict(zip(family.parameter_names(), values, strict=True))
+        parameters = dict(zip(parameter_names(family), values, strict=True))
         found = family.row_log_likelihood(parameters, np.array([[x]]))[0, 0]
         assert found == pytest.approx(expected, abs=1e-13 + 1e-14 * concentration)
 
@@ -136,7 +137,7 @@ class TestEstimates:
     def test_the_mode_is_that_of_scipys_densities(self, name: str, given: bool) -> None:
         X, case = cells_of(name), CASES[name]
         posterior = nb.fit(case.family if given else type(case.family)(), X, Y, nb.MAP())
-        names = case.family.parameter_names()
+        names = parameter_names(case.family)
         for c, label in enumerate("abc"):
             for j in range(2):
                 hyper, cells = hyperparameters_of(posterior, c, j), X[label == Y, j]
@@ -160,7 +161,7 @@ class TestEstimates:
         resolved, statistics = problem.resolved.families[0], problem.statistics.blocks[0]
         location = {"gamma": start, "beta": min(start, 1 - 1e-5), "von mises": start}[name]
         values = (np.full((3, 2), location), np.full((3, 2), start))
-        far = dict(zip(family.parameter_names(), values, strict=True))
+        far = dict(zip(parameter_names(family), values, strict=True))
         found = maximum(resolved, statistics, far, with_prior=True)
         expected = resolved.maximum_a_posteriori(statistics)
         for key in expected:
@@ -227,7 +228,7 @@ class TestEstimates:
         """Densities of which rounding leaves few digits: cells that differ in the fifth digit."""
         X = 0.5 * (1 + 1e-5 * np.random.default_rng(9).normal(size=(60, 2)))
         found = nb.fit(type(CASES[name].family)(), X, Y, nb.MLE()).mean()
-        location, concentration = (found[f"x_{key}"] for key in CASES[name].family.parameter_names())
+        location, concentration = (found[f"x_{key}"] for key in parameter_names(CASES[name].family))
         means, deviations = (
             np.stack([f(X[label == Y]) for label in "abc"]) for f in (of_columns(np.mean), of_columns(np.std))
         )
@@ -243,7 +244,7 @@ class TestEstimates:
         X = case.cells(np.random.default_rng(3), labels == "a")
         y = [None if i % 3 == 0 else label for i, label in enumerate(labels)]
         found = nb.fit(case.family, X, y, nb.MAP(), key=1)
-        names = case.family.parameter_names()
+        names = parameter_names(case.family)
         best = {key: found.mean()[f"x_{key}"] for key in names}
         known = np.array([label is not None for label in y])
         hyper = {key: float(value) for key, value in case.family.hyperparameters().items()}
@@ -445,7 +446,7 @@ def test_draws_have_the_moments_of_quadrature(few: Few) -> None:
     log_k = np.linspace(-14.0, 7.0, 1401)
     location, k = np.meshgrid(places, np.exp(log_k), indexing="ij")
     hyper = {key: float(value) for key, value in case.family.hyperparameters().items()}
-    names = case.family.parameter_names()
+    names = parameter_names(case.family)
     log_density = log_prior(few.name, hyper, location, k) + np.log(slope)[:, None] + log_k
     with np.errstate(all="ignore"):
         for x in few.cells:

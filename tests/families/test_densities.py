@@ -1,6 +1,6 @@
 """Densities that follow from a family's statements: products, tables and averages over draws, beside other routes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -308,7 +308,7 @@ class TestHeavyRows:
         rng = np.random.default_rng(1)
         X, y = case.cells(rng, 8)[[*range(8), *range(4)]], np.arange(12) % 2
         weights = np.where(np.arange(12) < 8, weight, 1.0)
-        family = case.default.with_hyperparameters(dict.fromkeys(case.family.hyperparameters(), 1.3))
+        family = replace(case.default, **dict.fromkeys(case.family.hyperparameters(), 1.3))
         posterior = nb.fit(nb.NaiveBayes(family, class_probs=[0.5, 0.5], **options), X, y, sample_weight=weights)
         return posterior, X, y, weights
 

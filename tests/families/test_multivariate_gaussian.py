@@ -1,5 +1,6 @@
 """Blocks of measurements that vary together, beside SciPy, scikit-learn, `Gaussian` and blocks of fewer columns."""
 
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 
@@ -562,7 +563,7 @@ class TestInAModel:
         X, y = table(rng)
         prior = nb.fit(block(), X, y).model.families[0]
         nothing = scatter(np.zeros((1, 3)), np.zeros((1, 2)))
-        powered = prior.with_hyperparameters(prior.power_scaled(nothing, 1.4))
+        powered = replace(prior, **prior.power_scaled(nothing, 1.4))
         points = [(rng.normal(size=3), stats.invwishart(6, SCALE).rvs(random_state=seed)) for seed in range(4)]
 
         def log_density(family, mean, covariance):

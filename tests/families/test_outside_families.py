@@ -28,6 +28,7 @@ from slow import cases_fast, names_fast
 
 import bayesnb as nb
 from bayesnb.estimators import NaiveBayesClassifier
+from bayesnb.families.base import parameter_names
 from bayesnb.inference.sources import read_table
 
 mpl.use("agg")
@@ -586,7 +587,7 @@ class TestWaits:
     def test_what_a_family_has_to_define_is_named(self, posterior: Any) -> None:
         with pytest.raises(TypeError, match=r"define power_scaled\(statistics, power\) in the class"):
             nb.sensitivity(posterior)
-        ways = r"use nb\.Exact\(\) for the closed form, nb\.NUTS\(\) for draws; or define mode\(\) in the class$"
+        ways = r"use nb\.Exact\(\) for the closed form, nb\.NUTS\(\) for draws; or define maximum_a_posteriori\(st"
         with pytest.raises(ValueError, match=f"Exponential, which gives no mode: {ways}"):
             nb.fit(posterior.model, self.x[:, None], self.y, nb.MAP())
         assert nb.mutual_information(posterior)["estimate"].isna().all()
@@ -810,7 +811,7 @@ class TestConstants:
             with pytest.raises(TypeError, match=rf"Shifted\({error}"):
                 nb.NaiveBayes(features)
 
-    @pytest.mark.parametrize("inference", [nb.Exact(), nb.MAP(), nb.Gibbs(num_warmup=1, num_samples=2)], ids=repr)
+    @pytest.mark.parametrize("inference", [nb.Exact(), nb.Gibbs(num_warmup=1, num_samples=2)], ids=repr)
     @pytest.mark.parametrize("wrapped", [False, True], ids=["alone", "in a hurdle"])
     @pytest.mark.parametrize(
         ("after", "error"),
@@ -829,9 +830,6 @@ class TestConstants:
         class Bent(Shifted):
             def update(self, statistics: Any) -> Any:
                 return after(Bent, self.concentration + statistics.n, self.rate + statistics.total)
-
-            def mode(self) -> Any:
-                return {"rate": (self.concentration - 1) / self.rate}
 
         family = Bent(2.0, 2.0, shift=0.5)
         with pytest.raises(TypeError, match=error):
@@ -915,7 +913,7 @@ class TestNoClosedForm:
     def drawn(case: Sampled, posterior: Any) -> tuple[np.ndarray, dict[str, np.ndarray]]:
         """Class probabilities and parameters, one leading axis of draws."""
         flat = {site: np.reshape(value, (300, *value.shape[2:])) for site, value in posterior.draws().items()}
-        return flat["class_prob"], {name: flat[f"x_{name}"] for name in case.family.parameter_names()}
+        return flat["class_prob"], {name: flat[f"x_{name}"] for name in parameter_names(case.family)}
 
     def by_scipy(self, case: Sampled, posterior: Any, rows: np.ndarray) -> np.ndarray:
         """Log joint density of every draw, shape (draws, rows, classes)."""
