@@ -406,6 +406,7 @@ WRITTEN = [
         _waits,
         lambda x, mean, concentration: scipy.stats.gamma.logpdf(x, concentration, scale=mean / concentration),
         POSITIVE,
+        bad=(0.0, "0 is not a positive number, as Gamma needs; use nb.Gaussian()"),
         closed=False,
     ),
     Written(
@@ -414,6 +415,7 @@ WRITTEN = [
         _pair(lambda rng, s: rng.beta(3.0, 4.0, s), lambda rng, s: rng.beta(6.0, 9.0, s)),
         lambda x, mean, concentration: scipy.stats.beta.logpdf(x, mean * concentration, (1 - mean) * concentration),
         UNIT,
+        bad=(1.0, "1 is not a number between 0 and 1, as Beta needs; divide percentages by 100"),
         closed=False,
     ),
     Written(
@@ -422,6 +424,7 @@ WRITTEN = [
         _angles,
         lambda x, loc, concentration: scipy.stats.vonmises.logpdf(x, concentration, loc),
         CIRCLE,
+        bad=(4.0, "4 is not an angle in radians from -pi to pi, as VonMises needs; "),
         closed=False,
     ),
     Written(
@@ -430,6 +433,7 @@ WRITTEN = [
         _bursts,
         lambda x, mean, dispersion: scipy.stats.nbinom.logpmf(x, 1 / dispersion, 1 / (1 + dispersion * mean)),
         counts(4000),
+        bad=(2.0**54, "1.80144e+16 is above 2**53"),
         closed=False,
     ),
 ]

@@ -1,6 +1,5 @@
 """Gamma, beta and von Mises columns: densities, estimates, draws against quadrature, and bad input."""
 
-import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +11,7 @@ import pytest
 import scipy.optimize
 import scipy.special
 import scipy.stats
-from cases import SAMPLED, membership, with_holes
+from cases import SAMPLED
 from numpyro.infer.util import log_density
 from scipy.integrate import quad
 from scipy.special import i0e
@@ -58,11 +57,6 @@ def log_prior(name: str, hyper: dict[str, Any], location: Any, concentration: An
     return LOG_PRIOR[name](hyper, location) + of_concentration
 
 
-def hyperparameters_of(posterior: Any, c: int, j: int) -> dict[str, Any]:
-    family = posterior.problem.resolved.families[0]
-    return {name: np.asarray(value)[c, j] for name, value in family.hyperparameters().items()}
-
-
 DIGITS = [
     ("gamma", 7.0, 0.001, 14.0, -9.5544508230975344681),
     ("gamma", 7.0, 1.0, 14.0, -3.9459101490553133051),
@@ -81,19 +75,6 @@ DIGITS = [
 
 
 class TestDensity:
-    @pytest.mark.parametrize("name", CASES)
-    def test_sums_of_rows(self, name: str, rng: np.random.Generator) -> None:
-        """The density of statistics is that of weighted rows, and statistics of two tables add up to those of both."""
-        case = CASES[name]
-        x, weights = with_holes(rng, cells_of(name)), membership(rng, len(Y), weighted=True)
-        statistics = case.family.statistics(x[:20], weights[:20]) + case.family.statistics(x[20:], weights[20:])
-        values = (np.array([[0.3, 0.4], [0.5, 0.2]]), np.array([[2.0, 3.0], [40.0, 0.5]]))
-        parameters = dict(zip(parameter_names(case.family), values, strict=True))
-        cells = case.log_density(x[:, None, :], **parameters)
-        expected = (weights[:, :, None] * np.where(np.isnan(x)[:, None], 0.0, cells)).sum(axis=0)
-        found = case.family.log_likelihood(parameters, statistics) + statistics.log_base
-        np.testing.assert_allclose(found, expected, rtol=1e-10)
-
     @pytest.mark.parametrize(("name", "location", "concentration", "x", "expected"), DIGITS)
     def test_digits(self, name: str, location: float, concentration: float, x: float, expected: float) -> None:
         family = CASES[name].family
@@ -132,27 +113,6 @@ def test_simulated_rows_are_no_ends_that_the_family_refuses(
 
 
 class TestEstimates:
-    @pytest.mark.parametrize("given", [True, False], ids=["numbers", "defaults"])
-    @pytest.mark.parametrize("name", CASES)
-    def test_the_mode_is_that_of_scipys_densities(self, name: str, given: bool) -> None:
-        X, case = cells_of(name), CASES[name]
-        posterior = nb.fit(case.family if given else type(case.family)(), X, Y, nb.MAP())
-        names = parameter_names(case.family)
-        for c, label in enumerate("abc"):
-            for j in range(2):
-                hyper, cells = hyperparameters_of(posterior, c, j), X[label == Y, j]
-
-                def minus(point: np.ndarray, hyper: Any = hyper, cells: Any = cells) -> float:
-                    values = dict(zip(names, point, strict=True))
-                    with np.errstate(all="ignore"):
-                        total = case.log_density(cells, **values).sum() + log_prior(name, hyper, *point)
-                    return float(-total) if np.isfinite(total) else 1e10
-
-                mine = np.array([posterior.mean()[f"x_{key}"][c, j] for key in names])
-                options = {"xatol": 1e-9, "fatol": 1e-10, "maxiter": 2000}
-                best = scipy.optimize.minimize(minus, 1.05 * mine, method="Nelder-Mead", options=options)
-                np.testing.assert_allclose(mine, best.x, rtol=1e-5)
-
     @pytest.mark.parametrize("start", [np.nan, 1e-4, 0.9, 1e5])
     @pytest.mark.parametrize("name", CASES)
     def test_newtons_method_gets_there_from_anywhere(self, name: str, start: float) -> None:
@@ -235,34 +195,6 @@ class TestEstimates:
         np.testing.assert_allclose(location, means, rtol=1e-9)
         per_precision = {"gamma": 0.25, "beta": 0.25, "von mises": 1.0}[name]
         np.testing.assert_allclose(concentration * deviations**2, per_precision, rtol=1e-2)
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("name", CASES)
-    def test_rows_without_a_label(self, name: str) -> None:
-        """EM: the mode of the mixture has no slope, by differences of SciPy's densities."""
-        case, labels = CASES[name], np.array(["a", "b"] * 30)
-        X = case.cells(np.random.default_rng(3), labels == "a")
-        y = [None if i % 3 == 0 else label for i, label in enumerate(labels)]
-        found = nb.fit(case.family, X, y, nb.MAP(), key=1)
-        names = parameter_names(case.family)
-        best = {key: found.mean()[f"x_{key}"] for key in names}
-        known = np.array([label is not None for label in y])
-        hyper = {key: float(value) for key, value in case.family.hyperparameters().items()}
-        log_class = np.log(found.mean()["class_prob"])
-
-        def height(values: dict[str, np.ndarray]) -> float:
-            joint = log_class + case.log_density(X[:, None], **values).sum(axis=-1)
-            of_label = np.where(labels == "a", joint[:, 0], joint[:, 1])
-            rows = np.where(known, of_label, scipy.special.logsumexp(joint, axis=1)).sum()
-            return float(rows + log_prior(name, hyper, *values.values()).sum())
-
-        top = height(best)
-        for key in names:
-            for at in np.ndindex(2, 2):
-                for step in (1e-3, -1e-3):
-                    moved = {other: value.copy() for other, value in best.items()}
-                    moved[key][at] *= 1 + step
-                    assert height(moved) < top + 1e-9
 
 
 def test_rows_with_neither_label_nor_cell_leave_the_slope_finite() -> None:
@@ -360,43 +292,6 @@ class TestCircle:
         assert (summary["r_hat"] < 1.02).all()
         np.testing.assert_allclose(posterior.plugin().log_joint([[3.1]]), posterior.log_joint([[3.1]]), atol=0.1)
         np.testing.assert_allclose(wrapped(posterior.draws()["x_loc"] - loc), 0.0, atol=1e-12)
-
-
-class TestBadInput:
-    @pytest.mark.parametrize(
-        ("family", "value", "told"),
-        [
-            (nb.Gamma(), 0.0, "column 'wait', row 1: 0 is not a positive number, as Gamma needs; use nb.Gaussian()"),
-            (nb.Gamma(), -2.5, "column 'wait', row 1: -2.5 is not a positive number, as Gamma needs"),
-            (nb.Gamma(), np.inf, "column 'wait', row 1: inf is not"),
-            (nb.Beta(), 0.0, "column 'wait', row 1: 0 is not a number between 0 and 1, as Beta needs; divide"),
-            (nb.Beta(), 1.0, "column 'wait', row 1: 1 is not a number between 0 and 1, as Beta needs; divide"),
-            (nb.Beta(), 35.0, "column 'wait', row 1: 35 is not a number between 0 and 1, as Beta needs; divide perc"),
-            (
-                nb.VonMises(),
-                270.0,
-                "column 'wait', row 1: 270 is not an angle in radians from -pi to pi, as VonMises",
-            ),
-            (nb.VonMises(), 4.0, "move radians into the interval by np.angle(np.exp(1j * x))"),
-        ],
-    )
-    def test_cells(self, family: nb.families.Family, value: float, told: str) -> None:
-        pd = pytest.importorskip("pandas")
-        with pytest.raises(ValueError, match=re.escape(told)):
-            nb.fit(family, pd.DataFrame({"wait": [0.5, value, 0.7]}), ["a", "b", "a"], nb.MAP())
-
-    @pytest.mark.parametrize(
-        ("make", "told"),
-        [
-            (lambda: nb.Gamma(loc=0.0), "Gamma(loc=0.0): 0.0 is not a positive finite number"),
-            (lambda: nb.Gamma(scale=-1.0), "Gamma(scale=-1.0): -1.0 is not a positive finite number"),
-            (lambda: nb.Beta(concentration0=0.0), "Beta(concentration0=0.0): 0.0 is not a positive finite number"),
-            (lambda: nb.VonMises(rate=np.nan), "VonMises(rate=nan): nan is not a positive finite number"),
-        ],
-    )
-    def test_hyperparameters(self, make: Any, told: str) -> None:
-        with pytest.raises(ValueError, match=re.escape(told)):
-            make()
 
 
 @dataclass(frozen=True)
@@ -510,16 +405,6 @@ def test_hard_columns_are_sampled_without_a_warning(family: nb.families.Family, 
     assert posterior.sample_stats["diverging"].sum() == 0
     assert posterior.diagnostics.ess_bulk.min() > 500
     assert np.isfinite(posterior.log_joint(x[:, None])).all()
-
-
-def test_an_angle_and_its_turns_have_a_density_together(float64):
-    """The number of turns, given the angle, has a distribution; the angle lies anywhere on the circle."""
-    angle = np.linspace(-3.1, 3.1, 7)
-    turned = angle + 2 * np.pi * np.arange(-30, 31)[:, None]
-    density = np.exp(jax.jit(Winding().log_abs_det_jacobian)(turned, None))
-    np.testing.assert_allclose(density.sum(axis=0), 1.0, rtol=1e-12)
-    drawn = np.asarray(Direction().sample(jax.random.key(0), (4000,)))
-    assert scipy.stats.kstest(drawn, "uniform", (-np.pi, 2 * np.pi)).pvalue > 1e-3
 
 
 def test_the_default_scale_of_a_gamma_column_is_near_that_of_its_most_likely_shape() -> None:

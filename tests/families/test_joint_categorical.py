@@ -5,12 +5,9 @@ import itertools
 import jax
 import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
 import pandas as pd
 import pytest
-from numpyro.infer.util import log_density
 from scipy import stats
-from scipy.special import gammaln
 
 import bayesnb as nb
 from bayesnb.families.draw import draw
@@ -68,38 +65,6 @@ class TestBesidePastedLabels:
         np.testing.assert_allclose(less.log_joint(EVERY_PAIR), rest.log_joint(new), rtol=1e-10)
         pd.testing.assert_frame_equal(nb.feature_evidence(one), nb.feature_evidence(two), rtol=1e-9)
 
-    def test_leave_one_out_of_rows_of_weight_one(self, rng):
-        X, y = table(rng, 12)
-        listed = joint(categories=CATEGORIES)
-        found = nb.loo_scores(nb.fit(listed, X, y), X, y)["elpd_joint"]
-        rest = [nb.fit(listed, X.drop(i), np.delete(y, i), classes=[0, 1]) for i in range(12)]
-        assert found == pytest.approx(sum(p.log_joint(X.loc[[i]])[0, y[i]] for i, p in enumerate(rest)), rel=1e-11)
-        together = nb.loo_scores(nb.fit(dense(), pasted(X), y), pasted(X), y)["elpd_joint"]
-        assert found == pytest.approx(together, rel=1e-12)
-
-    def test_point_estimates(self, rng):
-        X, y = table(rng)
-        new = pasted(EVERY_PAIR)
-        for inference, concentration in ((nb.MLE(), 0.7), (nb.MAP(), 1.5), (nb.MAP(), 1.0)):
-            one = nb.fit(joint(concentration), X, y, inference).log_joint(EVERY_PAIR)
-            two = nb.fit(dense(concentration), pasted(X), y, inference).log_joint(new)
-            np.testing.assert_allclose(np.exp(one), np.exp(two), rtol=1e-12, atol=1e-16)
-
-    @pytest.mark.slow
-    def test_learned_concentration(self, rng):
-        X, y = table(rng)
-        one = nb.fit(joint(dist.Gamma(1.0, 1.0)), X, y, nb.EmpiricalBayes())
-        two = nb.fit(dense(dist.Gamma(1.0, 1.0)), pasted(X), y, nb.EmpiricalBayes())
-        assert one.log_evidence == pytest.approx(two.log_evidence, rel=1e-9)
-        np.testing.assert_allclose(one.log_joint(EVERY_PAIR), two.log_joint(pasted(EVERY_PAIR)), rtol=1e-5)
-
-    def test_missing_labels(self, rng):
-        X, y = table(rng)
-        labels = np.where(np.arange(40) < 30, y.astype(float), np.nan)
-        one = nb.fit(joint(1.2), X, labels, nb.MAP()).log_joint(EVERY_PAIR)
-        two = nb.fit(dense(1.2), pasted(X), labels, nb.MAP()).log_joint(pasted(EVERY_PAIR))
-        np.testing.assert_allclose(one, two, rtol=1e-10)
-
     def test_mutual_information_is_that_of_the_block(self, rng):
         X, y = table(rng)
         one, two = nb.fit(joint(), X, y), nb.fit(dense(), pasted(X), y)
@@ -116,29 +81,6 @@ class TestBesidePastedLabels:
         assert len(shared) == 2 + 2 * pasted(X)["ab"].nunique()
         numbers = one.select_dtypes("number").columns
         np.testing.assert_allclose(one.loc[shared, numbers], two.loc[shared, numbers], rtol=1e-6, atol=1e-9)
-
-    @pytest.mark.slow
-    def test_gibbs_and_nuts_agree_with_the_closed_form(self, rng):
-        X, y = table(rng)
-        exact = nb.fit(joint(), X, y)
-        assert nb.compare(exact, nb.fit(joint(), X, y, nb.NUTS(progress=False), key=1)).agree
-        labels = np.where(np.arange(40) < 30, y.astype(float), np.nan)
-        settings = {"num_warmup": 500, "num_samples": 2000, "progress": False}
-        one = nb.fit(joint(), X, labels, nb.Gibbs(**settings), key=1).predict_proba(EVERY_PAIR)
-        two = nb.fit(joint(), X, labels, nb.NUTS(**settings), key=1).predict_proba(EVERY_PAIR)
-        np.testing.assert_allclose(one, two, atol=0.02)
-
-
-def test_the_evidence_and_the_predictions_by_their_formulas(rng):
-    X, _ = table(rng)
-    posterior = nb.fit(joint(0.3), X, ["c"] * 40)
-    counts = pasted(X)["ab"].value_counts().reindex(PAIRS, fill_value=0).to_numpy()
-    expected = gammaln(3.6) - gammaln(43.6) + (gammaln(0.3 + counts) - gammaln(0.3)).sum()
-    # One class, whose own evidence is zero.
-    assert posterior.log_evidence == pytest.approx(expected, rel=1e-12)
-    found = np.exp(posterior.log_joint(EVERY_PAIR)[:, 0])
-    np.testing.assert_allclose(found, (0.3 + counts) / 43.6, rtol=1e-12)
-    assert found.sum() == pytest.approx(1.0, rel=1e-12)
 
 
 def test_one_column_alone_is_categorical(rng):
@@ -261,15 +203,6 @@ class TestHeldCombinations:
             found = updated.forget(more, [0, 1, 1])
             np.testing.assert_allclose(found.log_joint(EVERY_PAIR), left.log_joint(EVERY_PAIR), rtol=1e-12)
 
-    def test_batches_are_a_fit_to_all_rows(self, rng):
-        X, y = table(rng)
-        whole = nb.fit(joint(), X, y)
-        parts = [(X[:7], y[:7]), (X[7:], y[7:])]
-        for batches in (iter(parts), lambda: iter(parts)):
-            found = nb.fit_batches(joint(), batches, classes=[0, 1])
-            assert found.log_evidence == pytest.approx(whole.log_evidence, rel=1e-12)
-            np.testing.assert_allclose(found.log_joint(EVERY_PAIR), whole.log_joint(EVERY_PAIR), rtol=1e-12)
-
     def test_the_model_of_a_fit_is_fitted_to_other_rows(self, rng):
         X, y = table(rng)
         first = nb.fit(joint(categories=CATEGORIES), X[:3], y[:3], classes=[0, 1])
@@ -300,26 +233,6 @@ class TestHeldCombinations:
         prior = nb.JointCategorical(np.ones((2, 1)), sizes=(2, 3, 2), held=(1, 4))
         flat = prior.maximum_a_posteriori(prior.statistics(x, np.zeros((30, 2))))["prob"]
         np.testing.assert_allclose(flat, np.tile([1 / 12, 1 / 12, 10 / 12], (2, 1)))
-
-    def test_files_keep_them(self, rng, tmp_path):
-        X, y = table(rng)
-        given = nb.from_parameters(
-            joint(categories={"a": [0, 1], "b": [0, 1, 2]}),
-            classes=["u"],
-            class_probs=[1.0],
-            parameters={"ab": {"prob": [[0.1, 0.2, 0.3, 0.1, 0.1, 0.2]]}},
-        )
-        np.testing.assert_allclose(
-            np.exp(given.log_joint(pd.DataFrame({"a": [0, 1, None], "b": [2, None, 0]})))[:, 0], [0.3, 0.4, 0.2]
-        )
-        exact = nb.fit(joint(), X, y)
-        for posterior, rows in ((exact, EVERY_PAIR), (given, pd.DataFrame({"a": [0, 1], "b": [2, 2]}))):
-            posterior.save(tmp_path / "joint.nc")
-            loaded = nb.load(tmp_path / "joint.nc")
-            np.testing.assert_array_equal(loaded.log_joint(rows), posterior.log_joint(rows))
-        exact.save(tmp_path / "joint.nc")
-        updated = nb.load(tmp_path / "joint.nc").update(X[:5], y[:5])
-        np.testing.assert_array_equal(updated.log_joint(EVERY_PAIR), exact.update(X[:5], y[:5]).log_joint(EVERY_PAIR))
 
     def test_results_name_them(self):
         X = pd.DataFrame({"a": ["x", "y"], "b": [1, 2]})
@@ -369,10 +282,6 @@ class TestConcentration:
         with pytest.raises(ValueError, match=r"columns \['a', 'b'\] has shape .* one for each class, shape \(2, 1\)"):
             nb.fit(joint(wrong), X, y)
 
-    def test_numbers_that_are_not_positive_are_refused(self):
-        with pytest.raises(ValueError, match=r"JointCategorical\(concentration=-1.0\): -1.0 is not a positive finite"):
-            nb.JointCategorical(-1.0)
-
     def test_map_needs_one_of_at_least_one(self, rng):
         X, y = table(rng)
         with pytest.raises(
@@ -384,19 +293,6 @@ class TestConcentration:
 def test_parameters_need_the_categories():
     with pytest.raises(ValueError, match=r"column 'a': the categories of a joint block .* nb.JointCategorical"):
         nb.from_parameters(joint(), classes=[0], class_probs=[1.0], parameters={"ab": {"prob": [[1.0]]}})
-
-
-def test_rows_that_were_never_data_are_not_forgotten_or_left_out(rng):
-    X, y = table(rng)
-    posterior = nb.fit(joint(), X, y)
-    strange = next(row for row in EVERY_PAIR.itertuples(index=False) if " & ".join(row) not in set(pasted(X)["ab"]))
-    row = pd.DataFrame([strange])
-    with pytest.raises(
-        ValueError, match="these rows were never among the data: without them, block 'ab' of the columns 'a', 'b'"
-    ):
-        posterior.forget(row, [0])
-    with pytest.raises(ValueError, match="row 0 was never among the data: without it, column 'ab'"):
-        nb.loo_scores(posterior, row, [0])
 
 
 class TestDraws:
@@ -436,36 +332,6 @@ class TestDraws:
         found = log_density_of_cells(distribution, rows[:, None])
         expected = [cube[:, 0, 1], cube[:, :, 3].sum(axis=1), cube[:, 1].sum(axis=1)]
         np.testing.assert_allclose(np.exp(found), expected, rtol=1e-10)
-
-    def test_simulated_tables_have_the_columns_and_the_categories(self, rng):
-        X, y = table(rng)
-        posterior = nb.fit(joint(), X, y)
-        rows, labels = posterior.simulate(300, key=1)
-        assert list(rows.columns) == ["a", "b"]
-        assert set(labels) == {0, 1}
-        new, _, parameters = posterior.model.simulate(50, key=1, return_parameters=True)
-        assert parameters["ab_prob"].shape == (2, 12)
-        assert set(new["a"]) <= set("xyz")
-        shares = pasted(rows)["ab"].value_counts(normalize=True).reindex(PAIRS, fill_value=0.0)
-        expected = np.exp(posterior.log_joint(EVERY_PAIR)).sum(axis=1)
-        assert np.abs(shares.to_numpy() - expected).max() < 0.1
-
-
-@pytest.mark.slow
-def test_the_program_is_the_density_of_the_rows(rng):
-    X, y = table(rng)
-    bound = joint().bind(X, y)
-    gaps = X.copy()
-    gaps.loc[2, "a"] = None
-    gaps.loc[4, ["a", "b"]] = None
-    prob = rng.dirichlet(np.ones(12), 2)
-    with jax.enable_x64(True):
-        values = {"class_prob": jnp.array([0.4, 0.6]), "ab_prob": jnp.asarray(prob)}
-        whole, partly = (float(log_density(bound.program, (table, y), {}, values)[0]) for table in (X, gaps))
-    cube = prob.reshape(2, 3, 4)
-    a, b = ([CATEGORIES[name].index(cell) for cell in X[name]] for name in "ab")
-    lost = np.log(cube[y[2], a[2], b[2]]) - np.log(cube[y[2], :, b[2]].sum()) + np.log(cube[y[4], a[4], b[4]])
-    assert whole - partly == pytest.approx(lost, rel=1e-9)
 
 
 def test_scores_of_columns_are_those_of_their_block(rng):

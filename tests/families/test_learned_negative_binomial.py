@@ -43,13 +43,6 @@ def resolved(family: nb.families.Family, X: np.ndarray, y: Any = Y) -> Any:
     return read_table(nb.NaiveBayes(family), X, y, None).resolved.families[0]
 
 
-def highest(height: Any, start: Any) -> np.ndarray:
-    """The maximum of a function of two positive numbers, by Nelder and Mead's method in their logarithms."""
-    options = {"xatol": 1e-9, "fatol": 1e-11, "maxiter": 4000}
-    found = scipy.optimize.minimize(lambda z: -height(*np.exp(z)), np.log(start), method="Nelder-Mead", options=options)
-    return np.exp(found.x)
-
-
 class TestWhichFamily:
     def test_without_a_number_it_is_learned(self) -> None:
         assert nb.NegativeBinomial() == nb.NegativeBinomial(None) == nb.NegativeBinomial(total_count=None)
@@ -73,16 +66,6 @@ class TestWhichFamily:
     def test_hyperparameters_of_the_other_case(self, make: Any, told: str) -> None:
         with pytest.raises(TypeError, match=re.escape(told)):
             make()
-
-    @pytest.mark.parametrize("name", GIVEN)
-    @pytest.mark.parametrize("value", [0.0, -1.0, np.nan, np.inf])
-    def test_hyperparameters_are_positive(self, name: str, value: float) -> None:
-        with pytest.raises(ValueError, match=rf"\({name}={value}\): {value} is not a positive finite number"):
-            nb.NegativeBinomial(**{name: value})
-
-    def test_it_has_no_closed_form(self) -> None:
-        with pytest.raises(ValueError, match=r"column 0 is .*NegativeBinomial.*nb\.NUTS"):
-            nb.fit(nb.NegativeBinomial(), cells(), Y)
 
 
 @jax.jit
@@ -140,21 +123,6 @@ class TestDensity:
 
 
 class TestEstimates:
-    @pytest.mark.parametrize("hyper", [{}, GIVEN], ids=["defaults", "numbers"])
-    def test_the_mode(self, hyper: dict[str, float]) -> None:
-        X = cells()
-        posterior = nb.fit(nb.NegativeBinomial(**hyper), X, Y, nb.MAP())
-        family = posterior.problem.resolved.families[0]
-        for c, label in enumerate(["a", "b"]):
-            for j in range(2):
-                x = X[label == Y, j]
-                numbers = {name: np.asarray(value)[c, j] for name, value in family.hyperparameters().items()}
-                expected = highest(
-                    lambda m, phi, x=x, n=numbers: log_density(x, m, phi).sum() + log_prior(n, m, phi), [x.mean(), 0.4]
-                )
-                mine = [posterior.mean()[f"x_{name}"][c, j] for name in ("mean", "dispersion")]
-                np.testing.assert_allclose(mine, expected, rtol=1e-5)
-
     @pytest.mark.parametrize("value", [0.0, 4.0, np.nan], ids=["zeros", "equal counts", "no cell"])
     def test_without_spread_the_likelihood_has_no_maximum(self, value: float) -> None:
         X = cells()
@@ -164,12 +132,6 @@ class TestEstimates:
         ):
             nb.fit(nb.NegativeBinomial(), X, Y, nb.MLE())
         assert np.isfinite(nb.fit(nb.NegativeBinomial(), X, Y, nb.MAP()).mean()["x_dispersion"]).all()
-
-    def test_all_rows_can_be_forgotten(self) -> None:
-        problem = read_table(nb.NaiveBayes(nb.NegativeBinomial(**GIVEN)), cells(), Y, None)
-        (left,) = problem.take_away(problem.statistics).statistics.blocks
-        np.testing.assert_array_equal(left.n, np.zeros((2, 2)))
-        np.testing.assert_array_equal(left.sums(np.ones(len(left.values.number))), np.zeros((2, 2)))
 
     def test_old_rows_count_by_the_decay(self) -> None:
         problem = read_table(nb.NaiveBayes(nb.NegativeBinomial(**GIVEN)), cells(), Y, None)
@@ -202,22 +164,6 @@ class TestDefaults:
         assert (family.loc == 2.0).all()
         assert (family.rate == 0.3).all()
         assert len(np.unique(family.scale)) == 2
-
-
-class TestBadCells:
-    @pytest.mark.parametrize(
-        ("value", "told"),
-        [
-            (0.5, "column 'visits', row 1: 0.5 is not a count 0, 1, 2, ..."),
-            (-4.0, "column 'visits', row 1: -4 is not a count"),
-            (np.inf, "column 'visits', row 1: inf is not"),
-            (2.0**54, "column 'visits', row 1: 1.80144e+16 is above 2**53"),
-        ],
-    )
-    def test_cells(self, value: float, told: str) -> None:
-        pd = pytest.importorskip("pandas")
-        with pytest.raises(ValueError, match=re.escape(told)):
-            nb.fit(nb.NegativeBinomial(), pd.DataFrame({"visits": [0.0, value, 7.0]}), ["a", "b", "a"], nb.MAP())
 
 
 _RNG = np.random.default_rng(11)
