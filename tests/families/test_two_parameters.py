@@ -1,17 +1,21 @@
-"""Gamma, beta and von Mises columns: densities, estimates, draws against quadrature, and bad input."""
+"""Gamma, beta, von Mises and learned negative binomial columns: digits, estimates, and draws against quadrature."""
 
+import copy
+import pickle
+import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 import scipy.optimize
 import scipy.special
 import scipy.stats
-from cases import SAMPLED
+from cases import SAMPLED, membership, with_holes
 from numpyro.infer.util import log_density
 from scipy.integrate import quad
 from scipy.special import i0e
@@ -19,15 +23,17 @@ from scipy.special import i0e
 import bayesnb as nb
 import bayesnb.families.exponential as maximum_module
 from bayesnb.families.base import parameter_names
+from bayesnb.families.counts import log_negative_binomial
 from bayesnb.families.distributions import Direction, Winding, nearest_turn
 from bayesnb.families.exponential import LONGEST_STEP, Concentrated, _step, maximum
 from bayesnb.families.formulas import cdf
 from bayesnb.families.statistics import Counts
-from bayesnb.families.two_parameters import LARGE, _log_bessel
+from bayesnb.families.two_parameters import LARGE, LearnedNegativeBinomial, _log_bessel
 from bayesnb.inference.sources import read_table
 from bayesnb.inference.targets import Target
 
-CASES = {case.name: case for case in SAMPLED if isinstance(case.family, Concentrated)}
+BY_NAME = {case.name: case for case in SAMPLED}
+CASES = {name: case for name, case in BY_NAME.items() if isinstance(case.family, Concentrated)}
 Y = np.array(["a", "b", "c"] * 20)
 """More classes than columns and parameters, so that no axis can be taken for another."""
 
@@ -44,15 +50,20 @@ def cells_of(name: str, seed: int = 3) -> np.ndarray:
     return CASES[name].cells(np.random.default_rng(seed), Y == "a")
 
 
+def resolved(family: nb.families.Family, X: np.ndarray, y: Any) -> Any:
+    return read_table(nb.NaiveBayes(family), X, y, None).resolved.families[0]
+
+
 LOG_PRIOR: dict[str, Callable[..., Any]] = {
     "gamma": lambda hyper, mean: scipy.stats.lognorm.logpdf(mean, hyper["scale"], scale=hyper["loc"]),
+    "learned negative binomial": lambda hyper, mean: LOG_PRIOR["gamma"](hyper, mean),
     "beta": lambda hyper, mean: scipy.stats.beta.logpdf(mean, hyper["concentration1"], hyper["concentration0"]),
     "von mises": lambda hyper, loc: np.full(np.shape(loc), -np.log(2 * np.pi)),
 }
 
 
 def log_prior(name: str, hyper: dict[str, Any], location: Any, concentration: Any) -> Any:
-    """By SciPy."""
+    """By SciPy; the second parameter has a gamma prior in all families."""
     of_concentration = scipy.stats.gamma.logpdf(concentration, hyper["concentration"], scale=1 / hyper["rate"])
     return LOG_PRIOR[name](hyper, location) + of_concentration
 
@@ -238,24 +249,22 @@ class TestDefaults:
             (nb.Beta(), 0.5 + 0.001 * deviations),
             (nb.VonMises(), 0.001 * deviations),
         ):
-            hyper = read_table(nb.NaiveBayes(family), x[:, None], ["c"] * 4000, None).resolved.families[0]
+            hyper = resolved(family, x[:, None], ["c"] * 4000)
             per_precision = {nb.Gamma: x.mean() ** 2, nb.Beta: 0.25, nb.VonMises: 1.0}[type(family)]
             precision = np.asarray(hyper.concentration / hyper.rate).item() / per_precision
             assert precision * x.var() == pytest.approx(10.0, rel=0.01)
 
     @pytest.mark.parametrize("name", CASES)
     def test_a_column_of_one_value(self, name: str) -> None:
-        X = np.full((6, 1), 0.3)
-        model = nb.NaiveBayes(type(CASES[name].family)())
-        family = read_table(model, X, ["a", "b"] * 3, None).resolved.families[0]
+        family = resolved(type(CASES[name].family)(), np.full((6, 1), 0.3), ["a", "b"] * 3)
         np.testing.assert_allclose(family.rate, 0.075)
         if name == "gamma":
             np.testing.assert_allclose(family.loc, 0.3)
             np.testing.assert_allclose(family.scale, 2 * np.sqrt(np.log(2)))
 
-    def test_numbers_stay(self) -> None:
-        X = cells_of("gamma")
-        family = read_table(nb.NaiveBayes(nb.Gamma(loc=2.0, rate=0.3)), X, Y, None).resolved.families[0]
+    @pytest.mark.parametrize("family", [nb.Gamma(loc=2.0, rate=0.3), nb.NegativeBinomial(loc=2.0, rate=0.3)])
+    def test_numbers_stay(self, family: nb.families.Family) -> None:
+        family = resolved(family, np.ceil(cells_of("gamma")), Y)
         assert np.unique(family.loc) == 2.0
         assert np.unique(family.rate) == 0.3
         assert len(np.unique(family.scale)) == 2
@@ -300,6 +309,11 @@ class Few:
 
     name: str
     cells: np.ndarray
+    loc: float = 4.0
+
+    @property
+    def family(self) -> Any:
+        return replace(BY_NAME[self.name].family, loc=self.loc) if self.loc != 4.0 else BY_NAME[self.name].family
 
 
 _RNG = np.random.default_rng(11)
@@ -316,6 +330,12 @@ FEW = {
     "von mises, nearly uniform": Few("von mises", _RNG.uniform(-np.pi, np.pi, 15)),
     "von mises, one cell": Few("von mises", np.array([3.0])),
     "von mises, no cell": Few("von mises", np.array([])),
+    "counts, overdispersed": Few("learned negative binomial", _RNG.negative_binomial(0.7, 0.1, 15) * 1.0),
+    "counts, poisson": Few("learned negative binomial", _RNG.poisson(6.0, 15) * 1.0),
+    "counts, one cell": Few("learned negative binomial", np.array([3.0])),
+    "counts, no cell": Few("learned negative binomial", np.array([])),
+    "counts, zeros": Few("learned negative binomial", np.zeros(8)),
+    "counts, large": Few("learned negative binomial", _RNG.negative_binomial(8.0, 1e-4, 15) * 1.0, loc=8e4),
 }
 
 
@@ -323,25 +343,28 @@ FEW = {
 @pytest.mark.parametrize("few", FEW.values(), ids=FEW)
 def test_draws_have_the_moments_of_quadrature(few: Few) -> None:
     """Ten expectations for each table, each within 4.5 of its standard errors: one false alarm in 1,200 runs."""
-    case = CASES[few.name]
+    case, family = BY_NAME[few.name], few.family
     X = np.append(few.cells, np.nan)[:, None]
-    model = nb.NaiveBayes(case.family, class_probs=[1.0])
     # At 0.8 one or two of 8,000 draws diverge under half of the keys where there is one cell of a VonMises column.
     inference = nb.NUTS(num_warmup=500, num_samples=2000, target_accept_prob=0.9, progress=False)
+    model = nb.NaiveBayes(family, class_probs=[1.0])
     posterior = nb.fit(model, X, ["c"] * len(X), inference, key=4, classes=["c"])
     assert posterior.sample_stats["diverging"].sum() == 0
     assert np.nanmin(posterior.diagnostics.ess_bulk) > 800
 
-    places = {
-        "gamma": lambda: np.exp(np.linspace(np.log(4.0) - 9.0, np.log(4.0) + 9.0, 1501)),
-        "beta": lambda: scipy.special.expit(np.linspace(-18.0, 18.0, 1501)),
-        "von mises": lambda: np.linspace(-np.pi, np.pi, 1500, endpoint=False),
-    }[few.name]()
-    slope = {"gamma": places, "beta": places * (1 - places), "von mises": np.ones_like(places)}[few.name]
-    log_k = np.linspace(-14.0, 7.0, 1401)
+    z = np.linspace(-9.0, 9.0, 1501)
+    if few.name == "beta":
+        places, of_place, of_both = scipy.special.expit(2 * z), scipy.special.logit, scipy.special.logit
+        slope = places * (1 - places)
+    elif few.name == "von mises":
+        places, of_place, of_both, slope = np.pi * z[:-1] / 9, np.cos, np.sin, np.ones(1500)
+    else:
+        places, of_place, of_both = few.loc * np.exp(z), np.log, np.log
+        slope = places
+    log_k = np.linspace(-16.0, 7.0, 1401)
     location, k = np.meshgrid(places, np.exp(log_k), indexing="ij")
-    hyper = {key: float(value) for key, value in case.family.hyperparameters().items()}
-    names = parameter_names(case.family)
+    hyper = {key: float(value) for key, value in family.hyperparameters().items()}
+    names = parameter_names(family)
     log_density = log_prior(few.name, hyper, location, k) + np.log(slope)[:, None] + log_k
     with np.errstate(all="ignore"):
         for x in few.cells:
@@ -349,8 +372,6 @@ def test_draws_have_the_moments_of_quadrature(few: Few) -> None:
     weight = np.exp(log_density - np.nanmax(log_density))
     weight = np.nan_to_num(weight) / np.nansum(weight)
     drawn = [posterior.draws()[f"x_{key}"][:, :, 0, 0] for key in names]
-    of_place = {"gamma": np.log, "beta": scipy.special.logit, "von mises": np.cos}[few.name]
-    of_both = {"gamma": np.log, "beta": scipy.special.logit, "von mises": np.sin}[few.name]
     asked: list[Callable[[Any, Any], Any]] = [
         lambda m, k: of_place(m),
         lambda m, k: of_place(m) ** 2,
@@ -393,6 +414,20 @@ HARD = {
     "von mises, no row": (nb.VonMises(), wrapped(_HARD.normal(np.pi, 0.01, 50)), Y2[:50]),
     "von mises, uniform": (nb.VonMises(), _HARD.uniform(-np.pi, np.pi, 100), Y2),
     "von mises, equal cells": (nb.VonMises(), np.append(_HARD.vonmises(0.0, 2.0, 50), np.full(50, 0.25)), Y2),
+    "counts, both spreads": (
+        nb.NegativeBinomial(),
+        np.append(_HARD.poisson(5.0, 50), _HARD.negative_binomial(0.3, 0.05, 50)) * 1.0,
+        Y2,
+    ),
+    "counts, far apart": (nb.NegativeBinomial(), np.append(_HARD.poisson(1.0, 50), _HARD.poisson(1e4, 50)) * 1.0, Y2),
+    "counts, zeros": (nb.NegativeBinomial(), np.append(np.zeros(50), _HARD.negative_binomial(2.0, 0.3, 50)), Y2),
+    "counts, equal": (nb.NegativeBinomial(), np.full(100, 7.0), Y2),
+    "counts, large": (
+        nb.NegativeBinomial(),
+        np.append(_HARD.poisson(1e6, 50), _HARD.negative_binomial(3.0, 1e-6, 50)) * 1.0,
+        Y2,
+    ),
+    "counts, no row": (nb.NegativeBinomial(), _HARD.negative_binomial(2.0, 0.3, 50) * 1.0, Y2[:50]),
 }
 
 
@@ -431,3 +466,145 @@ def test_pi_may_come_from_a_table_of_float32() -> None:
     np.testing.assert_allclose(found.mean()["x_loc"], expected.mean()["x_loc"], atol=1e-6)
     with pytest.raises(ValueError, match=r"3\.1416 is not an angle in radians"):
         found.predict([[3.1416]])
+
+
+PAIR = np.array(["a", "b"] * 30)
+COUNTS = BY_NAME["learned negative binomial"].cells(np.random.default_rng(3), PAIR == "a")
+HYPER: dict[str, float] = {"loc": 4.0, "scale": 1.0, "concentration": 1.7, "rate": 2.0}
+log_of_counts = BY_NAME["learned negative binomial"].log_density
+
+
+@jax.jit
+def slopes_of_dispersion(log_dispersion: Any, x: Any, mean: Any) -> Any:
+    """First and second derivative of the log density by the logarithm of the dispersion."""
+
+    def height(z: Any) -> Any:
+        return log_negative_binomial(x, jnp.exp(-z), jnp.exp(-z) / mean)
+
+    return jax.grad(height)(log_dispersion), jax.grad(jax.grad(height))(log_dispersion)
+
+
+class TestLearnedCounts:
+    """`NegativeBinomial` without a number of successes."""
+
+    def test_without_a_number_it_is_learned(self) -> None:
+        assert nb.NegativeBinomial() == nb.NegativeBinomial(None) == nb.NegativeBinomial(total_count=None)
+        assert isinstance(nb.NegativeBinomial(), LearnedNegativeBinomial)
+        assert type(nb.NegativeBinomial(2.5)) is nb.NegativeBinomial
+        assert nb.NegativeBinomial(None, **HYPER).hyperparameters() == HYPER
+
+    @pytest.mark.parametrize("family", [nb.NegativeBinomial(2.5, 2.0), nb.NegativeBinomial(rate=3.0)])
+    def test_copies(self, family: nb.families.Family) -> None:
+        copies = [copy.copy(family), copy.deepcopy(family), pickle.loads(pickle.dumps(family))]
+        assert all(type(one) is type(family) and one == family for one in copies)
+
+    @pytest.mark.parametrize(
+        ("make", "told"),
+        [
+            (lambda: nb.NegativeBinomial(concentration1=2.0), "concentration1 is none of them; give a number"),
+            (lambda: nb.NegativeBinomial(None, 2.0), "given by name: 2.0 is none of them; give a number"),
+            (lambda: nb.NegativeBinomial(2.5, loc=2.0), "unexpected keyword argument 'loc'"),
+        ],
+    )
+    def test_hyperparameters_of_the_other_case(self, make: Any, told: str) -> None:
+        with pytest.raises(TypeError, match=re.escape(told)):
+            make()
+
+    def test_sums_of_rows(self, rng: np.random.Generator) -> None:
+        """The density of statistics is that of weighted rows, and statistics of two tables add up to those of both."""
+        x, weights = with_holes(rng, COUNTS), membership(rng, 60, weighted=True)
+        family = nb.NegativeBinomial()
+        statistics = family.statistics(x[:20], weights[:20]) + family.statistics(x[20:], weights[20:])
+        parameters = {"mean": np.array([[3.0, 4.0], [5.0, 2.0]]), "dispersion": np.array([[2.0, 0.3], [0.01, 0.5]])}
+        of_cells = np.where(np.isnan(x)[:, None], 0.0, log_of_counts(x[:, None, :], **parameters))
+        expected = (weights[:, :, None] * of_cells).sum(axis=0)
+        np.testing.assert_allclose(family.log_likelihood(parameters, statistics), expected, rtol=1e-10)
+        draws = {name: np.stack([value, 2 * value]) for name, value in parameters.items()}
+        np.testing.assert_allclose(family.log_likelihood(draws, statistics)[0], expected, rtol=1e-10)
+        with jax.enable_x64(True):
+            in_jax = jax.jit(family.log_likelihood)(draws, statistics)
+        np.testing.assert_allclose(in_jax, family.log_likelihood(draws, statistics), rtol=1e-12)
+        np.testing.assert_allclose(statistics.pooled().n[0], (weights.T @ ~np.isnan(x)).sum(axis=0))
+        pooled = family.log_likelihood(
+            {"mean": np.full((1, 2), 3.0), "dispersion": np.ones((1, 2))}, statistics.pooled()
+        )
+        whole = weights.sum(axis=1) @ np.where(np.isnan(x), 0.0, log_of_counts(x, 3.0, 1.0))
+        np.testing.assert_allclose(pooled[0], whole, rtol=1e-10)
+
+    @pytest.mark.parametrize("x", [0.0, 3.0, 9.0])
+    def test_no_dispersion_is_poissons(self, x: float) -> None:
+        parameters = {"mean": np.full((1, 1), 3.0), "dispersion": np.full((1, 1), 1e-12)}
+        found = nb.NegativeBinomial().row_log_likelihood(parameters, np.array([[x]]))[0, 0]
+        assert found == pytest.approx(scipy.stats.poisson.logpmf(x, 3.0), rel=1e-10)
+
+    @pytest.mark.parametrize(
+        ("log_dispersion", "x", "mean", "slope", "curvature"),
+        [
+            (1.0, 7.0, 3.0, -0.492547595688666, -0.255557298809768),
+            (-14.0, 7.0, 3.0, 3.741847429905379e-06, 3.7418156240245168e-06),
+            (-28.0, 0.0, 3.0, 3.111480048114486e-12, 3.11148004810588e-12),
+            (-28.0, 1.1e6, 1e6, 0.003456814821502781, 0.003456809881546639),
+        ],
+    )
+    def test_slopes(self, log_dispersion: float, x: float, mean: float, slope: float, curvature: float) -> None:
+        """Of the logarithm of the dispersion, by mpmath with sixty digits: NUTS and Newton's method need them."""
+        with jax.enable_x64(True):
+            found = slopes_of_dispersion(log_dispersion, x, mean)
+        np.testing.assert_allclose(found, [slope, curvature], rtol=1e-7, atol=1e-14)
+
+    @pytest.mark.parametrize("value", [0.0, 4.0, np.nan], ids=["zeros", "equal counts", "no cell"])
+    def test_without_spread_the_likelihood_has_no_maximum(self, value: float) -> None:
+        X = COUNTS.copy()
+        X[PAIR == "b", 1] = value
+        with pytest.raises(
+            ValueError, match=r"column 1 in class 'b': the maximum likelihood.*there is nb\.Poisson\(\)"
+        ):
+            nb.fit(nb.NegativeBinomial(), X, PAIR, nb.MLE())
+        assert np.isfinite(nb.fit(nb.NegativeBinomial(), X, PAIR, nb.MAP()).mean()["x_dispersion"]).all()
+
+    def test_old_rows_count_by_the_decay(self) -> None:
+        problem = read_table(nb.NaiveBayes(nb.NegativeBinomial(**HYPER)), COUNTS, PAIR, None)
+        (faded,) = (problem.statistics * 0.25).blocks
+        np.testing.assert_array_equal(faded.n, np.full((2, 2), 7.5))
+        sums = [COUNTS[label == PAIR].sum(axis=0) / 4 for label in "ab"]
+        np.testing.assert_allclose(faded.sums(faded.values.number), sums)
+
+    def test_they_follow_the_column(self) -> None:
+        X = COUNTS
+        family = resolved(nb.NegativeBinomial(), X, PAIR)
+        spread = X.var(axis=0) / X.mean(axis=0) ** 2
+        np.testing.assert_allclose(family.loc[0], X.mean(axis=0))
+        np.testing.assert_allclose(family.scale[0], 2 * np.sqrt(np.log1p(spread)))
+        np.testing.assert_allclose(family.concentration[0] / family.rate[0], spread * 1.0)
+
+    def test_less_spread_than_poissons_counts_as_poissons(self) -> None:
+        family = resolved(nb.NegativeBinomial(), np.full((6, 1), 4.0), ["a", "b"] * 3)
+        np.testing.assert_allclose(family.rate, 1.5 * 4.0)
+        np.testing.assert_allclose(family.scale, 2 * np.sqrt(np.log(1.25)))
+
+    def test_a_column_of_zeros(self) -> None:
+        family = resolved(nb.NegativeBinomial(), np.zeros((6, 1)), ["a", "b"] * 3)
+        np.testing.assert_allclose([family.loc[0, 0], family.rate[0, 0]], [1.0, 1.5])
+
+    @pytest.mark.slow
+    def test_a_learned_count_finds_the_one_that_made_the_cells(self) -> None:
+        """The interval of the dispersion holds 1 / total_count, and predictions are those of the known count."""
+        rng = np.random.default_rng(6)
+        y = np.repeat(["a", "b"], 2000)
+        X = rng.negative_binomial(2.5, np.where(y == "a", 0.2, 0.4))[:, None] * 1.0
+        learned, given = (
+            nb.fit(nb.NegativeBinomial(), X, y, nb.NUTS(progress=False), key=3),
+            nb.fit(nb.NegativeBinomial(2.5), X, y),
+        )
+        summary = learned.summary(prob=0.99).filter(like="dispersion", axis=0)
+        assert ((summary["lower"] < 0.4) & (summary["upper"] > 0.4)).all()
+        counts = np.arange(40.0)[:, None]
+        np.testing.assert_allclose(learned.predict_proba(counts), given.predict_proba(counts), atol=0.03)
+
+    def test_users_see_the_name_under_which_they_make_it(self):
+        assert repr(nb.NegativeBinomial()).startswith("NegativeBinomial(loc=None, ")
+        for inference in (nb.Exact(), nb.Gibbs()):
+            with pytest.raises(ValueError, match="column 0 is NegativeBinomial, which has no closed-form posterior"):
+                nb.fit(nb.NegativeBinomial(), [[1], [2]], ["a", "b"], inference)
+        with pytest.raises(ValueError, match=r"^NegativeBinomial\(concentration=-1"):
+            nb.NegativeBinomial(concentration=-1.0)
