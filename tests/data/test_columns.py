@@ -312,10 +312,6 @@ def test_columns_whose_names_are_tuples_are_rows_of_results(verb):
     assert found.index.name == "feature"
 
 
-def words(**options):
-    return lambda fitted: nb.fit(nb.Multinomial(), options.pop("table", WORDS), MOOD, **options)
-
-
 WRONG_NAMES = [
     (NAMES[:3], ValueError, "feature_names has 3 names and X has 4 columns: give one name for each column"),
     ([*NAMES[:3], "good"], ValueError, "feature_names holds 'good' more than once"),
@@ -325,93 +321,79 @@ WRONG_NAMES = [
 ]
 WIDE = pd.DataFrame(np.eye(8, 40), columns=[f"word{j:02}" for j in range(40)])
 NEGATIVE = np.where(np.arange(WORDS.size).reshape(WORDS.shape) == 10, -1, WORDS)
-LACKS_EGGS = r"column .eggs. is missing in X.*which has 'when', 'note': rename or"
-OTHER_COLUMN = r"y is 'a', which is not a column of X.*'mass', 'island', 'eggs', or give a label"
-A_TEXT = r"y is the text 'a'.*the columns of X have no names: give a label for"
-A_FEATURE = r"column 'kind' holds the labels.*exclude=\['kind'\]"
-BY_KIND = nb.NaiveBayes({"kind": nb.Categorical()})
+LACKING, RENAMED = WIDER.drop(columns="eggs"), X.rename(columns={"island": "iland"})
+HOLED, ONE = FRAME.assign(kind=Y.where(FRAME.index != 3, None)), X[:1]
+BY_KIND, LISTED = (
+    nb.NaiveBayes({"kind": nb.Categorical()}),
+    nb.NaiveBayes({"all": (nb.Categorical(), ["mass", "kind"])}),
+)
 NAMING = [
     lambda names: nb.fit(nb.Multinomial(), WORDS, MOOD, feature_names=names),
     lambda names: nb.fit_batches(nb.Multinomial(), [(WORDS, MOOD)], feature_names=names),
     lambda names: estimators.MultinomialNB().fit(WORDS, MOOD, feature_names=names),
 ]
-ERRORS = [
-    *((lambda fitted, fit=fit, names=names: fit(names), *rest) for fit in NAMING for names, *rest in WRONG_NAMES),
-    (words(table=NEGATIVE, feature_names=NAMES), ValueError, "column 'good', row 2: -1 is not a count"),
-    (
-        words(table=NAMED, feature_names=NAMES[::-1]),
-        ValueError,
-        "feature_names has 'great' where X has the column 'awful': leave",
-    ),
-    (
-        lambda fitted: nb.fit(nb.fit(nb.Multinomial(), WORDS, MOOD).model, WORDS, MOOD, feature_names=NAMES),
-        ValueError,
-        r"bound to a table without names: fit model\.description",
-    ),
-    (
-        lambda fitted: nb.fit(nb.NaiveBayes({"god": nb.Poisson()}), NAMED, MOOD),
-        ValueError,
-        r"column 'god' is not in X.*did you mean 'good'\?",
-    ),
-    (
-        lambda fitted: nb.NaiveBayes.from_frame(pd.DataFrame(WORDS), MOOD, exclude=["1"]),
-        ValueError,
-        r"column '1', which the table lacks \(did you mean 1\?\)",
-    ),
-    (
-        lambda fitted: nb.fit(nb.Gaussian(), WORDS, MOOD).predict(np.ones((1, 3))),
-        ValueError,
-        "X has 3 columns, the model was fitted to 4",
-    ),
-    (lambda fitted: fitted.predict(WIDER.to_numpy()), ValueError, "X has 5 columns, the model was fitted to 3"),
-    (lambda fitted: fitted.predict(WIDER.drop(columns="eggs")), ValueError, LACKS_EGGS),
-    (lambda fitted: fitted.update(WIDER.drop(columns="eggs"), Y), ValueError, LACKS_EGGS),
-    (lambda fitted: fitted.forget(WIDER.drop(columns="eggs"), Y), ValueError, LACKS_EGGS),
-    (lambda fitted: nb.fit(fitted.model, WIDER.drop(columns="eggs"), Y), ValueError, LACKS_EGGS),
-    (
-        lambda fitted: fitted.predict(X.rename(columns={"island": "iland"})),
-        ValueError,
-        r"'island' is missing in X \(did you mean 'iland'\?\), which has 'iland'",
-    ),
-    (
-        lambda fitted: nb.fit(nb.Bernoulli(), WIDE, Y).predict(WIDE.iloc[:, :3]),
-        ValueError,
-        r"columns 'word03', .*'word07' and 32 more are missing",
-    ),
-    *(
-        (call, ValueError, OTHER_COLUMN)
-        for call in (
-            lambda fitted: nb.fit(MODEL, X[:1], "a"),
-            lambda fitted: fitted.update(X[:1], "a"),
-            lambda fitted: nb.loo(fitted, X[:1], "a"),
-            lambda fitted: nb.check(fitted, X[:1], "a"),
-            lambda fitted: nb.calibration(fitted, X[:1], "a"),
-        )
-    ),
-    (lambda fitted: nb.fit(MODEL, X[:1].to_numpy(), "a"), TypeError, A_TEXT),
-    (lambda fitted: fitted.update(X[:1].to_numpy(), "a"), TypeError, A_TEXT),
-    (lambda fitted: nb.fit(MODEL, X[:1], b"a"), TypeError, "y is the text b'a': give a value for each row"),
-    (lambda fitted: nb.fit(BY_KIND, FRAME, "kind"), ValueError, A_FEATURE),
-    (lambda fitted: BY_KIND.bind(FRAME, "kind"), ValueError, A_FEATURE),
-    (lambda fitted: nb.fit_batches(BY_KIND, [(FRAME, "kind")]), ValueError, A_FEATURE),
-    (
-        lambda fitted: nb.NaiveBayes({"all": (nb.Categorical(), ["mass", "kind"])}).bind(FRAME, "kind"),
-        ValueError,
-        A_FEATURE,
-    ),
-    (lambda fitted: fitted.update(FRAME.assign(kind=Y.where(FRAME.index != 3, None)), "kind"), ValueError, "row 3"),
-    (
-        lambda fitted: nb.fit_batches(MODEL, [(FRAME[:3], "kind"), (FRAME[3:], "sort")]),
-        ValueError,
-        "batch 1: y is 'sort', which is not a column of X",
-    ),
-    (lambda fitted: nb.fit(MODEL, pl.from_pandas(FRAME).lazy(), "kind"), TypeError, "lazy frame: collect it first"),
-    (lambda fitted: nb.fit(MODEL, pd.concat([FRAME, X], axis=1), "kind"), ValueError, "column 'mass' occurs twice"),
-    (lambda fitted: nb.fit(MODEL, FRAME[["kind"]], "kind"), ValueError, "X has no columns"),
-]
 
 
-@pytest.mark.parametrize(("call", "error", "words"), ERRORS)
+def naming(table, model=None, names=NAMES):
+    return nb.fit(model or nb.Multinomial(), table, MOOD, feature_names=names)
+
+
+ERRORS = {
+    "column 'good', row 2: -1 is not a count": [lambda fitted: naming(NEGATIVE)],
+    "feature_names has 'great' where X has the column 'awful': leave": [
+        lambda fitted: naming(NAMED, names=NAMES[::-1])
+    ],
+    r"a table without names: fit model\.description": [
+        lambda fitted: naming(WORDS, nb.fit(nb.Poisson(), WORDS, MOOD).model)
+    ],
+    r"column 'god' is not in X.*mean 'good'\?": [lambda fitted: naming(WORDS, nb.NaiveBayes({"god": nb.Poisson()}))],
+    r"'1', which the table lacks .*mean 1\?": [lambda fitted: nb.NaiveBayes.from_frame(WORDS, MOOD, exclude=["1"])],
+    "X has 3 columns, the model was fitted to 4": [lambda fitted: naming(WORDS).predict(np.ones((1, 3)))],
+    "X has 5 columns, the model was fitted to 3": [lambda fitted: fitted.predict(WIDER.to_numpy())],
+    "column .eggs. is missing in X.*which has 'when', 'note': rename or": [
+        lambda fitted: fitted.predict(LACKING),
+        lambda fitted: fitted.update(LACKING, Y),
+        lambda fitted: fitted.forget(LACKING, Y),
+        lambda fitted: nb.fit(fitted.model, LACKING, Y),
+    ],
+    r"'island' is missing .*mean 'iland'\?\), which has 'iland'": [lambda fitted: fitted.predict(RENAMED)],
+    "'word03', .*'word07' and 32 more are missing": [
+        lambda fitted: nb.fit(nb.Bernoulli(), WIDE, Y).predict(WIDE.iloc[:, :3])
+    ],
+    "y is 'a', which is not a column of X.*'mass', 'island', 'eggs', or give a label": [
+        lambda fitted: nb.fit(MODEL, ONE, "a"),
+        lambda fitted: fitted.update(ONE, "a"),
+        lambda fitted: nb.loo(fitted, ONE, "a"),
+        lambda fitted: nb.check(fitted, ONE, "a"),
+        lambda fitted: nb.calibration(fitted, ONE, "a"),
+    ],
+    r"column 'kind' holds the labels.*exclude=\['kind'\]": [
+        lambda fitted: nb.fit(BY_KIND, FRAME, "kind"),
+        lambda fitted: BY_KIND.bind(FRAME, "kind"),
+        lambda fitted: LISTED.bind(FRAME, "kind"),
+        lambda fitted: nb.fit_batches(BY_KIND, [(FRAME, "kind")]),
+    ],
+    "row 3": [lambda fitted: fitted.update(HOLED, "kind")],
+    "batch 1: y is 'sort', which is": [
+        lambda fitted: nb.fit_batches(MODEL, [(FRAME[:3], "kind"), (FRAME[3:], "sort")])
+    ],
+    "column 'mass' occurs twice": [lambda fitted: nb.fit(MODEL, pd.concat([FRAME, X], axis=1), "kind")],
+    "X has no columns": [lambda fitted: nb.fit(MODEL, FRAME[["kind"]], "kind")],
+}
+TYPE_ERRORS = {
+    "y is the text 'a'.*the columns of X have no names: give a label for": [
+        lambda fitted: nb.fit(MODEL, ONE.to_numpy(), "a"),
+        lambda fitted: fitted.update(ONE.to_numpy(), "a"),
+    ],
+    "y is the text b'a': give a value for each row": [lambda fitted: nb.fit(MODEL, ONE, b"a")],
+    "lazy frame: collect it first": [lambda fitted: nb.fit(MODEL, pl.from_pandas(FRAME).lazy(), "kind")],
+}
+CALLS = [(call, ValueError, words) for words, calls in ERRORS.items() for call in calls]
+CALLS += [(call, TypeError, words) for words, calls in TYPE_ERRORS.items() for call in calls]
+CALLS += [(lambda fitted, fit=fit, names=names: fit(names), *rest) for fit in NAMING for names, *rest in WRONG_NAMES]
+
+
+@pytest.mark.parametrize(("call", "error", "words"), CALLS)
 def test_errors_name_the_column_and_the_way_out(fitted, call, error, words):
     with pytest.raises(error, match=words):
         call(fitted)
