@@ -146,37 +146,19 @@ def test_batches_update_the_posterior_and_its_weights(data, sizes):
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "labels", "message"),
     [
-        ({"feature_weights": "all"}, r'feature_weights=\'all\': give "auto", "each", "shared" or None'),
-        ({"feature_weights": True}, r'feature_weights=True: give "auto", "each", "shared" or None'),
-        ({"feature_weights": "each", "predictive": "plugin"}, r'use predictive="exact"'),
-        (
-            {"feature_weights": "each", "inference": "map"},
-            "weight_features needs a distribution of the parameters, and this is a point",
-        ),
-        (
-            {"feature_weights": "shared", "inference": "mle"},
-            "weight_features needs a distribution of the parameters, and this is a point",
-        ),
+        ({"feature_weights": "all"}, None, r'feature_weights=\'all\': give "auto", "each", "shared" or None'),
+        ({"feature_weights": True}, None, r'feature_weights=True: give "auto", "each", "shared" or None'),
+        ({"feature_weights": "each", "predictive": "plugin"}, None, r'use predictive="exact"'),
+        ({"feature_weights": "each", "inference": "map"}, None, "weight_features needs .* and this is a point"),
+        ({"feature_weights": "shared", "inference": "mle"}, None, "weight_features needs .* and this is a point"),
+        ({"feature_weights": "each", "unlabelled": "?"}, ["?"] * 5 + ["ash", "fir"] * 27 + ["fir"], "5 rows have none"),
+        ({"feature_weights": "each"}, ["ash"] * 60, "one class only, 'ash'"),
     ],
 )
-def test_what_weights_cannot_go_with(data, options, message):
-    X, y = data
+def test_what_weights_cannot_go_with(data, options, labels, message):
     estimator = NaiveBayesClassifier(MODEL, **options)
     with pytest.raises(ValueError, match=message):
-        estimator.fit(X, y)
+        estimator.fit(data[0], data[1] if labels is None else labels)
     assert not hasattr(estimator, "posterior_")
-
-
-def test_rows_without_a_label(data):
-    X, y = data
-    codes = np.where(np.arange(60) < 5, -1, (y == "fir").astype(int))
-    with pytest.raises(ValueError, match=r"5 rows have none"):
-        NaiveBayesClassifier(MODEL, feature_weights="each", unlabelled=-1).fit(X, codes)
-
-
-def test_one_class(data):
-    X, _ = data
-    with pytest.raises(ValueError, match="one class only, 'ash'"):
-        NaiveBayesClassifier(MODEL, feature_weights="each").fit(X, ["ash"] * 60)
