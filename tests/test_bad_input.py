@@ -656,6 +656,7 @@ refuses(
     (lambda: fit(nb.Gaussian()).decision_boundary(), ["Gaussian"]),
     (lambda: nb.from_parameters(nb.Bernoulli(), **GIVEN).log_evidence, ["evidence", "data"]),
     (lambda: point().forget(np.ones((4, 3)), ["a"] * 4), ["never|not among|were not|cannot have|more than"]),
+    (lambda: nb.datasets.federalist("all"), [r"words is 'all': give one of \['function', 'final'\]"]),
     (lambda: nb.load("nothing.nc"), [r"nothing\.nc"]),
     (lambda: flags().predict("table.csv"), ["X is a str: give a NumPy array"]),
     (

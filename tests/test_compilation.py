@@ -1,4 +1,4 @@
-"""Compiled functions kept on disk, each time in a process of its own, whose settings no other test has."""
+"""Compiled functions kept on disk."""
 
 import json
 import os
@@ -8,115 +8,85 @@ import textwrap
 
 import jax
 import pytest
+from jax.experimental.compilation_cache import compilation_cache
 
 import bayesnb as nb
-from bayesnb.core import running as compilation
 
-
-def run(code, **environment):
-    code = """
-        import json
-        from collections import Counter
-        import jax
-        import bayesnb as nb
-        events = Counter()
-        jax.monitoring.register_event_listener(lambda event, **_: events.update([event.split("/")[-1]]))
-
-        @jax.jit
-        def work(x):
-            return (x * x).sum()
-
-        """ + textwrap.dedent(code).replace("\n", "\n        ")
-    own_settings = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
-    environment = {**own_settings, "JAX_PLATFORMS": "cpu", **environment}
-    command = [sys.executable, "-W", "error", "-c", textwrap.dedent(code)]
-    done = subprocess.run(command, check=True, env=environment, stdout=subprocess.PIPE, text=True)
-    return json.loads(done.stdout)
+CODE = """
+    import json, os, sys
+    from collections import Counter
+    import jax
+    import bayesnb as nb
+    events = Counter()
+    jax.monitoring.register_event_listener(lambda event, **_: events.update([event.split("/")[-1]]))
+    work = jax.jit(lambda x: (x * x).sum())
+    before = jax.config.jax_compilation_cache_dir
+    work(jax.numpy.ones(2))
+    folder = nb.enable_compilation_cache(sys.argv[1])
+    work(jax.numpy.ones(3))
+    print(json.dumps([before, str(folder), events["cache_hits"], events["cache_misses"]]))
+"""
 
 
 @pytest.mark.slow
 def test_the_second_process_reads_what_the_first_compiled(tmp_path):
-    code = f"""
-        work(jax.numpy.ones(2))
-        folder = nb.enable_compilation_cache({str(tmp_path / "deep" / "down")!r})
-        work(jax.numpy.ones(3))
-        print(json.dumps([str(folder), events["cache_hits"], events["cache_misses"]]))
-    """
-    folder, hits, misses = run(code)
-    assert folder == str(tmp_path / "deep" / "down")
+    """In processes of their own, whose settings no other test has; nothing is kept before it is asked for."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("JAX_")}
+    folder = tmp_path / "deep" / "down"
+
+    def run():
+        command = [sys.executable, "-W", "error", "-c", textwrap.dedent(CODE), str(folder)]
+        done = subprocess.run(
+            command, check=True, env=environment | {"JAX_PLATFORMS": "cpu"}, stdout=subprocess.PIPE, text=True
+        )
+        return json.loads(done.stdout)
+
+    _, _, hits, misses = first = run()
+    assert first[:3] == [None, str(folder), 0]
     assert hits == 0
     assert misses > 0
-    assert any(name.startswith("jit_work") for name in os.listdir(folder))
-    assert run(code) == [folder, misses, 0]
+    assert run() == [None, str(folder), misses, 0]
 
 
-@pytest.fixture(scope="module")
-def life(tmp_path_factory):
-    """One process that compiles with no folder named, then with five folders in turn: where, and what it says."""
-    root = tmp_path_factory.mktemp("life")
-    code = f"""
-        import os
-        root = {str(root)!r}
-        said = {{"before": jax.config.jax_compilation_cache_dir}}
-        work(jax.numpy.ones(3))
-        said["unasked"] = os.listdir(root)
-
-        def enable(*directory):
-            jax.config.update("jax_compilation_cache_dir", None)
-            return str(nb.enable_compilation_cache(*directory))
-
-        nb.enable_compilation_cache(root + "/first")
-        work(jax.numpy.ones(4))
-        nb.enable_compilation_cache(root + "/second")
-        work(jax.numpy.ones(5))
-        said["caches"] = enable()
-        os.environ.update(HOME=root, USERPROFILE=root, XDG_CACHE_HOME="")  # the second is Windows' name
-        said["home"] = enable()
-        jax.config.update("jax_compilation_cache_dir", root + "/mine")
-        said["told"] = str(nb.enable_compilation_cache())
-        print(json.dumps(said))
-    """
-    return root, run(code, XDG_CACHE_HOME=str(root))
+@pytest.fixture
+def settings():
+    """Settings of JAX that are afterwards what they were."""
+    names = ("jax_compilation_cache_dir", "jax_persistent_cache_min_compile_time_secs")
+    before = {name: getattr(jax.config, name) for name in names}
+    yield before
+    for name, value in before.items():
+        jax.config.update(name, value)
+    compilation_cache.reset_cache()
 
 
-def test_another_folder_takes_over(life):
-    root, _ = life
-    for folder in ("first", "second"):
-        assert any(name.startswith("jit_work") for name in os.listdir(root / folder))
+@pytest.mark.usefixtures("settings")
+def test_another_folder_takes_over(tmp_path):
+    for number, folder in enumerate((tmp_path / "first", tmp_path / "second")):
+        assert nb.enable_compilation_cache(folder) == folder
+        jax.jit(lambda x, number=number: x * number)(jax.numpy.ones(7))
+        assert any(name.endswith("-cache") for name in os.listdir(folder))
 
 
-def test_the_folder_is_the_users_or_the_one_that_jax_was_told(life):
-    root, said = life
-    assert said["caches"] == str(root / "bayesnb")
-    assert said["home"] == str(root / ".cache" / "bayesnb")
-    assert said["told"] == str(root / "mine")
+@pytest.mark.usefixtures("settings")
+def test_the_folder_is_the_users_or_the_one_that_jax_was_told(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))  # Windows' name
+    for caches, told, expected in (
+        (str(tmp_path / "caches"), None, tmp_path / "caches" / "bayesnb"),
+        ("", None, tmp_path / ".cache" / "bayesnb"),
+        ("", str(tmp_path / "mine"), tmp_path / "mine"),
+    ):
+        monkeypatch.setenv("XDG_CACHE_HOME", caches)
+        jax.config.update("jax_compilation_cache_dir", told)
+        assert nb.enable_compilation_cache() == expected
+        assert expected.is_dir()
 
 
-def test_nothing_is_kept_unless_asked_for(life):
-    _, said = life
-    assert said["before"] is None
-    assert said["unasked"] == []
-
-
-def test_a_folder_that_cannot_be_is_refused(tmp_path):
+def test_a_folder_that_cannot_be_made_or_written_changes_no_setting(tmp_path, monkeypatch, settings):
     (tmp_path / "file").write_text("")
-    before = dict(jax.config.values)
-    with pytest.raises(OSError, match="name another one"):
+    with pytest.raises(OSError, match=r"cannot be made .*name another one"):
         nb.enable_compilation_cache(tmp_path / "file" / "folder")
-    assert dict(jax.config.values) == before
-
-
-def test_the_folder_by_default_is_the_users_folder_for_caches(monkeypatch, tmp_path):
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "caches"))
-    assert compilation._users_folder() == tmp_path / "caches" / "bayesnb"
-    monkeypatch.delenv("XDG_CACHE_HOME")
-    monkeypatch.setattr(compilation.Path, "home", lambda: tmp_path)
-    assert compilation._users_folder() == tmp_path / ".cache" / "bayesnb"
-
-
-def test_a_folder_that_cannot_be_written_changes_no_setting(monkeypatch, tmp_path):
-    monkeypatch.setattr(compilation.os, "access", lambda folder, mode: False)
-    before = jax.config.jax_compilation_cache_dir
+    monkeypatch.setattr(os, "access", lambda folder, mode: False)
     with pytest.raises(PermissionError, match="cannot be written: name another one"):
         nb.enable_compilation_cache(tmp_path / "closed")
-    assert jax.config.jax_compilation_cache_dir == before
+    assert {name: getattr(jax.config, name) for name in settings} == settings

@@ -11,18 +11,13 @@ import pytest
 from sklearn.naive_bayes import MultinomialNB
 
 import bayesnb as nb
-from bayesnb.datasets.make_federalist import COUNTS, FINAL_WORDS, FUNCTION_WORDS, STEMS, count_words
+from bayesnb.datasets.make_federalist import COUNTS, FINAL_WORDS, FUNCTION_WORDS, STEMS
 
 DISPUTED = [49, 50, 51, 52, 53, 54, 55, 56, 57, 58, 62, 63]
 
 # Log odds Madison : Hamilton of the disputed essays, as published with the reference table, by scikit-learn's
 # MultinomialNB with alpha 1 on the seventy words of the essays of known authors.
 PUBLISHED_LOG_ODDS = [6.6, 10.2, 26.3, 25.6, 23.9, 17.0, -2.5, 16.8, 29.8, 17.7, 22.8, 31.1]
-
-
-@pytest.fixture(scope="module")
-def texts(data):
-    return pd.read_csv(data / "federalist" / "federalist_papers.csv.gz")
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +43,6 @@ def test_federalist_rows_add_up_to_the_length_of_the_essay(words, number):
     assert counts.to_numpy().dtype.kind == "i"
     assert (counts >= 0).all(axis=None)
     np.testing.assert_array_equal(counts.sum(axis=1), pd.read_csv(COUNTS)["length"])
-
-
-def test_federalist_counts_are_those_of_a_fresh_run_over_the_text(texts):
-    pd.testing.assert_frame_equal(pd.read_csv(COUNTS), count_words(texts))
 
 
 def test_federalist_script_writes_the_file_that_is_shipped(data, tmp_path):
@@ -84,11 +75,6 @@ def test_federalist_gives_the_published_log_odds_of_the_disputed_essays():
     known, disputed = authors.isin(["Hamilton", "Madison"]), authors == "disputed"
     joint = MultinomialNB().fit(counts[known], authors[known]).predict_joint_log_proba(counts[disputed])
     np.testing.assert_allclose(joint[:, 1] - joint[:, 0], PUBLISHED_LOG_ODDS, atol=0.05)
-
-
-def test_federalist_knows_two_choices_of_words():
-    with pytest.raises(ValueError, match=r"words is 'all': give one of \['function', 'final'\]"):
-        nb.datasets.federalist("all")
 
 
 def test_tables_and_their_sources_are_in_the_wheel(tmp_path):
