@@ -22,7 +22,7 @@ from bayesnb.core.printing import (
     plus_minus,
     width,
 )
-from bayesnb.posterior.base import _learned, _rows, parameters_by_class
+from bayesnb.posterior.base import parameters_by_class
 
 LONG = "a_column_with_a_rather_long_name"
 
@@ -255,26 +255,17 @@ def test_rows_beyond_the_first_twenty_are_counted():
     assert DataTable(frame).lines(80)[-1] == "… and 3 more in .table"
     assert DataTable(frame).html().count("<tr") == 21
     assert "… and 3 more in .table" in DataTable(frame).html()
+    assert "word " * 29 + "word" in DataTable(pd.DataFrame({"x": ["word " * 30]})).html()
     assert len(DataTable(frame, rows=23).lines(80)) == 24
     assert not any("more" in line for line in DataTable(frame.head(20)).lines(80))
+    assert DataTable(frame.head(0)).lines(80) == []
 
 
-def test_a_table_without_rows_has_no_lines():
-    assert DataTable(pd.DataFrame({"x": []})).lines(80) == []
-
-
-@pytest.mark.parametrize(("number", "rest"), [(8, []), (9, ["… and 1 more of x"])])
+@pytest.mark.parametrize(("number", "rest"), [(8, []), (9, ["… and 1 more of 0_prob"])])
 def test_eight_values_of_a_parameter_are_printed_and_the_others_counted(number, rest):
-    things = ("thing", range(number))
-
-    def moments(_):
-        return {"value": np.arange(number) / 4}
-
-    names, cells = _rows("x", [("class", ["only"]), things], moments)
-    assert names == [*(f"x[{k}]" for k in range(8)), *rest]
-    assert len(cells) == len(names)
-    lines = _learned(["x"], {"x": [things]}, moments)
-    assert lines[7:] == ["  x[7] = 1.75", *(f"  {line}" for line in rest)]
+    posterior = nb.fit(nb.Categorical(), np.arange(number)[:, None], np.arange(number) % 2)
+    names = rows_of(repr(posterior), "class")
+    assert names[1 : names.index("Prior:")] == [*(f"0_prob[{k}]" for k in range(8)), *rest]
 
 
 def test_learned_hyperparameters_are_listed_below_the_parameters():
@@ -288,11 +279,6 @@ def test_learned_hyperparameters_are_listed_below_the_parameters():
     assert lines[start + 1] == "  bits_concentration1[x0] = 0.50±0.11"
     assert lines[start + 9] == "  … and 4 more of bits_concentration1"
     assert len(lines) == start + 10
-
-
-def test_long_texts_in_cells_are_whole_in_html():
-    text = "word " * 30
-    assert text.strip() in DataTable(pd.DataFrame({"x": [text.strip()]})).html()
 
 
 def test_words_stay_whole_and_prose_is_no_wider_than_is_easy_to_read():

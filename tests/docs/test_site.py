@@ -169,7 +169,7 @@ def test_links_to_the_source_name_its_lines(documentation):
     file, lines = re.fullmatch(rf"{re.escape(reference.SOURCE)}(.+)#L(\d+)-L\d+", address).groups()
     assert "def update(" in (ROOT / file).read_text("utf-8").splitlines()[int(lines) - 1]
     assert reference.source_of("py", {"module": "bayesnb", "fullname": "loo"}).startswith(
-        f"{reference.SOURCE}bayesnb/checks/loo.py#"
+        f"{reference.SOURCE}bayesnb/posterior/loo.py#"
     )
 
 
