@@ -112,17 +112,6 @@ def test_mode_keeps_the_digits_of_small_weights_and_is_the_mean_where_the_densit
     assert np.isnan(bound(0.5).maximum_a_posteriori(family.statistics(X[:1], np.ones((1, 2))))["prob"]).any()
 
 
-def test_mode_maximises_the_density():
-    family = bound(CONCENTRATION + 1)
-    counted = family.statistics(X, MEMBERSHIP)
-    posterior, mode = family.update(counted).concentration, family.maximum_a_posteriori(counted)["prob"]
-    rng = np.random.default_rng(3)
-    for c, j in np.ndindex(CLASSES, ANNOTATORS):
-        density = scipy.stats.dirichlet(posterior[c, j])
-        near = [0.999 * mode[c, j] + 0.001 * other for other in rng.dirichlet(np.ones(LABELS), 50)]
-        assert density.logpdf(mode[c, j]) > max(map(density.logpdf, near))
-
-
 @pytest.mark.parametrize("concentration", [np.ones(3), np.ones((3, 3)), np.ones((2, 2, 3))])
 def test_a_concentration_of_another_shape_is_refused(concentration):
     with pytest.raises(ValueError, match=r"concentration has shape .* \(2, 3, 3\) \(classes, annotators, labels\)"):

@@ -380,31 +380,6 @@ class TestSampled:
         assert float(array_stats.ess(total[..., 0], method="bulk")) > 800
         assert np.nanmin(sampled.diagnostics.ess_bulk) > 400
 
-    @pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto:UserWarning")
-    @pytest.mark.slow
-    def test_leave_one_out_by_importance_sampling_agrees_with_refits(self, by_nuts):
-        x, y, sampled = by_nuts
-        elpd = nb.loo(sampled, x, y)
-        codes = (y == "b").astype(int)
-        exact = []
-        for i in range(len(x)):
-            others = np.arange(len(x)) != i
-            log_joint = []
-            for c in range(2):
-                rest = x[others & (codes == c)]
-                density = on_grid(np.vstack([rest, x[i]]))[2] - on_grid(rest)[2]
-                log_joint.append(np.log(1 + len(rest)) + density)
-            exact.append(log_joint[codes[i]] - logsumexp(log_joint))
-        # Importance sampling answers for rows of a small k only; ArviZ warns of the others.
-        good = elpd.pareto_k.values < 0.7
-        assert good.sum() >= len(x) - 2
-        # The average of 1 / p(y | x, theta) over the draws has a Monte Carlo error, which differs from row to row.
-        weight = np.exp(-sampled.to_datatree(x, y)["log_likelihood"]["y"].values)
-        error = array_stats.mcse(weight, chain_axis=0, draw_axis=1, method="mean") / weight.mean(axis=(0, 1))
-        z = (elpd.elpd_i.values - np.array(exact)) / error
-        assert np.abs(z[good]).max() < 5
-        assert np.median(error) < 0.005
-
 
 class TestLife:
     def test_a_word_of_concentration_zero_is_never_drawn(self):
@@ -446,32 +421,7 @@ class TestLife:
             fitted.predict_interval(x)
 
 
-def read(folder, name):
-    stored = np.load(folder / name / "20news_w1000.npz")
-    X = scipy.sparse.csr_array((stored["data"], stored["indices"], stored["indptr"]), stored["shape"])
-    return (
-        X[stored["split"] == 0],
-        stored["y"][stored["split"] == 0],
-        X[stored["split"] == 1],
-        stored["y"][stored["split"] == 1],
-    )
-
-
-def scores(posterior, X, y):
-    """Mean log p(x, y), mean log p(y | x) and accuracy."""
-    log_joint = posterior.log_joint(X)
-    of_label = log_joint[np.arange(len(y)), y]
-    return of_label.mean(), (of_label - logsumexp(log_joint, axis=1)).mean(), (log_joint.argmax(axis=1) == y).mean()
-
-
 class TestRealText:
-    def test_newsgroups_are_predicted_far_better_than_by_the_multinomial(self, data):
-        X, y, X_new, y_new = read(data, "newsgroups20_w1000")
-        plain = scores(nb.fit(nb.Multinomial(), X, y), X_new, y_new)
-        burst = scores(nb.fit(nb.DirichletMultinomial(), X, y, nb.MAP()), X_new, y_new)
-        np.testing.assert_allclose(plain, [-141.206, -3.1095, 0.7207], rtol=1e-3)
-        np.testing.assert_allclose(burst, [-121.538, -1.7027, 0.7372], rtol=1e-3)
-
     def test_the_federalist_papers_are_too_bursty_for_the_multinomial(self):
         X, y = nb.datasets.federalist()
         known = (y == "Hamilton").to_numpy()

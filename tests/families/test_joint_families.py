@@ -88,25 +88,6 @@ def test_a_block_is_one_observation(table):
         np.testing.assert_allclose(joint, of_rows, rtol=1e-9)
 
 
-def test_each_row_given_the_others(table):
-    X, y = table
-    left_out = nb.loo(nb.fit(MODEL, X, y), X, y).elpd
-    refits = 0.0
-    for i in range(len(X)):
-        rest = np.arange(len(X)) != i
-        refit = nb.fit(MODEL, X[rest], y[rest], classes=["a", "b"])
-        refits += refit.predict_log_proba(X[[i]])[0, ["a", "b"].index(y[i])]
-    assert left_out == pytest.approx(refits, rel=1e-9)
-
-
-def test_given_parameters_the_density_is_that_of_rows(table):
-    X, _ = table
-    parameters = {"cloud_mean": np.array([[0.0, 1.0, 2.0], [1.0, 0.0, 0.0]])}
-    posterior = nb.from_parameters(MODEL, classes=["a", "b"], class_probs=[0.5, 0.5], parameters=parameters)
-    theirs = [stats.multivariate_normal(mean, COVARIANCE).logpdf(X) for mean in parameters["cloud_mean"]]
-    np.testing.assert_allclose(posterior.log_joint(X) - np.log(0.5), np.transpose(theirs), rtol=1e-9)
-
-
 def test_missing_cells_need_a_method(table):
     X, y = table
     holes = X.copy()
