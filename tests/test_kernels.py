@@ -44,7 +44,7 @@ def forms(case, x):
         yield x.astype(bool)
     if case.name == "categorical":
         yield from (x.astype(np.int64), x.astype(np.uint8))
-    if case.family.sparse:
+    if "sparse" in case.family.takes:
         yield scipy.sparse.csr_array(x)
     if case.missing:
         yield with_holes(np.random.default_rng(3), x)

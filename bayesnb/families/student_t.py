@@ -215,6 +215,7 @@ def too_far(mean: np.ndarray, deviation: np.ndarray, remedy: str) -> tuple[np.nd
     )
 
 
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class StudentT:
     r"""The predictive density of a Gaussian cell, in the form that a pass over the cells computes.
@@ -259,11 +260,9 @@ class StudentT:
         if isinstance(x, jax.Array):
             return self._of_rows_in_jax(x)
         if compiled:
-            group = GROUP if (self.exponent == self.exponent[:, :1]).all() else 1
-            sums, complete = _log_kernels(x, self.loc, self.precision, self.exponent, group=group)
-            result = np.asarray(sums)
-            if np.isfinite(result).all():
-                return result + (self.constant.sum(axis=1) if complete else ~np.isnan(x) @ self.constant.T)
+            found = np.asarray(_compiled(self, x))
+            if np.isfinite(found).all():
+                return found
         missing = np.isnan(x)
         result = np.empty((len(x), len(self.loc)))
         for c in range(len(self.loc)):
@@ -273,15 +272,15 @@ class StudentT:
 
     def _of_rows_in_jax(self, x: Any) -> Any:
         """Cells in the precision of `x`, sums over columns in float64."""
-        # For float32 cells the location is the sum of two float32 numbers, so that x - location keeps the digits of x.
-        high = jax.lax.reduce_precision(self.loc, 8, 23) if x.dtype == jnp.float32 else self.loc
-        high, low, scale, exponent = (
-            value.astype(x.dtype) for value in (high, self.loc - high, jnp.sqrt(self.precision), self.exponent)
-        )
         missing = jnp.isnan(x)
         # Filled before the formula as well as after it: the derivative of zero times NaN is NaN.
-        cells = jnp.where(missing, 0, x)
-        excess = jnp.where(missing[:, None], 0, ((cells[:, None] - high - low) * scale) ** 2)
+        away = jnp.where(missing, 0, x)[:, None]
+        # For float32 cells the location is the sum of two float32 numbers, so that x - location keeps the digits of x.
+        high = jax.lax.reduce_precision(self.loc, 8, 23) if x.dtype == jnp.float32 else self.loc
+        for part in (high,) if high is self.loc else (high, self.loc - high):
+            away = away - part.astype(x.dtype)
+        scale, exponent = (value.astype(x.dtype) for value in (jnp.sqrt(self.precision), self.exponent))
+        excess = jnp.where(missing[:, None], 0, (away * scale) ** 2)
         sums = jax.lax.cond(
             (self.exponent == self.exponent[:, :1]).all(),
             partial(sum_of_logs, group=GROUP),
@@ -298,12 +297,9 @@ class StudentT:
         )
 
 
-@partial(jax.jit, static_argnames="group")
-def _log_kernels(x: Any, loc: Any, precision: Any, exponent: Any, *, group: int) -> tuple[Any, Any]:
-    """Sum over observed columns of exponent * log(1 + (x - loc)² precision), and whether no cell is missing."""
-    missing = jnp.isnan(x)
-    excess = jnp.where(missing[:, None], 0.0, (x[:, None] - loc) ** 2 * precision)
-    return sum_of_logs(excess, exponent, group=group), ~missing.any()
+@jax.jit
+def _compiled(predictive: StudentT, x: Any) -> Any:
+    return predictive.of_rows(x, compiled=True)
 
 
 def sum_of_logs(excess: Any, exponent: Any, *, group: int) -> Any:

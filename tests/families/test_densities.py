@@ -1,6 +1,6 @@
 """Densities that follow from a family's statements: products, tables and averages over draws, beside other routes."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -19,6 +19,7 @@ from slow import cases_fast
 
 import bayesnb as nb
 from bayesnb.families import exponential as product
+from bayesnb.families.base import with_hyperparameters
 from bayesnb.families.draw import draw
 from bayesnb.families.exponential import _product as product_of_arrays
 from bayesnb.families.formulas import log_density, quantile
@@ -308,7 +309,7 @@ class TestHeavyRows:
         rng = np.random.default_rng(1)
         X, y = case.cells(rng, 8)[[*range(8), *range(4)]], np.arange(12) % 2
         weights = np.where(np.arange(12) < 8, weight, 1.0)
-        family = replace(case.default, **dict.fromkeys(case.family.hyperparameters(), 1.3))
+        family = with_hyperparameters(case.default, dict.fromkeys(case.family.hyperparameters(), 1.3))
         posterior = nb.fit(nb.NaiveBayes(family, class_probs=[0.5, 0.5], **options), X, y, sample_weight=weights)
         return posterior, X, y, weights
 
