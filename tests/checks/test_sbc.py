@@ -1,22 +1,17 @@
 """Simulation-based calibration: right inferences pass, wrong ones are caught."""
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import jax
 import numpy as np
-import pandas as pd
 import pytest
 from cases import CASES, Exponential
-from slow import cases_fast
+from slow import cases_fast, names_fast
 
 import bayesnb as nb
 from bayesnb.checks.sbc import (
-    RANK_DRAWS,
-    _ranked,
-    _ready_inference,
-    _thinned,
-    _verdict,
     ecdf_difference,
     sbc,
     uniform_band,
@@ -41,30 +36,24 @@ class Wrong(nb.results.Inference):
 
 @dataclass(frozen=True)
 class Drawn(nb.results.Inference):
-    """Draws from the closed form, which may be bent."""
+    """Two chains of draws from the closed form, which may be changed, and what a sampler reports of a share of fits."""
 
-    bend: Any = lambda value: value
+    change: Any = lambda value: value
+    share: float | None = None
 
     def check(self, problem):
         pass
 
     def fit(self, problem, *, key=0):
-        parameters = nb.Exact().fit(problem).distribution.draw(2, 200, key)
-        bent = replace(parameters, blocks=jax.tree.map(self.bend, parameters.blocks))
-        return nb.results.SampledPosterior(problem, problem.resolved, bent, {}, self)
-
-
-@dataclass(frozen=True)
-class Reported(Drawn):
-    """Exact draws, with what a sampler would report where a share of the fits fails."""
-
-    share: float = 0.0
-
-    def fit(self, problem, *, key=0):
-        posterior = super().fit(problem, key=key)
-        failed = np.random.default_rng(np.asarray(jax.random.key_data(key))).uniform() < self.share
-        stats = {"diverging": np.full((2, 200), failed), "energy": np.random.default_rng(0).normal(size=(2, 200))}
-        return nb.results.SampledPosterior(problem, problem.resolved, posterior.parameters, stats, self)
+        drawn = nb.Exact().fit(problem).distribution.draw(2, 200, key)
+        changed = replace(drawn, blocks=jax.tree.map(self.change, drawn.blocks))
+        number = changed.blocks[0]["prob"].shape[1]
+        changed = replace(changed, class_prob=drawn.class_prob[:, :number])
+        stats = {}
+        if self.share is not None:
+            failed = np.random.default_rng(np.asarray(jax.random.key_data(key))).uniform() < self.share
+            stats = {"diverging": np.full((2, 200), failed), "energy": np.random.default_rng(0).normal(size=(2, 200))}
+        return nb.results.SampledPosterior(problem, problem.resolved, changed, stats, self)
 
 
 @dataclass(frozen=True)
@@ -90,12 +79,6 @@ class NoMarginals(Exponential):
 @pytest.fixture(scope="module")
 def coins():
     return nb.NaiveBayes(nb.Bernoulli(2.0, 1.0), class_concentration=2.0).bind([[0, 1], [1, 0]], ["a", "b"])
-
-
-@pytest.fixture(scope="module")
-def bent(coins):
-    """The result of a sampler whose draws are too low."""
-    return sbc(coins, Drawn(lambda value: value**1.3), key=2)
 
 
 @pytest.fixture(scope="module")
@@ -132,52 +115,40 @@ def test_nuts_is_calibrated_and_half_the_data_are_not(mixed):
     assert caught.table["sd_pit"].mean() < 0.26  # too wide a posterior
 
 
-def _with_model(model):
-    return lambda problem: Problem(BoundModel.of(model, problem.model.schema), problem.statistics)
+def with_model(model):
+    return Wrong(lambda problem: Problem(BoundModel.of(model, problem.model.schema), problem.statistics))
 
 
-def _with_statistics(change):
-    return lambda problem: Problem(problem.model, change(problem.statistics))
+def with_statistics(change):
+    return Wrong(lambda problem: Problem(problem.model, change(problem.statistics)))
 
 
-@pytest.mark.parametrize(
-    "inference",
-    [
-        pytest.param(Wrong(_with_model(nb.NaiveBayes(nb.Bernoulli(8.0, 1.0), class_concentration=2.0))), id="prior"),
-        pytest.param(
-            Wrong(_with_model(nb.NaiveBayes(nb.Bernoulli(2.0, 1.0), class_concentration=[12.0, 2.0]))),
-            id="class prior",
-            marks=pytest.mark.slow,
-        ),
-        pytest.param(
-            Wrong(_with_statistics(lambda statistics: statistics * 0.3)), id="rows forgotten", marks=pytest.mark.slow
-        ),
-        pytest.param(
-            Wrong(_with_statistics(lambda statistics: statistics * 2.0)), id="rows twice", marks=pytest.mark.slow
-        ),
-        pytest.param(
-            Wrong(_with_statistics(lambda statistics: jax.tree.map(lambda leaf: leaf[::-1], statistics))),
-            id="classes swapped",
-            marks=pytest.mark.slow,
-        ),
-    ],
-)
-def test_a_wrong_posterior_is_caught(coins, inference):
-    require_no(sbc(coins, inference, key=2))
+WRONG = {
+    "prior": with_model(nb.NaiveBayes(nb.Bernoulli(8.0, 1.0), class_concentration=2.0)),
+    "class prior": with_model(nb.NaiveBayes(nb.Bernoulli(2.0, 1.0), class_concentration=[12.0, 2.0])),
+    "rows forgotten": with_statistics(lambda statistics: statistics * 0.3),
+    "rows twice": with_statistics(lambda statistics: statistics * 2.0),
+    "classes swapped": with_statistics(lambda statistics: jax.tree.map(lambda leaf: leaf[::-1], statistics)),
+    "draws too low": Drawn(lambda value: value**1.3),
+}
 
 
-def test_draws_that_are_bent_are_caught(bent):
-    require_no(bent)
+@pytest.fixture(scope="module")
+def caught(coins):
+    """The result for a wrong posterior, by name."""
+    return cache(lambda name: sbc(coins, WRONG[name], key=2))
 
 
-def require_no(result):
+@pytest.mark.parametrize("name", names_fast(WRONG, {"prior", "draws too low"}))
+def test_a_wrong_posterior_is_caught(caught, name):
+    result = caught(name)
     assert not result.uniform
     assert result.verdict.startswith("NO")
     assert result.table["p_value"].min() < result.error_rate / len(result.table)
 
 
 def test_a_posterior_that_ignores_the_data_is_caught_by_the_log_likelihood_alone(coins):
-    result = sbc(coins, Wrong(_with_statistics(lambda statistics: statistics * 0.0)), key=2)
+    result = sbc(coins, with_statistics(lambda statistics: statistics * 0.0), key=2)
     assert not result.uniform
     fine = result.table["p_value"] > result.error_rate / len(result.table)
     assert fine.drop("log_likelihood").all()
@@ -187,48 +158,40 @@ def test_a_posterior_that_ignores_the_data_is_caught_by_the_log_likelihood_alone
 
 def test_fits_with_problems_are_counted(coins):
     """A few leave the verdict as it is; many make no YES of uniform PIT values, and no less of a NO."""
-    sound = sbc(coins, Reported(), num_simulations=60, key=3)
+    sound = sbc(coins, Drawn(share=0.0), num_simulations=60, key=3)
     assert not sound.problems.any(axis=None)
     assert "problems" not in sound.verdict
-    few = sbc(coins, Reported(share=0.04), num_simulations=60, key=3)
+    few = sbc(coins, Drawn(share=0.04), num_simulations=60, key=3)
     number = int(few.problems["divergences"].sum())
     assert 1 <= number <= 6
     assert few.uniform
     assert few.verdict.startswith("YES")
     assert f"{number} of 60 fits have problems: divergences in {number}." in few.verdict
     np.testing.assert_array_equal(few.pit, sound.pit)
-    many = sbc(coins, Reported(share=0.5), num_simulations=60, key=3)
+    many = sbc(coins, Drawn(share=0.5), num_simulations=60, key=3)
     assert not many.uniform
     assert many.verdict.startswith("UNDECIDED")
     assert f"{many.problems['divergences'].sum()} of 60 fits" in many.verdict
     np.testing.assert_array_equal(many.table, sound.table)
-    wrong = sbc(coins, Reported(lambda value: value**3, share=0.5), num_simulations=60, key=3)
+    wrong = sbc(coins, Drawn(lambda value: value**3, share=0.5), num_simulations=60, key=3)
     assert wrong.verdict.startswith("NO")
     assert "fits have problems" in wrong.verdict
 
 
 def test_draws_that_are_too_few_or_apart_are_problems(coins):
-    @dataclass(frozen=True)
-    class Apart(Drawn):
-        def fit(self, problem, *, key=0):
-            drawn = super().fit(problem, key=key).parameters
-            apart = jax.tree.map(lambda leaf: leaf * np.array([1.0, 0.6]).reshape(2, *[1] * (leaf.ndim - 1)), drawn)
-            return nb.results.SampledPosterior(problem, problem.resolved, apart, {}, self)
+    def apart(leaf):
+        return leaf * np.array([1.0, 0.6]).reshape(2, *[1] * (leaf.ndim - 1))
 
-    @dataclass(frozen=True)
-    class Few(Drawn):
-        draws: int = 15
-
-        def fit(self, problem, *, key=0):
-            drawn = jax.tree.map(lambda leaf: leaf[:, : self.draws], super().fit(problem, key=key).parameters)
-            return nb.results.SampledPosterior(problem, problem.resolved, drawn, {}, self)
-
-    assert sbc(coins, Apart(), num_simulations=20).problems["R-hat"].all()
-    found = sbc(coins, Few(), num_simulations=20)
-    assert found.problems["bulk ESS"].all()
-    assert not found.uniform
+    found = sbc(coins, Drawn(apart), num_simulations=20)
+    assert found.problems["R-hat"].all()
+    few = sbc(coins, Drawn(lambda leaf: leaf[:, :15]), num_simulations=20)
+    assert few.problems["bulk ESS"].all()
+    assert not few.uniform
+    for result in (found, few):
+        kinds = ", ".join(f"{kind} in {number}" for kind, number in result.problems.sum().items() if number)
+        assert f"20 of 20 fits have problems: {kinds}." in result.verdict
     # Fifty effective draws suffice, those of all chains together.
-    assert sbc(coins, Few(draws=45), num_simulations=20).problems["bulk ESS"].mean() < 0.5
+    assert sbc(coins, Drawn(lambda leaf: leaf[:, :45]), num_simulations=20).problems["bulk ESS"].mean() < 0.5
     assert not sbc(coins, num_simulations=20).problems.any(axis=None)
 
 
@@ -250,10 +213,21 @@ def test_a_family_without_marginals_is_ranked_among_draws():
 
 
 @pytest.mark.parametrize("concentration", [0.003, pytest.param(0.05, marks=pytest.mark.slow)])
-def test_probabilities_that_round_to_zero_and_one_are_no_error(concentration):
+@pytest.mark.parametrize("inference", [nb.Exact(), Drawn()], ids=["exact", "drawn"])
+def test_probabilities_that_round_to_zero_and_one_are_no_error(concentration, inference):
+    """Among draws, a true value that is equal to some has any of their places."""
     bound = nb.NaiveBayes(nb.Bernoulli(concentration, concentration)).bind([[0, 1], [1, 0]], ["a", "b"])
-    result = sbc(bound, num_simulations=400, key=7)
-    assert result.uniform, result.verdict
+    result = sbc(bound, inference, num_simulations=400, key=7)
+    assert (result.table["p_value"] > result.error_rate / len(result.table)).all(), result.verdict
+
+
+@pytest.mark.parametrize(("number", "kept"), [(200, 100), (15, 30)])
+def test_a_value_is_ranked_among_evenly_spaced_draws_of_all_chains(coins, number, kept):
+    def in_two_chains(leaf):
+        return (leaf * 0 + np.array([0.6, 0.7]).reshape(2, *[1] * (leaf.ndim - 1)))[:, :number]
+
+    found = sbc(coins, Drawn(in_two_chains), num_simulations=20).pit.filter(like="x_prob") * (kept + 1)
+    assert set(np.floor(found.to_numpy()).ravel()) == {0, kept // 2, kept}
 
 
 def test_what_is_known_is_not_judged():
@@ -264,7 +238,9 @@ def test_what_is_known_is_not_judged():
         assert list(result.table.index) == ["0_prob[a]", "0_prob[b]", "log_likelihood"]
     assert set(result.to_datatree()["prior_sbc"].data_vars) == {"0_prob", "log_likelihood"}
     alone = nb.NaiveBayes(nb.Bernoulli()).bind([[0], [1]], ["a", "a"])
-    assert list(sbc(alone, num_simulations=20).table.index) == ["x_prob[a, 0]", "log_likelihood"]
+    result = sbc(alone, num_simulations=20)
+    assert list(result.table.index) == ["x_prob[a, 0]", "log_likelihood"]
+    assert result.to_datatree()["prior_sbc"]["x_prob"].shape == (1, 20, 1, 1)
 
 
 def test_a_table_sets_what_follows_its_scale():
@@ -288,6 +264,8 @@ def test_the_result_in_words_frames_and_groups(coins):
     ]
     assert list(result.table) == ["mean_pit", "sd_pit", "p_value"]
     assert list(result.pit) == list(result.table.index)
+    np.testing.assert_allclose(result.table["mean_pit"], result.pit.to_numpy().mean(axis=0), rtol=1e-12)
+    np.testing.assert_allclose(result.table["sd_pit"], result.pit.to_numpy().std(axis=0, ddof=1), rtol=1e-12)
     assert repr(result).startswith("YES")
     assert "<table" in result._repr_html_()
     group = result.to_datatree()["prior_sbc"]
@@ -310,8 +288,8 @@ def test_arviz_tests_and_plots_the_tree(coins):
     np.testing.assert_allclose(p_values["x_prob"].to_numpy().ravel(), result.table["p_value"].iloc[2:6])
 
 
-def test_the_picture_shows_the_worst_first(bent):
-    result = bent
+def test_the_picture_shows_the_worst_first(caught):
+    result = caught("draws too low")
     figure = result.plot(max_panels=5)
     panels = [axis for axis in figure.axes if axis.get_title()]
     assert len(panels) == 5
@@ -322,17 +300,6 @@ def test_the_picture_shows_the_worst_first(bent):
     line = panels[0].lines[-1]
     label = panels[0].get_title().split("\n")[0]
     np.testing.assert_array_equal(line.get_ydata(), ecdf_difference(result.pit[label].to_numpy())[1])
-
-
-@pytest.mark.parametrize("number", [10, 70])
-def test_a_value_is_ranked_among_evenly_spaced_draws_of_all_chains(number):
-    draws = np.arange(2.0 * number * 3).reshape(2, number, 3)
-    found = _thinned(draws)
-    assert found.shape == (min(2 * number, RANK_DRAWS), 3)
-    np.testing.assert_array_equal(found[[0, -1]], [draws[0, 0], draws[1, -1]])
-    steps = np.diff(found[:, 0]) / 3
-    assert set(steps) <= {1.0, 2.0}
-    assert steps.mean() == (2 * number - 1) / (len(found) - 1)
 
 
 @pytest.mark.parametrize("num_values", [20, 200])
@@ -363,47 +330,13 @@ def test_a_right_posterior_is_refused_as_seldom_as_stated(coins):
     assert wrong <= 16
 
 
-def test_the_table_summarises_the_pit_values():
-    found = nb.sbc(nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"]), num_simulations=50, key=3)
-    np.testing.assert_allclose(found.table["mean_pit"], found.pit.to_numpy().mean(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(found.table["sd_pit"], found.pit.to_numpy().std(axis=0, ddof=1), rtol=1e-12)
+class OneChain(nb.NUTS):
+    """The closed form, with the settings of a sampler."""
 
-
-def test_the_verdict_counts_the_fits_that_have_problems():
-    tests = pd.DataFrame({"p_value": [1e-9], "mean_pit": [0.4], "sd_pit": [0.3]}, index=["x_prob[0]"])
-    sound = pd.DataFrame(False, index=range(40), columns=["divergences", "R-hat"])
-    one, many = sound.copy(), sound.copy()
-    one.loc[3, "R-hat"] = True
-    many.loc[:19, "R-hat"] = many.loc[0, "divergences"] = True
-    for against, word in ((tests, "NO"), (tests[:0], "YES")):
-        verdicts = [_verdict(against, problems, 7, 0.01) for problems in (sound, one, many)]
-        assert "problems" not in verdicts[0]
-        assert verdicts[1] == f"{verdicts[0]} 1 of 40 fits have problems: R-hat in 1."
-        assert verdicts[2].endswith(" 20 of 40 fits have problems: divergences in 1, R-hat in 20.")
-        assert verdicts[0].startswith(word)
-        assert verdicts[2].startswith("NO" if word == "NO" else "UNDECIDED")
-
-
-def test_a_site_of_one_number_is_given_to_arviz():
-    model = nb.NaiveBayes(nb.Poisson(2.0, 1.0)).bind([[0], [1]], ["only", "only"])
-    tree = sbc(model, num_simulations=20, num_rows=10).to_datatree()
-    assert {name: values.shape for name, values in tree["prior_sbc"].data_vars.items()} == {
-        "x_rate": (1, 20, 1, 1),
-        "log_likelihood": (1, 20),
-    }
-
-
-def test_ranks_among_draws_fill_the_unit_interval():
-    """Of nine draws and a value, each place is a tenth of it, and a value like three draws has four of them."""
-    draws = np.array([0.0, 1.0, 2.0, 3.0, 3.0, 3.0, 6.0, 7.0, 8.0])
-    values = np.array([-1.0, 2.5, 3.0, 9.0])
-    found = _ranked(np.repeat(values, 4000), np.repeat(draws[:, None], 16_000, axis=1), np.random.default_rng(0))
-    for ranks, low, high in zip(found.reshape(4, -1), [0.0, 0.3, 0.3, 0.9], [0.1, 0.4, 0.7, 1.0], strict=True):
-        assert low <= ranks.min() < low + 0.002
-        assert high - 0.002 < ranks.max() <= high
-        assert ranks.mean() == pytest.approx((low + high) / 2, abs=0.01)
+    def fit(self, problem, *, key=0):
+        return nb.Exact().fit(problem)
 
 
 def test_the_sampler_runs_one_chain_without_a_bar_of_its_own(coins):
-    found = _ready_inference(nb.NUTS(num_samples=70, num_chains=4, progress=True), coins)
-    assert found == nb.NUTS(num_samples=70, num_chains=1, progress=False)
+    found = sbc(coins, OneChain(num_samples=70, num_chains=4, progress=True), num_simulations=20).inference
+    assert (found.num_samples, found.num_chains, found.progress) == (70, 1, False)
