@@ -1,6 +1,6 @@
 """A model with the columns, classes and categories of a table."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -334,26 +334,6 @@ class BoundModel(Printed):
     def count(self, cells: Cells, membership: np.ndarray) -> ModelStatistics:
         """Sufficient statistics of encoded rows, given the weight of each row in each class (rows, classes)."""
         return count_rows(self.blocks, cells, membership)
-
-    def encode(self, X: Any) -> Iterator[tuple[slice, Cells]]:
-        """Read a table chunk by chunk.
-
-        Parameters
-        ----------
-        X : table, shape (rows, columns)
-
-        Yields
-        ------
-        tuple of slice and tuple of array
-            The rows, and for each block their cells: float64 (rows, columns) with missing cells NaN and categories as
-            codes, or CSR for families that take it.
-
-        Warns
-        -----
-        UserWarning
-            If a cell is not among the categories of its column: it counts as missing.
-        """
-        return self.read(X).encoded()
 
     @in_float64
     def log_joint(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:

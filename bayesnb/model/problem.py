@@ -146,7 +146,7 @@ def count_rows(model: BoundModel, rows: LabelledRows) -> tuple[ModelStatistics, 
     kept: list[tuple[Any, ...]] = []
     # The code of a missing label finds the last row, of zeros: the row is in no class.
     identity = np.eye(len(model.schema.classes) + 1)[:, :-1]
-    for where, chunk in model.encode(rows.table):
+    for where, chunk in model.read(rows.table).encoded():
         counted = model.count(chunk, identity[rows.codes[where]] * rows.weights[where, None])
         total = counted if total is None else total + counted
         without = np.flatnonzero(missing[where] & (rows.weights[where] > 0))

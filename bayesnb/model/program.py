@@ -12,6 +12,7 @@ import numpyro
 import numpyro.distributions as dist
 
 from bayesnb.core.arrays import in_float64
+from bayesnb.data.labels import as_labels
 from bayesnb.data.schema import Schema
 from bayesnb.families.base import Family, JointFamily, Parameters, filled_cells, parameter_names
 from bayesnb.families.draw import draw
@@ -382,17 +383,11 @@ def to_table(schema: Schema, blocks: Sequence[Block], cells: Sequence[np.ndarray
     columns: dict[int, np.ndarray] = {}
     for block, x in zip(blocks, cells, strict=True):
         for j, position in enumerate(block.columns):
+            columns[position] = x[:, j]
             if block.has_categories:
-                categories = np.empty(len(schema.categories[position]), dtype=object)
-                categories[:] = schema.categories[position]
-                missing = np.isnan(x[:, j])
-                column = np.array(categories[np.where(missing, 0, x[:, j]).astype(np.intp)].tolist(), ndmin=1)
-                if missing.any():
-                    column = column.astype(np.float64 if column.dtype.kind in "biuf" else object)
-                    column[missing] = np.nan
-                columns[position] = column
-            else:
-                columns[position] = x[:, j]
+                values = [*schema.categories[position], np.nan]
+                codes = np.where(np.isnan(x[:, j]), -1, x[:, j]).astype(np.intp)
+                columns[position] = as_labels([values[code] for code in codes])
     ordered = {schema.columns[position]: columns[position] for position in sorted(columns)}
     if schema.named:
         import pandas as pd

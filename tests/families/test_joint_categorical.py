@@ -135,7 +135,7 @@ class TestMissingCells:
         assert np.isnan(strange).any(axis=1).tolist() == [True, False, True] * 2
         draws = posterior.distribution.draw(1, 3, 0)
         model = posterior.model
-        ((_, cells),) = model.encode(rows)
+        ((_, cells),) = model.read(rows).encoded()
         together = model.log_joint(draws, cells)
         (family,) = model.families
         of_rows = family.densities_of_rows({"prob": draws.blocks[0]["prob"][0]}, cells[0])

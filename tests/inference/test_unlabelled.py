@@ -286,7 +286,7 @@ def test_the_density_that_nuts_samples(name, rng, float64):
     model = problem.resolved
     expected = model.prior.log_density(parameters)
     expected = expected + model.prior.log_likelihood(parameters, problem.statistics)
-    for _, chunk in model.encode(X[y == None]):  # noqa: E711
+    for _, chunk in model.read(X[y == None]).encoded():  # noqa: E711
         expected = expected + weight[y == None] @ logsumexp(model.log_joint(parameters, chunk), axis=-1)  # noqa: E711
     assert float(found) == pytest.approx(float(expected), rel=1e-9)
 
