@@ -51,9 +51,6 @@ __all__ = ["plot_densities", "plot_spikes"]
 MOST_MARKS = 40
 """Bars of a panel, those of all classes together, beyond which rare categories share one."""
 
-LEAST_CATEGORIES = 3
-"""Categories that have bars of their own, whatever the number of classes."""
-
 TALL_NAME = 0.9
 """Inches of a category's name, if the names are too wide to be side by side."""
 
@@ -245,7 +242,7 @@ def _draw_categories(panels: Panels, axis: Any, column: ColumnDensities, shown: 
 def _categories(column: ColumnDensities, shown: list[int]) -> tuple[np.ndarray, np.ndarray]:
     """Categories with a place of their own, and the rarest, which share one where there are many."""
     every = np.arange(len(column.names))
-    most = max(LEAST_CATEGORIES, MOST_MARKS // len(shown))
+    most = MOST_MARKS // len(shown)
     if len(every) <= most:
         return every, every[:0]
     ranked = np.argsort(-column.density[:, shown].sum(axis=1), kind="stable")

@@ -65,14 +65,6 @@ def bars(axis: Any) -> np.ndarray:
 
 
 class TestAnnotators:
-    def test_points_and_intervals_are_those_of_the_frame(self):
-        axis = sampled().plot_annotators(sort=None).axes[0]
-        frame = sampled().annotators
-        (points,) = axis.collections
-        np.testing.assert_allclose(points.get_offsets(), np.column_stack([frame["accuracy"], range(3)]))
-        np.testing.assert_allclose(intervals(axis), frame[["lower", "upper"]])
-        assert ticks(axis.yaxis) == ["Ann (24)", "Bob (36)", "Cem (24)"]
-
     def test_the_line_is_the_accuracy_of_a_constant_label(self):
         figure = point().plot_annotators()
         assert figure.axes[0].lines[0].get_xdata() == pytest.approx([point().class_probs.max()] * 2)
@@ -230,24 +222,3 @@ def test_texts_of_many_annotators_and_long_names_do_not_touch(plot, width):
     ]
     crowd = nb.fit_annotations(pd.DataFrame(rows, columns=list(NAMES.values())), **NAMES)
     assert collisions(plot(crowd, figsize=(width, None))) == []
-
-
-class TestBadInput:
-    @pytest.mark.parametrize("plot", PLOTS[:2])
-    def test_an_unknown_annotator_or_order(self, plot):
-        with pytest.raises(
-            ValueError, match=r"annotators names 'Bop', .* column '\w+'.*: name some of 'Ann', 'Bob', 'Cem'"
-        ):
-            plot(point(), annotators=["Bop"])
-        with pytest.raises(ValueError, match="prob is 2"):
-            plot(point(), prob=2)
-        with pytest.raises(ValueError, match=r"sort is 'bias': give one of \['accuracy', 'annotations'\], or None"):
-            plot(point(), sort="bias")
-
-    def test_an_unknown_item(self):
-        with pytest.raises(ValueError, match=r"items names 99, which is not in column '\w+': name some of "):
-            point().plot_items(items=99)
-
-    def test_too_many_classes(self):
-        with pytest.raises(ValueError, match=r"classes has 8 entries, .* name up to 7"):
-            many_classes().plot_items(classes=range(8))

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import collisions, intervals
+from drawn import collisions
 
 import bayesnb as nb
 
@@ -101,34 +101,6 @@ def test_a_point_has_no_intervals_and_infinite_bars_end_in_an_arrow_head():
     assert low < 0 < high
 
 
-def test_telling_features_are_drawn_by_class(words):
-    posterior, _ = words
-    frame = nb.telling_features(posterior, 5, num_draws=10)
-    figure = frame.plot()
-    assert len(figure.axes) == 2
-    for axis, (label, rows) in zip(figure.axes, frame.groupby("class", sort=False), strict=True):
-        assert axis.get_title().replace("\n", " ") == f"for {label}"
-        names = [text.get_text().replace("\n", " ") for text in axis.get_yticklabels()]
-        assert names == rows["feature"].tolist()
-        np.testing.assert_allclose(intervals(axis), rows[["lower", "upper"]])
-        (points,) = axis.collections
-        np.testing.assert_allclose(points.get_offsets()[:, 0], rows["log_odds"])
-    assert len({axis.get_xlim() for axis in figure.axes}) == 1
-    assert "89 % interval" in [text.get_text() for text in figure.legends[0].get_texts()]
-    assert figure.get_suptitle() == "Log odds against the other classes in nats"
-    assert collisions(figure) == []
-    (second,) = frame.plot(classes=posterior.classes[[1]]).axes
-    assert second.get_title() == figure.axes[1].get_title()
-
-
-def test_values_have_their_column(penguins):
-    figure = nb.telling_features(penguins[0], num=2, num_draws=5).plot(max_panels=2)
-    assert len(figure.axes) == 2
-    names = {text.get_text().replace("\n", " ") for axis in figure.axes for text in axis.get_yticklabels()}
-    assert {"island = Torgersen", "bill_length_mm", "island = Dream"} <= names
-    assert "the first 2 of 3 classes" in figure.get_suptitle().replace("\n", " ")
-
-
 def test_what_explain_returns_draws_the_same_picture(penguins):
     posterior, X = penguins
     found = posterior.explain(X.iloc[[0]], "Chinstrap", "Adelie", unit="bits", num_draws=30)
@@ -141,9 +113,3 @@ def test_what_explain_returns_draws_the_same_picture(penguins):
     assert drawn_bars(pickle.loads(pickle.dumps(found)).plot(max_features=3, sort=False).axes[0]) == drawn_bars(
         own.axes[0]
     )
-
-
-def test_a_frame_in_which_no_feature_is_evidence_is_not_drawn(penguins):
-    alike = nb.fit(nb.Bernoulli(), [[0], [1], [0], [1]], ["a", "a", "b", "b"], nb.MLE())
-    with pytest.raises(ValueError, match="no feature is evidence for any class"):
-        nb.telling_features(alike).plot()

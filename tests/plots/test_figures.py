@@ -14,42 +14,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from drawn import result
-from figures import described
+from figures import LABELS, crowd, described, exact, merges, models, sampled, selection, table
 
 import bayesnb as nb
 
 KEPT = Path(__file__).parent / "figures.json"
-
-LABELS = np.array(["ash", "birch", "oak"])[np.arange(24) % 3]
-
-
-@cache
-def table() -> pd.DataFrame:
-    at = np.arange(24)
-    columns = {
-        "height": 10 + 2 * (at % 3) + np.cos(at),
-        "nests": ((7 * at) % 5 + at % 3).astype(float),
-        "leaf": np.where(at % 4 < 1 + at % 2, "round", "lobed"),
-        "old": (at % 5 < 1 + at % 3).astype(float),
-    }
-    found = pd.DataFrame(columns)
-    found.loc[3, "height"] = np.nan
-    return found
-
-
-@cache
-def exact() -> Any:
-    families = {"height": nb.Gaussian(), "nests": nb.Poisson(), "leaf": nb.Categorical(), "old": nb.Bernoulli()}
-    return nb.fit(nb.NaiveBayes(families), table(), LABELS)
-
-
-@cache
-def sampled() -> Any:
-    rng = np.random.default_rng(1)
-    shares = rng.dirichlet([9.0, 8.0, 7.0], (2, 60))
-    draws = {"class_prob": shares, "old_prob": rng.beta(3.0, 2.0, (2, 60, 3))}
-    model = nb.NaiveBayes({"old": nb.Bernoulli()})
-    return nb.from_samples(model, draws, X=table()[["old"]], y=LABELS)
 
 
 @cache
@@ -76,40 +45,12 @@ def eight_labels() -> list[str]:
     return ["ash", "birch", *"abcdef"] * 2
 
 
-def models(probability: list[float]) -> Any:
-    names = ["Gaussian", "a model with a long name that needs two lines"]
-    columns = {"model_probability": probability, "elpd_difference": [0.0, -3.5], "elpd_difference_se": [0.0, 1.2]}
-    prior = pd.Series([0.25, 0.75], index=names[::-1])
-    return result(nb.results.ModelComparison, table=pd.DataFrame(columns, index=names), prior=prior)
-
-
 def uniformity(number: int) -> Any:
     at = np.arange(30)
     labels = [f"a parameter of a long name[of class {i}]" for i in range(number)]
     pit = pd.DataFrame({label: ((7 * at + i) % 30 / 30) ** (1 + i) for i, label in enumerate(labels)})
     frame = pd.DataFrame({"p_value": [0.7, 0.0, 0.03, 0.2, 1e-9][:number]}, index=labels)
     return result(nb.results.SBC, table=frame, pit=pit, error_rate=0.05, verdict="It is not calibrated, as some p say.")
-
-
-def merges() -> Any:
-    columns = {
-        "first": ["a", "a + b", "x"],
-        "second": ["b", "c", "y"],
-        "family": ["MultivariateGaussian", "MultivariateGaussian", "JointCategorical"],
-        "log_bayes_factor": [9.0, 4.5, 1.5],
-        "total": [9.0, 13.5, 15.0],
-    }
-    return result(nb.results.ColumnGrouping, table=pd.DataFrame(columns), blocks=(("a", "b", "c"), ("x", "y")))
-
-
-def selection() -> Any:
-    columns = {
-        "action": ["", "drop", "drop"],
-        "feature": ["", "height", "nests"],
-        "difference": [0.0, 1.5, 2.5],
-        "se": [0.0, 0.5, 0.25],
-    }
-    return result(nb.results.FeatureSelection, table=pd.DataFrame(columns), kept=("old",), dropped=("height", "nests"))
 
 
 def weighted(*, shared: bool = False) -> Any:
@@ -186,16 +127,6 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "reliability": lambda: nb.calibration(exact(), table(), LABELS, other=pair_like(), bins=4).plot(),
     "reliability of predictions": lambda: nb.calibration(exact(), table(), LABELS, bins=4).plot(kind="confidence"),
 }
-
-
-def crowd() -> Any:
-    """Labels of trees by three people, of whom the first is often wrong."""
-    rows = [
-        (i, who, LABELS[i + (i % (2 + 3 * j) == 1)]) for i in range(12) for j, who in enumerate(("Cem", "Bob", "Ann"))
-    ]
-    rows += [(i, "Bob", LABELS[i]) for i in range(6)]
-    table = pd.DataFrame(rows, columns=["tree", "person", "name"])
-    return nb.fit_annotations(table, item="tree", annotator="person", label="name")
 
 
 def one_class() -> Any:

@@ -2,10 +2,13 @@
 
 import matplotlib.style
 import numpy as np
+import pandas as pd
 import pytest
-from drawn import collisions, faint
+from drawn import collisions, faint, intervals
+from figures import LABELS, crowd, exact, merges, models, selection, table
 from matplotlib.figure import Figure
 
+import bayesnb as nb
 from bayesnb.core.forest import Points, Rows, forest
 
 VALUES = np.array([1.0, -2.0, np.nan, np.inf, -np.inf])
@@ -109,3 +112,126 @@ def test_panels_of_any_width(width):
         assert collisions(figure) == []
         with matplotlib.style.context("dark_background"):
             assert faint(forest(panels, figsize=(width, None))) == []
+
+
+def first(frame, by, number):
+    return frame.sort_values(by, ascending=False, kind="stable").head(number)
+
+
+def with_error(frame, middle, error, times=1):
+    return frame.assign(lower=frame[middle] - times * frame[error], upper=frame[middle] + times * frame[error])
+
+
+INFORMATION = nb.mutual_information(exact(), "bits", num_draws=20)
+EVIDENCE = nb.feature_evidence(exact())
+BOTH = ["log_bayes_factor", "inclusion_probability"]
+WEIGHTED, SHARED = (nb.weight_features(exact(), table(), LABELS, shared=shared) for shared in (False, True))
+OF_ALL = SHARED.weights.iloc[[2]].set_axis(["all features"])
+MODELS = models([0.9, 0.1])
+NUMBERED = MODELS.table.set_axis([f"{name}: {p:.3f}" for name, p in MODELS.table["model_probability"].items()])
+NUMBERED = NUMBERED.assign(prior=MODELS.prior[MODELS.table.index].to_numpy())
+SCORES = with_error(MODELS.table, "elpd_difference", "elpd_difference_se")
+STEPS = with_error(selection().table, "difference", "se", 2).set_axis(["", "drop height", "drop nests"])
+MERGED = merges().table.set_axis(["a + b: +9.0", "a + b + c: +4.5", "x + y: +1.5"]).iloc[:2]
+MERGED = MERGED.assign(lower=MERGED["total"] - MERGED["log_bayes_factor"], upper=MERGED["total"])
+SENSITIVITY = nb.sensitivity(nb.fit(nb.Gaussian(), table()[["height"]], LABELS), table()[["height"]].iloc[[0, 4]])
+OF_ROWS = SENSITIVITY.probabilities.sort_values("prior", key=abs, ascending=False, kind="stable")
+OF_ROWS = OF_ROWS.set_axis([f"row {r}, {c}: {p:.3f}" for (r, c), p in OF_ROWS["probability"].items()])
+TELLING = nb.telling_features(exact(), 3, num_draws=5)
+TOLD = [
+    f"{feature}" if pd.isna(value) else f"{feature} = {value}"
+    for feature, value in zip(TELLING["feature"], TELLING["value"], strict=True)
+]
+ACCURACY = crowd().annotators
+ACCURACY = ACCURACY.set_axis([f"{name} ({number})" for name, number in ACCURACY["num_annotations"].items()])
+
+FORESTS = {
+    "the top 3 of 4 features": (
+        lambda: INFORMATION.plot(max_features=3),
+        [(first(INFORMATION, "estimate", 3), ["mean", "estimate"])],
+    ),
+    "Mutual information of feature and class: 2 features": (
+        lambda: INFORMATION.plot(features=["old", "height"], sort=False),
+        [(INFORMATION.loc[["old", "height"]], ["mean", "estimate"])],
+    ),
+    "Evidence that a feature depends on the class: 4 features": (
+        EVIDENCE.plot,
+        [(first(EVIDENCE, "log_bayes_factor", 4), [column]) for column in BOTH],
+    ),
+    "the first 1 of 2 features": (
+        lambda: EVIDENCE.plot(sort=False, features=["old", "leaf"], max_features=1),
+        [(EVIDENCE.loc[["old"]], [column]) for column in BOTH],
+    ),
+    "Probabilities and predictions of 2 models (right is better)": (
+        MODELS.plot,
+        [(NUMBERED, ["prior", "model_probability"]), (SCORES, ["elpd_difference"])],
+    ),
+    "Predictions of 2 models (right is better); their probabilities are not comparable": (
+        models([np.nan, np.nan]).plot,
+        [(SCORES, ["elpd_difference"])],
+    ),
+    "Weights of the top 3 of 4 features (0: no effect, 1: as in naive Bayes)": (
+        lambda: WEIGHTED.plot(max_features=3),
+        [(first(WEIGHTED.weights, "mean", 3), ["mean"])],
+    ),
+    "Weights of 2 features": (
+        lambda: WEIGHTED.weights.plot(sort=False, features=["old", "height"]),
+        [(WEIGHTED.weights.loc[["old", "height"]], ["mean"])],
+    ),
+    "One weight of all features (0: no effect, 1: as in naive Bayes)": (SHARED.plot, [(OF_ALL, ["mean"])]),
+    "Score of the labels (right is better), 2 steps: 1 of 3 features are kept": (
+        selection().plot,
+        [(STEPS, ["difference"])],
+    ),
+    "Log evidence that merges of columns add: the first 2 of 3 merges": (
+        lambda: merges().plot(max_merges=2),
+        [(MERGED, ["total"])],
+    ),
+    "Sensitivity to prior and likelihood: 6 probabilities": (
+        lambda: SENSITIVITY.plot(kind="probabilities"),
+        [(OF_ROWS, ["likelihood", "prior"])],
+    ),
+    "Log odds against the other classes in nats (the first 2 of 3 classes)": (
+        lambda: TELLING.plot(classes=["oak", "ash", "birch"], max_panels=2),
+        [(TELLING.set_axis(TOLD)[(TELLING["class"] == label).to_numpy()], ["log_odds"]) for label in ("oak", "ash")],
+    ),
+    "Accuracy of 3 annotators": (lambda: crowd().plot_annotators(sort=None), [(ACCURACY, ["accuracy"])]),
+}
+
+
+@pytest.mark.parametrize("title", FORESTS)
+def test_what_is_drawn_is_the_columns_of_the_frame(title):
+    draw, panels = FORESTS[title]
+    figure = draw()
+    assert title in figure.get_suptitle().replace("\n", " ")
+    for axis, (frame, columns) in zip(figure.axes, panels, strict=True):
+        names = [text.get_text().replace("\n", " ") for text in axis.get_yticklabels()]
+        assert names == [str(name) for name in frame.index]
+        for marks, column in zip(offsets(axis), columns, strict=True):
+            np.testing.assert_allclose(marks, np.column_stack([frame[column], np.arange(len(frame))]))
+        if "lower" in frame and frame["lower"].notna().any():
+            np.testing.assert_allclose(intervals(axis), frame[["lower", "upper"]].astype(float))
+    assert collisions(figure) == []
+
+
+def test_what_pandas_makes_of_a_frame_that_draws_itself_is_an_ordinary_frame():
+    assert type(EVIDENCE.sort_values("log_bayes_factor")) is type(INFORMATION.round(2)) is pd.DataFrame
+
+
+def test_the_axis_of_weights_begins_at_zero_and_marks_naive_bayes():
+    figure = WEIGHTED.plot()
+    (one,) = (line for line in figure.axes[0].lines if line.get_linestyle() == "--")
+    assert one.get_xdata().tolist() == [1, 1]
+    assert figure.axes[0].get_xlim()[0] == 0
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["naive Bayes", "89 % interval", "mean"]
+
+
+def test_the_legend_of_mutual_information_says_what_is_known():
+    estimate = nb.mutual_information(nb.fit(nb.Bernoulli(), table()[["old"]], LABELS, nb.MLE()))
+    prob = [[0.2], [0.4]]
+    known = nb.from_parameters(nb.Bernoulli(), classes=[0, 1], class_probs=[0.5, 0.5], parameters={"prob": prob})
+    for found, texts in (
+        (estimate, ["89 % interval", "estimate"]),
+        (nb.mutual_information(known), ["at the posterior mean"]),
+    ):
+        assert [text.get_text() for text in found.plot().legends[0].get_texts()] == texts

@@ -4,11 +4,9 @@ import re
 import warnings
 
 import numpy as np
-import pandas as pd
 import pytest
 from drawn import collisions
 
-import bayesnb as nb
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.panels import grid_of_panels, line_height
 
@@ -60,25 +58,3 @@ def test_titles_say_how_many_are_shown():
     assert how_many(1, 1, "feature", "top") == "1 feature"
     assert how_many(4, 4, "class", "first") == "4 classes"
     assert how_many(1, 3, "quantity", "least uniform") == "the least uniform 1 of 3 quantities"
-
-
-def test_the_figure_of_probabilities_has_a_row_for_each_row_and_class():
-    X = pd.DataFrame({"height": [1.0, 2.0, 4.0, 5.0, 3.0]})
-    posterior = nb.fit(nb.Gaussian(), X, ["ash", "ash", "oak", "oak", "oak"])
-    found = nb.sensitivity(posterior, X.iloc[[0, 4]])
-    figure = found.plot(kind="probabilities")
-    (axis,) = figure.axes
-    table = found.probabilities.sort_values("prior", key=abs, ascending=False, kind="stable")
-    names = [f"row {row}, {label}: {prob:.3f}" for (row, label), prob in table["probability"].items()]
-    assert [text.get_text().replace("\n", " ") for text in axis.get_yticklabels()] == names
-    likelihood, prior = [points.get_offsets()[:, 0] for points in axis.collections]
-    np.testing.assert_allclose(likelihood, table["likelihood"])
-    np.testing.assert_allclose(prior, table["prior"])
-    assert figure.get_suptitle() == "Sensitivity to prior and likelihood: 4 probabilities"
-    one = found.plot(kind="probabilities", parameters=[(1, "oak")])
-    assert [text.get_text()[:10] for text in one.axes[0].get_yticklabels()] == ["row 1, oak"]
-    without = nb.sensitivity(posterior)
-    with pytest.raises(ValueError, match=r"there are none: give the rows to nb.sensitivity\(posterior, X\)"):
-        without.plot(kind="probabilities")
-    with pytest.raises(ValueError, match=r"kind is 'rows': give one of \['parameters', 'probabilities'\]"):
-        without.plot(kind="rows")

@@ -3,7 +3,6 @@
 import gzip
 import itertools
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 from typing import Any
 
 import jax
@@ -24,11 +23,7 @@ from matplotlib.text import Annotation, Text
 import bayesnb as nb
 from bayesnb.checks.calibration import _ticks
 from bayesnb.core.forest import number_of_panels
-from bayesnb.core.panels import LINES, MARKERS
-from bayesnb.plots.columns import _categories
-from bayesnb.plots.prior_posterior import PRIOR_DRAWS, _bars, _before, _Curve, _range
-from bayesnb.plots.rows import first_rows
-from bayesnb.posterior.column_densities import _edges
+from bayesnb.core.panels import LINES
 
 ROWS = 60
 
@@ -153,26 +148,6 @@ def test_proba_of_two_classes_shows_the_second(words):
     assert (unknown.get_facecolors()[:, :3].min(axis=1) < 1).all(), "marks are filled where no label is known"
 
 
-def test_proba_refuses_what_does_not_fit(exact, table):
-    X, y = table
-    with pytest.raises(ValueError, match="X has no rows"):
-        nb.plot_proba(exact, X.head(0))
-    with pytest.raises(ValueError, match="y has 2 labels, X has 60 rows"):
-        nb.plot_proba(exact, X, y[:2])
-    with pytest.raises(ValueError, match="labels has 3 entries, X has 60 rows"):
-        nb.plot_proba(exact, X, labels=["a", "b", "c"])
-    with pytest.raises(ValueError, match=r"classes is \['elm'\]: name one or more of \['ash'"):
-        nb.plot_proba(exact, X, classes=["elm"])
-    with pytest.raises(ValueError, match=r"prob is 1\.2"):
-        nb.plot_proba(exact, X, prob=1.2)
-    with pytest.raises(ValueError, match="max_rows is 0"):
-        nb.plot_proba(exact, X, max_rows=0)
-    many = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1]] * 9, range(9))
-    with pytest.raises(ValueError, match=r"classes has 9 entries.*name up to 8"):
-        nb.plot_proba(many, [[1]], classes=range(9))
-    nb.plot_proba(many, [[1]], classes=[0, 8])
-
-
 @every_posterior()
 def test_proba_of_many_classes_shows_the_three_most_probable_and_the_sum_of_the_others(name):
     rng = np.random.default_rng(3)
@@ -203,7 +178,7 @@ def test_proba_of_many_classes_shows_the_three_most_probable_and_the_sum_of_the_
         np.testing.assert_allclose(bars(axis)[0][3::4, :, 0], ends, atol=1e-12)
 
 
-def test_the_first_rows_of_any_table():
+def test_the_first_rows_of_any_table_are_shown():
     frame = pd.DataFrame({"a": range(5)}, index=[0.5, 1.0, 1.5, 2.0, 2.5])
     for X in (
         frame,
@@ -213,10 +188,11 @@ def test_the_first_rows_of_any_table():
         frame.to_numpy().tolist(),
         scipy.sparse.coo_array(frame.to_numpy()),
     ):
-        first, shown, rows = first_rows(X, 2)
-        assert (shown, rows) == (2, 5)
-        posterior = nb.fit(nb.NaiveBayes(nb.Multinomial()), X, [0, 0, 1, 1, 1])
-        np.testing.assert_array_equal(posterior.log_joint(first), posterior.log_joint(X)[:2])
+        posterior = nb.fit(nb.Poisson(), X, [0, 0, 1, 1, 1])
+        figure = nb.plot_proba(posterior, X, max_rows=2, num_draws=2)
+        (points,) = markers(figure.axes[0])
+        np.testing.assert_allclose(offsets(points)[:, 0], posterior.predict_proba(X)[:2, 1])
+        assert "the first 2 of 5 rows" in figure.get_suptitle()
 
 
 @dataclass
@@ -306,8 +282,6 @@ def test_the_most_telling_spikes_are_named(binary):
     tallest = spikes(nb.plot_spikes(posterior, label="tallest", num_labels=2).axes[0])
     assert found.names != tallest.names
     assert tallest.names == [X.columns[j] for j in np.sort(np.argsort(-tallest.heights)[:2])]
-    with pytest.raises(ValueError, match=r"label is 'all': give one of \['telling', 'tallest'\]"):
-        nb.plot_spikes(posterior, label="all")
 
 
 def test_narrow_panels_name_fewer_spikes():
@@ -343,22 +317,6 @@ def test_names_of_neighbouring_spikes_stand_side_by_side(at):
         assert len(places) == 5
         assert places == sorted(places)
         assert 0 < places[0] < places[-1] < 1
-
-
-def test_spikes_refuse_what_is_not_there(exact, table):
-    X, y = table
-    with pytest.raises(ValueError, match=r"block is 'leaf': give one of \['old'\]"):
-        nb.plot_spikes(exact, "leaf")
-    for tolerance in (1.5, 1.0, -0.1):
-        with pytest.raises(ValueError, match=f"tolerance is {tolerance}: give a number from 0, below 1"):
-            nb.plot_spikes(exact, tolerance=tolerance)
-    numbers = nb.fit(nb.NaiveBayes({"height": nb.Gaussian()}), X, y)
-    with pytest.raises(ValueError, match="no columns of 0 and 1 and no count vectors, only Gaussian"):
-        nb.plot_spikes(numbers)
-    two = nb.fit(nb.NaiveBayes({"a": (nb.Bernoulli(), [0]), "b": (nb.Bernoulli(), [1])}), [[0, 1]], ["c"])
-    with pytest.raises(ValueError, match=r"several blocks.*give one of \['a', 'b'\]"):
-        nb.plot_spikes(two)
-    assert len(nb.plot_spikes(two, "b").axes) == 1
 
 
 def lines_by_title(figure: Any) -> dict[str, list[tuple[np.ndarray, np.ndarray]]]:
@@ -413,28 +371,23 @@ def test_histograms_hold_the_observed_cells_of_each_class(exact, table, bins):
     assert not nb.plot_densities(exact).axes[0].patches
 
 
-def test_bins_divide_the_range_and_counts_are_the_middles_of_theirs(exact, table):
-    X, y = table
-    heights, nests = nb.plot_densities(exact, X, y, features=["height", "nests"], bins=7).axes[:2]
-    edges = np.unique(heights.patches[0].get_xy()[:, 0])
-    np.testing.assert_allclose(np.diff(edges), np.diff(edges).mean())
-    assert len(edges) == 8
-    assert set(np.unique(nests.patches[0].get_xy()[:, 0]) % 1) == {0.5}
-
-
 @pytest.mark.parametrize(
-    ("low", "high", "bins", "expected"),
+    ("cells", "bins", "expected"),
     [
-        (2.3, 9.8, 25, [2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5]),
-        (2.3, 9.8, 4, [2.5, 4.5, 6.5, 8.5, 10.5]),
-        (3.0, 8.0, 3, [2.5, 4.5, 6.5, 8.5]),
-        (-0.7, 1.7, 9, [-0.5, 0.5, 1.5]),
-        (4.6, 5.4, 1, [4.5, 5.5]),
+        ([3, 9], 25, np.arange(2.5, 10)),
+        ([3, 9], 4, [2.5, 4.5, 6.5, 8.5, 10.5]),
+        ([0, 1], 9, [-0.5, 0.5, 1.5]),
+        ([4, 5], 1, [3.5, 5.5]),
+        ([3.0, 5.1234567, 9.5], 4, np.linspace(2.35, 10.15, 5)),
+        ([3.0, 4.5, 6.0], 3, [2.25, 3.75, 5.25, 6.75]),
     ],
 )
-def test_bars_of_counts_are_whole_numbers_wide(low, high, bins, expected):
-    edges = _edges(low, high, bins, 1.0, np.floor(low))
-    np.testing.assert_array_equal(edges[edges > -1], expected)
+def test_bars_are_whole_numbers_or_steps_wide_where_cells_lie_on_a_lattice(cells, bins, expected):
+    X = pd.DataFrame({"x": np.repeat(cells, 2)})
+    family = nb.Poisson() if X["x"].dtype.kind == "i" else nb.Gaussian(0.0, 1.0, 1.0, 1.0)
+    y = np.arange(len(X)) % 2
+    axis = nb.plot_densities(nb.fit(nb.NaiveBayes({"x": family}), X, y), X, y, bins=bins).axes[0]
+    np.testing.assert_allclose(np.unique(axis.patches[0].get_xy()[:, 0]), expected)
 
 
 def test_densities_beside_count_vectors_and_positive_numbers(words):
@@ -490,18 +443,6 @@ def test_columns_of_a_joint_block_have_their_own_densities():
             np.testing.assert_allclose(density, np.exp(posterior.log_joint(rows) - empty)[:, c], rtol=1e-9)
 
 
-@pytest.mark.parametrize(
-    ("number", "shown", "own"),
-    [(5, 8, [0, 1, 2, 3, 4]), (6, 8, [2, 3, 4, 5]), (3, 40, [0, 1, 2]), (4, 40, [2, 3]), (40, 1, range(40))],
-)
-def test_the_most_probable_categories_have_a_place_of_their_own(number, shown, own):
-    """Forty bars, those of all classes together, and three categories in any case."""
-    density = np.repeat(np.arange(number)[:, None] / number, shown, axis=1)
-    found, others = _categories(SimpleNamespace(names=range(number), density=density), list(range(shown)))
-    assert found.tolist() == [*own]
-    assert others.tolist() == [k for k in range(number) if k not in own]
-
-
 def test_rare_categories_share_a_bar_where_there_are_many():
     rng = np.random.default_rng(5)
     y = np.array(list("abcdefgh"))[rng.integers(0, 8, 400)]
@@ -520,6 +461,9 @@ def test_rare_categories_share_a_bar_where_there_are_many():
     counts = pd.crosstab(y, X["town"])
     probs = ((counts + 1).div(counts.sum(axis=1) + number, axis=0)).sum()
     assert names[:4] == sorted(probs.nlargest(4).index), "the most probable ones, in the order of the categories"
+    few = X.where(X["town"] < "town 13", "town 0")
+    axis = nb.plot_densities(nb.fit(nb.NaiveBayes(nb.Categorical()), few, y), few, y).axes[0]
+    assert [text.get_text() for text in axis.get_xticklabels()] == sorted(few["town"].unique()), "five have room"
 
 
 def test_the_most_telling_columns_are_shown():
@@ -569,34 +513,6 @@ def test_of_many_classes_those_that_differ_most_are_shown():
     two = nb.plot_densities(posterior, X, at, classes=[11, 3])
     assert [text.get_text() for text in two.legends[0].get_texts()] == ["y = 11", "y = 3"]
     assert two.get_suptitle().replace("\n", " ").endswith(", 2 of 12 classes")
-    with pytest.raises(ValueError, match=r"classes has 9 entries.*name up to 8"):
-        nb.plot_densities(posterior, classes=range(9))
-
-
-def test_densities_refuse_what_is_not_there(exact, table, words):
-    X, y = table
-    with pytest.raises(
-        ValueError, match=r"features is \['nest'\]: name one or more of \['height'.*did you mean 'nests'"
-    ):
-        nb.plot_densities(exact, features=["nest"])
-    with pytest.raises(ValueError, match="features names 'height' twice: name each once"):
-        nb.plot_densities(exact, X, y, features=["height", "nests", "height"])
-    with pytest.raises(ValueError, match=r"features is \[\]: name one or more of"):
-        nb.plot_densities(exact, features=[])
-    with pytest.raises(ValueError, match=r"classes is \['elm'\]: name one or more of \['ash', 'birch', 'oak'\]"):
-        nb.plot_densities(exact, classes=["elm"])
-    with pytest.raises(ValueError, match="sort is 'up': give True or False"):
-        nb.plot_densities(exact, sort="up")
-    for half in ({"X": X}, {"y": y}):
-        with pytest.raises(ValueError, match="X and y go together"):
-            nb.plot_densities(exact, **half)
-    with pytest.raises(ValueError, match="y has 4 labels, X has 60 rows"):
-        nb.plot_densities(exact, X, y[:4])
-    with pytest.raises(ValueError, match="X has no rows"):
-        nb.plot_densities(exact, X.head(0), y[:0])
-    with pytest.raises(ValueError, match=r"the model has only count vectors.*: plot_spikes shows them"):
-        nb.plot_densities(words[2])
-    assert len(LINES) == len(MARKERS) == 8
 
 
 @every_posterior()
@@ -673,28 +589,6 @@ def test_log_odds_of_the_two_classes_that_are_most_probable_in_the_rows(exact, t
         assert shown == f"log odds, y = {exact.classes[right]} (right) against y = {exact.classes[left]} (left)"
         pairs.add((left, right))
     assert len(pairs) > 1
-    with pytest.raises(ValueError, match="there is one class, 'a': log odds need two, so fit with labels of another"):
-        nb.plot_log_odds(nb.fit(nb.Bernoulli(), [[0], [1]], ["a", "a"], classes=["a"]), [[0]])
-
-
-def test_log_odds_refuse_what_does_not_fit(exact, table):
-    X, y = table
-    for pair in (("oak", "elm"), ("oak", "oak"), ("oak",), "oak"):
-        with pytest.raises(ValueError, match="give two different ones of"):
-            nb.plot_log_odds(exact, X, classes=pair)
-    pair = ("oak", "ash")
-    with pytest.raises(ValueError, match="X has no rows"):
-        nb.plot_log_odds(exact, X.head(0), classes=pair)
-    with pytest.raises(ValueError, match="y has 1 labels, X has 60 rows"):
-        nb.plot_log_odds(exact, X, y[:1], classes=pair)
-    with pytest.raises(ValueError, match="labels has 1 entries, X has 60 rows"):
-        nb.plot_log_odds(exact, X, labels=["a"], classes=pair)
-    with pytest.raises(ValueError, match="y holds 60 different labels"):
-        nb.plot_log_odds(exact, X, range(ROWS), classes=pair)
-    with pytest.raises(ValueError, match="prob is 0"):
-        nb.plot_log_odds(exact, X, classes=pair, prob=0)
-    with pytest.raises(ValueError, match="sort is 'up': give True or False"):
-        nb.plot_log_odds(exact, X, classes=pair, sort="up")
 
 
 @jax.jit
@@ -760,8 +654,8 @@ def test_priors_that_differ_by_class_are_all_drawn(table):
     np.testing.assert_allclose(prior_of_ash[1], 1.0)
     for (grid, density), c in ((oak, 2), (ash, 0)):
         np.testing.assert_allclose(density, density_of(posterior.marginals()["old_prob"], grid, (c,)), rtol=1e-9)
-    with pytest.raises(ValueError, match=r"classes is \['elm'\]: name one or more of"):
-        nb.plot_prior_posterior(posterior, classes=["elm"])
+    known = nb.fit(nb.NaiveBayes({"old": nb.Bernoulli()}, class_probs="empirical"), X, y)
+    assert len([axis for axis in nb.plot_prior_posterior(known).axes if axis.axison]) == 1
 
 
 def test_probabilities_of_a_large_vocabulary_have_a_part_of_the_range():
@@ -874,15 +768,25 @@ def test_parameters_of_a_z_of_three_have_a_panel(exact, sampled):
     ]
 
 
-def test_draws_without_spread_have_a_histogram_of_area_one():
-    figure = Figure()
-    curve = _Curve(np.full(50, 3.0), (), np.full(7, 3.0))
-    height = _bars(figure.subplots(), curve)
-    bars = figure.axes[0].patches
-    assert sum(bar.get_width() * bar.get_height() for bar in bars) == pytest.approx(1.0)
-    assert height == max(bar.get_height() for bar in bars)
-    assert bars[0].get_x() == 2.5
-    assert bars[-1].get_x() + bars[-1].get_width() == pytest.approx(3.5)
+def test_draws_without_spread_have_a_histogram_of_area_one_in_the_middle_of_their_panel():
+    draws = {"class_prob": np.ones((1, 50, 1)), "x_prob": np.full((1, 50, 1), 0.3)}
+    posterior = nb.from_samples(
+        nb.NaiveBayes({"x": nb.Bernoulli()}), draws, X=pd.DataFrame({"x": [0, 1]}), y=list("aa")
+    )
+    (axis,) = nb.plot_prior_posterior(posterior, sites=["x_prob"]).axes
+    corners = axis.patches[0].get_xy()
+    assert np.trapezoid(corners[: len(corners) // 2 + 1, 1], corners[: len(corners) // 2 + 1, 0]) == pytest.approx(1.0)
+    assert axis.get_xlim() == pytest.approx((-0.2, 0.8))
+
+
+def test_a_prior_of_which_one_family_has_no_closed_form_has_every_parameter():
+    X, y = pd.DataFrame({"flag": [0, 1, 1, 0], "wait": [0.5, 2.0, 1.0, 3.0]}), ["a", "a", "b", "b"]
+    draws = {"class_prob": np.full((1, 5, 2), 0.5)}
+    draws |= {site: np.full((1, 5, 2), 0.5) for site in ("flag_prob", "wait_mean", "wait_concentration")}
+    posterior = nb.from_samples(nb.NaiveBayes({"flag": nb.Bernoulli(), "wait": nb.Gamma()}), draws, X=X, y=y)
+    _, flag, *of_wait = (axis for axis in nb.plot_prior_posterior(posterior).axes if axis.axison)
+    np.testing.assert_allclose(flag.lines[0].get_ydata(), 1.0, err_msg="the density of a conjugate prior is exact")
+    assert all(len(axis.patches) == 2 * 2 + 2 and not axis.lines for axis in of_wait), "the others are histograms"
 
 
 def test_of_many_parameters_those_that_differ_most_between_classes_are_shown():
@@ -897,24 +801,6 @@ def test_of_many_parameters_those_that_differ_most_between_classes_are_shown():
     assert heads(max_panels=2) == ["x_rate [many]", "x_rate [few]"]
     assert heads(max_panels=1, classes=["a"]) == ["class_prob"], "one class has no differences"
     assert heads() == ["class_prob", *(f"x_rate [{name}]" for name in counts)]
-
-
-def test_prior_and_posterior_refuse_what_has_no_density(exact, point, table):
-    X, y = table
-    with pytest.raises(ValueError, match="needs a distribution of the parameters, and this is a point"):
-        nb.plot_prior_posterior(point)
-    with pytest.raises(ValueError, match=r"site 'leaf' is no parameter: name some of \['class_prob', 'height_mean'"):
-        nb.plot_prior_posterior(exact, sites=["leaf"])
-    with pytest.raises(ValueError, match="there is no parameter to show"):
-        nb.plot_prior_posterior(exact, sites=[])
-    known = nb.fit(nb.NaiveBayes({"old": nb.Bernoulli()}, class_probs="empirical"), X, y)
-    assert len([axis for axis in nb.plot_prior_posterior(known).axes if axis.axison]) == 1
-    with pytest.raises(ValueError, match="site 'class_prob' is known, so that it has no density"):
-        nb.plot_prior_posterior(known, sites="class_prob")
-    assert "the most different 2 of" in nb.plot_prior_posterior(exact, max_panels=2).get_suptitle()
-    constant = nb.fit(nb.NaiveBayes({"leaf": nb.Categorical()}), pd.DataFrame({"leaf": ["round"] * 3}), ["a"] * 3)
-    with pytest.raises(ValueError, match="there is no parameter to show"):
-        nb.plot_prior_posterior(constant)
 
 
 @pytest.mark.slow
@@ -950,85 +836,6 @@ def test_densities_that_are_infinite_at_the_ends_of_their_support():
         assert 0 < axis.get_ylim()[1] < 100
 
 
-def drawn_weights(figure):
-    """By feature, from the top: the mean and the ends of the interval."""
-    (axis,) = figure.axes
-    (means,) = (offsets(found) for found in markers(axis))
-    names = [text.get_text() for text in axis.get_yticklabels()]
-    assert (means[:, 1] == np.arange(len(names))).all()
-    bottom, top = axis.get_ylim()
-    assert bottom > top, "the first row is at the top"
-    (one,) = (line for line in axis.lines if line.get_linestyle() == "--")
-    assert one.get_xdata().tolist() == [1, 1]
-    assert axis.get_xlim()[0] == 0
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["naive Bayes", "89 % interval", "mean"]
-    assert collisions(figure) == []
-    return pd.DataFrame(
-        np.column_stack([means[:, 0], intervals(axis)]), index=names, columns=["mean", "lower", "upper"]
-    )
-
-
-@pytest.fixture(scope="module")
-def weighted(exact, table):
-    return nb.weight_features(exact, *table)
-
-
-def test_weights_are_drawn_with_their_intervals(weighted):
-    expected = weighted.weights[["mean", "lower", "upper"]]
-    pd.testing.assert_frame_equal(drawn_weights(weighted.plot(sort=False)), expected, check_names=False)
-    order = expected["mean"].sort_values(ascending=False).index
-    assert list(order) != list(expected.index)
-    figure = weighted.plot()
-    pd.testing.assert_frame_equal(drawn_weights(figure), expected.loc[order], check_names=False)
-    assert figure.axes[0].get_xlabel() == "weight"
-    assert figure.get_suptitle() == "Weights of 4 features (0: no effect, 1: as in naive Bayes)"
-
-
-def test_the_highest_weights_are_drawn_and_the_others_counted(weighted):
-    figure = weighted.plot(max_features=3)
-    assert list(drawn_weights(figure).index) == list(weighted.weights["mean"].nlargest(3).index)
-    assert figure.get_suptitle().replace("\n", " ").startswith("Weights of the top 3 of 4 features (0:")
-    assert list(drawn_weights(weighted.plot(max_features=1)).index) == [weighted.weights["mean"].idxmax()]
-    first = drawn_weights(weighted.weights.plot(max_features=2, sort=False))
-    assert list(first.index) == ["height", "nests"]
-    named = drawn_weights(weighted.plot(features=["old", "height"], sort=False))
-    pd.testing.assert_frame_equal(named, weighted.weights.loc[["old", "height"], list(named)], check_names=False)
-    with pytest.raises(ValueError, match="max_features is 0"):
-        weighted.plot(max_features=0)
-    with pytest.raises(ValueError, match=r"features is \['age'\]: name one or more of \['height', 'nests'"):
-        weighted.plot(features=["age"])
-    with pytest.raises(ValueError, match="sort is 'up': give True or False"):
-        weighted.plot(sort="up")
-
-
-def test_a_weight_that_all_features_share_is_drawn_once(exact, table):
-    shared = nb.weight_features(exact, *table, shared=True)
-    drawn = drawn_weights(shared.plot())
-    assert list(drawn.index) == ["all features"]
-    with pytest.raises(ValueError, match=r"features is \['old'\], and all features share one weight: leave it out"):
-        shared.plot(features=["old"])
-    np.testing.assert_array_equal(drawn.iloc[0], shared.weights[["mean", "lower", "upper"]].iloc[2])
-
-
-@pytest.mark.slow
-def test_weights_of_many_features_with_long_names():
-    rng = np.random.default_rng(2)
-    y = rng.integers(0, 2, 80)
-    names = [f"concentration of substance {i} in $/l, in the second sample of the day" for i in range(45)]
-    X = pd.DataFrame(rng.integers(0, 2, (80, 45)), columns=names)
-    figure = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y).plot()
-    assert len(drawn_weights(figure)) == 40
-    assert figure.get_suptitle().replace("\n", " ").startswith("Weights of the top 40 of 45 features (0:")
-    assert not [text for text in figure.findobj(Text) if is_math_text(text.get_text())]
-
-
-def test_the_panel_of_a_parameter_without_spread_has_its_value_in_the_middle():
-    same, prior = (_Curve(None, (), np.array(levels)) for levels in ([3.0] * 7, np.linspace(0.0, 5.0, 7)))
-    low, high = _range([same], [prior])
-    assert low < 3.0 < high
-    assert (low + high) / 2 == 3.0
-
-
 def test_rows_are_named_by_the_index_of_their_table(penguins):
     exact, X = nb.fit(nb.NaiveBayes.from_frame(penguins[0]), *penguins), penguins[0].iloc[100:102]
     for figure in (
@@ -1038,17 +845,6 @@ def test_rows_are_named_by_the_index_of_their_table(penguins):
         assert [text.get_text() for text in figure.axes[0].get_yticklabels()] == ["100", "101"]
     plain = nb.fit(nb.Bernoulli(), [[0], [1]], [0, 1])
     assert [text.get_text() for text in nb.plot_proba(plain, [[1]], num_draws=5).axes[0].get_yticklabels()] == ["0"]
-
-
-def test_a_prior_of_which_one_family_has_no_closed_form_has_every_parameter():
-    X, y = pd.DataFrame({"flag": [0, 1, 1, 0], "wait": [0.5, 2.0, 1.0, 3.0]}), ["a", "a", "b", "b"]
-    draws = {"class_prob": np.full((1, 5, 2), 0.5)}
-    draws |= {site: np.full((1, 5, 2), 0.5) for site in ("flag_prob", "wait_mean", "wait_concentration")}
-    posterior = nb.from_samples(nb.NaiveBayes({"flag": nb.Bernoulli(), "wait": nb.Gamma()}), draws, X=X, y=y)
-    found = _before(posterior)
-    assert set(found) == {"class_prob", "flag_prob", "wait_mean", "wait_concentration"}
-    assert hasattr(found["flag_prob"], "cdf")
-    assert found["wait_mean"].shape == (PRIOR_DRAWS, 2)
 
 
 def test_probabilities_along_a_logit_axis():

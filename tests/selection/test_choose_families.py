@@ -12,7 +12,6 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-import scipy.sparse
 from scipy.special import gammaln, logsumexp
 
 import bayesnb as nb
@@ -308,16 +307,6 @@ class TestResult:
                 heights = np.interp((edges[:-1] + edges[1:]) / 2, *bars.get_xy()[1 : 2 * len(edges) - 1].T)
                 np.testing.assert_allclose(heights * np.diff(edges), expected / np.sum(weights), atol=1e-12)
 
-    def test_draws_nothing_without_a_comparison(self, table):
-        X, y = table
-        choice = nb.choose_families(X[["flag", "size"]], y)
-        with pytest.raises(ValueError, match=r"column 'flag' has one family only.*\['size'\]"):
-            choice.plot(features=["flag"])
-        with pytest.raises(ValueError, match=r"features is \[\]: name one or more of \['size'\]"):
-            choice.plot(features=[])
-        with pytest.raises(ValueError, match="no column has more than one family"):
-            nb.choose_families(X[["flag", "colour"]], y).plot()
-
     @pytest.mark.parametrize("kind", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "pyarrow"])
     def test_is_that_of_every_kind_of_frame(self, table, kind):
         X, y = table
@@ -367,10 +356,6 @@ class TestFromFrame:
         X, y = table
         assert nb.NaiveBayes.from_frame(X.assign(size=np.nan), y).features["size"][0] == nb.Gaussian()
 
-    def test_needs_labels_for_weights(self, table):
-        with pytest.raises(ValueError, match=r"sample_weight is given without y.*give y"):
-            nb.NaiveBayes.from_frame(table[0], sample_weight=np.ones(ROWS))
-
 
 class TestWarnings:
     FRAME = pd.DataFrame(
@@ -398,60 +383,6 @@ class TestWarnings:
         assert lines[-1].startswith("- 'mark' holds '?' in 10 cells")
         assert "grade" not in message
         assert "gain" not in message
-
-
-@pytest.mark.parametrize(
-    ("change", "error", "message"),
-    [
-        ({"y": ["a", "b"]}, ValueError, "y has 2 labels, X has 120 rows"),
-        ({"y": ["a"] * ROWS}, ValueError, "y has one class only, 'a'.*give rows of another class"),
-        ({"y": [None] * 5 + ["a", "b"] * 57 + ["a"]}, ValueError, "y is missing in row 0.*drop the rows"),
-        ({"y": "siz"}, ValueError, "'siz'.*did you mean 'size'"),
-        ({"exclude": ["siz"]}, ValueError, r"exclude names the column 'siz'.*mean 'size'\?"),
-        ({"exclude": list("sp")}, ValueError, "exclude names the column 's'"),
-        (
-            {"exclude": ["size", "price", "gain", "visits", "flag", "colour"]},
-            ValueError,
-            "no column for the model.*exclude names all",
-        ),
-        ({"families": {"sizes": nb.Gaussian()}}, ValueError, r"families names the column 'sizes'.*mean 'size'\?"),
-        (
-            {"families": {"size": nb.Gamma()}, "criterion": "labels"},
-            ValueError,
-            "column 'size' is Gamma, which has no closed-form posterior.*or criterion=\"evidence\"",
-        ),
-        ({"criterion": "loo"}, ValueError, 'criterion is \'loo\': give "evidence", or "labels"'),
-        ({"sample_weight": np.ones(3)}, ValueError, r"sample_weight has shape \(3,\), X has 120 rows"),
-        ({"sample_weight": -np.ones(ROWS)}, ValueError, "sample_weight of row 0 is -1.0"),
-        ({"sample_weight": np.zeros(ROWS)}, ValueError, "sample_weight is zero for every row"),
-        ({"X": "empty"}, ValueError, r"column 'size' has no observed cell.*exclude=\['size'\]"),
-        ({"X": "periods"}, TypeError, r"column 'size' holds period\[D\], which is neither"),
-        ({"X": "lists"}, TypeError, "column 'size' holds a list"),
-        ({"X": "infinite"}, ValueError, "column 'size', row 3: inf is not.*mark the cell as missing"),
-        ({"X": "infinite and negative"}, ValueError, "column 'size', row 3: inf is not.*mark the cell as missing"),
-        ({"X": "sparse"}, TypeError, r"X is sparse.*nb.Multinomial\(\).*X.toarray\(\)"),
-        ({"X": "rows"}, ValueError, "X has no rows"),
-    ],
-    ids=lambda value: "-".join(value) if isinstance(value, dict) else "",
-)
-def test_bad_input_is_refused(table, change, error, message):
-    X, y = table
-    tables = {
-        "empty": lambda: X.assign(size=np.nan),
-        "periods": lambda: X.assign(size=pd.Period("2020-01-01")),
-        "lists": lambda: X.assign(size=[[1, 2]] * ROWS),
-        "infinite": lambda: X.assign(size=np.where(np.arange(ROWS) == 3, np.inf, 1.5)),
-        "infinite and negative": lambda: X.assign(size=np.where(np.arange(ROWS) == 3, np.inf, -1.5)),
-        "sparse": lambda: scipy.sparse.csr_array(X[["visits", "flag"]].to_numpy()),
-        "rows": lambda: X[:0],
-    }
-    options = {"X": X, "y": y} | change
-    if isinstance(options["X"], str):
-        options["X"] = tables[options["X"]]()
-    if change.get("X") == "rows":
-        options["y"] = []
-    with pytest.raises(error, match=message):
-        nb.choose_families(**options)
 
 
 @pytest.mark.slow

@@ -1,16 +1,9 @@
 """Features kept by the leave-one-out score of the labels: scores by fits, models that fit the table, and bad input."""
 
-from dataclasses import dataclass
-
-import jax
-import matplotlib.style
 import numpy as np
-import numpyro.distributions as dist
 import pandas as pd
 import pytest
 import scipy.sparse
-from drawn import intervals
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from refitting import rows_of
 
 import bayesnb as nb
@@ -391,7 +384,7 @@ def test_densities_far_apart_give_finite_scores():
     assert found.table["elpd_label"].iloc[0] < -500
 
 
-def test_the_result_shows_its_steps_in_print_and_in_a_figure(table):
+def test_the_result_shows_its_steps_in_print(table):
     X, y = table
     found = nb.select_features(nb.NaiveBayes(FAMILIES), X, y)
     for shown in (repr(found), found._repr_html_()):
@@ -399,107 +392,6 @@ def test_the_result_shows_its_steps_in_print_and_in_a_figure(table):
         assert f"{found.table['difference'].iloc[-1]:.1f}" in shown
         assert f"Kept: {', '.join(found.kept)}." in " ".join(shown.split())
         assert f"Dropped: {', '.join(found.dropped)}." in " ".join(shown.split())
-    for style in ("default", "dark_background"):
-        with matplotlib.style.context(style):
-            figure = found.plot()
-            FigureCanvasAgg(figure).draw()
-        (axis,) = figure.axes
-        names = [text.get_text() for text in axis.get_yticklabels()]
-        changes = found.table.iloc[1:]
-        assert names == ["all features", *(changes["action"] + " " + changes["feature"])]
-        (points,) = axis.collections
-        difference, error = found.table["difference"], 2 * found.table["se"]
-        np.testing.assert_array_equal(points.get_offsets()[:, 0], difference)
-        np.testing.assert_allclose(intervals(axis), np.column_stack([difference - error, difference + error]))
-    assert len(found.plot(max_steps=1).axes[0].get_yticklabels()) == 2
-    alone = nb.select_features(nb.Gaussian(), X[["height"]], y)
-    with pytest.raises(ValueError, match="no feature was dropped, because that would lower the score"):
-        alone.plot()
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class NeverInElms(nb.Bernoulli):
-    """A one has probability zero in the second class."""
-
-    def row_log_predictive(self, x, *, ratio=False):
-        log_density = np.array(super().row_log_predictive(x))
-        log_density[np.asarray(x)[:, 0] == 1, 1] = -np.inf
-        return log_density
-
-
-class TestBadInput:
-    """Each error names the column, the value and the way out."""
-
-    def refuses(self, message, model, X, y, error=ValueError, **options):
-        with pytest.raises(error, match=message):
-            nb.select_features(model, X, y, **options)
-
-    def test_a_family_without_a_closed_form(self, table):
-        X, y = table
-        model = nb.NaiveBayes({"height": nb.Gaussian(), "girth": nb.Gamma()})
-        self.refuses(r"column 'girth' is Gamma, which has no closed form.*nb.Histogram\(\).*leave it out", model, X, y)
-
-    def test_a_hyperparameter_that_is_learned(self, table):
-        X, y = table
-        model = nb.NaiveBayes({"nests": nb.Poisson(dist.HalfNormal(1.0), 1.0)})
-        self.refuses(
-            r"'nests_concentration' is learned, HalfNormal\(1\).*give a number, or the model of "
-            r"nb.fit\(model, X, y, nb.EmpiricalBayes\(\)\)",
-            model,
-            X,
-            y,
-        )
-
-    def test_one_class(self, table):
-        self.refuses(
-            "one class only, 'a'.*give rows of another class", nb.Gaussian(), table[0][["height"]], ["a"] * 120
-        )
-
-    def test_a_label_that_is_missing(self, table):
-        y = [None, *table[1][1:]]
-        message = "nb.select_features needs every label, and 1 row has none: leave these rows out"
-        self.refuses(message, nb.Gaussian(), table[0][["height"]], y)
-
-    def test_labels_of_another_length(self, table):
-        self.refuses("y has 119 labels, X has 120 rows", nb.Gaussian(), table[0][["height"]], table[1][:-1])
-
-    def test_the_label_is_a_feature(self, table):
-        self.refuses("column 'colour' holds the labels.*leave it out", nb.NaiveBayes(FAMILIES), table[0], "colour")
-
-    def test_no_columns(self, table):
-        self.refuses("X has no columns: give at least one", nb.Bernoulli(), np.empty((120, 0)), table[1])
-
-    def test_no_model(self, table):
-        self.refuses("model is 'nb', a str: give", "nb", *table, error=TypeError)
-
-    def test_weights_of_an_average(self, table):
-        X, y = table
-        model = nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.5)
-        message = r"averages over subsets.*leave sample_weight out, or.*model.with_feature_inclusion\(None\)"
-        self.refuses(message, model, X[["old", "sick"]], y, sample_weight=np.full(120, 2.0))
-        nb.select_features(model, X[["old", "sick"]], y, sample_weight=np.ones(120))
-
-    def test_weights_of_zero(self, table):
-        message = "sample_weight is zero for every row: give at least one row a positive weight"
-        self.refuses(message, nb.NaiveBayes(FAMILIES), *table, sample_weight=np.zeros(120))
-
-    def test_no_rows(self):
-        self.refuses("X has no rows: give at least one", nb.Bernoulli(), np.empty((0, 2)), [])
-
-    def test_a_weight_that_is_missing(self, table):
-        self.refuses("give one weight for each row", nb.NaiveBayes(FAMILIES), *table, sample_weight=[1.0])
-
-    def test_a_density_of_zero(self, table):
-        X, y = table
-        model = nb.NaiveBayes({"sick": nb.Bernoulli(), "old": NeverInElms()})
-        row = int(np.flatnonzero((X["old"] == 1) & (y != "elm"))[0])
-        message = f"density of row {row} in feature 'old' and class 'elm' is -inf.*leave the row or the column out"
-        self.refuses(message, model, X, y)
-
-    def test_no_label_is_possible(self):
-        model = nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical")
-        self.refuses("probability zero, for every row: leave class_probs out", model, [[0, 1], [1, 0]], ["a", "b"])
 
 
 def held_out(model, rows, labels, X, y):

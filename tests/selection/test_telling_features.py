@@ -1,7 +1,5 @@
 """The features that speak most for each class, by hand from means and draws of the parameters."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -213,26 +211,6 @@ def test_fitted_estimators_are_taken():
 
     found = nb.telling_features(MultinomialNB().fit(X_WORDS, Y_WORDS), 1, num_draws=5)
     assert found["feature"].tolist() == [0, 2, 1]
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"unit": "bytes"}, "unit is 'bytes': give one of ['nats', 'bits', 'decibans']"),
-        ({"prob": 2.0}, "prob is 2.0"),
-        ({"num": 0}, "num is 0"),
-    ],
-)
-def test_errors_name_the_value_and_the_way_out(words, given, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        nb.telling_features(words, **given)
-
-
-@pytest.mark.filterwarnings("ignore:y has one class only")
-def test_one_class_has_none():
-    posterior = nb.fit(nb.Bernoulli(), [[1, 0], [0, 1]], ["a", "a"])
-    with pytest.raises(ValueError, match="there is one class, 'a'"):
-        nb.telling_features(posterior)
 
 
 def test_many_classes_have_the_fewest_draws_by_default():

@@ -1,7 +1,5 @@
 """Weights of features learned from tables: their likelihood beside leave-one-out, what they are, and bad input."""
 
-import re
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -297,63 +295,7 @@ class TestLargeTables:
         assert found.feature_weights.num_rows == 100
 
 
-@pytest.fixture(scope="module")
-def fitted():
-    X, y = bernoulli_table(np.random.default_rng(2), 40, columns=3)
-    return nb.fit(nb.Bernoulli(), X, y), X, y
-
-
 class TestBadInput:
-    def test_more_features_than_there_are_weights_for(self, fitted, monkeypatch):
-        monkeypatch.setattr(module, "MOST_FEATURES", 3)
-        assert len(nb.weight_features(*fitted).weights) == 3
-        monkeypatch.setattr(module, "MOST_FEATURES", 2)
-        with pytest.raises(ValueError, match="there are 3 features, and weights of their own are for 2 at most"):
-            nb.weight_features(*fitted)
-
-    def test_rows_that_were_never_among_the_data(self, fitted):
-        posterior, X, y = fitted
-        with pytest.raises(ValueError, match=r"never all among the data: class 0 weighs"):
-            nb.weight_features(posterior, np.tile(X, (2, 1)), np.tile(y, 2))
-        numbers = np.random.default_rng(1).normal(size=(20, 2))
-        of_numbers = nb.fit(nb.NaiveBayes(nb.Gaussian()), numbers, np.arange(20) % 2)
-        numbers[3, 1] = 1e6
-        with pytest.raises(ValueError, match=r"row 3 was never among the data: without it, column 1 in class 1"):
-            nb.weight_features(of_numbers, numbers, np.arange(20) % 2)
-
-    def test_other_columns_lengths_and_labels(self, fitted, mixed):
-        posterior, X, y = fitted
-        with pytest.raises(ValueError, match="3"):
-            nb.weight_features(posterior, X[:, :2], y)
-        with pytest.raises(ValueError, match=r"40.*39|39.*40"):
-            nb.weight_features(posterior, X, y[:-1])
-        with pytest.raises(ValueError, match="7"):
-            nb.weight_features(posterior, X, np.where(np.arange(40) == 3, 7, y))
-        with pytest.raises(ValueError, match=r"sample_weight|weight"):
-            nb.weight_features(posterior, X, y, sample_weight=np.ones(39))
-
-    def test_one_class(self):
-        X = np.array([[1.0], [0.0]])
-        with pytest.raises(ValueError, match=r"one class only, 'a'.*rows of another class"):
-            nb.weight_features(nb.fit(nb.Bernoulli(), X, ["a", "a"]), X, ["a", "a"])
-
-    def test_points_and_other_things(self, fitted):
-        posterior, X, y = fitted
-        with pytest.raises(ValueError, match=r"^weight_features .*point estimate"):
-            nb.weight_features(nb.fit(nb.Bernoulli(2.0, 2.0), X, y, nb.MAP()), X, y)
-        with pytest.raises(TypeError, match="give what nb"):
-            nb.weight_features(X, X, y)
-        with pytest.raises(TypeError, match=r"inference is a MAP: give nb\.NUTS\(\)"):
-            nb.weight_features(posterior, X, y, inference=nb.MAP())
-
-    def test_too_many_features(self, rng):
-        X, y = rng.integers(0, 2, (6, 2001)), np.array([0, 1, 0, 1, 0, 1])
-        posterior = nb.fit(nb.Bernoulli(), X, y)
-        with pytest.raises(ValueError, match=r"2001 features.*2000 at most: use shared=True"):
-            nb.weight_features(posterior, X, y)
-        found = nb.weight_features(posterior, X, y, shared=True)
-        assert len(found.weights) == 2001
-
     def test_a_class_of_one_row_whose_probability_is_its_frequency(self, rng):
         X, y = bernoulli_table(rng, 41, columns=3)
         y[40] = 2
@@ -362,26 +304,6 @@ class TestBadInput:
             found = nb.weight_features(posterior, X, y)
         assert found.feature_weights.num_rows == 40
         assert np.isfinite(found.predict_proba(X)).all()
-
-    def test_no_row_that_counts(self):
-        X, y = np.array([[1.0], [0.0]]), ["a", "b"]
-        posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical"), X, y)
-        with pytest.raises(ValueError, match=r"probability zero, for every row: leave class_probs out"):
-            nb.weight_features(posterior, X, y)
-
-    def test_densities_that_are_not_finite(self, fitted, monkeypatch):
-        posterior, X, y = fitted
-        left_out = features_left_out(posterior, rows_of(posterior, X, y))
-        left_out.log_density[7, :, 2] = -np.inf
-        monkeypatch.setattr(module, "features_left_out", lambda *args, **options: left_out)
-        with pytest.raises(ValueError, match=re.escape("row 7 in feature 2 and class 0 is -inf on the log scale")):
-            nb.weight_features(posterior, X, y)
-
-    def test_weights_of_rows_in_averages(self, fitted):
-        _, X, y = fitted
-        averaged = nb.fit(nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.5), X, y)
-        with pytest.raises(ValueError, match="sample_weight is not for posteriors averaged over features"):
-            nb.weight_features(averaged, X, y, sample_weight=np.full(40, 0.5))
 
 
 def test_draws_of_the_parameters_give_nearly_the_same_weights():
