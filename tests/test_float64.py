@@ -70,6 +70,7 @@ FORMULAS = [
     "terms",
     "natural",
     "update",
+    "log_base",
     "log_normaliser",
     "cell_log_predictive",
     "statistics",

@@ -43,14 +43,6 @@ def test_each_row_is_summed_under_its_own_class(longest):
     np.testing.assert_allclose(found, expected(x)[np.arange(60), codes], rtol=1e-12)
 
 
-def test_a_table_holds_the_range_of_each_column():
-    x = np.array([[2.0, 0.0, np.nan], [4.0, 9.0, np.nan]])
-    table = Distinct.of(x, 3)
-    assert list(zip(table.columns, table.values, strict=True)) == [(0, 2), (0, 3), (0, 4), (1, 0), (1, 1), (1, 2)]
-    assert table.places.tolist() == [[0, 3, 6], [2, 6, 6]]
-    assert (table.rare_rows, table.rare_columns, table.rare_values) == ([1], [1], [9.0])
-
-
 @pytest.mark.parametrize("shape", [(0, COLUMNS), (5, 0)])
 def test_no_rows_and_no_columns(shape):
     table = Distinct.of(np.zeros(shape), 3)

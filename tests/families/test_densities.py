@@ -1,7 +1,6 @@
 """Densities that follow from a family's statements: products, tables and averages over draws, beside other routes."""
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
 
 import jax
 import jax.numpy as jnp
@@ -10,8 +9,6 @@ import numpyro.distributions as dist
 import pytest
 import scipy.sparse
 from cases import CASES, CLASSES, NumPyroExponential, membership, with_holes
-from jax.scipy.special import gammaln
-from numpyro.distributions import constraints
 from scipy import stats
 from scipy.special import gammaln as log_gamma
 from scipy.special import logsumexp, xlogy
@@ -27,107 +24,6 @@ from bayesnb.families.student_t import StudentT
 from bayesnb.posterior.under_draws import flatten
 
 BY_NAME = {case.name: case for case in CASES}
-
-
-@jax.jit
-def _log_normaliser(a, b):
-    return gammaln(a) - a * jnp.log(b)
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Gamma(nb.families.ExponentialFamily):
-    """Two sufficient statistics, a base measure, and no conjugate prior."""
-
-    scale: Any = 1.0
-
-    support = constraints.positive
-    holds = "a positive number"
-    positive = ("scale",)
-
-    def prior(self, sample):
-        return {name: sample(name, dist.HalfNormal(self.scale)) for name in ("concentration", "rate")}
-
-    def likelihood(self, concentration, rate):
-        return dist.Gamma(concentration, rate)
-
-    def terms(self, x):
-        return jnp.log(x), x
-
-    def natural(self, parameters):
-        a, b = parameters["concentration"], parameters["rate"]
-        return (a, -b), _log_normaliser(a, b)
-
-    def log_base(self, x):
-        return -jnp.log(x)
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class NumPyroGamma(nb.families.Family):
-    """The same by NumPyro's distributions alone."""
-
-    scale: Any = 1.0
-
-    support = constraints.positive
-    holds = "a positive number"
-    positive = ("scale",)
-
-    prior, likelihood = Gamma.prior, Gamma.likelihood
-
-    def statistics(self, x, membership):
-        return Gamma(self.scale).statistics(x, membership)
-
-    def log_likelihood(self, parameters, statistics):
-        return Gamma(self.scale).log_likelihood(parameters, statistics)
-
-
-def gamma_cells(rng, rows=60):
-    return with_holes(rng, rng.gamma(2.0, 1.5, (rows, 3))), rng.integers(0, CLASSES, rows)
-
-
-def gamma_parameters(rng, *shape):
-    return {name: rng.gamma(3.0, 0.5, (*shape, CLASSES, 3)) for name in ("concentration", "rate")}
-
-
-@pytest.mark.usefixtures("float64")
-class TestWithoutAConjugatePrior:
-    def test_rows(self, rng):
-        x, _ = gamma_cells(rng)
-        values = gamma_parameters(rng, 2, 5)
-        with_classes = {name: value[..., None, :, :] for name, value in values.items()}
-        cells = stats.gamma.logpdf(x[:, None], with_classes["concentration"], scale=1 / with_classes["rate"])
-        expected = np.where(np.isnan(x)[:, None], 0.0, cells).sum(axis=-1)
-        np.testing.assert_allclose(Gamma().row_log_likelihood(values, x), expected, rtol=1e-12)
-        np.testing.assert_allclose(NumPyroGamma().row_log_likelihood(values, x), expected, rtol=1e-12)
-        term = expected - Gamma().row_log_likelihood(values, x, ratio=True)
-        np.testing.assert_allclose(term, np.broadcast_to(term[:1, :1, :, :1], term.shape), atol=1e-11)
-        assert np.ptp(term) > 1
-
-    def test_statistics(self, rng):
-        x, y = gamma_cells(rng)
-        weights = np.eye(CLASSES)[y] * rng.uniform(0.0, 2.0, (len(y), 1))
-        values = gamma_parameters(rng, 5)
-        counted = Gamma().statistics(x, weights)
-        found = np.asarray(Gamma().log_likelihood(values, counted)).sum(axis=(-1, -2)) + counted.log_base.sum()
-        by_rows = (NumPyroGamma().row_log_likelihood(values, x) * weights).sum(axis=(-1, -2))
-        np.testing.assert_allclose(found, by_rows, rtol=1e-12)
-        gradient = jax.jit(jax.grad(lambda v: Gamma().log_likelihood(v, counted).sum()))(gamma_parameters(rng))
-        assert all(np.isfinite(value).all() for value in gradient.values())
-
-    def test_on_the_device(self, rng):
-        x, _ = gamma_cells(rng)
-        values = gamma_parameters(rng)
-        found = jax.jit(lambda v, cells: Gamma().row_log_likelihood(v, cells))(values, x)
-        np.testing.assert_allclose(found, Gamma().row_log_likelihood(values, x), rtol=1e-12)
-
-    def test_a_model_of_such_columns(self, rng):
-        x, y = gamma_cells(rng)
-        values = gamma_parameters(rng, 1, 40)
-        given = {"class_prob": np.full((1, 40, CLASSES), 1 / CLASSES), **{f"x_{n}": v for n, v in values.items()}}
-        posteriors = [nb.from_samples(nb.NaiveBayes(family), given, X=x, y=y) for family in (Gamma(), NumPyroGamma())]
-        fast, slow = (posterior.predict_proba(x) for posterior in posteriors)
-        np.testing.assert_allclose(fast, slow, rtol=1e-10)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
@@ -413,3 +309,37 @@ def test_a_category_with_all_the_weight_has_a_marginal():
     """The concentration of the others is lost in the sum of all."""
     (marginal,) = nb.Categorical(np.array([[[1e20, 1.0]]])).marginals().values()
     np.testing.assert_allclose(marginal.mean, [[[1.0, 1e-20]]])
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Late(nb.families.ExponentialFamily):
+    """Waiting times after a known start, where a filled cell has to be later than the start."""
+
+    scale: float = 1.0
+    start: float = field(default=5.0, metadata={"static": True})
+
+    @property
+    def support(self):
+        return dist.constraints.greater_than(self.start)
+
+    def prior(self, sample):
+        return {"rate": sample("rate", dist.HalfNormal(self.scale))}
+
+    def likelihood(self, rate):
+        return dist.TransformedDistribution(dist.Exponential(rate), dist.transforms.AffineTransform(self.start, 1.0))
+
+    def terms(self, x):
+        assert (np.asarray(x) > self.start).all()
+        return (x - self.start,)
+
+    def natural(self, parameters):
+        return (-parameters["rate"],), -jnp.log(parameters["rate"])
+
+
+@pytest.mark.parametrize("start", [5.0, 50.0])
+def test_missing_cells_are_filled_inside_the_support_of_each_constant(start):
+    values = {"rate": [[0.5], [2.0]]}
+    point = nb.from_parameters(Late(start=start), classes=["a", "b"], class_probs=[0.5, 0.5], parameters=values)
+    found = point.log_joint([[np.nan], [start + 1]])
+    np.testing.assert_allclose(found, np.log([[0.5, 0.5], [0.5 * 0.5 * np.exp(-0.5), 0.5 * 2 * np.exp(-2.0)]]))

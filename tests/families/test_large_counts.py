@@ -87,22 +87,6 @@ class TestPoissonCounts:
         found = nb.loo(exact, X, y).elpd_i.values[:4]
         np.testing.assert_allclose(found, -np.log1p(np.exp(-np.array(left_out))), rtol=0, atol=10 * atol)
 
-    def test_by_evidences_of_single_cells(self, case):
-        X, y, new, model, (predictive, _, _, left_out), atol = case
-        averaged = nb.fit(model, X, y).averaged(1.0)
-        np.testing.assert_allclose(odds(averaged.log_joint(new)), predictive, rtol=0, atol=10 * atol)
-        found = nb.loo(averaged, X, y).elpd_i.values[:4]
-        np.testing.assert_allclose(found, -np.log1p(np.exp(-np.array(left_out))), rtol=0, atol=10 * atol)
-
-    def test_update_and_forget(self, case):
-        X, y, _, model, (_, _, evidence, _), atol = case
-        bound = model.bind(X, y)
-        part, rest = nb.fit(bound, X[::2], y[::2]), (X[1::2], y[1::2])
-        expected = pytest.approx(evidence[0] + evidence[1] - 8 * np.log(2), abs=10 * atol)
-        whole = part.update(*rest)
-        assert whole.log_evidence == expected
-        assert whole.forget(*rest).log_evidence == pytest.approx(part.log_evidence, abs=10 * atol)
-
 
 in_jax = {density: jax.jit(density) for density in (log_negative_binomial, log_dirichlet_multinomial)}
 

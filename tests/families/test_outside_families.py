@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import arviz_base
 import arviz_stats
-import dask.dataframe as dd
 import jax
 import jax.numpy as jnp
 import matplotlib as mpl
@@ -245,47 +244,6 @@ def test_a_verb_gives_the_numbers_of_the_twin(pair: Pair, verb: str) -> None:
     assert_same(outside, twin)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("pair", PAIRS.values(), ids=PAIRS)
-def test_learned_hyperparameters_are_those_of_the_twin(pair: Pair) -> None:
-    outside, twin = (
-        nb.fit(learned(posterior), pair.X, LABELS, nb.EmpiricalBayes()).hyperparameters()
-        for posterior in pair.posteriors
-    )
-    for mine, theirs in zip(outside.values(), twin.values(), strict=True):
-        # The search ends at a slope of 1e-7: with a curvature of 0.01, 1e-5 from the top, in logarithms.
-        np.testing.assert_allclose(mine, theirs, rtol=1e-5)
-
-
-@pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.parametrize("name", names_fast(PAIRS, {"symbols"}))
-def test_dask_equals_memory(name: str) -> None:
-    pair = PAIRS[name]
-    # Partitions of twelve rows, as the table has: JAX compiles for the shape that it has compiled for already.
-    twice = pd.concat([pair.X, pair.X[::-1]], ignore_index=True), np.append(LABELS, LABELS[::-1])
-    X, y = dd.from_pandas(twice[0], npartitions=2), dd.from_pandas(pd.Series(twice[1]), npartitions=2)
-    parted, posterior = (nb.fit(nb.NaiveBayes(pair.outside(*pair.numbers)), *table) for table in ((X, y), twice))
-    assert_same(parted.log_joint(pair.X), posterior.log_joint(pair.X))
-    assert parted.log_evidence == pytest.approx(posterior.log_evidence, rel=1e-12)
-    assert_same(np.asarray(parted.predict_proba(X).compute()), posterior.predict_proba(twice[0]))
-
-
-@pytest.mark.parametrize("name", names_fast(PAIRS, {"symbols"}))
-def test_a_saved_posterior_is_loaded(name: str, tmp_path: Any) -> None:
-    pair = PAIRS[name]
-    posterior = pair.posteriors[0]
-    kinds = {"exact": posterior, "averaged": posterior.averaged(0.4), "draws": draws_of(posterior, pair.X)}
-    for kind, saved in kinds.items():
-        saved.save(tmp_path / f"{kind}.nc")
-        for options in ({}, {"families": [pair.outside]}):
-            loaded = nb.load(tmp_path / f"{kind}.nc", **options)
-            assert type(loaded) is type(saved)
-            assert type(loaded.model.families[0]) is pair.outside
-            np.testing.assert_array_equal(loaded.log_joint(pair.X), saved.log_joint(pair.X))
-    later = nb.load(tmp_path / "exact.nc").update(pair.X[:3], LABELS[:3])
-    np.testing.assert_array_equal(later.log_joint(pair.X), posterior.update(pair.X[:3], LABELS[:3]).log_joint(pair.X))
-
-
 def test_a_file_names_a_class_that_is_not_there(tmp_path: Any) -> None:
     @jax.tree_util.register_dataclass
     @dataclass(frozen=True)
@@ -516,13 +474,6 @@ class TestCategories:
         with pytest.raises(ValueError, match=r"Symbols\(concentration=\.\.\.\) has shape.*'make' has 3 categories"):
             nb.fit(nb.NaiveBayes({"make": Symbols([1.0, 2.0])}), self.X[["make"]], LABELS)
 
-    def test_a_number_for_each_category(self) -> None:
-        outside, twin = (
-            nb.fit(nb.NaiveBayes({"make": family([0.5, 1.0, 2.0])}), self.X[["make"]], LABELS)
-            for family in (Symbols, nb.Categorical)
-        )
-        assert_same(outside.mean(), twin.mean())
-
     def test_later_rows_bring_categories(self) -> None:
         later = pd.DataFrame({"colour": ["pink", "red"], "size": ["L", "XL"], "make": ["x", "a"]})
         outside, twin = (p.update(later, ["a", "b"]) for p in PAIRS["symbols"].posteriors)
@@ -531,13 +482,6 @@ class TestCategories:
         at_once = nb.fit(nb.NaiveBayes(Symbols(1.5)), pd.concat([self.X, later]), [*LABELS, "a", "b"])
         assert_same(outside.log_joint(later), at_once.log_joint(later))
         assert_same(outside.log_evidence, at_once.log_evidence)
-
-    def test_from_tables(self) -> None:
-        tables = {"make": [[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]}
-        options = {"classes": ["a", "b"], "class_probs": [0.5, 0.5], "parameters": tables}
-        model = nb.NaiveBayes({"make": Symbols(categories=["x", "y", "z"])})
-        proba = nb.from_parameters(model, **options).predict_proba(pd.DataFrame({"make": ["z"]}))
-        np.testing.assert_allclose(proba, [[0.5 / 0.6, 0.1 / 0.6]])
 
     def test_the_kind_of_a_feature_decides(self) -> None:
         assert_same(*(nb.plot_densities(posterior) for posterior in PAIRS["symbols"].posteriors))
@@ -558,32 +502,6 @@ class TestWaits:
     def posterior(cls) -> Any:
         return nb.fit(nb.NaiveBayes({0: Exponential(2.0, 3.0)}), cls.x[:, None], cls.y)
 
-    def test_leave_one_out(self, posterior: Any) -> None:
-        found = nb.loo(posterior, self.x[:, None], self.y).elpd_i.to_numpy()
-        for i, (wait, label) in enumerate(zip(self.x, self.y, strict=True)):
-            others = np.arange(5) != i
-            joint = {}
-            for c in "ab":
-                own = self.x[others & (self.y == c)]
-                density = scipy.stats.lomax.pdf(wait, 2 + len(own), scale=3 + own.sum())
-                joint[c] = (1 + len(own)) * density
-            assert found[i] == pytest.approx(np.log(joint[label] / sum(joint.values())))
-
-    def test_feature_evidence(self, posterior: Any) -> None:
-        def log_evidence(x: np.ndarray) -> float:
-            a, b = 2 + len(x), 3 + x.sum()
-            return scipy.special.gammaln(a) - scipy.special.gammaln(2) + 2 * np.log(3) - a * np.log(b)
-
-        own = log_evidence(self.x[self.y == "a"]) + log_evidence(self.x[self.y == "b"])
-        found = nb.feature_evidence(posterior).loc[0, "log_bayes_factor"]
-        assert found == pytest.approx(own - log_evidence(self.x))
-
-    def test_densities(self, posterior: Any) -> None:
-        line = nb.plot_densities(posterior, self.x[:, None], self.y).axes[0].lines[0]
-        own = self.x[self.y == "a"]
-        expected = scipy.stats.lomax.pdf(line.get_xdata(), 2 + len(own), scale=3 + own.sum())
-        np.testing.assert_allclose(line.get_ydata(), expected, rtol=1e-10)
-
     def test_what_a_family_has_to_define_is_named(self, posterior: Any) -> None:
         with pytest.raises(TypeError, match=r"define power_scaled\(statistics, power\) in the class"):
             nb.sensitivity(posterior)
@@ -591,30 +509,6 @@ class TestWaits:
         with pytest.raises(ValueError, match=f"Exponential, which gives no mode: {ways}"):
             nb.fit(posterior.model, self.x[:, None], self.y, nb.MAP())
         assert nb.mutual_information(posterior)["estimate"].isna().all()
-
-    def test_powers_of_prior_and_likelihood_are_computed_in_float64(self) -> None:
-        @jax.tree_util.register_dataclass
-        @dataclass(frozen=True)
-        class InJax(nb.Poisson):
-            def update(self, statistics: Any) -> Any:
-                total = jnp.asarray(self.concentration) + statistics.total
-                return type(self)(total, jnp.asarray(self.rate) + statistics.n)
-
-        X = np.array([[3.0], [1.0], [4.0], [1.0], [5.0]]) * 1001
-        mine, package = (nb.sensitivity(nb.fit(family(0.3, 0.7), X, self.y)).table for family in (InJax, nb.Poisson))
-        np.testing.assert_allclose(mine.select_dtypes("number"), package.select_dtypes("number"), rtol=1e-12)
-
-    def test_a_mode_is_computed_in_float64(self) -> None:
-        @jax.tree_util.register_dataclass
-        @dataclass(frozen=True)
-        class WithMode(Exponential):
-            def maximum_a_posteriori(self, statistics):
-                shape, rate = self.concentration + statistics.n, self.rate + statistics.total
-                return {"rate": jnp.exp(jnp.log(shape - 1) - jnp.log(rate))}
-
-        mode = nb.fit(WithMode(2.0, 3.0), self.x[:, None], self.y, nb.MAP()).mean()["x_rate"][:, 0]
-        own = [self.x[self.y == label] for label in np.unique(self.y)]
-        np.testing.assert_allclose(mode, [(1 + len(x)) / (3 + x.sum()) for x in own], rtol=1e-14)
 
     @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan], ids=repr)
     @pytest.mark.parametrize("inference", [nb.MLE(), nb.MAP()], ids=["MLE", "MAP"])
@@ -631,37 +525,6 @@ class TestWaits:
         error = r"column 0 in class 'b': the .* estimate of 'rate' does not exist.*use nb\.Exact\(\)"
         with pytest.raises(ValueError, match=error):
             nb.fit(Estimated(2.0, 3.0), self.x[:, None], self.y, inference)
-
-    @pytest.mark.parametrize("weights", [None, [1.0, 2.0, 0.5, 1.0, 3.0]], ids=["weight one", "weights"])
-    def test_formulas_of_cells_are_counted_in_float64(self, weights: Any) -> None:
-        @jax.tree_util.register_dataclass
-        @dataclass(frozen=True)
-        class Logs(Exponential):
-            def log_base(self, x: Any) -> Any:
-                return jnp.log(x)
-
-        members = np.array([self.y == "a", self.y == "b"]) * (1.0 if weights is None else np.array(weights))
-        fitted = nb.fit(Logs(), self.x[:, None], self.y, sample_weight=weights)
-        found = fitted.problem.statistics.blocks[0].log_base[:, 0]
-        np.testing.assert_allclose(found, members @ np.log(self.x), rtol=1e-14)
-
-    @pytest.mark.parametrize("inference", [nb.Exact(), nb.MLE()], ids=["Exact", "MLE"])
-    def test_rows_that_were_never_there_are_not_forgotten(self, inference: Any) -> None:
-        """A family without `possible`, whose posterior would have a negative rate."""
-
-        @jax.tree_util.register_dataclass
-        @dataclass(frozen=True)
-        class Estimated(Exponential):
-            def maximum_likelihood(self, statistics: Any) -> Any:
-                return {"rate": statistics.n / statistics.total}
-
-        waits = pd.DataFrame({"here": self.x, "there": self.x})
-        posterior = nb.fit(Estimated(2.0, 3.0), waits, self.y, inference)
-        gone = pd.DataFrame({"here": [0.3], "there": [1e3]})
-        error = r"these rows were never among the data: without them, column 'there' in class 'b'.*forget only rows"
-        with pytest.raises(ValueError, match=error):
-            posterior.forget(gone, ["b"])
-        assert posterior.forget(waits[:1], ["a"]).problem.statistics.classes.n.tolist() == [1.0, 3.0]
 
     def test_terms_are_a_tuple(self) -> None:
         @jax.tree_util.register_dataclass
@@ -730,30 +593,6 @@ class TestWaits:
         ours = nb.fit(Scaled(2.0, 3.0), self.x[:, None], self.y)
         with pytest.raises(TypeError, match=rf"power_scaled of Scaled gives {error}.*\['concentration', 'rate'\]"):
             nb.sensitivity(ours)
-
-    @pytest.mark.parametrize("stated", ["power_scaled", "flat_prior"])
-    def test_a_power_of_the_prior(self, stated: str) -> None:
-        @jax.tree_util.register_dataclass
-        @dataclass(frozen=True)
-        class Scaled(Exponential):
-            def power_scaled(self, statistics: Any, power: float) -> dict[str, Any]:
-                after = Exponential.update(self, statistics)
-                shape = after.concentration + (power - 1) * (self.concentration - 1)
-                return {"concentration": shape, "rate": after.rate + (power - 1) * self.rate}
-
-        @jax.tree_util.register_dataclass
-        @dataclass(frozen=True)
-        class Linear(Exponential):
-            flat_prior = {"concentration": 1.0, "rate": 0.0}  # noqa: RUF012
-
-        family = {"power_scaled": Scaled, "flat_prior": Linear}[stated]
-        ours = nb.fit(nb.NaiveBayes({0: family(2.0, 3.0)}), self.x[:, None], self.y)
-        found = nb.sensitivity(ours).table.loc["0_rate[a]"]
-        # With power p the prior is Gamma(p + 1, 3 p), and the class has two waits of sum 1.
-        means = [(power + 1 + 2) / (3 * power + 1) for power in (0.8, 1.25)]
-        doublings = np.log2(1.25 / 0.8)
-        sd = np.sqrt(4) / 4
-        assert found["mean_change_prior"] == pytest.approx((means[1] - means[0]) / doublings / sd)
 
 
 class TestConstants:
@@ -938,37 +777,6 @@ class TestNoClosedForm:
         tree = arviz_base.from_dict({"posterior": draws, "log_likelihood": {"y": of_chains}})
         expected = arviz_stats.loo(tree, pointwise=True).elpd_i
         np.testing.assert_allclose(nb.loo(posterior, rows, self.y).elpd_i, expected, rtol=1e-6)
-
-    def test_saved(self, case: Sampled, posterior: Any, rows: np.ndarray, tmp_path: Any) -> None:
-        loaded = reloaded(posterior, tmp_path)
-        mine, theirs = (one.problem.statistics.blocks[0] for one in (loaded, posterior))
-        assert isinstance(mine, case.statistics)
-        np.testing.assert_array_equal(loaded.log_joint(rows), posterior.log_joint(rows))
-        assert_same(jax.tree.leaves(mine), jax.tree.leaves(theirs))
-
-    def test_information(self, case: Sampled, posterior: Any) -> None:
-        """The average over draws of an integral, against a sum over a fine grid."""
-        found = nb.mutual_information(posterior)["mean"].to_numpy()
-        class_prob, parameters = self.drawn(case, posterior)
-        for j in range(2):
-            total = 0.0
-            for d in range(0, 300, 30):
-                prior = class_prob[d]
-                of_classes = {name: value[d, :, j] for name, value in parameters.items()}
-                density = np.exp(case.log_density(case.grid[:, None], **of_classes))
-                terms = prior * scipy.special.rel_entr(density, (density @ prior)[:, None])
-                total += terms.sum() * (case.grid[1] - case.grid[0])
-            assert found[j] == pytest.approx(total / 10, rel=0.3)
-
-    def test_densities(self, case: Sampled, posterior: Any, rows: np.ndarray) -> None:
-        line = nb.plot_densities(posterior, rows, self.y).axes[1].lines[0]
-        class_prob, parameters = self.drawn(case, posterior)
-        of_class = {name: value[:, 0, 1] for name, value in parameters.items()}
-        # Given that the new row is of the class, a draw counts as much as it gives the class probability.
-        weight = class_prob[:, 0]
-        density = np.exp(case.log_density(line.get_xdata()[:, None], **of_class))
-        expected = density @ weight / weight.sum()
-        np.testing.assert_allclose(line.get_ydata(), expected, rtol=1e-9)
 
     @pytest.mark.parametrize(
         "verb",
