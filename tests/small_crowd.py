@@ -7,12 +7,19 @@ import pandas as pd
 
 from bayesnb.posterior.diagnostics import ess_of_mean
 
-__all__ = ["CRITICAL_Z", "NAMES", "SMALL", "labellings", "z_scores"]
+__all__ = ["ALL_KNOWN", "CRITICAL_Z", "NAMES", "SMALL", "labellings", "simulated", "table", "z_scores"]
 
 CRITICAL_Z = 4.5
 NAMES = {"item": "item", "annotator": "annotator", "label": "label"}
 ITEMS, ANNOTATORS, LABELS = ["p", "q", "r", "s"], ["Ann", "Bob", "Cem"], ["x", "y"]
-SMALL = pd.DataFrame(
+ALL_KNOWN = {"p": "x", "q": "y", "r": "y", "s": "y"}
+
+
+def table(rows):
+    return pd.DataFrame(rows, columns=list(NAMES))
+
+
+SMALL = table(
     [
         ("p", "Ann", "x"),
         ("p", "Bob", "x"),
@@ -23,9 +30,23 @@ SMALL = pd.DataFrame(
         ("r", "Cem", "x"),
         ("r", "Ann", "y"),
         ("s", "Cem", "y"),
-    ],
-    columns=list(NAMES),
+    ]
 )
+
+
+def simulated(num_items, num_annotators, each, concentration, seed=0):
+    """Annotations, the classes and the probabilities, all drawn from the prior."""
+    rng = np.random.default_rng(seed)
+    num_classes = len(concentration)
+    class_prob = rng.dirichlet(np.ones(num_classes) * 5)
+    prob = np.array([[rng.dirichlet(weights) for _ in range(num_annotators)] for weights in concentration])
+    codes = rng.choice(num_classes, p=class_prob, size=num_items)
+    rows = [
+        (i, j, rng.choice(num_classes, p=prob[codes[i], j]))
+        for i in range(num_items)
+        for j in rng.choice(num_annotators, size=each, replace=False)
+    ]
+    return table(rows), codes, class_prob, prob
 
 
 def labellings(known=None):

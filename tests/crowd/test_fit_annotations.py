@@ -1,36 +1,22 @@
 """Labels from annotators: against published figures, sums over all labels, and simulation."""
 
 import numpy as np
+import numpyro.distributions as dist
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 from scipy.special import entr, gammaln, logsumexp, softmax
-from small_crowd import CRITICAL_Z, NAMES, SMALL, labellings, z_scores
+from small_crowd import ALL_KNOWN, CRITICAL_Z, NAMES, SMALL, labellings, simulated, table, z_scores
 
 import bayesnb as nb
 from bayesnb.inference.em import label_log_joint, probabilities
 from bayesnb.posterior.diagnostics import ess_of_mean
 from bayesnb.posterior.under_draws import flatten
 
+pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 
-def table(rows):
-    return pd.DataFrame(rows, columns=["item", "annotator", "label"])
-
-
-def simulated(num_items, num_annotators, each, concentration, seed=0):
-    """Annotations, the classes and the probabilities, all drawn from the prior."""
-    rng = np.random.default_rng(seed)
-    num_classes = len(concentration)
-    class_prob = rng.dirichlet(np.ones(num_classes) * 5)
-    prob = np.array([[rng.dirichlet(weights) for _ in range(num_annotators)] for weights in concentration])
-    codes = rng.choice(num_classes, p=class_prob, size=num_items)
-    rows = [
-        (i, j, rng.choice(num_classes, p=prob[codes[i], j]))
-        for i in range(num_items)
-        for j in rng.choice(num_annotators, size=each, replace=False)
-    ]
-    return table(rows), codes, class_prob, prob
+SHARP = np.full((2, 2), 1.0) + 3 * np.eye(2)
 
 
 def enumerated(known=None, own=2.8, other=1.2, class_weight=1.0):
@@ -48,11 +34,6 @@ def enumerated(known=None, own=2.8, other=1.2, class_weight=1.0):
     return proba, np.tensordot(weight, [mean for _, _, mean in found], 1)
 
 
-def within_mcse(draws, expected):
-    """Whether the means of draws, shape (chains, draws, ...), are near the expected ones."""
-    return np.abs(z_scores(draws, expected)).max() < CRITICAL_Z
-
-
 def labels_under_draws(crowd):
     problem, parameters = crowd.posterior.problem, crowd.posterior.parameters
     found = probabilities(label_log_joint(problem.resolved, problem.unlabelled, flatten(parameters)))[0]
@@ -60,25 +41,24 @@ def labels_under_draws(crowd):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("known", [None, {"r": "y"}], ids=["unknown", "gold"])
-def test_gibbs_agrees_with_a_sum_over_all_labels(known):
-    crowd = nb.fit_annotations(SMALL, **NAMES, inference=nb.Gibbs(num_samples=2000), known=known, key=1)
+@pytest.mark.parametrize(
+    ("inference", "known"),
+    [(nb.Gibbs(num_samples=2000), None), (nb.Gibbs(num_samples=2000), {"r": "y"}), (nb.NUTS(), {"r": "y"})],
+    ids=["Gibbs", "Gibbs with a known label", "NUTS with a known label"],
+)
+def test_draws_agree_with_a_sum_over_all_labels(inference, known):
+    crowd = nb.fit_annotations(SMALL, **NAMES, inference=inference, known=known, key=1)
     proba, confusion = enumerated(known)
     unknown = [0, 1, 3] if known else [0, 1, 2, 3]
-    assert within_mcse(labels_under_draws(crowd), proba[unknown])
-    assert within_mcse(crowd.posterior.parameters.blocks[0]["prob"], confusion)
+    for draws, expected in (
+        (labels_under_draws(crowd), proba[unknown]),
+        (crowd.posterior.parameters.blocks[0]["prob"], confusion),
+    ):
+        assert np.abs(z_scores(draws, expected)).max() < CRITICAL_Z
     np.testing.assert_allclose(crowd.proba, proba, atol=0.03)
     np.testing.assert_allclose(crowd.confusion.to_numpy(), np.moveaxis(confusion, 0, 1), atol=0.02)
     if known:
         assert crowd.proba.loc["r"].tolist() == [0, 1]
-
-
-@pytest.mark.slow
-def test_nuts_agrees_with_a_sum_over_all_labels():
-    crowd = nb.fit_annotations(SMALL, **NAMES, inference=nb.NUTS(), known={"r": "y"}, key=1)
-    proba, confusion = enumerated({"r": "y"})
-    assert within_mcse(labels_under_draws(crowd), proba[[0, 1, 3]])
-    assert within_mcse(crowd.posterior.parameters.blocks[0]["prob"], confusion)
 
 
 def test_accuracy_on_product_descriptions_is_the_published_one(data):
@@ -169,11 +149,20 @@ def test_every_kind_of_table_gives_the_same(make):
     pd.testing.assert_frame_equal(nb.fit_annotations(make(SMALL), **NAMES).items, expected.items, check_dtype=False)
 
 
-def test_the_order_of_the_annotations_does_not_matter():
-    annotations, _, _, _ = simulated(60, 5, 3, np.full((2, 2), 1.0) + 3 * np.eye(2))
-    shuffled = annotations.sample(frac=1, random_state=1)
-    expected, found = (nb.fit_annotations(rows, **NAMES).proba for rows in (annotations, shuffled))
-    np.testing.assert_allclose(found.loc[expected.index], expected, atol=1e-9)
+def test_the_order_of_annotations_and_classes_does_not_matter():
+    annotations, _, _, _ = simulated(60, 5, 3, np.array([[6.0, 1, 1], [1, 3, 1], [1, 1, 9]]))
+    expected = nb.fit_annotations(annotations, **NAMES)
+    for found in (
+        nb.fit_annotations(annotations, **NAMES, classes=[2, 0, 1]),
+        nb.fit_annotations(annotations.sample(frac=1, random_state=1), **NAMES),
+    ):
+        proba = found.proba.loc[expected.items.index, [0, 1, 2]]
+        np.testing.assert_allclose(proba, expected.proba, atol=1e-5)
+        accuracy = found.annotators["accuracy"].loc[expected.annotators.index]
+        np.testing.assert_allclose(accuracy, expected.annotators["accuracy"], atol=1e-5)
+        confusion = found.confusion.sel({"class": [0, 1, 2], "annotator": expected.confusion["annotator"]})
+        np.testing.assert_allclose(confusion, expected.confusion, atol=1e-5)
+        assert (proba.idxmax(axis=1) == expected.items["label"]).all()
 
 
 def test_repeated_annotations_count_twice():
@@ -184,16 +173,6 @@ def test_repeated_annotations_count_twice():
     ]
     np.testing.assert_array_equal(counts[1], 2 * counts[0])
     assert counts[0].tolist() == [[1, 0, 1, 0, 0, 1], [0, 1, 0, 2, 0, 0], [0, 1, 0, 0, 1, 0], [0, 0, 0, 0, 0, 1]]
-
-
-def test_the_order_of_the_classes_does_not_matter():
-    annotations, _, _, _ = simulated(60, 5, 3, np.array([[6.0, 1, 1], [1, 3, 1], [1, 1, 9]]))
-    expected = nb.fit_annotations(annotations, **NAMES)
-    found = nb.fit_annotations(annotations, **NAMES, classes=[2, 0, 1])
-    np.testing.assert_allclose(found.proba[[0, 1, 2]], expected.proba, atol=1e-5)
-    np.testing.assert_allclose(found.annotators["accuracy"], expected.annotators["accuracy"], atol=1e-5)
-    np.testing.assert_allclose(found.confusion.sel({"class": [0, 1, 2]}), expected.confusion, atol=1e-5)
-    assert (found.items["label"] == expected.items["label"]).all()
 
 
 def test_a_label_that_is_no_class_and_a_class_that_nobody_gives():
@@ -221,10 +200,7 @@ def test_an_annotator_who_always_says_the_same_does_not_count():
 
 
 def test_all_annotations_with_one_label_need_the_classes():
-    rows = table([(i, who, "x") for i in range(5) for who in ("Ann", "Bob")])
-    with pytest.raises(ValueError, match=r"column 'label' holds one label only, 'x': .* classes=\[...\]"):
-        nb.fit_annotations(rows, **NAMES)
-    crowd = nb.fit_annotations(rows, **NAMES, classes=["x", "y"])
+    crowd = nb.fit_annotations(ONE_LABEL, **NAMES, classes=["x", "y"])
     assert (crowd.items["label"] == "x").all()
 
 
@@ -239,14 +215,12 @@ def test_known_items_without_annotations_are_items(frame):
 
 @pytest.mark.parametrize("inference", [nb.EM(), nb.Exact(), nb.Gibbs(10, 2000, 1)], ids=["EM", "Exact", "Gibbs"])
 def test_items_that_are_all_known_have_a_closed_form(inference):
-    codes = {"p": "x", "q": "y", "r": "y", "s": "y"}
-    crowd = nb.fit_annotations(SMALL, **NAMES, known=codes, inference=inference)
-    assert crowd.items["label"].to_dict() == codes
+    crowd = nb.fit_annotations(SMALL, **NAMES, known=ALL_KNOWN, inference=inference)
+    assert crowd.items["label"].to_dict() == ALL_KNOWN
     if not isinstance(inference, nb.EM):
-        np.testing.assert_allclose(crowd.confusion, np.moveaxis(enumerated(codes)[1], 0, 1), atol=0.06)
+        np.testing.assert_allclose(crowd.confusion, np.moveaxis(enumerated(ALL_KNOWN)[1], 0, 1), atol=0.06)
 
 
-@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 @pytest.mark.parametrize(
     ("inference", "own", "other"),
     [(nb.Gibbs(3, 10, 1), 2.8, 0.6), (nb.Exact(), 2.8, 0.6), (nb.EM(), 5.0, 1.5), (nb.MAP(), 5.0, 1.5)],
@@ -258,7 +232,7 @@ def test_default_weights_count_four_annotations_or_have_a_mode(inference, own, o
     given = np.array([[own, other, other], [other, own, other]])
     settings = {"classes": ["x", "y"], "inference": inference}
     if isinstance(inference, nb.Exact):
-        settings["known"] = {"p": "x", "q": "y", "r": "y", "s": "y"}
+        settings["known"] = ALL_KNOWN
     crowd, same = (
         nb.fit_annotations(rows, **NAMES, **settings, **weights) for weights in ({}, {"concentration": given})
     )
@@ -266,7 +240,6 @@ def test_default_weights_count_four_annotations_or_have_a_mode(inference, own, o
     assert crowd.log_evidence_bound == pytest.approx(same.log_evidence_bound)
 
 
-@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 def test_an_annotator_alone_is_believed_but_not_for_certain():
     """Without a second annotator nothing but the prior says how often the first is right."""
     rows = table([(i, "Ann", "xyxxy"[i % 5]) for i in range(30)])
@@ -301,9 +274,8 @@ def test_intervals_of_accuracies_and_confusion_matrices_cover_at_their_rate():
     assert abs(inside.mean() - 0.89) < CRITICAL_Z * np.sqrt(0.89 * 0.11 / 150)
 
 
-@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 def test_gibbs_does_not_depend_on_the_number_of_threads(monkeypatch):
-    annotations, _, _, _ = simulated(3000, 10, 3, np.full((2, 2), 1.0) + 3 * np.eye(2))
+    annotations, _, _, _ = simulated(3000, 10, 3, SHARP)
     monkeypatch.setattr("bayesnb.model.problem.PIECE_CELLS", 1)
     found = []
     for threads in ("1", "2"):
@@ -313,101 +285,87 @@ def test_gibbs_does_not_depend_on_the_number_of_threads(monkeypatch):
     np.testing.assert_array_equal(*found)
 
 
-class TestBadInput:
-    def refused(self, error, match, rows=SMALL, **options):
-        with pytest.raises(error, match=match):
-            nb.fit_annotations(rows, **{**NAMES, **options})
+WIDE = SMALL.drop_duplicates(["item", "annotator"]).pivot(index="item", columns="annotator", values="label")
+DAYS = SMALL.assign(item=pd.Timestamp("2024-01-03"))
+ONE_LABEL = table([(i, who, "x") for i in range(5) for who in ("Ann", "Bob")])
+LEARNED = {"hierarchical": True}
+REFUSED = [
+    (SMALL, {"annotator": "anotator"}, "annotator is 'anotator', which is not a column .* 'annotator'"),
+    (SMALL, {"annotator": "item"}, "item and annotator are both 'item': give each a column"),
+    (SMALL, {"item": "label"}, "item and label are both 'label'"),
+    (SMALL[:0], {}, "the table has no rows"),
+    (SMALL.to_numpy(), {}, "no names: give a pandas, polars or pyarrow table"),
+    (SMALL.to_dict("list"), {}, r"table is a .*: give a pandas, .* pandas.read_csv\(path\)"),
+    ("annotations.csv", {}, r"table is a .*: give a pandas, .* pandas.read_csv\(path\)"),
+    (None, {}, r"table is a .*: give a pandas, .* pandas.read_csv\(path\)"),
+    (pl.DataFrame(SMALL).lazy(), {}, r"table is a lazy frame: collect it first, table.collect\(\)"),
+    (pd.concat([SMALL, SMALL["item"]], axis=1), {}, "column 'item' occurs twice in table"),
+    (WIDE, {}, r"item is 'item', which is the index of the table: give table.reset_index\(\)"),
+    (WIDE.reset_index(), {}, r"annotator is 'annotator', .* one row for each annotation, as table.melt\(...\) makes"),
+    (ONE_LABEL, {}, r"column 'label' holds one label only, 'x': .* classes=\[...\]"),
+    (SMALL, {"known": {"p": "z"}}, r"the item 'p' the label 'z', .* \['x', 'y'\]: correct it, or name all"),
+    (SMALL, {"known": {"p": None}}, "known has no label for the item 'p'"),
+    (SMALL, {"known": pd.Series(["x", "y"], index=["p", "p"])}, "known names the item 'p' twice"),
+    (SMALL, {"known": ["x"]}, "known is a list: give a mapping"),
+    (
+        SMALL,
+        {"known": pd.DataFrame({"x": [1]})},
+        "known has the columns 'x': give two, 'item' and the one of",
+    ),
+    (SMALL, {"known": {"P": "x", "Q": "y"}}, "no known item is in column 'item', .* as 'p', and known holds 'P'"),
+    (DAYS, {"known": {"2024-01-03": "x"}}, r"Timestamp\('2024-01-03 00:00:00'\), .* type Timestamp"),
+    (SMALL, {"classes": 2}, r"classes is 2: give the labels .* classes=\['x', 'y'\]"),
+    (SMALL, {"classes": "xy"}, r"classes is 'xy': give the labels .* classes=\['x', 'y'\]"),
+    (SMALL, {"classes": ["x", "y", "x"]}, "names a class twice"),
+    (SMALL, {"classes": ["x"]}, "name two classes or more"),
+    (SMALL, {"concentration": np.ones((3, 3))}, r"\(2, 3, 2\) \(classes, annotators, labels\)"),
+    (
+        SMALL,
+        {"concentration": 0.5},
+        r"concentration holds 0.5, and nb.EM\(\) needs 1 or more: .* nb.Gibbs",
+    ),
+    (SMALL, {"concentration": 0.5, "inference": nb.MAP()}, r"nb.MAP\(\) needs 1 or more"),
+    (SMALL, {"class_concentration": 0.1, "classes": list("xyz")}, r"at least one, or nb.Gibbs\(\) or nb.NUTS\(\)"),
+    (
+        SMALL,
+        {"inference": nb.Exact(), "known": {"p": "x"}},
+        r"nb.Exact\(\), .*lacks 3 of 4 items: use nb.EM",
+    ),
+    (SMALL, {"inference": nb.EmpiricalBayes(), "known": {"p": "x"}}, r"nb.EmpiricalBayes\(\), .* lacks 3 of 4 items"),
+    (SMALL, {"inference": nb.EmpiricalBayes(), **LEARNED}, r"lacks 4 of 4 items: use nb.Gibbs\(\) or nb.NUTS\(\)"),
+    (SMALL, {"inference": nb.MLE(), "concentration": 3.0}, r"ignores the prior, and concentration is given: use nb.EM"),
+    (SMALL, {"inference": nb.MLE(), "class_concentration": 2.0}, "ignores the prior, and class_concentration is given"),
+    (SMALL, {"inference": "gibs"}, r"inference is 'gibs': give one of \['exact', 'nuts', 'gibbs'"),
+    (SMALL, {"inference": nb.Gibbs}, r"inference is the class Gibbs: give an instance, nb.Gibbs\(\)"),
+    (
+        SMALL,
+        {"inference": nb.EM(), **LEARNED},
+        r"nb.EM\(\), and the concentration is learned.*use nb.Gibbs",
+    ),
+    (
+        SMALL,
+        {"concentration": np.ones((2, 3, 2)), **LEARNED},
+        r"shape \(2, 3, 2\).*share.*\(2, 2\) \(classes",
+    ),
+    (SMALL, {"concentration": -1.0, **LEARNED}, r"concentration holds -1\.0.*positive"),
+    (SMALL, {"concentration": dist.LogNormal(0, 1), **LEARNED}, r"LogNormal\(0, 1\).*leave out\s+hierarchical"),
+]
 
-    def test_a_column_that_is_not_there(self):
-        self.refused(ValueError, "annotator is 'anotator', which is not a column .* 'annotator'", annotator="anotator")
 
-    @pytest.mark.parametrize("column", ["item", "annotator", "label"])
-    def test_a_missing_cell(self, column):
-        rows = SMALL.copy()
-        rows.loc[3, column] = None
-        self.refused(ValueError, rf"column '{column}' is missing in row 3: every annotation needs its {column}", rows)
+@pytest.mark.parametrize(("rows", "options", "told"), REFUSED)
+def test_refusals(rows, options, told):
+    with pytest.raises((TypeError, ValueError), match=told):
+        nb.fit_annotations(rows, **{**NAMES, **options})
 
-    def test_no_rows(self):
-        self.refused(ValueError, "the table has no rows", SMALL[:0])
 
-    def test_no_names(self):
-        self.refused(TypeError, "no names: give a pandas, polars or pyarrow table", SMALL.to_numpy())
-
-    def test_an_unknown_class_among_known_labels(self):
-        match = r"known gives the item 'p' the label 'z', .* classes \['x', 'y'\]: correct it, or name all classes"
-        self.refused(ValueError, match, known={"p": "z"})
-
-    def test_a_known_label_that_is_missing(self):
-        self.refused(ValueError, "known has no label for the item 'p'", known={"p": None})
-
-    def test_a_known_item_twice(self):
-        self.refused(ValueError, "known names the item 'p' twice", known=pd.Series(["x", "y"], index=["p", "p"]))
-
-    def test_known_labels_without_items(self):
-        self.refused(TypeError, "known is a list: give a mapping", known=["x"])
-        columns = "known has the columns 'x': give two, 'item' and the one of the labels"
-        self.refused(ValueError, columns, known=pd.DataFrame({"x": [1]}))
-
-    def test_known_items_that_are_written_otherwise(self):
-        match = "no known item is in column 'item', which holds items such as 'p', and known holds 'P'"
-        self.refused(ValueError, match, known={"P": "x", "Q": "y"})
-
-    @pytest.mark.parametrize("classes", [2, "xy"])
-    def test_classes_that_are_no_sequence(self, classes):
-        self.refused(TypeError, r"classes is .*: give the labels .* classes=\['x', 'y'\]", classes=classes)
-
-    def test_a_class_twice_and_a_class_alone(self):
-        self.refused(ValueError, "names a class twice", classes=["x", "y", "x"])
-        self.refused(ValueError, "name two classes or more", classes=["x"])
-
-    def test_a_concentration_of_another_shape(self):
-        self.refused(ValueError, r"\(2, 3, 2\) \(classes, annotators, labels\)", concentration=np.ones((3, 3)))
-
-    def test_a_concentration_without_a_mode(self):
-        match = r"concentration holds 0.5, and nb.EM\(\) needs 1 or more: .* use nb.Gibbs\(\) or nb.NUTS\(\)"
-        self.refused(ValueError, match, concentration=0.5)
-        self.refused(ValueError, r"nb.MAP\(\) needs 1 or more", concentration=0.5, inference=nb.MAP())
-        match = r"at least one, or nb.Gibbs\(\) or nb.NUTS\(\)"
-        self.refused(ValueError, match, class_concentration=0.1, classes=["x", "y", "z"])
-
-    @pytest.mark.parametrize("inference", [nb.Exact(), nb.EmpiricalBayes()])
-    def test_an_inference_that_needs_every_label(self, inference):
-        name = type(inference).__name__
-        match = rf"nb.{name}\(\), which needs the label of every item in known, and known lacks 3 of 4 items: use nb.EM"
-        self.refused(ValueError, match, inference=inference, known={"p": "x"})
-        match = r"known lacks 4 of 4 items: use nb.Gibbs\(\) or nb.NUTS\(\)"
-        self.refused(ValueError, match, inference=nb.EmpiricalBayes(), hierarchical=True)
-
-    def test_a_prior_that_the_inference_ignores(self):
-        match = r"nb.MLE\(\), which ignores the prior, and {} is given: use nb.EM\(\)"
-        self.refused(ValueError, match.format("concentration"), inference=nb.MLE(), concentration=3.0)
-        self.refused(ValueError, match.format("class_concentration"), inference=nb.MLE(), class_concentration=2.0)
-
-    def test_the_name_of_an_inference(self):
-        self.refused(ValueError, r"inference is 'gibs': give one of \['exact', 'nuts', 'gibbs'", inference="gibs")
-        self.refused(TypeError, r"inference is the class Gibbs: give an instance, nb.Gibbs\(\)", inference=nb.Gibbs)
-
-    def test_one_column_for_two(self):
-        self.refused(ValueError, "item and annotator are both 'item': give each a column", annotator="item")
-        self.refused(ValueError, "item and label are both 'label'", item="label")
-
-    @pytest.mark.parametrize("given", [SMALL.to_dict("list"), "annotations.csv", None])
-    def test_no_table(self, given):
-        self.refused(TypeError, r"table is a .*: give a pandas, .* pandas.read_csv\(path\)", given)
-
-    def test_a_column_twice(self):
-        self.refused(ValueError, "column 'item' occurs twice in table", pd.concat([SMALL, SMALL["item"]], axis=1))
-
-    def test_a_wide_table(self):
-        wide = SMALL.drop_duplicates(["item", "annotator"]).pivot(index="item", columns="annotator", values="label")
-        self.refused(ValueError, r"item is 'item', which is the index of the table: give table.reset_index\(\)", wide)
-        match = r"annotator is 'annotator', .* one row for each annotation, as table.melt\(...\) makes them"
-        self.refused(ValueError, match, wide.reset_index())
-
-    def test_known_items_of_another_type(self):
-        rows = SMALL.assign(item=pd.Timestamp("2024-01-03"))
-        match = r"Timestamp\('2024-01-03 00:00:00'\), and known holds '2024-01-03': .* of the type Timestamp"
-        self.refused(ValueError, match, rows, known={"2024-01-03": "x"})
+@pytest.mark.parametrize("column", ["item", "annotator", "label"])
+def test_a_missing_cell(column):
+    rows = SMALL.copy()
+    rows.loc[3, column] = None
+    with pytest.raises(
+        ValueError, match=rf"column '{column}' is missing in row 3: every annotation needs its {column}"
+    ):
+        nb.fit_annotations(rows, **NAMES)
 
 
 @pytest.mark.parametrize("hyperprior", [{}, {"class_concentration": 1}])
@@ -453,9 +411,116 @@ def test_the_printed_form_counts_known_items_without_annotations():
     assert format(one, "80").startswith("AnnotationFit by EM: 1 annotation of 1 item by 1 annotator\n")
 
 
-def test_probabilities_are_normalised_over_many_items():
-    annotations, codes, _, _ = simulated(2000, 30, 5, np.full((3, 3), 1.0) + 5 * np.eye(3))
-    crowd = nb.fit_annotations(annotations, **NAMES)
-    np.testing.assert_allclose(crowd.proba.sum(axis=1), 1)
-    assert (crowd.items["label"].loc[np.arange(2000)].to_numpy() == codes).mean() > 0.85
-    assert np.isfinite(logsumexp(crowd.proba.to_numpy()))
+def enumerated_with_concentrations(known):
+    """Means of class frequencies, concentrations and confusion matrices of SMALL.
+
+    The sum runs over all labellings. Given one, each class has two concentrations of its own, and a grid for them.
+    """
+    line = np.linspace(-5, 5, 161)
+    grid = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 1, 2)
+    found = []
+    for codes, totals in labellings(known):
+        n = np.bincount(codes, minlength=2)
+        size = gammaln(1 + n).sum()
+        concentrations, confusion = [], []
+        for c in range(2):
+            alpha = np.exp(grid + np.log(np.where(np.arange(2) == c, 5.0, 1.5)))
+            after = alpha + totals[c]
+            density = -0.5 * (grid**2).sum(axis=(1, 2)) + (gammaln(after) - gammaln(alpha)).sum(axis=(1, 2))
+            density -= (gammaln(after.sum(axis=2)) - gammaln(alpha.sum(axis=2))).sum(axis=1)
+            size += logsumexp(density)
+            weight = softmax(density)
+            concentrations.append(np.tensordot(weight, alpha[:, 0], 1))
+            confusion.append(np.tensordot(weight, after / after.sum(axis=2, keepdims=True), 1))
+        found.append((size, (1 + n) / 6, np.array(concentrations), np.array(confusion)))
+    weight = softmax([size for size, *_ in found])
+    return [np.tensordot(weight, np.array([part[i] for part in found]), 1) for i in (1, 2, 3)]
+
+
+@pytest.mark.parametrize(
+    ("inference", "known"),
+    [
+        (nb.Gibbs(50, 250, 4), {}),
+        pytest.param(nb.Gibbs(100, 1500, 2), {"r": "y"}, marks=pytest.mark.slow),
+        pytest.param(nb.NUTS(), {}, marks=pytest.mark.slow),
+    ],
+    ids=["Gibbs", "Gibbs with a known label", "NUTS"],
+)
+def test_learned_concentrations_agree_with_a_sum_over_all_labels_and_quadrature(inference, known):
+    crowd = nb.fit_annotations(SMALL, **NAMES, inference=inference, hierarchical=True, known=known or None, key=1)
+    draws = crowd.posterior.parameters
+    values = draws.class_prob, draws.hyperparameters["annotation_concentration"], draws.blocks[0]["prob"]
+    for found, expected in zip(values, enumerated_with_concentrations(known), strict=True):
+        assert np.abs(z_scores(found, expected)).max() < CRITICAL_Z
+
+
+@pytest.mark.slow
+def test_gibbs_and_nuts_agree_on_the_anesthesia_patients(data):
+    annotations = pd.read_csv(data / "annotations" / "anesthesia.csv")
+    found = [
+        nb.fit_annotations(annotations, **NAMES, inference=inference, hierarchical=True, key=1).posterior.parameters
+        for inference in (nb.Gibbs(200, 3000), nb.NUTS(num_samples=2000, target_accept_prob=0.95))
+    ]
+    for read in (
+        lambda drawn: drawn.class_prob,
+        lambda drawn: np.log(drawn.hyperparameters["annotation_concentration"]),
+        lambda drawn: drawn.blocks[0]["prob"],
+    ):
+        means, errors = [], []
+        for drawn in found:
+            series = read(drawn).reshape(*drawn.class_prob.shape[:2], -1)
+            means.append(series.mean(axis=(0, 1)))
+            errors.append(series.std(axis=(0, 1)) / np.sqrt(ess_of_mean(series)))
+        assert np.abs((means[0] - means[1]) / np.hypot(*errors)).max() < CRITICAL_Z
+
+
+@pytest.mark.slow
+def test_few_annotations_each_are_enough_for_annotators_who_are_alike():
+    error, covered, number = {False: [], True: []}, 0, 0
+    for seed in range(4):
+        annotations, _, class_prob, prob = simulated(300, 100, 3, [(16.0, 2.0), (3.0, 9.0)], seed)
+        true = np.einsum("c,cjc->j", class_prob, prob)
+        for hierarchical in error:
+            crowd = nb.fit_annotations(
+                annotations, **NAMES, inference=nb.Gibbs(300, 500, 2), hierarchical=hierarchical, key=seed
+            )
+            found = crowd.annotators
+            truth = true[found.index.to_numpy()]
+            error[hierarchical].append(np.sqrt(((found["accuracy"] - truth) ** 2).mean()))
+        covered += int(((found["lower"] < truth) & (truth < found["upper"])).sum())
+        number += len(truth)
+    assert np.mean(error[True]) < 0.9 * np.mean(error[False])
+    assert abs(covered / number - 0.89) < CRITICAL_Z * np.sqrt(0.89 * 0.11 / number)
+
+
+def test_a_hyperprior_in_place_of_a_number_is_learned():
+    hyperprior = dist.Gamma(2.0, 0.5)
+    crowd = nb.fit_annotations(
+        SMALL, **NAMES, inference=nb.Gibbs(5, 20, 2), concentration=hyperprior, known={"p": "x", "q": "y"}
+    )
+    assert crowd.posterior.parameters.hyperparameters["annotation_concentration"].shape == (2, 20)
+    np.testing.assert_allclose(crowd.new_annotator, 0.5)
+
+
+def test_a_fit_is_saved_and_says_what_a_new_annotator_gives(tmp_path):
+    crowd = nb.fit_annotations(SMALL, **NAMES, inference=nb.Gibbs(5, 20, 2), hierarchical=True)
+    crowd.save(tmp_path / "crowd.nc")
+    loaded = nb.load(tmp_path / "crowd.nc")
+    pd.testing.assert_frame_equal(loaded.items, crowd.items)
+    pd.testing.assert_frame_equal(loaded.new_annotator, crowd.new_annotator)
+    draws = crowd.posterior.parameters.hyperparameters["annotation_concentration"].reshape(-1, 2, 2)
+    expected = [[np.mean([draw[c, k] / draw[c].sum() for draw in draws]) for k in range(2)] for c in range(2)]
+    np.testing.assert_allclose(crowd.new_annotator, expected)
+    assert crowd.new_annotator.index.tolist() == crowd.new_annotator.columns.tolist() == ["x", "y"]
+    with pytest.raises(ValueError, match=r"log_evidence_bound needs a given concentration, and here it is learned"):
+        _ = crowd.log_evidence_bound
+    with pytest.raises(ValueError, match=r"concentrations are given.*hierarchical=True"):
+        _ = nb.fit_annotations(SMALL, **NAMES).new_annotator
+
+
+def test_items_that_are_all_known_leave_concentrations_to_learn():
+    known = ALL_KNOWN
+    crowd = nb.fit_annotations(SMALL, **NAMES, hierarchical=True, known=known, inference=nb.Gibbs(50, 250, 4), key=4)
+    assert crowd.items["label"].to_dict() == known
+    concentration = crowd.posterior.parameters.hyperparameters["annotation_concentration"]
+    assert np.abs(z_scores(concentration, enumerated_with_concentrations(known)[1])).max() < CRITICAL_Z
