@@ -12,8 +12,7 @@ import xarray as xr
 from typer.testing import CliRunner
 
 import bayesnb as nb
-from bayesnb.cli import app
-from bayesnb.cli.commands import check_command, read_csv, read_for
+from bayesnb.cli import app, check_command, read_csv, read_for
 
 QUICK = ["--warmup", "300", "--samples", "500"]
 
@@ -462,7 +461,7 @@ def test_compare_samples_as_asked_and_writes_what_it_compared(run, tmp_path, mon
         fits.append((inference, key))
         return nb.from_samples(model, exact.draws(num_chains=2, num_draws=1000, key=key), X=X, y=y)
 
-    monkeypatch.setattr("bayesnb.cli.commands.fit", draws_of_the_closed_form)
+    monkeypatch.setattr("bayesnb.cli.fit", draws_of_the_closed_form)
     result = run(tmp_path / "table.csv", "--target", "kind", "--drop", "code", "--out", tmp_path / "out")
     assert result.exit_code == 0, result.output
     assert fits == [(nb.NUTS(num_warmup=500, num_samples=1000, num_chains=4), 0)]

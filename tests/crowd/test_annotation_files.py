@@ -10,7 +10,7 @@ import pytest
 import xarray as xr
 
 import bayesnb as nb
-from bayesnb.cli.commands import read_model
+from bayesnb.cli import read_model
 
 COLUMNS = ["photo", "person", "animal"]
 NAMES = dict(zip(["item", "annotator", "label"], COLUMNS, strict=True))

@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command line: ``bayesnb fit``, ``predict``, ``check`` and ``compare``."""
 
 import re
 import sys
@@ -57,21 +57,19 @@ def errors_in_a_line() -> Iterator[None]:
     """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
+        wrong = None
         try:
             yield
         except BrokenPipeError:  # the reader of the output has closed it
             raise
         except (ValueError, TypeError, OSError) as error:
-            _tell(caught)
-            _line("Error", error, typer.colors.RED)
-            raise typer.Exit(2) from None
-        _tell(caught)
-
-
-def _tell(caught: list[warnings.WarningMessage]) -> None:
+            wrong = error
     messages = (str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
     for message in dict.fromkeys(messages):
         _line("Warning", message, typer.colors.YELLOW)
+    if wrong is not None:
+        _line("Error", wrong, typer.colors.RED)
+        raise typer.Exit(2)
 
 
 def _line(kind: str, message: Any, colour: str) -> None:
