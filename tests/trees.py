@@ -1,11 +1,27 @@
-"""Rows of trees in columns of every kind, and the model of them and of each feature alone."""
+"""Rows of trees in columns of every kind, the model of them and of each feature alone, and every kind of posterior."""
 
 import numpy as np
+import numpyro.distributions as dist
 import pandas as pd
 
 import bayesnb as nb
+from bayesnb.model.blocks import ModelParameters
+from bayesnb.model.problem import Problem
+from bayesnb.model.weights import SPREADS, FeatureWeights, NormalWeights
 
-__all__ = ["ALONE", "CLASSES", "FEATURES", "OFFSET", "SHARE", "WEIGHT", "mixed_by_hand", "trees"]
+__all__ = [
+    "ALONE",
+    "CLASSES",
+    "FEATURES",
+    "KINDS",
+    "OFFSET",
+    "SHARE",
+    "WEIGHT",
+    "every_kind",
+    "feature_weights",
+    "mixed_by_hand",
+    "trees",
+]
 
 CLASSES = ["ash", "fir", "oak"]
 FEATURES = {
@@ -57,3 +73,70 @@ def trees(rng, rows):
     X.loc[2, "bark"] = None
     X.loc[3, ["leaves", "cones", "twigs"]] = 0
     return X, y
+
+
+def feature_weights(weight, offset, shared=False, seed=0, share=0.0):
+    """Draws around given modes."""
+    rng = np.random.default_rng(seed)
+    weight, offset = np.asarray(weight, float), np.asarray(offset, float)
+    factor = rng.gamma(20.0, 0.05, (2, 40, 1 if shared else len(weight)))
+    return FeatureWeights(
+        weight=weight,
+        offset=offset,
+        weight_draws=weight * factor,
+        offset_draws=offset + 0.2 * rng.normal(size=(2, 40, len(offset))),
+        spread_draws=None if shared else rng.choice(SPREADS, (2, 40)),
+        num_rows=30,
+        gaussian=NormalWeights.before_any_row(1 if shared else len(weight), len(offset)),
+        no_information=share,
+    )
+
+
+def collapsed(X, y):
+    """Draws of one hyperparameter, those of the parameters from the closed form given each."""
+    shape = np.array([[0.4, 0.7, 2.0], [0.9, 1.5, 5.0]])
+
+    def with_bark(concentration):
+        return nb.NaiveBayes(FEATURES | {"bark": nb.Categorical(concentration)})
+
+    model = with_bark(dist.Gamma(2.0, 1.0)).bind(X, y)
+    exact = [nb.fit(with_bark(value), X, y) for value in shape.ravel().tolist()]
+    draws = [posterior.distribution.draw(1, 1, k) for k, posterior in enumerate(exact)]
+
+    def stacked(arrays):
+        return np.reshape(arrays, (2, 3, *arrays[0].shape[2:]))
+
+    blocks = tuple(
+        {name: stacked([draw.blocks[i][name] for draw in draws]) for name in block}
+        for i, block in enumerate(draws[0].blocks)
+    )
+    parameters = ModelParameters(stacked([draw.class_prob for draw in draws]), blocks, {"bark_concentration": shape})
+    return nb.results.CollapsedPosterior(Problem(model, model.statistics(X, y)), model, parameters, {}, nb.NUTS())
+
+
+OF_CLOSED_FORMS = ("exact", "averaged", "weighted", "shared", "weighted averaged")
+OF_DRAWS = ("sampled", "collapsed", "weighted sampled")
+POINTS = ("point", "known")
+KINDS = (*OF_CLOSED_FORMS, *OF_DRAWS, *POINTS)
+"""Names of the posteriors of `every_kind`."""
+
+
+def every_kind(X, y):
+    """A posterior of every kind given rows of trees, by name."""
+    model = nb.NaiveBayes(FEATURES, class_concentration=[1.0, 2.0, 0.5])
+    exact, each = nb.fit(model, X, y), feature_weights(WEIGHT, OFFSET, share=SHARE)
+    averaged = nb.fit(nb.NaiveBayes(FEATURES, feature_inclusion=0.4), X, y)
+    sampled = nb.from_samples(model, exact.draws(num_chains=2, num_draws=100, key=1), X=X, y=y)
+    weighted = nb.results.WeightedPosterior
+    return {
+        "exact": exact,
+        "averaged": averaged,
+        "weighted": weighted(exact, each),
+        "shared": weighted(exact, feature_weights(np.full(5, 0.6), OFFSET, shared=True, share=SHARE)),
+        "weighted averaged": weighted(averaged, each),
+        "sampled": sampled,
+        "collapsed": collapsed(X, y),
+        "weighted sampled": weighted(sampled, each),
+        "point": nb.fit(model, X, y, nb.MLE()),
+        "known": exact.plugin(),
+    }

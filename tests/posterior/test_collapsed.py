@@ -50,14 +50,6 @@ def test_of_many_draws_it_takes_evenly_spaced_ones(posterior, monkeypatch):
     np.testing.assert_allclose(posterior.log_joint(NEW), expected, rtol=1e-10)
 
 
-@pytest.mark.slow
-def test_an_average_over_features_is_the_same_density_in_jax(float64):
-    model = nb.NaiveBayes({"words": (nb.Multinomial(), [0, 1]), 2: nb.Bernoulli()}, feature_inclusion=[0.3, 0.6])
-    cells = np.column_stack([X, [0, 1, 1, 0, 1]])
-    averaged = nb.fit(model, cells, Y)
-    np.testing.assert_allclose(averaged.log_joint_function()(cells), averaged.log_joint(cells), rtol=1e-10)
-
-
 def test_a_hyperprior_for_each_class_is_saved(tmp_path):
     model = nb.NaiveBayes(nb.Poisson(2.0, 1.5), class_concentration=dist.Gamma(3.0, 1.0).expand([2])).bind(X, Y)
     parameters = ModelParameters(

@@ -87,26 +87,6 @@ def test_arviz_functions_of_samplers_and_of_several_models(trees, posteriors, fl
     mpl.pyplot.close("all")
 
 
-def test_groups_and_labels(trees, posteriors, flowers, flags):
-    X, _ = flowers
-    tree = trees["exact"]
-    assert set(tree.children) == {
-        "posterior", "prior", "log_prior", "log_likelihood", "observed_data", "constant_data",
-        "posterior_predictive", "prior_predictive", "predictions",
-    }  # fmt: skip
-    assert set(trees["sampled"].children) == {*tree.children, "sample_stats"}
-    assert tree.posterior["colour_prob"].dims == ("chain", "draw", "class", "colour_category")
-    assert tree.predictions["proba"].dims == ("chain", "draw", "row", "class")
-    assert tree.predictions.coords["class"].values.tolist() == ["aster", "broom", "crocus"]
-    assert tree.observed_data.attrs["classes"] == ["aster", "broom", "crocus"]
-    np.testing.assert_array_equal(tree.constant_data["height"], X["height"])
-    assert tree.attrs["modeling_interface"] == "bayesnb"
-    assert "NUTS" in trees["sampled"].attrs["inference"]
-    for kind, rows in (("exact", X), ("sampled", flags[0])):
-        frequencies = (trees[kind].posterior_predictive["y"] == 0).mean(("chain", "draw")).values
-        np.testing.assert_allclose(frequencies, posteriors[kind].proba_draws(rows)[..., 0].mean((0, 1)), atol=0.04)
-
-
 def test_the_log_prior_is_the_density_of_the_program(trees, posteriors):
     import jax
     from numpyro.infer.util import log_density
@@ -135,17 +115,6 @@ def test_fewer_draws_keep_their_statistics(posteriors):
     kept = np.linspace(0, 999, 10).round().astype(int)
     np.testing.assert_array_equal(tree.sample_stats["lp"], full.sample_stats["lp"][:2, kept])
     np.testing.assert_array_equal(tree.posterior["x_prob"], full.posterior["x_prob"][:2, kept])
-
-
-def test_count_vectors_are_one_variable_and_half_data_are_refused():
-    X, y = np.array([[3, 1, 0], [1, 3, 0], [0, 1, 2]]), [0, 1, 1]
-    posterior = nb.fit(nb.NaiveBayes(nb.Multinomial()), X, y)
-    tree = posterior.to_datatree(X, y, num_draws=20)
-    assert tree.constant_data["x"].dims == ("row", "x_column")
-    with pytest.raises(ValueError, match="X and y come together"):
-        posterior.to_datatree(X)
-    with pytest.raises(ValueError, match="a draw needs a distribution"):
-        posterior.plugin().to_datatree()
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -3,7 +3,6 @@
 import re
 
 import numpy as np
-import numpyro.distributions as dist
 import pandas as pd
 import polars as pl
 import pytest
@@ -11,12 +10,9 @@ import scipy.sparse
 from cases import CASES, OUTSIDE, with_holes
 from scipy.special import gammaln, logsumexp
 from slow import cases_fast
-from trees import ALONE, FEATURES, OFFSET, SHARE, WEIGHT, mixed_by_hand, trees
+from trees import ALONE, KINDS, OFFSET, SHARE, WEIGHT, mixed_by_hand
 
 import bayesnb as nb
-from bayesnb.model.blocks import ModelParameters
-from bayesnb.model.problem import Problem
-from bayesnb.model.weights import FeatureWeights
 from bayesnb.posterior.explain import evidence_of_row
 
 NAMES = ["before any cell", *ALONE]
@@ -28,80 +24,12 @@ def parts_of(posterior, row, class_, against, *, words=False, num_draws=None, ke
     )
 
 
-@pytest.fixture(scope="module")
-def data():
-    rng = np.random.default_rng(6)
-    X, y = trees(rng, 30)
-    new, _ = trees(rng, 6)
-    return X, y, new
+EXPLAINED = [kind for kind in KINDS if kind != "point"]  # its probabilities may be zero
 
 
-@pytest.fixture(scope="module")
-def posteriors(data):
-    """One of every kind, and with weights of one that is in closed form, averaged and sampled."""
-    X, y, _ = data
-    model = nb.NaiveBayes(FEATURES, class_concentration=[1.0, 2.0, 0.5])
-    exact = nb.fit(model, X, y)
-    averaged = nb.fit(nb.NaiveBayes(FEATURES, feature_inclusion=0.4), X, y)
-    sampled = nb.from_samples(model, exact.draws(num_chains=2, num_draws=100, key=1), X=X, y=y)
-    return {
-        "exact": exact,
-        "averaged": averaged,
-        "sampled": sampled,
-        "point": exact.plugin(),
-        "collapsed": collapsed(X, y),
-        "weighted": weighted(exact),
-        "weighted averaged": weighted(averaged),
-        "weighted sampled": weighted(sampled),
-    }
-
-
-def weighted(posterior, seed=0):
-    rng = np.random.default_rng(seed)
-    weights = FeatureWeights(
-        weight=WEIGHT,
-        offset=OFFSET,
-        weight_draws=WEIGHT * rng.gamma(20.0, 0.05, (2, 40, 5)),
-        offset_draws=OFFSET + 0.2 * rng.normal(size=(2, 40, 3)),
-        spread_draws=rng.choice([0.5, 1.0], (2, 40)),
-        num_rows=30,
-        no_information=SHARE,
-    )
-    return nb.results.WeightedPosterior(posterior, weights)
-
-
-def collapsed(X, y):
-    """Draws of one hyperparameter, those of the parameters from the closed form given each."""
-    shape = np.array([[0.4, 0.7, 2.0], [0.9, 1.5, 5.0]])
-
-    def with_bark(concentration):
-        return nb.NaiveBayes(FEATURES | {"bark": nb.Categorical(concentration)})
-
-    model = with_bark(dist.Gamma(2.0, 1.0)).bind(X, y)
-    exact = [nb.fit(with_bark(value), X, y) for value in shape.ravel().tolist()]
-    draws = [posterior.distribution.draw(1, 1, k) for k, posterior in enumerate(exact)]
-
-    def stacked(arrays):
-        return np.reshape(arrays, (2, 3, *arrays[0].shape[2:]))
-
-    blocks = tuple(
-        {name: stacked([draw.blocks[i][name] for draw in draws]) for name in block}
-        for i, block in enumerate(draws[0].blocks)
-    )
-    parameters = ModelParameters(stacked([draw.class_prob for draw in draws]), blocks, {"bark_concentration": shape})
-    return nb.results.CollapsedPosterior(Problem(model, model.statistics(X, y)), model, parameters, {}, nb.NUTS())
-
-
-KINDS = [
-    "exact",
-    "averaged",
-    "sampled",
-    "point",
-    "collapsed",
-    "weighted",
-    "weighted averaged",
-    "weighted sampled",
-]
+@pytest.fixture
+def data(table):
+    return table
 
 
 def log_odds(posterior, rows, class_, against):
@@ -111,7 +39,7 @@ def log_odds(posterior, rows, class_, against):
 
 
 @pytest.mark.parametrize("words", [False, True], ids=["blocks", "words"])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EXPLAINED)
 def test_the_parts_add_up_to_the_log_odds(posteriors, data, kind, words):
     posterior, new = posteriors[kind], data[2][:4]  # the other rows have no missing cells, as the first
     for pair in (("oak", "ash"), ("fir", "oak")):
@@ -122,12 +50,12 @@ def test_the_parts_add_up_to_the_log_odds(posteriors, data, kind, words):
             assert set(there) <= set(found.index)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", EXPLAINED)
 def test_missing_cells_contribute_exactly_nothing(posteriors, data, kind):
     missing = {1: ["height", "moss"], 2: ["bark"], 3: ["fallen"]}
     for i, features in missing.items():
         found = posteriors[kind].explain(data[2].iloc[[i]], "oak", "fir", words=False, num_draws=3).loc[features]
-        expected = [[0.0, np.nan, np.nan]] if kind == "point" else [[0.0, 0.0, 0.0]]
+        expected = [[0.0, np.nan, np.nan]] if kind == "known" else [[0.0, 0.0, 0.0]]
         np.testing.assert_array_equal(found.to_numpy(), expected * len(features))
 
 
@@ -295,7 +223,7 @@ class TestIntervals:
         lower, upper = np.quantile(expected, [0.15, 0.85])
         total = evidence["log_odds"].sum()
         np.testing.assert_allclose(ends_of_sum, [min(lower, total), max(upper, total)], rtol=1e-7, atol=1e-8)
-        frame = posterior.explain(row, "oak", "fir", prob=0.7, num_draws=20, key=3)
+        frame = posterior.explain(row, "oak", "fir", prob=0.7, words=False, num_draws=20, key=3)
         lower, upper = np.quantile(evidence._beside[1], [0.15, 0.85], axis=0)
         ends = np.column_stack([np.minimum(lower, frame["log_odds"]), np.maximum(upper, frame["log_odds"])])
         ends[frame.index == "features together"] = np.nan  # no draw has this part
@@ -319,12 +247,12 @@ class TestIntervals:
     def test_features_together_are_explained_in_the_printed_form(self, posteriors, data):
         printed = {kind: str(posterior.explain(data[2].iloc[[0]])) for kind, posterior in posteriors.items()}
         for kind, text in printed.items():
-            assert ("features together: " in text) is (kind not in {"exact", "averaged", "point"})
+            assert ("features together: " in text) is (kind not in {"exact", "averaged", "known", "point"})
         assert "a row say nothing" in " ".join(printed["weighted"].split())
         assert "depend on each other" in " ".join(printed["sampled"].split())
 
     def test_of_a_point_there_are_none(self, posteriors, data):
-        found = posteriors["point"].explain(data[2].iloc[[0]])
+        found = posteriors["known"].explain(data[2].iloc[[0]])
         assert found[["lower", "upper"]].isna().all(axis=None)
         assert np.isfinite(found["log_odds"]).all()
 
@@ -353,7 +281,7 @@ class TestSampled:
         assert abs(rest) > 1e-4
         assert found.iloc[-1, 1:].isna().all()  # no draw has this part
 
-    @pytest.mark.parametrize("kind", ["exact", "averaged", "point"])
+    @pytest.mark.parametrize("kind", ["exact", "averaged", "known"])
     def test_the_parts_of_others_need_no_rest(self, posteriors, data, kind):
         assert posteriors[kind].explain(data[2].iloc[[0]], words=False, num_draws=2).index.tolist() == NAMES
 

@@ -1,97 +1,15 @@
-"""What every posterior answers."""
+"""Numbers of posteriors by hand, known parameters, simulated rows, and the printed form."""
 
-import subprocess
-import sys
+import itertools
 
 import numpy as np
 import pandas as pd
 import pytest
 from cases import Exponential
 from scipy import stats
-from scipy.special import logsumexp
+from trees import CLASSES
 
 import bayesnb as nb
-
-
-@pytest.fixture(scope="module")
-def votes():
-    rng = np.random.default_rng(5)
-    y = rng.integers(0, 2, 40)
-    X = pd.DataFrame(
-        {
-            "bill": np.where(rng.uniform(size=40) < 0.3 + 0.4 * y, 1, 0),
-            "party": np.where(y, rng.choice(["a", "b", "c"], 40), "a"),
-            "age": rng.normal(50 + 5 * y, 6),
-        }
-    )
-    X.loc[2, "age"] = np.nan
-    model = nb.NaiveBayes({"bill": nb.Bernoulli(), "party": nb.Categorical(), "age": nb.Gaussian()})
-    return model, X, y
-
-
-@pytest.fixture(scope="module")
-def posteriors(votes):
-    model, X, y = votes
-    exact = nb.fit(model, X, y)
-    samples = exact.draws(num_chains=4, num_draws=500, key=2)
-    return {
-        "exact": exact,
-        "sampled": nb.from_samples(model, samples, X=X, y=y),
-        "point": nb.fit(nb.NaiveBayes(dict(model.features), class_concentration=2.0), X, y, nb.MAP()),
-    }
-
-
-@pytest.mark.parametrize("kind", ["exact", "sampled", "point"])
-def test_every_posterior_predicts(posteriors, votes, kind):
-    _, X, _ = votes
-    posterior = posteriors[kind]
-    proba = posterior.predict_proba(X)
-    np.testing.assert_allclose(proba.sum(1), 1.0, rtol=1e-12)
-    np.testing.assert_allclose(proba, np.exp(posterior.predict_log_proba(X)), rtol=1e-12)
-    joint = posterior.log_joint(X)
-    np.testing.assert_allclose(
-        joint - logsumexp(joint, axis=1, keepdims=True), posterior.predict_log_proba(X), atol=1e-12
-    )
-    assert (posterior.predict(X) == posterior.classes[proba.argmax(1)]).all()
-    assert type(proba) is np.ndarray
-    assert proba.dtype == np.float64
-    assert posterior.predict_proba(X[::-1]).tolist() == proba[::-1].tolist()
-    assert posterior.predict_proba(X.iloc[:0]).shape == (0, 2)
-
-
-@pytest.mark.parametrize("kind", ["exact", "sampled", "point"])
-def test_every_posterior_simulates(posteriors, votes, kind):
-    posterior = posteriors[kind]
-    n = 4000
-    X, y = posterior.simulate(n, key=1)
-    assert list(X.columns) == ["bill", "party", "age"]
-    for c, label in enumerate(posterior.classes):
-        expected = posterior.class_probs()[c]
-        assert abs((y == label).mean() - expected) < 4.8 * np.sqrt(expected * (1 - expected) / n)
-    # The joint frequency of class, bill and party, against the predictive density.
-    for bill in (0, 1):
-        for party in "abc":
-            cell = pd.DataFrame({"bill": [bill], "party": [party], "age": [np.nan]})
-            for c, label in enumerate(posterior.classes):
-                expected = np.exp(posterior.log_joint(cell)[0, c])
-                observed = ((X["bill"] == bill) & (X["party"] == party) & (y == label)).mean()
-                assert abs(observed - expected) < 4.8 * np.sqrt(expected * (1 - expected) / n) + 1e-12
-    again, _ = posterior.simulate(n, key=1)
-    pd.testing.assert_frame_equal(X, again)
-
-
-def test_the_predictive_averages_the_joint_and_the_draws_average_the_conditional(posteriors, votes):
-    _, X, _ = votes
-    exact, sampled = posteriors["exact"], posteriors["sampled"]
-    np.testing.assert_allclose(sampled.predict_proba(X), exact.predict_proba(X), atol=0.02)
-    draws = sampled.proba_draws(X)
-    assert draws.shape == (4, 500, 40, 2)
-    np.testing.assert_allclose(draws.sum(-1), 1.0)
-    joint = sampled.log_joint_draws(X).reshape(2000, 40, 2)
-    by_hand = logsumexp(joint, axis=0)
-    by_hand = np.exp(by_hand - logsumexp(by_hand, axis=1, keepdims=True))
-    np.testing.assert_allclose(sampled.predict_proba(X), by_hand, rtol=1e-10)
-    assert np.abs(draws.mean((0, 1)) - sampled.predict_proba(X)).max() > 0.005
 
 
 def test_a_dozen_rows_tell_the_two_predictives_apart():
@@ -112,26 +30,6 @@ def test_intervals_are_quantiles_of_the_posterior():
     np.testing.assert_allclose(interval[0, 0], stats.beta.ppf([0.1, 0.9], 10, 22), atol=0.004)
 
 
-def test_intervals_cover_and_narrow(votes):
-    model, X, y = votes
-    exact = nb.fit(model, X, y)
-    interval = exact.proba_interval(X, prob=0.9, key=1)
-    assert interval.shape == (40, 2, 2)
-    assert (interval[..., 0] <= interval[..., 1]).all()
-    np.testing.assert_allclose(interval[:, 0, 0], 1 - interval[:, 1, 1], atol=1e-12)
-    many = nb.fit(model, X, y, sample_weight=np.full(40, 100.0)).proba_interval(X, prob=0.9, key=1)
-    assert np.median(many[..., 1] - many[..., 0]) < np.median(interval[..., 1] - interval[..., 0]) / 3
-    narrow = exact.proba_interval(X, prob=0.5, key=1)
-    assert (narrow[..., 1] - narrow[..., 0] <= interval[..., 1] - interval[..., 0] + 1e-12).all()
-
-
-def test_forgetting_everything_leaves_the_prior(votes):
-    model, X, y = votes
-    prior = nb.fit(model, X, y).forget(X, y)
-    assert prior.log_evidence == pytest.approx(0.0, abs=1e-9)
-    np.testing.assert_allclose(prior.predict_proba(X), 0.5)
-
-
 def test_evidence_of_labels_and_cells_by_enumeration():
     """All tables of three rows, two binary columns and two classes: their evidences sum to one."""
     model = nb.NaiveBayes(nb.Bernoulli(0.7, 1.3), class_concentration=[0.5, 2.0])
@@ -143,54 +41,6 @@ def test_evidence_of_labels_and_cells_by_enumeration():
     assert total == pytest.approx(1.0, abs=1e-12)
 
 
-def test_evidence_by_enumeration_of_categories_and_counts():
-    total = 0.0
-    for first in range(3):
-        for second in range(3):
-            posterior = nb.fit(nb.NaiveBayes(nb.Categorical(0.4, categories=range(3))), [[first], [second]], ["c", "c"])
-            total += np.exp(posterior.log_evidence)
-    assert total == pytest.approx(1.0, abs=1e-12)
-    documents = [[a, b, 3 - a - b] for a in range(4) for b in range(4 - a)]
-    pairs = [
-        nb.fit(nb.NaiveBayes(nb.Multinomial(0.4)), [one, two], ["c", "c"]) for one in documents for two in documents
-    ]
-    assert np.exp([posterior.log_evidence for posterior in pairs]).sum() == pytest.approx(1.0, abs=1e-12)
-
-
-def test_given_parameters_and_points_refuse_what_they_cannot_do(posteriors, votes):
-    _, X, y = votes
-    known = nb.from_parameters(
-        nb.Bernoulli(), classes=[0, 1], class_probs=[0.5, 0.5], parameters={"prob": [[0.2], [0.6]]}
-    )
-    for verb in ("update", "forget"):
-        with pytest.raises(ValueError, match=rf"{verb} needs data.*nb\.fit"):
-            getattr(known, verb)([[1]], [0])
-    with pytest.raises(ValueError, match="log_evidence needs data"):
-        _ = known.log_evidence
-    for call in (lambda p: p.draws(), lambda p: p.proba_interval(X), lambda p: p.to_datatree()):
-        with pytest.raises(ValueError, match=r"this is a point estimate: use nb\.Exact"):
-            call(posteriors["point"])
-    with pytest.raises(ValueError, match="from_samples"):
-        posteriors["sampled"].update(X, y)
-    with pytest.raises(ValueError, match="not 4 of 900"):
-        posteriors["sampled"].draws(num_draws=900)
-
-
-@pytest.mark.parametrize(
-    "parameters",
-    [
-        {"prob": [[0.2, 0.5], [0.6, 0.1]]},
-        {"x": [[0.2, 0.5], [0.6, 0.1]]},
-        {"x_prob": [[0.2, 0.5], [0.6, 0.1]]},
-        {"x": {"prob": [[0.2, 0.5], [0.6, 0.1]]}},
-    ],
-    ids=str,
-)
-def test_tables_by_any_of_their_names(parameters):
-    known = nb.from_parameters(nb.Bernoulli(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters=parameters)
-    np.testing.assert_allclose(np.exp(known.log_joint([[1, 0]])), [[0.5 * 0.2 * 0.5, 0.5 * 0.6 * 0.9]])
-
-
 def test_the_names_of_the_mean_are_those_of_given_parameters():
     X = pd.DataFrame({"bill": [1.0, 2.0, 4.0, 3.0], "shut": [0, 1, 1, 0], "kind": list("xyxz")})
     kinds = nb.Categorical(categories=("x", "y", "z"))
@@ -200,196 +50,6 @@ def test_the_names_of_the_mean_are_those_of_given_parameters():
     np.testing.assert_array_equal(known.log_joint(X), fitted.plugin().log_joint(X))
     with pytest.raises(ValueError, match="parameters has 'more', which the model does not"):
         nb.from_parameters(model, classes=["u", "v"], parameters=fitted.mean() | {"more": 1.0})
-
-
-def test_given_tables_have_no_labels_to_count():
-    model = nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical")
-    with pytest.raises(ValueError, match="class_probs='empirical' needs data: give the probability of each class"):
-        nb.from_parameters(model, classes=["a", "b"], parameters={"prob": [[0.2], [0.6]]})
-    known = nb.from_parameters(model, classes=["a", "b"], class_probs=[0.3, 0.7], parameters={"prob": [[0.2], [0.6]]})
-    assert known.class_probs().tolist() == [0.3, 0.7]
-
-
-def test_tables_of_columns_with_names_of_two_types():
-    known = nb.from_parameters(
-        nb.Bernoulli(), classes=["a"], class_probs=[1.0], parameters={"x": [[0.2, 0.9]]}, columns=["red", 7]
-    )
-    np.testing.assert_allclose(np.exp(known.log_joint(pd.DataFrame({7: [1], "red": [0]}))), [[0.8 * 0.9]])
-
-
-def test_gaussian_tables_by_column():
-    model = nb.NaiveBayes({"height": nb.Gaussian(), "sex": nb.Bernoulli()})
-    known = nb.from_parameters(
-        model,
-        classes=["x", "y"],
-        class_probs=[0.3, 0.7],
-        parameters={"height": {"mean": [1.0, 2.0], "variance": [1.0, 4.0]}, "sex": [0.5, 0.1]},
-    )
-    from scipy.stats import norm
-
-    expected = [0.3 * norm.pdf(1.5, 1, 1) * 0.5, 0.7 * norm.pdf(1.5, 2, 2) * 0.1]
-    np.testing.assert_allclose(np.exp(known.log_joint(pd.DataFrame({"sex": [1], "height": [1.5]})))[0], expected)
-    X, _ = known.simulate(5)
-    assert list(X.columns) == ["height", "sex"]
-    with pytest.raises(ValueError, match="'height_variance' are not all positive"):
-        nb.from_parameters(
-            model,
-            classes=["x", "y"],
-            class_probs=[0.3, 0.7],
-            parameters={"height": {"mean": [1.0, 2.0], "variance": [1.0, -4.0]}, "sex": [0.5, 0.1]},
-        )
-
-
-@pytest.mark.parametrize("kind", ["exact", "sampled", "point"])
-def test_saved_posteriors_predict_bit_for_bit_the_same(posteriors, votes, kind, tmp_path):
-    import xarray as xr
-
-    _, X, _ = votes
-    posterior = posteriors[kind]
-    path = tmp_path / "posterior.nc"
-    posterior.save(path)
-    loaded = nb.load(path)
-    assert type(loaded) is type(posterior)
-    assert loaded.log_joint(X).tobytes() == posterior.log_joint(X).tobytes()
-    assert repr(loaded) == repr(posterior)
-    with xr.open_datatree(path, engine="h5netcdf") as tree:
-        assert tree.attrs["bayesnb_format"] == 4
-
-
-@pytest.mark.slow
-def test_a_fresh_process_predicts_bit_for_bit_the_same(posteriors, votes, tmp_path):
-    _, X, _ = votes
-    posteriors["exact"].save(tmp_path / "posterior.nc")
-    X.to_pickle(tmp_path / "X.pickle")
-    code = "import sys, pandas as pd, bayesnb as nb; X = pd.read_pickle(sys.argv[2])\n"
-    code += "print(nb.load(sys.argv[1]).predict_proba(X).tobytes().hex())"
-    paths = [str(tmp_path / name) for name in ("posterior.nc", "X.pickle")]
-    printed = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, text=True, check=True).stdout
-    assert printed.strip() == posteriors["exact"].predict_proba(X).tobytes().hex()
-
-
-def test_files_that_are_no_posteriors_are_refused(posteriors, tmp_path):
-    import h5py
-    import xarray as xr
-
-    path = tmp_path / "posterior.nc"
-    posteriors["exact"].save(path)
-    with pytest.raises(FileNotFoundError, match="no file"):
-        nb.load(tmp_path / "nothing.nc")
-    text = tmp_path / "text.nc"
-    text.write_text("hello")
-    with pytest.raises(ValueError, match="cannot be read as netCDF"):
-        nb.load(text)
-    short = tmp_path / "short.nc"
-    short.write_bytes(path.read_bytes()[:2000])
-    with pytest.raises(ValueError, match="cut short"):
-        nb.load(short)
-    other = tmp_path / "other.nc"
-    for attributes in ({}, {"bayesnb_format": 4}, {"bayesnb": "{}"}):
-        xr.Dataset({"a": ("x", [1.0])}, attrs=attributes).to_netcdf(other, engine="h5netcdf")
-        with pytest.raises(ValueError, match="not a posterior"):
-            nb.load(other)
-    with h5py.File(path, "r+") as file:
-        file.attrs["bayesnb_format"] = 99
-    with pytest.raises(ValueError, match=r"format 99.*upgrade"):
-        nb.load(path)
-    posteriors["exact"].save(path)
-    with h5py.File(path, "r+") as file:
-        file["arrays/v0"][0] += 1
-    with pytest.raises(ValueError, match="changed after it was saved"):
-        nb.load(path)
-
-
-def test_datatree_carries_arviz_groups(posteriors, votes):
-    import arviz as az
-
-    _, X, y = votes
-    tree = posteriors["exact"].to_datatree(X, y, num_draws=250)
-    of_data = {"log_likelihood", "observed_data", "constant_data", "posterior_predictive", "prior_predictive"}
-    assert set(tree.children) == {"posterior", "prior", "log_prior"} | of_data
-    assert tree.posterior["party_prob"].dims == ("chain", "draw", "class", "party_category")
-    assert tree.posterior.coords["party_category"].values.tolist() == ["a", "b", "c"]
-    assert tree.attrs["modeling_interface"] == "bayesnb"
-    assert az.summary(tree, round_to="none")["ess_bulk"].min() > 700
-    elpd = az.loo(tree, var_name="y")
-    assert elpd.n_data_points == 40
-    joint = posteriors["exact"].log_joint_draws(X, num_draws=250)
-    np.testing.assert_allclose(tree.log_likelihood["joint"].values, joint[:, :, np.arange(40), y])
-
-
-def test_what_a_posterior_shows_of_itself(posteriors):
-    text = repr(posteriors["exact"])
-    assert text.startswith("ExactPosterior: 40 rows, classes [0, 1]")
-    assert "party ~ Categorical(prob)" in text
-    posterior, _, prior = text.partition("Prior:")
-    assert "~" not in posterior
-    assert "±" not in prior
-    assert repr(nb.fit(nb.Poisson(), [[3]], ["a"], classes=["a", "b"])).startswith("ExactPosterior: 1 row, classes")
-    assert "4 chains of 500 draws (divergences unknown, R-hat up to 1.0" in repr(posteriors["sampled"])
-    diagnostics = posteriors["sampled"].diagnostics
-    worst = diagnostics.labels[int(np.nanargmax(diagnostics.r_hat))]
-    least = diagnostics.labels[int(np.nanargmin(np.fmin(diagnostics.ess_bulk, diagnostics.ess_tail)))]
-    assert f" for {worst}, ESS from " in str(diagnostics)
-    assert str(diagnostics).endswith(f" for {least}")
-    assert "party_prob[0, b]" in diagnostics.labels
-
-
-def test_a_summary_of_every_parameter(posteriors, votes):
-    exact, sampled, point = (posteriors[kind].summary() for kind in ("exact", "sampled", "point"))
-    assert exact.index.tolist() == sampled.index.tolist() == point.index.tolist()
-    draws = posteriors["exact"].draws(num_draws=20_000)
-    by_draws = np.concatenate([draws[site].reshape(80_000, -1) for site in draws], axis=1)
-    np.testing.assert_allclose(exact["mean"], by_draws.mean(0), rtol=0.02)
-    np.testing.assert_allclose(exact["sd"], by_draws.std(0), rtol=0.03)
-    np.testing.assert_allclose(exact["lower"], np.quantile(by_draws, 0.055, axis=0), rtol=0.05, atol=0.003)
-    np.testing.assert_allclose(exact["upper"], np.quantile(by_draws, 0.945, axis=0), rtol=0.05)
-    np.testing.assert_allclose(sampled["mean"], exact["mean"], rtol=0.2, atol=0.02)
-    own = posteriors["sampled"].draws()
-    own = np.concatenate([values.reshape(-1, values[0, 0].size) for values in own.values()], axis=1)
-    np.testing.assert_allclose(sampled["mean"], own.mean(0), rtol=1e-12)
-    np.testing.assert_allclose(sampled["sd"], own.std(0, ddof=1), rtol=1e-9)
-    assert (sampled["r_hat"] < 1.02).all()
-    assert point.loc["bill_prob[1]", "value"] == posteriors["point"].mean()["bill_prob"][1]
-    model, X, y = votes
-    known = nb.fit(nb.NaiveBayes(dict(model.features), class_probs=[0.25, 0.75]), X, y).summary()
-    assert known.loc["class_prob[1]"].tolist() == [0.75, 0.0, 0.75, 0.75]
-    with pytest.raises(ValueError, match="prob is 2"):
-        posteriors["exact"].summary(prob=2)
-
-
-def cell(text, label, position):
-    """A cell of the table of parameters, by its row and the position of its class."""
-    (line,) = [line for line in text.splitlines() if line.startswith(f"{label} ")]
-    return line.removeprefix(label).split()[position]
-
-
-@pytest.mark.parametrize("kind", ["exact", "averaged", "sampled"])
-def test_a_posterior_shows_the_mean_and_sd_of_its_parameters_by_class(posteriors, kind):
-    posterior = posteriors["exact"].averaged() if kind == "averaged" else posteriors[kind]
-    summary, text = posterior.summary(), repr(posterior)
-    for label, row in [
-        ("class_prob", "class_prob[{}]"),
-        ("bill_prob", "bill_prob[{}]"),
-        ("party_prob[b]", "party_prob[{}, b]"),
-    ]:
-        for c in (0, 1):
-            mean, sd = (float(number) for number in cell(text, label, c).split("±"))
-            assert mean == pytest.approx(summary.loc[row.format(c), "mean"], abs=0.051 * sd)
-            assert sd == pytest.approx(summary.loc[row.format(c), "sd"], rel=0.05)
-
-
-def test_the_moments_of_a_site_are_those_of_the_summary(posteriors):
-    for posterior in (posteriors["exact"], posteriors["exact"].averaged(), posteriors["sampled"], posteriors["point"]):
-        for site, columns in posterior.distribution.summaries(0.5).items():
-            for name, values in posterior.distribution.moments(site).items():
-                np.testing.assert_allclose(values, np.asarray(columns[name]), rtol=1e-12)
-
-
-def test_class_probabilities_that_are_known_have_no_spread(votes):
-    model, X, y = votes
-    for inclusion in (None, 0.5):
-        known = nb.NaiveBayes(dict(model.features), class_probs=[0.25, 0.75], feature_inclusion=inclusion)
-        assert cell(repr(nb.fit(known, X, y)), "class_prob", 0) == "0.25±0"
 
 
 def test_many_features_classes_and_categories_are_counted_and_not_shown(monkeypatch):
@@ -414,36 +74,6 @@ def test_many_features_classes_and_categories_are_counted_and_not_shown(monkeypa
     assert "… and 292 more of x_prob" in vectors
     assert "x_prob[7]" in vectors
     assert "x_prob[8]" not in vectors
-
-
-def test_a_family_without_marginals_prints_a_question_mark(monkeypatch):
-    posterior = nb.fit(nb.Bernoulli(), [[0], [1]], ["a", "b"])
-
-    def refuse(self):
-        raise NotImplementedError
-
-    monkeypatch.setattr(nb.Bernoulli, "marginals", refuse)
-    assert cell(repr(posterior), "x_prob", 0) == "?"
-
-
-def test_html_of_a_posterior_is_escaped():
-    X = pd.DataFrame({"<b>mass": [0.1, 0.2, 0.4, 0.3]})
-    posterior = nb.fit(nb.NaiveBayes({"<b>mass": nb.Gaussian()}), X, ["<i>a", "<i>a", "b", "b"])
-    for shown in (posterior, posterior.model, nb.NaiveBayes({"<b>mass": nb.Gaussian()}), posterior.averaged()):
-        html = shown._repr_html_()
-        assert "<b>mass" not in html
-        assert "&lt;b&gt;mass" in html
-        assert "<i>" not in html
-
-
-def test_a_notebook_shows_the_story_and_the_summary(posteriors):
-    html = posteriors["exact"]._repr_html_()
-    assert "<b>ExactPosterior: 40 rows" in html
-    assert "party ~ Categorical(prob)" in html
-    assert "<table" in html
-    wide = nb.fit(nb.Bernoulli(), np.eye(4000, dtype=int)[:4], [0, 1, 0, 1])
-    assert wide._repr_html_().count("<tr") == 12
-    assert "… and 3992 more of x_prob" in wide._repr_html_()
 
 
 @pytest.mark.parametrize("constant", [0.0, 0.1, -1234.567])
@@ -515,14 +145,6 @@ def test_intervals_are_quantiles_of_the_draws_piece_by_piece(monkeypatch):
         np.testing.assert_allclose(found, np.moveaxis(expected, 0, -1), rtol=1e-12)
 
 
-def test_a_point_shows_its_values_in_four_digits():
-    known = nb.from_parameters(
-        nb.Bernoulli(), classes=["a", "b"], class_probs=[0.5, 0.5], parameters={"prob": [[0.123456], [0.5]]}
-    )
-    assert [cell(repr(known), "x_prob[0]", c) for c in (0, 1)] == ["0.1235", "0.5"]
-    assert "±" not in repr(known)
-
-
 def test_cells_simulated_like_a_table_lie_on_its_lattice_and_in_its_range():
     """Few rows of a class give tails without a variance, which leave the range."""
     rng = np.random.default_rng(2)
@@ -556,3 +178,138 @@ def test_columns_of_bins_on_a_lattice_are_simulated_on_it_and_inside_its_range(r
     drawn, _ = nb.fit(nb.NaiveBayes(model), frame, y).simulate(5000, key=1)
     assert set(drawn["grade"]) == {1.0, 2.0, 3.0}
     assert set(drawn["share"]) <= {share / 10 for share in range(1, 8)}
+
+
+def test_intervals_narrow_with_more_data(posteriors, table):
+    X, y, new = table
+    narrow, wide = (posteriors["exact"].proba_interval(new, prob=prob, key=1) for prob in (0.5, 0.9))
+    assert (np.diff(narrow) <= np.diff(wide) + 1e-12).all()
+    many = nb.fit(posteriors["exact"].problem.model, X, y, sample_weight=np.full(30, 100.0))
+    assert np.median(np.diff(many.proba_interval(new, prob=0.9, key=1))) < np.median(np.diff(wide)) / 3
+
+
+def test_forgetting_everything_leaves_the_prior(posteriors, table):
+    X, y, _ = table
+    prior = posteriors["exact"].forget(X, y)
+    assert prior.log_evidence == pytest.approx(0.0, abs=1e-9)
+    np.testing.assert_allclose(prior.class_probs(), np.array([1, 2, 0.5]) / 3.5)
+    np.testing.assert_allclose(prior.mean()["moss_prob"], 0.5)
+
+
+DOCUMENTS = [[a, b, 3 - a - b] for a in range(4) for b in range(4 - a)]
+
+
+@pytest.mark.parametrize(
+    ("family", "tables"),
+    [
+        (nb.Categorical(0.4, categories=range(3)), itertools.product([[0], [1], [2]], repeat=2)),
+        (nb.Multinomial(0.4), itertools.product(DOCUMENTS, repeat=2)),
+    ],
+    ids=["categories", "counts"],
+)
+def test_evidences_of_all_tables_sum_to_one(family, tables):
+    evidences = [nb.fit(family, list(rows), ["c", "c"]).log_evidence for rows in tables]
+    assert np.exp(evidences).sum() == pytest.approx(1.0, abs=1e-12)
+
+
+TABLE = [[0.2, 0.5], [0.6, 0.1]]
+
+
+@pytest.mark.parametrize("parameters", [{"prob": TABLE}, {"x": TABLE}, {"x_prob": TABLE}, {"x": {"prob": TABLE}}])
+def test_tables_by_any_of_their_names(parameters):
+    known = nb.from_parameters(nb.Bernoulli(), classes=["a", "b"], class_probs=[0.3, 0.7], parameters=parameters)
+    np.testing.assert_allclose(np.exp(known.log_joint([[1, 0]])), [[0.3 * 0.2 * 0.5, 0.7 * 0.6 * 0.9]])
+    assert known.class_probs().tolist() == [0.3, 0.7]
+
+
+def test_tables_of_columns_with_names_of_two_types():
+    known = nb.from_parameters(
+        nb.Bernoulli(), classes=["a"], class_probs=[1.0], parameters={"x": [[0.2, 0.9]]}, columns=["red", 7]
+    )
+    np.testing.assert_allclose(np.exp(known.log_joint(pd.DataFrame({7: [1], "red": [0]}))), [[0.8 * 0.9]])
+
+
+def heights(variance):
+    return nb.from_parameters(
+        nb.NaiveBayes({"height": nb.Gaussian(), "sex": nb.Bernoulli()}),
+        classes=["x", "y"],
+        class_probs=[0.3, 0.7],
+        parameters={"height": {"mean": [1.0, 2.0], "variance": variance}, "sex": [0.5, 0.1]},
+    )
+
+
+def test_gaussian_tables_by_column():
+    known, pdf = heights([1.0, 4.0]), stats.norm.pdf
+    expected = [0.3 * pdf(1.5, 1, 1) * 0.5, 0.7 * pdf(1.5, 2, 2) * 0.1]
+    np.testing.assert_allclose(np.exp(known.log_joint(pd.DataFrame({"sex": [1], "height": [1.5]})))[0], expected)
+    assert list(known.simulate(5)[0].columns) == ["height", "sex"]
+
+
+def test_tables_that_cannot_be_are_refused():
+    with pytest.raises(ValueError, match="'height_variance' are not all positive"):
+        heights([1.0, -4.0])
+    model = nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical")
+    with pytest.raises(ValueError, match="class_probs='empirical' needs data: give the probability of each class"):
+        nb.from_parameters(model, classes=["a", "b"], parameters={"prob": [[0.2], [0.6]]})
+
+
+def cell(text, label, position):
+    """A cell of the table of parameters, by its row and the position of its class."""
+    (line,) = [line for line in text.splitlines() if line.startswith(f"{label} ")]
+    return line.removeprefix(label).split()[position]
+
+
+@pytest.mark.parametrize("kind", ["exact", "averaged", "sampled"])
+def test_a_posterior_shows_the_mean_and_sd_of_its_parameters_by_class(posteriors, kind):
+    summary, text = posteriors[kind].summary(), repr(posteriors[kind])
+    for label, row in (("class_prob", "class_prob[{}]"), ("moss_prob", "moss_prob[{}]")):
+        for c, name in enumerate(CLASSES):
+            mean, sd = (float(number) for number in cell(text, label, c).split("±"))
+            assert mean == pytest.approx(summary.loc[row.format(name), "mean"], abs=0.051 * sd)
+            assert sd == pytest.approx(summary.loc[row.format(name), "sd"], rel=0.05)
+
+
+def test_what_a_posterior_shows_of_itself(posteriors, monkeypatch):
+    text, html = repr(posteriors["exact"]), posteriors["exact"]._repr_html_()
+    assert text.startswith("ExactPosterior: 30 rows, classes ['ash', 'fir', 'oak']")
+    assert "<b>ExactPosterior: 30 rows" in html
+    assert "<table" in html
+    assert all("bark ~ Categorical(prob)" in shown for shown in (text, html))
+    posterior, _, prior = text.partition("Prior:")
+    assert "~" not in posterior
+    assert "±" not in prior
+    assert "±" not in repr(posteriors["known"])
+    assert repr(nb.fit(nb.Poisson(), [[3]], ["a"], classes=["a", "b"])).startswith("ExactPosterior: 1 row, classes")
+    assert "2 chains of 100 draws (divergences unknown, R-hat up to 1.0" in repr(posteriors["sampled"])
+    diagnostics = posteriors["sampled"].diagnostics
+    worst = diagnostics.labels[int(np.nanargmax(diagnostics.r_hat))]
+    least = diagnostics.labels[int(np.nanargmin(np.fmin(diagnostics.ess_bulk, diagnostics.ess_tail)))]
+    assert f" for {worst}, ESS from " in str(diagnostics)
+    assert str(diagnostics).endswith(f" for {least}")
+    assert "bark_prob[ash, rough]" in diagnostics.labels
+    known = nb.from_parameters(nb.Bernoulli(), classes=["a"], class_probs=[1.0], parameters={"prob": [[0.123456]]})
+    assert cell(repr(known), "x_prob[0]", 0) == "0.1235"
+    for inclusion in (None, 0.5):
+        model = nb.NaiveBayes(nb.Bernoulli(), class_probs=[0.25, 0.75], feature_inclusion=inclusion)
+        exact = nb.fit(model, [[0], [1]], ["a", "b"])
+        assert cell(repr(exact), "class_prob", 0) == "0.25±0"
+        assert exact.summary().loc["class_prob[b]"].tolist() == [0.75, 0.0, 0.75, 0.75]
+
+    def refuse(self):
+        raise NotImplementedError
+
+    monkeypatch.setattr(nb.Bernoulli, "marginals", refuse)
+    assert cell(repr(nb.fit(nb.Bernoulli(), [[0], [1]], ["a", "b"])), "x_prob", 0) == "?"
+
+
+def test_html_of_a_posterior_is_escaped_and_short():
+    X = pd.DataFrame({"<b>mass": [0.1, 0.2, 0.4, 0.3]})
+    posterior = nb.fit(nb.NaiveBayes({"<b>mass": nb.Gaussian()}), X, ["<i>a", "<i>a", "b", "b"])
+    for shown in (posterior, posterior.model, nb.NaiveBayes({"<b>mass": nb.Gaussian()}), posterior.averaged()):
+        html = shown._repr_html_()
+        assert "<b>mass" not in html
+        assert "&lt;b&gt;mass" in html
+        assert "<i>" not in html
+    wide = nb.fit(nb.Bernoulli(), np.eye(4000, dtype=int)[:4], [0, 1, 0, 1])._repr_html_()
+    assert wide.count("<tr") == 12
+    assert "… and 3992 more of x_prob" in wide

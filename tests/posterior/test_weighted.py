@@ -1,6 +1,5 @@
 """Posteriors with weights of features: everything they give, by hand from posteriors of single features."""
 
-import pickle
 from dataclasses import replace
 
 import jax
@@ -10,7 +9,7 @@ import pytest
 import scipy.sparse
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
-from trees import ALONE, CLASSES, FEATURES, OFFSET, SHARE, WEIGHT, mixed_by_hand, trees
+from trees import ALONE, CLASSES, FEATURES, OFFSET, SHARE, WEIGHT, feature_weights, mixed_by_hand
 
 import bayesnb as nb
 from bayesnb.core.printing import Printed
@@ -18,39 +17,19 @@ from bayesnb.model.weighted import WeightedModel
 from bayesnb.model.weights import SPREADS, FeatureWeights, NormalWeights, share_without_information
 
 
-def feature_weights(weight, offset, shared=False, seed=0, share=0.0):
-    """Draws around given modes."""
-    rng = np.random.default_rng(seed)
-    weight, offset = np.asarray(weight, float), np.asarray(offset, float)
-    factor = rng.gamma(20.0, 0.05, (2, 40, 1 if shared else len(weight)))
-    return FeatureWeights(
-        weight=weight,
-        offset=offset,
-        weight_draws=weight * factor,
-        offset_draws=offset + 0.2 * rng.normal(size=(2, 40, len(offset))),
-        spread_draws=None if shared else rng.choice(SPREADS, (2, 40)),
-        num_rows=30,
-        no_information=share,
-    )
+@pytest.fixture
+def data(table):
+    return table
 
 
-@pytest.fixture(scope="module")
-def data():
-    rng = np.random.default_rng(6)
-    X, y = trees(rng, 30)
-    new, _ = trees(rng, 9)
-    return X, y, new
+@pytest.fixture
+def exact(posteriors):
+    return posteriors["exact"]
 
 
-@pytest.fixture(scope="module")
-def exact(data):
-    X, y, _ = data
-    return nb.fit(nb.NaiveBayes(FEATURES, class_concentration=[1.0, 2.0, 0.5]), X, y)
-
-
-@pytest.fixture(scope="module")
-def weighted(exact):
-    return nb.results.WeightedPosterior(exact, feature_weights(WEIGHT, OFFSET, share=SHARE))
+@pytest.fixture
+def weighted(posteriors):
+    return posteriors["weighted"]
 
 
 def densities(data, **options):
@@ -117,15 +96,6 @@ def test_the_share_of_equal_classes_is_the_rule_of_succession():
     assert share_without_information(0, np.array([0.1, 0.9])) == 0.5
 
 
-def test_a_class_without_probability_has_none_with_weights(data):
-    X, y, new = data
-    plain = nb.fit(nb.NaiveBayes(FEATURES, class_probs=[0.5, 0.0, 0.5]), X, y)
-    for weight in (WEIGHT, np.full(5, 0.6)):
-        found = nb.results.WeightedPosterior(plain, feature_weights(weight, OFFSET)).predict_proba(new)
-        assert (found[:, 1] == 0).all()
-        np.testing.assert_allclose(found.sum(axis=1), 1.0)
-
-
 def test_a_row_without_cells_has_the_class_probabilities(exact, data):
     """Only a model without count vectors has such rows."""
     X, y, _ = data
@@ -167,13 +137,6 @@ def test_density_in_jax_of_averages(data, float64):
     )
 
 
-def test_density_in_jax_of_two_classes(float64):
-    X, y = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 1, 1.0]]), np.array([0, 0, 1, 1])
-    plain = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
-    posterior = nb.results.WeightedPosterior(plain, feature_weights([0.5, 1.5, 0.0], [0.3, -0.2]))
-    np.testing.assert_allclose(posterior.log_joint_function()(X), posterior.log_joint(X), rtol=1e-10)
-
-
 def test_decision_boundary():
     X, y = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 1, 1.0]]), np.array([0, 0, 1, 1])
     plain = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
@@ -184,6 +147,8 @@ def test_decision_boundary():
     odds = np.diff(posterior.predict_log_proba(X), axis=1)[:, 0]
     np.testing.assert_allclose(X @ slope + bias, odds, rtol=1e-9, atol=1e-12)
     assert bias != pytest.approx(bias_of_plain)
+    with jax.enable_x64(True):
+        np.testing.assert_allclose(posterior.log_joint_function()(X), posterior.log_joint(X), rtol=1e-10)
     with pytest.raises(ValueError, match=r"linear, and with probability 0\.07 .* posterior\.unweighted"):
         nb.results.WeightedPosterior(plain, feature_weights([1, 1, 1], [0, 0], share=SHARE)).decision_boundary()
 
@@ -264,27 +229,6 @@ class TestDraws:
         np.testing.assert_allclose(found.mean(axis=(0, 1)), expected.mean(axis=(0, 1)), atol=0.03)
         np.testing.assert_allclose(found.std(axis=(0, 1)), expected.std(axis=(0, 1)), rtol=0.05)
 
-    def test_intervals_are_quantiles_of_the_draws(self, weighted, data):
-        _, _, new = data
-        draws = weighted.proba_draws(new, num_chains=2, num_draws=20, key=3)
-        found = weighted.proba_interval(new, prob=0.2, num_chains=2, num_draws=20, key=3)
-        lower, upper = np.quantile(draws.reshape(40, 9, 3), [0.4, 0.6], axis=0)
-        proba = weighted.predict_proba(new)
-        assert ((proba < lower) | (proba > upper)).any()  # the interval reaches there too
-        expected = np.minimum(lower, proba), np.maximum(upper, proba)
-        np.testing.assert_allclose(np.moveaxis(found, -1, 0), expected, rtol=1e-9)
-
-    def test_uncertainty_is_that_of_the_draws(self, weighted, data):
-        _, _, new = data
-        draws = weighted.proba_draws(new, num_chains=2, num_draws=20, key=3).reshape(40, 9, 3)
-        found = weighted.uncertainty(new, num_chains=2, num_draws=20, key=3)
-
-        def entropy(p):
-            return -(p * np.log(p)).sum(axis=-1)
-
-        np.testing.assert_allclose(found["total"], entropy(draws.mean(axis=0)), rtol=1e-6)
-        np.testing.assert_allclose(found["aleatoric"], entropy(draws).mean(axis=0), rtol=1e-6)
-
     def test_a_shared_weight_has_no_spread(self, exact, data):
         _, _, new = data
         posterior = nb.results.WeightedPosterior(
@@ -361,24 +305,6 @@ class TestSummaries:
         np.testing.assert_allclose(mean["class_offset"], draws.offset_draws.mean(axis=(0, 1)))
         assert mean["weight_spread"] == pytest.approx(draws.spread_draws.mean())
 
-    def test_datatree(self, weighted, data):
-        X, y, new = data
-        tree = weighted.to_datatree(X, y, predictions=new, num_chains=2, num_draws=10, key=5)
-        posterior, draws = tree["posterior"], weighted.draws(num_chains=2, num_draws=10, key=5)
-        assert posterior["feature_weight"].dims == ("chain", "draw", "feature")
-        assert posterior["feature_weight"]["feature"].values.tolist() == list(ALONE)
-        assert posterior["class_offset"].dims == ("chain", "draw", "class")
-        assert posterior["weight_spread"].dims == ("chain", "draw")
-        for name in ("feature_weight", "class_offset", "weight_spread", "size_mean"):
-            np.testing.assert_allclose(posterior[name], draws[name])
-        assert tree["prior"]["feature_weight"].min() >= 0
-        proba = weighted.proba_draws(X, num_chains=2, num_draws=10, key=5)
-        of_label = np.log(proba[:, :, np.arange(30), np.searchsorted(CLASSES, y)])
-        np.testing.assert_allclose(tree["log_likelihood"]["y"], of_label, rtol=1e-5, atol=1e-7)
-        np.testing.assert_allclose(
-            tree["predictions"]["proba"], weighted.proba_draws(new, num_chains=2, num_draws=10, key=5), atol=1e-7
-        )
-
     def test_printed_form(self, weighted, exact):
         text = repr(weighted)
         assert text.startswith(
@@ -389,35 +315,6 @@ class TestSummaries:
         assert "<table" in weighted._repr_html_()
         shared = nb.results.WeightedPosterior(exact, feature_weights(np.full(5, 0.6), OFFSET, shared=True))
         assert "one weight for all features\n" in repr(shared)
-
-    def test_calibration_is_that_of_the_weighted_probabilities(self, weighted, data):
-        X, y, _ = data
-        found = nb.calibration(weighted, X, y).table.loc["log_score", "posterior"]
-        of_label = weighted.predict_log_proba(X)[np.arange(30), np.searchsorted(CLASSES, y)]
-        assert found == pytest.approx(of_label.mean(), rel=1e-6)
-
-
-def same(one, other, new):
-    assert type(one) is type(other)
-    assert type(one.unweighted) is type(other.unweighted)
-    assert one.log_joint(new).tobytes() == other.log_joint(new).tobytes()
-    for name, values in one.draws(num_chains=2, num_draws=5, key=3).items():
-        np.testing.assert_array_equal(values, other.draws(num_chains=2, num_draws=5, key=3)[name])
-    assert repr(one) == repr(other)
-    assert one.feature_weights.num_rows == other.feature_weights.num_rows
-    assert one.feature_weights.shared == other.feature_weights.shared
-
-
-@pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])
-@pytest.mark.parametrize("inclusion", [None, 0.4], ids=["exact", "averaged"])
-def test_saved_and_pickled_ones_are_the_same(data, tmp_path, inclusion, shared):
-    X, y, new = data
-    plain = nb.fit(nb.NaiveBayes(FEATURES, feature_inclusion=inclusion), X, y)
-    weight = np.full(5, 0.6) if shared else WEIGHT
-    posterior = nb.results.WeightedPosterior(plain, feature_weights(weight, OFFSET, shared=shared, share=SHARE))
-    posterior.save(tmp_path / "w.nc")
-    same(nb.load(tmp_path / "w.nc"), posterior, new)
-    same(pickle.loads(pickle.dumps(posterior)), posterior, new)
 
 
 OF_FEATURES = {
@@ -494,13 +391,6 @@ def test_leave_one_out_of_draws_with_weights_of_one_is_that_without(data, exact)
     np.testing.assert_allclose(found.elpd_i, expected.elpd_i, atol=0.01)
     other = nb.loo(nb.results.WeightedPosterior(sampled, feature_weights(WEIGHT, OFFSET)), X, y)
     assert np.abs(other.elpd_i - expected.elpd_i).max() > 0.5
-
-
-def test_forget_keeps_the_weights(weighted, exact, data):
-    X, y, new = data
-    found, expected = (posterior.forget(X[:5], y[:5]) for posterior in (weighted, exact))
-    assert found.feature_weights is weighted.feature_weights
-    np.testing.assert_allclose(found.unweighted.log_joint(new), expected.log_joint(new), rtol=1e-12)
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])
@@ -585,11 +475,6 @@ def test_rows_that_are_impossible_under_a_class_teach_no_weights():
     assert posterior.learned(rows[:1], ["fir"]) is posterior
     both, one = (posterior.learned(some, ["fir"] * len(some)) for some in (rows, rows[1:]))
     np.testing.assert_array_equal(both.feature_weights.weight, one.feature_weights.weight)
-
-
-def test_it_has_no_statistics_of_a_sampler(weighted):
-    with pytest.raises(AttributeError, match="no sample_stats"):
-        _ = weighted.sample_stats
 
 
 def test_dask(weighted, data):
