@@ -1,6 +1,7 @@
 """The families that from_frame guesses, those that it is given, and its one warning."""
 
 import os
+import re
 import warnings
 from pathlib import Path
 
@@ -39,19 +40,17 @@ def told(frame, **options) -> str:
 class TestWarning:
     @pytest.mark.parametrize("kind", KINDS, ids=["pandas", "polars", "pyarrow"])
     def test_lists_the_columns_of_each_kind_once(self, kind):
-        lines = told(kind(FRAME)).splitlines()
-        assert lines[0].startswith("the model leaves out 'name', and another family may suit 'grade', 'gain', 'mark'; ")
-        assert "families={...}" in lines[0]
-        assert lines[1].startswith("- 'grade' (3 values): whole numbers with few values")
-        assert "families={'grade': nb.Categorical()}" in lines[1]
-        assert lines[2].startswith("- 'gain' (75% are 0): most cells are equal")
-        assert "For many zeros write families={'gain': nb.Hurdle()}" in lines[2]
-        assert lines[3].startswith(
-            "- 'name' (40 values in 40 cells): most values are distinct, and the column is left out"
-        )
-        assert "exclude=['name']" in lines[3]
-        assert lines[4].startswith("- 'mark' holds '?' in 10 cells: counted as a category")
-        assert len(lines) == 5
+        expected = [
+            "the model leaves out 'name', and another family may suit 'grade', 'gain', 'mark'; .*families={...}",
+            "- 'grade' (3 values): whole numbers with few values.*families={'grade': nb.Categorical()}",
+            "- 'gain' (75% are 0): most cells are equal.*For many zeros write families={'gain': nb.Hurdle()}",
+            "- 'name' (40 values in 40 cells): most values are distinct, and the column is left out.*exclude=['name']",
+            "- 'mark' holds '?' in 10 cells: counted as a category",
+        ]
+        for line, words in zip(told(kind(FRAME)).splitlines(), expected, strict=True):
+            start, _, advice = words.partition(".*")
+            assert line.startswith(start)
+            assert advice in line
 
     def test_says_nothing_of_columns_that_are_given_or_left_out(self):
         families = {"grade": nb.Categorical(), "gain": nb.Gaussian(), "mark": nb.Categorical()}
@@ -186,43 +185,34 @@ class TestFamilies:
         assert list(nb.NaiveBayes.from_frame(dates, families={"when": nb.Categorical()}).features) == ["size", "when"]
 
     @pytest.mark.parametrize(
-        ("options", "error", "message"),
+        ("options", "message"),
         [
-            ({"families": {"grad": nb.Poisson()}}, ValueError, r"families names the column 'grad'.*mean 'grade'\?"),
-            ({"exclude": ["nam"]}, ValueError, r"exclude names the column 'nam'.*mean 'name'\?"),
-            ({"families": {"grade": nb.Poisson}}, TypeError, "families gives 'grade' .*Poisson.*nb.Categorical"),
-            ({"families": {"grade": "Poisson"}}, TypeError, "families gives 'grade' 'Poisson', which is no family"),
-            ({"families": {"s": (nb.Poisson(), ["grade"])}}, TypeError, r"gives 's' .*blocks of columns are for"),
-            ({"families": nb.Poisson()}, TypeError, r"families is Poisson\(.*give a mapping from columns to families"),
+            ({"families": {"grad": nb.Poisson()}}, r"families names the column 'grad'.*mean 'grade'\?"),
+            ({"exclude": ["nam"]}, r"exclude names the column 'nam'.*mean 'name'\?"),
+            ({"families": {"grade": nb.Poisson}}, "families gives 'grade' .*Poisson.*nb.Categorical"),
+            ({"families": {"grade": "Poisson"}}, "families gives 'grade' 'Poisson', which is no family"),
+            ({"families": {"s": (nb.Poisson(), ["grade"])}}, "gives 's' .*blocks of columns are for"),
+            ({"families": nb.Poisson()}, r"families is Poisson\(.*give a mapping from columns to families"),
             (
                 {"families": {"grade": nb.Poisson()}, "exclude": ["grade"]},
-                ValueError,
                 "column 'grade' is in families and in exclude",
             ),
+            ({"exclude": [*FRAME]}, "no column for the model.*exclude names all"),
         ],
     )
-    def test_are_refused(self, options, error, message):
+    def test_are_refused(self, options, message):
+        error = TypeError if re.match("families (gives|is)|gives", message) else ValueError
         with pytest.raises(error, match=message):
             nb.NaiveBayes.from_frame(FRAME, **options)
 
 
-def test_a_table_without_a_column_for_the_model():
+def test_a_table_without_a_column():
     with pytest.raises(ValueError, match=r"no column for the model.*it has none"):
         nb.NaiveBayes.from_frame(pd.DataFrame())
-    with pytest.raises(ValueError, match=r"no column for the model.*exclude names all"):
-        nb.NaiveBayes.from_frame(FRAME[["size"]], exclude=["size"])
 
 
 def test_values_of_several_types_are_numbers_only_if_all_of_them_are():
-    frame = pd.DataFrame(
-        {
-            "flag": [True, None, False],
-            "mixed": [True, 2.5, None],
-            "number or text": [1, "x", 2],
-            "flag or text": [True, "x", None],
-        },
-        dtype=object,
-    )
-    found = nb.NaiveBayes.from_frame(frame).features
+    cells = {"a": [True, None, False], "b": [True, 2.5, None], "c": [1, "x", 2], "d": [True, "x", None]}
+    found = nb.NaiveBayes.from_frame(pd.DataFrame(cells, dtype=object)).features
     kinds = [type(family) for family, _ in found.values()]
     assert kinds == [nb.Bernoulli, nb.Gaussian, nb.Categorical, nb.Categorical]

@@ -108,3 +108,21 @@ def test_batches_that_bring_categories_are_encoded_once(conversions):
     assert conversions["codes"] == [2, 1]
     posterior.update([["black"]], ["b"])
     assert conversions["codes"] == [2, 1, 1]
+
+
+@pytest.mark.parametrize("kind", [np.asarray, scipy.sparse.csr_array])
+def test_cells_that_a_chosen_family_cannot_hold_are_missing_in_the_columns_that_are_named(kind):
+    """In rows to predict and in later rows; in other columns, and if no family holds them, they are errors."""
+    X = np.array([[1.0, 2.0], [3.0, 0.0], [0.0, 4.0], [2.0, 2.0]])
+    fitted = nb.fit(nb.NaiveBayes(nb.Poisson(1.0, 1.0), outside_is_missing=[0]), kind(X), [0, 1, 0, 1])
+    strange, holed = (np.array([[1.0, 1.0], [cell, 3.0]]) for cell in (-2.0, np.nan))
+    words = r"count as missing: 1 in column 0, such as -2, which is not a count.* \(Poisson\)\."
+    with pytest.warns(UserWarning, match=words):
+        np.testing.assert_array_equal(fitted.predict_proba(kind(strange)), fitted.predict_proba(kind(holed)))
+    with pytest.warns(UserWarning, match=words):
+        assert fitted.update(kind(strange), [0, 1]).log_evidence == fitted.update(kind(holed), [0, 1]).log_evidence
+    for row, column in (([1.0, -1.0], 1), ([-1.0, -1.0], 1), ([np.inf, 1.0], 0), ([-1e200, 1.0], 0)):
+        with pytest.raises(ValueError, match=f"column {column}, row 1"):
+            fitted.predict(kind(np.array([[1.0, 1.0], row])))
+    with pytest.raises(ValueError, match="column 0, row 1"):
+        nb.fit(fitted.model, kind(strange), [0, 1])
