@@ -4,8 +4,7 @@ import itertools
 
 import numpy as np
 import pandas as pd
-
-from bayesnb.posterior.diagnostics import ess_of_mean
+from arviz_stats.base import array_stats
 
 __all__ = ["ALL_KNOWN", "CRITICAL_Z", "NAMES", "SMALL", "labellings", "simulated", "table", "z_scores"]
 
@@ -62,5 +61,5 @@ def labellings(known=None):
 def z_scores(draws, expected):
     """Distances of the means of draws, shape (chains, draws, ...), from what is expected, in Monte Carlo errors."""
     series = draws.reshape(*draws.shape[:2], -1)
-    error = series.std(axis=(0, 1)) / np.sqrt(ess_of_mean(series))
+    error = array_stats.mcse(series, chain_axis=0, draw_axis=1, method="mean")
     return (series.mean(axis=(0, 1)) - np.ravel(expected)) / error

@@ -40,23 +40,9 @@ def test_more_starts_do_not_lower_the_density():
     assert densities[1] >= densities[0]
 
 
-def test_weights_of_rows_count_as_rows():
-    X4, weights = np.array([[1, 1, 0], [0, 0, 1], [1, 0, 1], [0, 1, 1]]), np.array([3.0, 1, 2, 2])
-    y = ["a", "b", None, None]
-    weighted = nb.fit(MODEL, X4, y, nb.EM(tolerance=1e-12), sample_weight=weights)
-    each = np.repeat(np.arange(4), weights.astype(int))
-    repeated = nb.fit(MODEL, X4[each], [y[i] for i in each], nb.EM(tolerance=1e-12))
-    np.testing.assert_allclose(weighted.mean()["x_prob"], repeated.mean()["x_prob"], atol=1e-6)
-
-
 def test_em_of_labelled_rows_is_map():
     found, expected = (nb.fit(MODEL, X, CODES, inference) for inference in (nb.EM(), nb.MAP()))
     np.testing.assert_array_equal(found.mean()["x_prob"], expected.mean()["x_prob"])
-
-
-def test_too_few_iterations_give_a_warning():
-    with pytest.warns(nb.ConvergenceWarning, match=r"EM: after 3 iterations .* raise max_iterations"):
-        nb.fit(MODEL, X, None, nb.EM(max_iterations=3), classes=3)
 
 
 def test_a_saved_estimate_names_em(tmp_path):
@@ -64,12 +50,6 @@ def test_a_saved_estimate_names_em(tmp_path):
     posterior = nb.fit(MODEL, X, y, nb.EM(num_starts=2))
     posterior.save(tmp_path / "em.nc")
     assert nb.load(tmp_path / "em.nc").inference == nb.EM(num_starts=2)
-
-
-@pytest.mark.parametrize("setting", [{"num_starts": 0}, {"max_iterations": 0}, {"tolerance": -1}, {"tolerance": "no"}])
-def test_settings_out_of_range_are_refused(setting):
-    with pytest.raises(ValueError, match=rf"EM\({next(iter(setting))}"):
-        nb.EM(**setting)
 
 
 def test_probabilities_are_a_softmax():

@@ -5,10 +5,10 @@ import itertools
 import numpy as np
 import numpyro.distributions as dist
 import pytest
-from arviz_stats.base import array_stats
 from cases import Exponential
 from scipy import stats
 from scipy.special import gammaln, logsumexp
+from small_crowd import CRITICAL_Z, z_scores
 
 import bayesnb as nb
 from bayesnb.inference.gibbs import ChainHyperparameters, exchangeable
@@ -16,19 +16,12 @@ from bayesnb.inference.sources import read_table
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.posterior.kinds import CollapsedPosterior, SampledPosterior
 
-CRITICAL_Z = 4.5
 EGGS = np.array([[2.0], [0], [3], [9], [6], [1], [7]])
 KIND = ["a", "a", "a", "b", "b", None, None]
 GRID = np.exp(np.linspace(-6, 5, 1500))
 GIBBS = nb.Gibbs(num_warmup=50, num_samples=100, num_chains=8)
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
-
-
-def z_scores(draws, expected):
-    flat = draws.reshape(*draws.shape[:2], -1)
-    error = array_stats.mcse(flat, chain_axis=0, draw_axis=1, method="mean")
-    return (flat.mean(axis=(0, 1)) - np.ravel(expected)) / error
 
 
 def log_evidence_of_eggs(cells):
@@ -177,13 +170,3 @@ def test_gibbs_learns_where_no_row_has_a_label():
     posterior = nb.fit(nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), X, None, nb.Gibbs(50, 100, 4), classes=2, key=0)
     a = posterior.hyperparameters()["x_concentration"]
     np.testing.assert_allclose(np.sort(posterior.mean()["x_rate"].ravel()), (a + np.array([28, 308])) / 8, rtol=0.05)
-
-
-def test_inferences_that_cannot_learn_name_gibbs():
-    learned = nb.Poisson(dist.Gamma(2.0, 1.0), 1.0)
-    with pytest.raises(
-        ValueError, match=r"'x_concentration' is learned.*nb\.Gibbs\(\) or nb\.NUTS\(\) for draws.*number"
-    ):
-        nb.fit(learned, EGGS, KIND, nb.EM())
-    with pytest.raises(ValueError, match=r"EmpiricalBayes\(\) needs every label, and 2 rows have none.*nb\.Gibbs\(\)"):
-        nb.fit(learned, EGGS, KIND, nb.EmpiricalBayes())
