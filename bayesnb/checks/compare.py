@@ -1,7 +1,7 @@
 """Whether two posteriors agree, and the picture of it."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,6 @@ from bayesnb.core.panels import grid_of_panels, muted
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
 from bayesnb.families.formulas import log_prob
 from bayesnb.model.blocks import CLASS_SITE
-from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
 from bayesnb.posterior.parameters import require
@@ -437,41 +436,30 @@ def _verdict(against: list[str], unclear: list[str], num_tests: int, error_rate:
 
 def differences(mine: Problem, theirs: Problem) -> list[str]:
     """Differences of prior and data, in words; empty if there are no differences."""
-    found = []
-    priors = _other_priors(mine, theirs)
-    if priors:
-        found.append(f"the priors of {', '.join(priors[:4])}{', ...' if len(priors) > 4 else ''} differ")
-    if not _same_data(mine, theirs):
-        found.append("the data differ")
-    return found
-
-
-def _other_priors(mine: Problem, theirs: Problem) -> list[str]:
+    one, other = _by_column(mine), _by_column(theirs)
     # Defaults follow the data: other data give other numbers of the same prior.
-    written = _by_column(mine.model, mine.model.families), _by_column(theirs.model, theirs.model.families)
-    used = _by_column(mine.resolved, mine.resolved.families), _by_column(theirs.resolved, theirs.resolved.families)
-    other = [
-        name
-        for name in used[0]
-        if not close(used[0][name], used[1][name]) and not close(written[0][name], written[1][name])
+    priors = [
+        name for name in one if not any(close(one[name][kind], other[name][kind]) for kind in ("used", "written"))
     ]
     if not close(mine.resolved.class_prior, theirs.resolved.class_prior) and mine.model.class_probs != "empirical":
-        other.insert(0, CLASS_SITE)
-    return other
+        priors.insert(0, CLASS_SITE)
+    same = (
+        theirs.unlabelled is None
+        and mine.statistics.classes.same_rows(theirs.statistics.classes)
+        and one.keys() == other.keys()
+        and all(one[name]["counted"].same_rows(other[name]["counted"]) for name in one)
+    )
+    told = [f"the priors of {', '.join(priors[:4])}{', ...' if len(priors) > 4 else ''} differ"] if priors else []
+    return told if same else [*told, "the data differ"]
 
 
-def _same_data(mine: Problem, theirs: Problem) -> bool:
-    if theirs.unlabelled is not None or not mine.statistics.classes.same_rows(theirs.statistics.classes):
-        return False
-    one, other = (_by_column(problem.model, problem.statistics.blocks) for problem in (mine, theirs))
-    return one.keys() == other.keys() and all(one[name].same_rows(other[name]) for name in one)
-
-
-def _by_column(model: BoundModel, trees: Sequence[Any]) -> dict[str, Any]:
-    """Families or statistics of blocks, by column or block, because models may order them differently."""
+def _by_column(problem: Problem) -> dict[str, dict[str, Any]]:
+    """Of each column or joint block its prior as written and as used, and its statistics; models may order blocks."""
     found = {}
-    for block, tree in zip(model.blocks, trees, strict=True):
+    families = problem.model.families, problem.resolved.families
+    for block, *trees in zip(problem.model.blocks, *families, problem.statistics.blocks, strict=True):
         for j in block.members:
             name = block.name if j is None else str(block.labels[j])
-            found[name] = tree if j is None else jax.tree.map(lambda leaf, j=j: np.asarray(leaf)[:, j], tree)
+            of_column = trees if j is None else jax.tree.map(lambda leaf, j=j: np.asarray(leaf)[:, j], trees)
+            found[name] = dict(zip(("written", "used", "counted"), of_column, strict=True))
     return found

@@ -18,6 +18,7 @@ from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.base import mean_total_count
 from bayesnb.posterior.diagnostics import ess_of_mean
+from bayesnb.posterior.draws import summary_frame
 from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
 from bayesnb.posterior.under_draws import draws_in_pieces, independent_draws
 
@@ -220,15 +221,15 @@ def _test_parameters(
     ValueError
         If every parameter is certain.
     """
-    labels, diagnostics = sampled.model.sites.scalar_labels(), sampled.diagnostics
-    pieces, position = [], 0
-    for site, values in sampled.model.sites.by_name(sampled.parameters).items():
+    sites, diagnostics = sampled.model.sites, sampled.diagnostics
+    labels, summaries, position = sites.scalar_labels(), {}, 0
+    for site, values in sites.by_name(sampled.parameters).items():
         draws = np.asarray(values, dtype=np.float64)
         flat = draws.reshape(*draws.shape[:2], -1)
         of_site = slice(position, position := position + flat.shape[2])
         if site not in marginals:  # class probabilities that are known
             continue
-        mean, sd = (moment.ravel() for moment in mean_and_sd(marginals[site]))
+        mean, sd = mean_and_sd(marginals[site])
         # A single class, or a column of a single category, is certain: there is nothing to compare.
         moving = np.flatnonzero(sd != 0)
         if not moving.size:
@@ -238,22 +239,19 @@ def _test_parameters(
             u, variance = ranks_among(known, flat, rng), 1 / len(known)
         else:
             u, variance = pit(marginals[site], draws, rng).reshape(flat.shape), 0.0
-        names, flat = np.array(labels[site], dtype=object)[moving], flat[:, :, moving]
-        tests.add_uniform("parameters", names, u[:, :, moving], 4, variance)
-        sampled_sd = flat.std(axis=(0, 1), ddof=1)
-        summary = {
-            "exact_mean": mean[moving],
-            "exact_sd": sd[moving],
+        tests.add_uniform("parameters", np.array(labels[site], dtype=object)[moving], u[:, :, moving], 4, variance)
+        spread = flat.std(axis=(0, 1), ddof=1)
+        summaries[site] = {
+            "exact_mean": mean,
+            "exact_sd": sd,
             "sampled_mean": flat.mean(axis=(0, 1)),
-            "sampled_sd": sampled_sd,
-            "mcse_mean": sampled_sd / np.sqrt(ess_of_mean(flat)),
-        }
-        convergence = {name: getattr(diagnostics, name)[of_site][moving] for name in ("ess_bulk", "ess_tail", "r_hat")}
-        pieces.append(pd.DataFrame(summary | convergence, index=names))
-    if not pieces:
+            "sampled_sd": spread,
+            "mcse_mean": spread / np.sqrt(ess_of_mean(flat)),
+        } | {name: getattr(diagnostics, name)[of_site] for name in ("ess_bulk", "ess_tail", "r_hat")}
+    if not summaries:
         raise ValueError("every parameter is certain (one class, columns of one category): there is nothing to compare")
-    table = pd.concat(pieces).rename_axis("parameter")
-    table = table.assign(**tests.by_test("parameters", Z_COLUMNS))
+    table = summary_frame(sites, summaries)
+    table = table[table["exact_sd"] != 0].assign(**tests.by_test("parameters", Z_COLUMNS))
     smallest = 2 * ndtr(-table[[*Z_COLUMNS]].abs().max(axis=1))
     return table.assign(p_value=np.minimum(len(TESTS) * smallest, 1.0))[COLUMNS]
 
