@@ -15,9 +15,7 @@ from numpyro.distributions import constraints
 
 import bayesnb as nb
 from bayesnb.core.arrays import namespace
-from bayesnb.families.bins import Binned, Bins
-from bayesnb.families.distributions import ZeroOr
-from bayesnb.families.statistics import Occurrences, class_sums, observed_weight
+from bayesnb.families.statistics import class_sums, observed_weight
 
 CLASSES, COLUMNS, CATEGORIES = 2, 3, 4
 
@@ -113,15 +111,6 @@ def lomax(family):
     """A gamma mixture of exponentials: a Pareto shifted to zero."""
     shifted = dist.Pareto(family.rate, family.concentration)
     return dist.TransformedDistribution(shifted, dist.transforms.AffineTransform(-family.rate, 1.0))
-
-
-def student_t(family):
-    a, kappa = family.concentration, family.kappa
-    return dist.StudentT(2 * a, family.loc, jnp.sqrt(family.rate * (kappa + 1) / (a * kappa)))
-
-
-def log_student_t(family):
-    return dist.TransformedDistribution(student_t(family), dist.transforms.ExpTransform())
 
 
 @jax.tree_util.register_dataclass
@@ -352,12 +341,11 @@ TWINS = {
 
 @dataclass(frozen=True)
 class Case:
-    """A family with hyperparameters of full shape, how to draw cells in its support, and NumPyro's predictive."""
+    """A family with hyperparameters of full shape, and how to draw cells in its support."""
 
     name: str
     family: nb.families.ConjugateFamily
     cells: Callable[[np.random.Generator, int], np.ndarray]
-    predictive: Callable[[Any], dist.Distribution]
     missing: bool = True
 
     @property
@@ -388,44 +376,37 @@ def _cases() -> list[Case]:
             "bernoulli",
             nb.Bernoulli(_hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.integers(0, 2, (n, D)).astype(float),
-            lambda family: dist.BetaBinomial(family.concentration1, family.concentration0, total_count=1),
         ),
         Case(
             "categorical",
             nb.Categorical(_hyper(rng, D, K)),
             lambda rng, n: rng.integers(0, K, (n, D)).astype(float),
-            lambda family: dist.Categorical(family.concentration / family.concentration.sum(-1, keepdims=True)),
         ),
         Case(
             "multinomial",
             nb.Multinomial(_hyper(rng, D)),
             lambda rng, n: rng.poisson(4.0, (n, D)).astype(float),
-            lambda family: family.predictive(),
             missing=False,
         ),
         Case(
             "gaussian",
             nb.Gaussian(rng.normal(size=(CLASSES, D)), _hyper(rng, D), _hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.normal(3.0, 2.0, (n, D)),
-            student_t,
         ),
         Case(
             "poisson",
             nb.Poisson(_hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.poisson(4.0, (n, D)).astype(float),
-            lambda family: dist.GammaPoisson(family.concentration, family.rate),
         ),
         Case(
             "user's exponential",
             Exponential(_hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.exponential(2.0, (n, D)),
-            lomax,
         ),
         Case(
             "numpyro exponential",
             NumPyroExponential(_hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.exponential(2.0, (n, D)),
-            lomax,
         ),
         Case(
             "hurdle",
@@ -435,17 +416,11 @@ def _cases() -> list[Case]:
                 _hyper(rng, D),
             ),
             lambda rng, n: np.where(a_quarter(n, D), 0.0, rng.uniform(0.5, 9.0, (n, D))),
-            lambda family: ZeroOr(
-                family.concentration1 / (family.concentration1 + family.concentration0), student_t(family.family)
-            ),
         ),
         Case(
             "histogram",
             nb.Histogram((-1.0, 0.5, 2.0, 3.5, 6.0), _hyper(rng, D, 6)),
             lambda rng, n: rng.normal(3.0, 2.0, (n, D)),
-            lambda family: Binned(
-                family.concentration / family.concentration.sum(-1, keepdims=True), Bins(family.edges)
-            ),
         ),
     ]
 
@@ -458,31 +433,26 @@ def _more_cases() -> list[Case]:
             "exponential",
             nb.Exponential(_hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.exponential(2.0, (n, D)),
-            lomax,
         ),
         Case(
             "log normal",
             nb.LogNormal(rng.normal(size=(CLASSES, D)), _hyper(rng, D), 3 + _hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.lognormal(3.0, 0.7, (n, D)),
-            log_student_t,
         ),
         Case(
             "geometric",
             nb.Geometric(_hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.geometric(0.3, (n, D)) - 1.0,
-            lambda family: dist.BetaNegativeBinomial(family.concentration0, family.concentration1, 1.0),
         ),
         Case(
             "binomial",
             nb.Binomial(7, _hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.binomial(7, 0.4, (n, D)).astype(float),
-            lambda family: dist.BetaBinomial(family.concentration1, family.concentration0, family.total_count),
         ),
         Case(
             "negative binomial",
             nb.NegativeBinomial(2.5, _hyper(rng, D), _hyper(rng, D)),
             lambda rng, n: rng.negative_binomial(2.5, 0.4, (n, D)).astype(float),
-            lambda family: dist.BetaNegativeBinomial(family.concentration0, family.concentration1, family.total_count),
         ),
     ]
 
@@ -502,14 +472,12 @@ def _joint_cases() -> list[Case]:
                 root @ root.swapaxes(1, 2) + np.eye(D),
             ),
             lambda rng, n: 3.0 + 2.0 * rng.normal(size=(n, D)) @ mixed,
-            lambda family: family.predictive(),
             missing=False,
         ),
         Case(
             "joint categorical",
             nb.JointCategorical(1 + _hyper(rng, 1), sizes=(K,) * D, held=tuple(range(K**D))),
             lambda rng, n: rng.integers(0, K, (n, D)).astype(float),
-            lambda family: family.likelihood(family.mean()["prob"]),
             missing=False,
         ),
     ]
@@ -529,7 +497,6 @@ def _outside() -> list[Case]:
             bernoulli,
             name="outside bernoulli",
             family=Coins(bernoulli.family.concentration1, bernoulli.family.concentration0),
-            predictive=lambda family: dist.BetaBinomial(family.ones, family.zeros, total_count=1),
         ),
         replace(
             categorical,
@@ -558,8 +525,6 @@ class Sampled:
         Two columns of cells, given which rows are of the first class.
     log_density : callable
         From cells and the parameters by name.
-    grid : array
-        Evenly spaced numbers that cover the support; every count of a family of counts.
     estimates : bool
         Whether the family gives a mode and a maximum of the likelihood.
     """
@@ -568,8 +533,6 @@ class Sampled:
     family: nb.families.Family
     cells: Callable[[np.random.Generator, np.ndarray], np.ndarray]
     log_density: Callable[..., np.ndarray]
-    grid: np.ndarray
-    statistics: type = nb.families.Counts
     estimates: bool = True
 
 
@@ -583,8 +546,6 @@ SAMPLED = [
         Durations(),
         _waits,
         lambda x, shape, speed: scipy.stats.gamma.logpdf(x, shape, scale=1 / speed),
-        np.linspace(1e-4, 60, 20001),
-        statistics=Logarithms,
         estimates=False,
     ),
     Sampled(
@@ -592,29 +553,24 @@ SAMPLED = [
         nb.Gamma(4.0, 1.0, 1.5, 0.1),
         _waits,
         lambda x, mean, concentration: scipy.stats.gamma.logpdf(x, concentration, scale=mean / concentration),
-        np.linspace(1e-4, 60, 20001),
     ),
     Sampled(
         "beta",
         nb.Beta(1.5, 2.0, 1.5, 0.05),
         lambda rng, first: rng.beta(np.where(first[:, None], 3.0, 6.0), [4.0, 9.0], (len(first), 2)),
         lambda x, mean, concentration: scipy.stats.beta.logpdf(x, mean * concentration, (1 - mean) * concentration),
-        np.linspace(1e-4, 1 - 1e-4, 20001),
     ),
     Sampled(
         "von mises",
         nb.VonMises(1.5, 0.1),
         lambda rng, first: rng.vonmises(np.where(first[:, None], 3.1, 1.5), [2.0, 9.0], (len(first), 2)),
         lambda x, loc, concentration: scipy.stats.vonmises.logpdf(x, concentration, loc),
-        np.linspace(-np.pi, np.pi, 20001),
     ),
     Sampled(
         "learned negative binomial",
         nb.NegativeBinomial(loc=4.0, scale=1.0, rate=2.0),
         lambda rng, first: rng.negative_binomial([1.5, 4.0], np.where(first[:, None], 0.2, 0.4), (len(first), 2)) * 1.0,
         lambda x, mean, dispersion: scipy.stats.nbinom.logpmf(x, 1 / dispersion, 1 / (1 + dispersion * mean)),
-        np.arange(400.0),
-        statistics=Occurrences,
     ),
 ]
 """Families without a closed form, the first from outside the package."""

@@ -86,31 +86,6 @@ def test_probabilities_are_normalised_and_weights_are_repetitions(table):
     assert_same(fit(model, np.repeat(X, repeats, axis=0), np.repeat(y, repeats)), weighted, X)
 
 
-@given(tables())
-def test_a_constant_column_changes_no_discrete_prediction_between_equal_classes(table):
-    model, X, y, _ = table
-    if "gaussian" in repr(model).lower():
-        return
-    empty = np.column_stack([X, np.full(len(X), np.nan)]) if "Multinomial" not in repr(model) else X
-    wider = model
-    if isinstance(next(iter(model.features.values()))[0], nb.Poisson | nb.Bernoulli | nb.Categorical):
-        np.testing.assert_allclose(
-            fit(wider, empty, y).predict_proba(empty), fit(model, X, y).predict_proba(X), rtol=1e-10, atol=1e-12
-        )
-
-
-@given(st.integers(0, 2**32 - 1), st.sampled_from([1e-10, 1.0, 1e10]), st.sampled_from([0.0, 1e3]))
-def test_the_unit_of_a_gaussian_column_does_not_matter(seed, unit, shift):
-    rng = np.random.default_rng(seed)
-    X, y = rng.normal(size=(12, 2)), rng.integers(0, 2, 12)
-    model = nb.NaiveBayes(nb.Gaussian())
-    plain = nb.fit(model, X, y, classes=[0, 1]).predict_proba(X)
-    moved = (X + shift) * unit
-    np.testing.assert_allclose(
-        nb.fit(model, moved, y, classes=[0, 1]).predict_proba(moved), plain, rtol=1e-6, atol=1e-9
-    )
-
-
 @given(st.integers(0, 2**32 - 1))
 def test_a_huge_concentration_is_the_prior_and_a_tiny_one_the_frequencies(seed):
     rng = np.random.default_rng(seed)

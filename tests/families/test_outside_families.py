@@ -164,31 +164,20 @@ def log_density_of_program(posterior: Any, X: Any) -> float:
 
 
 VERBS = {
-    "predict": lambda p, X: p.predict(X),
     "predict_proba": lambda p, X: p.predict_proba(X),
-    "log_joint": lambda p, X: p.log_joint(X),
     "proba_draws": lambda p, X: p.proba_draws(X, num_draws=5, num_chains=2),
     "proba_interval": lambda p, X: p.proba_interval(X, num_draws=5, num_chains=2),
     "uncertainty": lambda p, X: p.uncertainty(X, num_draws=5, num_chains=2),
-    "draws": lambda p, X: p.draws(num_draws=5, num_chains=2),
-    "mean": lambda p, X: p.mean(),
     "summary": lambda p, X: p.summary(),
     "log_evidence": lambda p, X: p.log_evidence,
-    "update": lambda p, X: p.update(X[:4], LABELS[:4]).log_joint(X),
-    "forget": lambda p, X: p.forget(X[:4], LABELS[:4]).log_joint(X),
+    "feature_evidence": lambda p, X: nb.feature_evidence(p),
     "decay": lambda p, X: p.update(X[:4], LABELS[:4], decay=0.5).log_joint(X),
     "plugin": lambda p, X: p.plugin().log_joint(X),
     "posterior simulate": lambda p, X: p.simulate(6, total_count=5),
     "prior simulate": lambda p, X: p.model.simulate(6, total_count=5, return_parameters=True),
     "program": log_density_of_program,
     "datatree": lambda p, X: p.to_datatree(X, LABELS, num_draws=5, num_chains=2),
-    "feature_evidence": lambda p, X: nb.feature_evidence(p),
-    "averaged": lambda p, X: p.averaged(0.4).log_joint(X),
-    "averaged summary": lambda p, X: p.averaged(0.4).summary(),
     "averaged loo": lambda p, X: nb.loo(p.averaged(0.4), X, LABELS).elpd_i.to_numpy(),
-    "averaged information": lambda p, X: nb.mutual_information(p.averaged(0.4)).drop(columns="mean"),
-    "loo": lambda p, X: nb.loo(p, X, LABELS).elpd_i.to_numpy(),
-    "loo weighted": lambda p, X: nb.loo(p, X, LABELS, sample_weight=np.full(12, 0.5)).elpd_i.to_numpy(),
     "loo of draws": lambda p, X: nb.loo(draws_of(p, X), X, LABELS).elpd_i.to_numpy(),
     "loo_scores": lambda p, X: nb.loo_scores(p, X, LABELS).to_numpy(dtype=float),
     "kfold": lambda p, X: nb.kfold(p, X, LABELS, k=3).elpd_i.to_numpy(),
@@ -202,11 +191,7 @@ VERBS = {
     "MAP": lambda p, X: nb.fit(p.model, X, LABELS, nb.MAP()).mean(),
     "unlabelled MAP": lambda p, X: unlabelled(p, X, nb.MAP()),
     "unlabelled Gibbs": lambda p, X: unlabelled(p, X, nb.Gibbs(num_warmup=5, num_samples=20), key=1),
-    "EmpiricalBayes": lambda p, X: nb.fit(learned(p), X, LABELS, nb.EmpiricalBayes()).log_evidence,
     "classifier": lambda p, X: NaiveBayesClassifier(model=p.model).fit(X, LABELS).predict_proba(X),
-    "fit_batches": lambda p, X: nb.fit_batches(
-        p.model, [(X[:7], LABELS[:7]), (X[7:], LABELS[7:])], classes=["a", "b"]
-    ).log_joint(X),
     "plot_prior_posterior": lambda p, X: nb.plot_prior_posterior(p),
     "plot_mutual_information": lambda p, X: nb.mutual_information(p).plot(),
     "plot_log_odds": lambda p, X: nb.plot_log_odds(p, X, LABELS, num_draws=20),
@@ -216,17 +201,11 @@ VERBS = {
 """What is asked of a posterior in closed form."""
 
 
-OF_CELLS = {
-    *("predict_proba", "log_joint", "draws", "summary", "update", "forget", "posterior simulate", "feature_evidence"),
-    *("averaged", "loo", "sensitivity", "check", "MLE", "MAP", "classifier", "fit_batches"),
-}
+OF_CELLS = {"predict_proba", "summary", "posterior simulate", "sensitivity", "check", "MAP", "classifier"}
 """Verbs that do not treat cells as they treat count vectors, and that compile little."""
 
 
-LATE = {
-    *("EmpiricalBayes", "averaged summary", "averaged loo", "averaged information"),
-    *("plot_prior_posterior", "plot_mutual_information", "plot_proba"),
-}
+LATE = {"averaged loo", "plot_prior_posterior", "plot_mutual_information", "plot_proba"}
 """Verbs of the slow suite only: they show, or take one by one, numbers that other verbs give."""
 
 
@@ -406,16 +385,6 @@ def test_zeros_and_ones_have_a_linear_rule_and_spikes() -> None:
     assert [text.get_text() for text in axis.get_xticklabels()] == ["0", "1"]
     for line in axis.lines:
         assert line.get_ydata().sum() == pytest.approx(1.0, rel=1e-6)
-
-
-@pytest.mark.parametrize("name", ["coins", "tokens"])
-def test_spikes(name: str) -> None:
-    outside, twin = PAIRS[name].posteriors
-    assert_same(nb.plot_spikes(outside), nb.plot_spikes(twin))
-    draws = draws_of(outside, PAIRS[name].X)
-    first_class = [np.atleast_1d(value[0]) for site, value in draws.mean().items() if site != "class_prob"]
-    heights = [path.vertices[1, 1] for path in nb.plot_spikes(draws).axes[0].collections[0].get_paths()]
-    np.testing.assert_allclose(heights, np.concatenate(first_class))
 
 
 def test_columns_of_vectors_by_default() -> None:
@@ -781,7 +750,6 @@ class TestNoClosedForm:
     @pytest.mark.parametrize(
         "verb",
         [
-            "predict",
             "proba_draws",
             "uncertainty",
             "summary",
