@@ -285,7 +285,8 @@ class Family(Params, ABC):
         if isinstance(x, jax.Array):
             return lambda rows: _log_likelihood_of_rows(self, dict(parameters), x[rows].astype(jnp.float64))
         cells = dense(x)
-        step = _power_of_two(DRAW_BYTES // (8 * max(np.size(value) for value in parameters.values()) or 1))
+        numbers = max(np.size(value) for value in parameters.values())
+        step = 2 ** int(np.log2(max(DRAW_BYTES // (8 * numbers or 1), 1)))  # few shapes for JAX to compile
 
         def of_rows(rows: slice) -> np.ndarray:
             some = cells[rows]
@@ -575,11 +576,6 @@ def parameter_names(family: Family) -> tuple[str, ...]:
     own = [argument.name for argument in arguments if argument.kind is not argument.VAR_KEYWORD]
     parts = _parts(family).values() if len(own) < len(arguments) else ()
     return (*(name for name in own if name != "total_count"), *itertools.chain(*map(parameter_names, parts)))
-
-
-def _power_of_two(number: int) -> int:
-    """The largest power of two up to a number, or one: pieces of such sizes have few shapes for JAX to compile."""
-    return 1 << max(number.bit_length() - 1, 0)
 
 
 def accepts_fractions(family: Family) -> bool:

@@ -13,10 +13,9 @@ from scipy.special import digamma, polygamma
 
 from bayesnb.core.arrays import log_rising, namespace, row_pieces
 from bayesnb.families.base import LIKELIEST, Family, Hyperparameter, Parameters, Sample
-from bayesnb.families.counts import log_dirichlet_multinomial
 from bayesnb.families.distributions import GammaVector
 from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
-from bayesnb.families.words import Documents, WordFamily, log_coefficient
+from bayesnb.families.words import Documents, WordFamily, log_coefficient, log_dirichlet_multinomial
 
 __all__ = ["DirichletMultinomial"]
 

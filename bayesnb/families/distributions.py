@@ -16,8 +16,7 @@ from numpyro.distributions.util import promote_shapes, validate_sample
 from scipy import stats
 from scipy.optimize.elementwise import bracket_root, find_root
 
-from bayesnb.core.arrays import log_beta, namespace
-from bayesnb.families.counts import log_negative_binomial
+from bayesnb.core.arrays import log_beta, log_rising, namespace
 
 __all__ = [
     "RIDGE",
@@ -36,6 +35,7 @@ __all__ = [
     "beta_mode",
     "kind_of_density",
     "log_and_log_rest",
+    "log_negative_binomial",
     "log_of",
     "log_of_prob",
     "nearest_turn",
@@ -487,6 +487,25 @@ class TDistribution(dist.StudentT):
 # --------------------------------------------------------------------------------------------------
 # Poisson counts whose rate has a gamma distribution
 # --------------------------------------------------------------------------------------------------
+
+
+def log_negative_binomial(x: Any, concentration: Any, rate: Any) -> Any:
+    """Log density of a Poisson count whose rate has a gamma distribution.
+
+    Parameters
+    ----------
+    x : array
+        Numbers from zero.
+    concentration, rate : array
+        Positive; broadcast against `x`.
+
+    Returns
+    -------
+    array
+    """
+    xp, special = namespace(x, concentration, rate)
+    of_gamma = log_rising(concentration, x) - special.gammaln(x + 1.0)
+    return of_gamma - concentration * xp.log1p(1 / rate) - x * xp.log1p(rate)
 
 
 class GammaPoisson(dist.GammaPoisson):

@@ -8,10 +8,10 @@ import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
-from bayesnb.core.arrays import log_rising, namespace, row_pieces
+from bayesnb.core.arrays import log_factorial, log_rising, namespace, row_pieces
 from bayesnb.families.base import LIKELIEST, Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.counts import log_factorial, log_negative_binomial
+from bayesnb.families.distributions import log_negative_binomial
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.statistics import Counts, safe_ratio
 

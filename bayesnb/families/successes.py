@@ -10,16 +10,84 @@ import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
-from bayesnb.core.arrays import namespace
+from bayesnb.core.arrays import log_rising, namespace
 from bayesnb.families.base import LIKELIEST, Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.counts import log_beta_binomial, log_beta_negative_binomial, log_beta_ratio, log_choose
 from bayesnb.families.distributions import Beta, GammaPoisson, beta_mode, log_and_log_rest
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.statistics import Counts
 from bayesnb.families.two_parameters import LearnedNegativeBinomial
 
-__all__ = ["Binomial", "Geometric", "NegativeBinomial"]
+__all__ = ["Binomial", "Geometric", "NegativeBinomial", "log_beta_ratio", "log_choose"]
+
+# --------------------------------------------------------------------------------------------------
+# Log densities of successes and failures
+# --------------------------------------------------------------------------------------------------
+
+
+def log_choose(one: Any, other: Any) -> Any:
+    r"""Log of the binomial coefficient :math:`\Gamma(s + f + 1) / (\Gamma(s + 1)\, \Gamma(f + 1))`.
+
+    Parameters
+    ----------
+    one, other : array
+        Numbers s and f from zero; they broadcast.
+
+    Returns
+    -------
+    array
+    """
+    xp, special = namespace(one, other)
+    fewer = xp.minimum(one, other)
+    return log_rising(xp.maximum(one, other) + 1.0, fewer) - special.gammaln(fewer + 1.0)
+
+
+def log_beta_ratio(one: Any, other: Any, a: Any, b: Any) -> Any:
+    r"""Log of :math:`B(a + s, b + f) / B(a, b)`, the density of a sequence of s successes and f failures.
+
+    Parameters
+    ----------
+    one, other : array
+        Numbers s and f from zero.
+    a, b : array
+        Positive; all arguments broadcast.
+
+    Returns
+    -------
+    array
+    """
+    return log_rising(a, one) + log_rising(b, other) - log_rising(a + b, one + other)
+
+
+def log_beta_binomial(one: Any, other: Any, a: Any, b: Any) -> Any:
+    """Log density of s successes among s + f trials, whose probability has a Beta(a, b) distribution.
+
+    The arguments are those of `log_beta_ratio`.
+    """
+    return log_choose(one, other) + log_beta_ratio(one, other, a, b)
+
+
+def log_beta_negative_binomial(x: Any, successes: Any, a: Any, b: Any) -> Any:
+    """Log density of x failures before success number r, whose probability has a Beta(a, b) distribution.
+
+    It is that of r successes among r + x trials, times the share r / (r + x) of the orders with a success at the end.
+
+    Parameters
+    ----------
+    x : array
+        Numbers from zero.
+    successes : float or array
+        The number r, positive.
+    a, b : array
+        Positive; all arguments broadcast.
+
+    Returns
+    -------
+    array
+    """
+    xp, _ = namespace(x, a, b)
+    return log_beta_binomial(successes, x, a, b) - xp.log1p(x / successes)
+
 
 # --------------------------------------------------------------------------------------------------
 # What families of successes and failures share: a Beta prior on the probability of success

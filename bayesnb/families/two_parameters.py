@@ -12,8 +12,7 @@ from numpyro.distributions import constraints
 from bayesnb.core.arrays import dense, log_beta, namespace, stirling_rest
 from bayesnb.families import distributions as beta
 from bayesnb.families.base import LIKELIEST, MODE, Family, Hyperparameter, Parameters, Sample
-from bayesnb.families.counts import log_negative_binomial
-from bayesnb.families.distributions import Direction, GammaPoisson, nearest_turn
+from bayesnb.families.distributions import Direction, GammaPoisson, log_negative_binomial, nearest_turn
 from bayesnb.families.exponential import Concentrated, default_rate, maximum
 from bayesnb.families.hyperparameters import with_defaults
 from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct

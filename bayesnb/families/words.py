@@ -18,18 +18,27 @@ from bayesnb.core.arrays import (
     csr_pieces,
     csr_rows,
     filled,
+    log_factorial,
     log_rising,
+    namespace,
     shared_csr,
     without_duplicates,
 )
 from bayesnb.families.base import Hyperparameter, JointFamily, Parameters
 from bayesnb.families.categories import Bernoulli, DirichletFamily, dirichlet_log_evidence
-from bayesnb.families.counts import log_dirichlet_multinomial, log_factorial, log_multinomial_coefficient
 from bayesnb.families.distributions import log_of
 from bayesnb.families.exponential import Weights, times
 from bayesnb.families.statistics import Counts, class_sums, clear_rounding
 
-__all__ = ["AnnotationCounts", "Annotations", "Documents", "Multinomial", "WordFamily", "log_coefficient"]
+__all__ = [
+    "AnnotationCounts",
+    "Annotations",
+    "Documents",
+    "Multinomial",
+    "WordFamily",
+    "log_coefficient",
+    "log_dirichlet_multinomial",
+]
 
 # --------------------------------------------------------------------------------------------------
 # Rows of word counts: coefficients, rising factorials and sums that touch only the words that occur
@@ -140,6 +149,30 @@ def _where(counts: Any, keep: np.ndarray) -> Any:
 def _with_data(counts: Any, data: np.ndarray) -> Any:
     """A CSR array with the same positions and other numbers."""
     return shared_csr(data, counts.indices, counts.indptr, counts.shape)
+
+
+def log_multinomial_coefficient(x: Any) -> Any:
+    """Log of the number of orders of a vector of counts, shape (...,) of x (..., columns)."""
+    _, special = namespace(x)
+    return special.gammaln(x.sum(axis=-1) + 1.0) - special.gammaln(x + 1.0).sum(axis=-1)
+
+
+def log_dirichlet_multinomial(x: Any, concentration: Any) -> Any:
+    """Log density of vectors of counts whose probabilities have a Dirichlet distribution.
+
+    Parameters
+    ----------
+    x : array, shape (..., columns)
+        Numbers from zero.
+    concentration : array, shape (..., columns)
+        Positive; broadcasts against `x`.
+
+    Returns
+    -------
+    array, shape (...,)
+    """
+    of_sequence = log_rising(concentration, x).sum(axis=-1) - log_rising(concentration.sum(axis=-1), x.sum(axis=-1))
+    return of_sequence + log_multinomial_coefficient(x)
 
 
 def log_coefficient(x: Any) -> np.ndarray:

@@ -23,8 +23,7 @@ from scipy.special import i0e
 import bayesnb as nb
 import bayesnb.families.exponential as maximum_module
 from bayesnb.families.base import parameter_names
-from bayesnb.families.counts import log_negative_binomial
-from bayesnb.families.distributions import Direction, Winding, nearest_turn
+from bayesnb.families.distributions import Direction, Winding, log_negative_binomial, nearest_turn
 from bayesnb.families.exponential import LONGEST_STEP, Concentrated, _step, maximum
 from bayesnb.families.formulas import cdf
 from bayesnb.families.statistics import Counts

@@ -14,7 +14,8 @@ from scipy.special import digamma
 from slow import cases_fast, names_fast
 
 import bayesnb as nb
-from bayesnb.families.counts import log_dirichlet_multinomial, log_negative_binomial
+from bayesnb.families.distributions import log_negative_binomial
+from bayesnb.families.words import log_dirichlet_multinomial
 
 ROWS = 30
 STEP = 1e-5
