@@ -146,35 +146,33 @@ def test_draws_agree_with_the_sum_over_all_labels(enumerated, inference):
     assert set(sampled.sample_stats) >= {"lp"}
 
 
-def log_posterior_of_mixed_table(model, X, y, weight, classes, values):
+MIXED = mixed_table()
+
+
+def log_posterior(values, y=MIXED[2]):
     """The log density of class_prob, mean, variance, flag and kind probabilities, written with SciPy alone."""
+    _, X, _, weight = MIXED
     prob, mean, variance, flag, kind = values
-    total = stats.dirichlet.logpdf(prob, [2.0] * len(classes))
+    total = stats.dirichlet.logpdf(prob, [2.0, 2.0])
     total += stats.norm.logpdf(mean, 1.5, np.sqrt(variance / 0.5)).sum()
     total += stats.invgamma.logpdf(variance, 4.0, scale=3.0).sum()
     total += stats.beta.logpdf(flag, 2.0, 1.5).sum()
     total += sum(stats.dirichlet.logpdf(row, [1.5] * 3) for row in kind)
-    for i, label in enumerate(y):
+    for (size, f, k), label, w in zip(X.to_numpy(), y, weight, strict=False):
         joint = np.log(prob)
-        size, f, k = X.iloc[i]
         if not np.isnan(size):
             joint = joint + stats.norm.logpdf(size, mean, np.sqrt(variance))
         if not np.isnan(f):
             joint = joint + stats.bernoulli.logpmf(int(f), flag)
         if isinstance(k, str):
             joint = joint + np.log(kind[:, "xyz".index(k)])
-        total += weight[i] * (logsumexp(joint) if label is None else joint[classes.index(label)])
+        total += w * (logsumexp(joint) if label is None else joint["ab".index(label)])
     return total
 
 
 def as_values(parameters):
-    return (
-        parameters["class_prob"],
-        parameters["size_mean"],
-        parameters["size_variance"],
-        parameters["flag_prob"],
-        parameters["kind_prob"],
-    )
+    names = ("class_prob", "size_mean", "size_variance", "flag_prob", "kind_prob")
+    return tuple(parameters[name] for name in names)
 
 
 def free(line):
@@ -199,11 +197,11 @@ def line_of(values):
 
 
 def test_the_mode_by_em_is_that_of_an_optimiser():
-    model, X, y, weight = mixed_table()
+    model, X, y, weight = MIXED
     found = nb.fit(model, X, y, nb.MAP(), sample_weight=weight)
 
     def negative(line):
-        return -log_posterior_of_mixed_table(model, X, y, weight, ["a", "b"], free(line))
+        return -log_posterior(free(line))
 
     line = line_of(as_values(found.mean()))
     assert np.abs(optimize.approx_fprime(line, negative, 1e-6)).max() < 2e-5
@@ -217,25 +215,20 @@ def test_the_mode_by_em_is_that_of_an_optimiser():
 
 @pytest.mark.parametrize("labelled", [True, False])
 def test_the_density_never_falls(labelled):
-    model, X, y, weight = mixed_table()
+    model, X, y, weight = MIXED
     y = y if labelled else [None] * len(y)
-    densities = []
-    for steps in range(1, 30):
-        estimate = nb.fit(model, X, y, nb.MAP(steps), sample_weight=weight, classes=["a", "b"])
-        values = as_values(estimate.mean())
-        densities.append(log_posterior_of_mixed_table(model, X, y, weight, ["a", "b"], values))
-    assert len(densities) > 5
+    steps = (nb.fit(model, X, y, nb.MAP(n), sample_weight=weight, classes=["a", "b"]) for n in range(1, 30))
+    densities = [log_posterior(as_values(estimate.mean()), y) for estimate in steps]
     assert np.diff(densities).min() > -1e-10
     assert densities[-1] > densities[0] + 0.01
 
 
 def test_maximum_likelihood_by_em_ignores_the_prior():
-    model, X, y, weight = mixed_table()
+    model, X, y, weight = MIXED
     estimate = nb.fit(model, X, y, nb.MLE(), sample_weight=weight).mean()
 
     def log_likelihood(values):
-        total = log_posterior_of_mixed_table(model, X, y, weight, ["a", "b"], values)
-        return total - log_posterior_of_mixed_table(model, X[:0], [], weight, ["a", "b"], values)
+        return log_posterior(values) - log_posterior(values, [])
 
     # Estimates at 0 or 1 are left where they are.
     line = line_of([np.clip(value, 1e-9, None) for value in (as_values(estimate))])
@@ -250,13 +243,12 @@ def test_maximum_likelihood_by_em_ignores_the_prior():
 
 
 def test_the_density_that_gibbs_reports():
-    model, X, y, weight = mixed_table()
+    model, X, y, weight = MIXED
     posterior = nb.fit(model, X, y, SHORT, sample_weight=weight)
     draws = posterior.draws()
-    for chain, step in np.ndindex(2, 20):
-        values = as_values({site: value[chain, step] for site, value in draws.items()})
-        expected = log_posterior_of_mixed_table(model, X, y, weight, ["a", "b"], values)
-        assert posterior.sample_stats["lp"][chain, step] == pytest.approx(expected, rel=1e-10)
+    for at in np.ndindex(2, 20):
+        expected = log_posterior(as_values({site: value[at] for site, value in draws.items()}))
+        assert posterior.sample_stats["lp"][at] == pytest.approx(expected, rel=1e-10)
 
 
 DENSITIES = {case.name: (case.default, case.cells, case.missing) for case in CASES} | {
