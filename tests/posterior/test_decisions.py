@@ -6,8 +6,6 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
-import scipy.special
-from scipy.integrate import dblquad
 from scipy.special import digamma, entr, roots_jacobi
 
 import bayesnb as nb
@@ -243,33 +241,6 @@ def test_uncertainty_of_a_label_without_features_is_that_of_a_dirichlet():
     _assert_estimates(posterior, [[np.nan]], {"total": total, "aleatoric": aleatoric, "epistemic": total - aleatoric})
 
 
-def test_uncertainty_of_one_feature_by_integration():
-    """Two classes of known probability, a Beta posterior each: integrals over both parameters."""
-    X, y = [[1], [1], [0], [1], [0], [0], [0]], [0, 0, 0, 1, 1, 1, 1]
-    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli(0.8, 1.3), class_probs=[0.3, 0.7]), X, y)
-
-    def density(a, b, p):
-        return p ** (a - 1) * (1 - p) ** (b - 1) / scipy.special.beta(a, b)
-
-    def expect(function):
-        def integrand(q, p):
-            return function(0.3 * p / (0.3 * p + 0.7 * q)) * density(2.8, 2.3, p) * density(1.8, 4.3, q)
-
-        return dblquad(integrand, 0, 1, 0, 1, epsabs=1e-6)[0]
-
-    mean = expect(lambda share: share)
-    total = entr(mean) + entr(1 - mean)
-    aleatoric = expect(lambda share: entr(share) + entr(1 - share))
-    # The mutual information on its own, as the mean divergence from the mean.
-    epistemic = expect(
-        lambda share: -entr(share) - entr(1 - share) - share * np.log(mean) - (1 - share) * np.log1p(-mean)
-    )
-    assert epistemic == pytest.approx(total - aleatoric, abs=1e-5)
-    _assert_estimates(posterior, [[1]], {"total": total, "aleatoric": aleatoric, "epistemic": epistemic})
-    # The predictive probability, which averages the joint, is another number.
-    assert abs(posterior.predict_proba([[1]])[0, 0] - mean) > 0.02
-
-
 def test_uncertainty_of_one_feature_and_unknown_class_probabilities_by_quadrature():
     X, y = [[1], [1], [0], [1], [0]], [0, 0, 0, 1, 1]
     posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
@@ -287,28 +258,6 @@ def test_uncertainty_of_one_feature_and_unknown_class_probabilities_by_quadratur
     total = entr(mean) + entr(1 - mean)
     aleatoric = (weight * (entr(share) + entr(1 - share))).sum()
     _assert_estimates(posterior, [[1]], {"total": total, "aleatoric": aleatoric, "epistemic": total - aleatoric})
-
-
-@pytest.mark.parametrize("kind", ["exact", "sampled"])
-def test_the_parts_are_those_of_the_draws(posteriors, flowers, kind):
-    X, _ = flowers
-    posterior = posteriors[kind]
-    found = posterior.uncertainty(X, num_draws=50, key=3)
-    assert list(found.columns) == ["total", "aleatoric", "epistemic"]
-    assert found.index.tolist() == list(range(60))
-    draws = posterior.proba_draws(X, num_draws=50, key=3).reshape(-1, 60, 3)
-    mean = draws.mean(axis=0)
-    np.testing.assert_allclose(found["total"], entr(mean).sum(axis=1), rtol=1e-10)
-    np.testing.assert_allclose(found["aleatoric"], entr(draws).sum(axis=2).mean(axis=0), rtol=1e-10)
-    divergence = (draws * (np.log(draws) - np.log(mean))).sum(axis=2).mean(axis=0)
-    np.testing.assert_allclose(found["epistemic"], divergence, rtol=1e-6, atol=1e-12)
-    assert (found["epistemic"] >= 0).all()
-    bits = posterior.uncertainty(X, num_draws=50, key=3, unit="bits")
-    np.testing.assert_allclose(bits, found / np.log(2), rtol=1e-12)
-    assert (bits["total"] <= np.log2(3)).all()
-    assert posterior.uncertainty(X[:0]).shape == (0, 3)
-    defaults = posterior.uncertainty(X[:2])
-    assert defaults["total"].tolist() == posterior.uncertainty(X[:2], key=0)["total"].tolist()
 
 
 def test_the_parts_do_not_depend_on_the_pieces(posteriors, flowers, monkeypatch):
@@ -331,22 +280,6 @@ def test_data_take_the_epistemic_part_away(flowers):
     assert parts[1000]["epistemic"] < 1e-4
     assert parts[1000]["aleatoric"] == pytest.approx(entr(posterior.predict_proba(X)).sum(axis=1).mean(), rel=1e-3)
     assert parts[1]["epistemic"] > 50 * parts[100]["epistemic"]
-
-
-def test_a_row_unlike_the_others_has_more_to_teach():
-    tosses = pd.DataFrame({"coin": ["old"] * 400 + ["new"] * 2})
-    posterior = nb.fit(nb.NaiveBayes({"coin": nb.Categorical()}), tosses, ["heads", "tails"] * 201)
-    found = posterior.uncertainty(pd.DataFrame({"coin": ["old", "new"]}), num_draws=5000)
-    # The odds for the new coin are those of two gamma(2) variables, their share a Beta(2, 2).
-    assert found.loc[1, "aleatoric"] == pytest.approx(digamma(5) - digamma(3), abs=0.01)
-    assert found.loc[0, "epistemic"] == pytest.approx(1 / 800, rel=0.1)
-
-
-def test_a_point_has_no_uncertainty_to_part(posteriors):
-    with pytest.raises(ValueError, match=r"this is a point estimate: use nb\.Exact"):
-        posteriors["point"].uncertainty([[0.0, 0.0]])
-    with pytest.raises(ValueError, match=r"unit is 'hartleys': give one of \['nats', 'bits'\]"):
-        posteriors["exact"].uncertainty([[0.0, 0.0]], unit="hartleys")
 
 
 @pytest.mark.slow
@@ -374,24 +307,3 @@ def test_labels_chosen_by_the_epistemic_part_teach_more():
         ]
         gains.append(score[0] - score[1])
     assert np.mean(gains) > 3 * np.std(gains, ddof=1) / np.sqrt(len(gains))
-
-
-@pytest.mark.slow
-def test_chosen_rows_give_wrong_frequencies_of_several_columns():
-    """Ten yes-or-no columns: a hundred rows as they come give frequencies that a hundred chosen rows do not give."""
-    rng = np.random.default_rng(0)
-    truth, y = rng.uniform(size=(2, 10)), rng.integers(0, 2, 1000)
-    X = (rng.uniform(size=(1000, 10)) < truth[y]).astype(float)
-    error = {}
-    for way in ("random", "epistemic"):
-        posterior, left = nb.fit(nb.Bernoulli(), X[:4], y[:4], classes=[0, 1]), np.arange(1000) >= 4
-        for step in range(96):
-            value = rng.uniform(size=1000)
-            if way == "epistemic":
-                value = posterior.uncertainty(X, num_draws=50, num_chains=1, key=step)["epistemic"].to_numpy()
-            row = int(np.where(left, value, -1.0).argmax())
-            left[row] = False
-            posterior = posterior.update(X[[row]], y[[row]])
-        error[way] = np.abs(posterior.mean()["x_prob"] - truth).mean()
-    assert error["random"] < 0.06
-    assert error["epistemic"] > 2 * error["random"]

@@ -281,10 +281,6 @@ class TestSampled:
         assert abs(rest) > 1e-4
         assert found.iloc[-1, 1:].isna().all()  # no draw has this part
 
-    @pytest.mark.parametrize("kind", ["exact", "averaged", "known"])
-    def test_the_parts_of_others_need_no_rest(self, posteriors, data, kind):
-        assert posteriors[kind].explain(data[2].iloc[[0]], words=False, num_draws=2).index.tolist() == NAMES
-
 
 class TestRows:
     def test_every_form_of_a_row_gives_the_same(self, posteriors, data):

@@ -2,15 +2,14 @@
 
 import errno
 import os
+import re
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
 import h5netcdf
-import numpy as np
 import pytest
-import xarray as xr
 from savers import ROWS, needs_fork, posterior, run
 
 import bayesnb as nb
@@ -81,29 +80,25 @@ def test_a_file_is_replaced_in_one_step(saved: Path, monkeypatch: pytest.MonkeyP
 @pytest.mark.parametrize("at", ["fsync", "replace"])
 @pytest.mark.parametrize(
     "error",
-    [OSError(errno.ENOSPC, "No space left on device"), PermissionError(errno.EACCES, "Permission denied")],
-    ids=["full", "denied"],
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        PermissionError(errno.EACCES, "Permission denied"),
+        KeyboardInterrupt(),
+        MemoryError(),
+    ],
+    ids=lambda error: type(error).__name__,
 )
-def test_an_error_names_the_path_and_leaves_nothing(saved: Path, monkeypatch: Any, at: str, error: OSError) -> None:
+def test_an_error_names_the_path_and_leaves_nothing(saved: Path, monkeypatch: Any, at: str, error: Any) -> None:
     def fails(*arguments: Any) -> None:
         raise error
 
     with monkeypatch.context() as broken:
         broken.setattr(os, at, fails)
-        with pytest.raises(type(error), match=rf"not saved \({error.strerror}\).*free space or permit.*posterior\.nc"):
+        with pytest.raises(type(error)) as raised:
             posterior(2).save(saved)
-    assert_untouched(saved)
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_an_interruption_leaves_nothing(saved: Path, monkeypatch: Any, error: type[BaseException]) -> None:
-    def fails(*arguments: Any) -> None:
-        raise error
-
-    with monkeypatch.context() as broken:
-        broken.setattr(os, "fsync", fails)
-        with pytest.raises(error):
-            posterior(2).save(saved)
+    if isinstance(error, OSError):
+        message = rf"not saved \({error.strerror}\).*free space or permit.*posterior\.nc"
+        assert re.search(message, str(raised.value))
     assert_untouched(saved)
 
 
@@ -153,16 +148,6 @@ def test_paths_that_name_no_file(saved: Path) -> None:
 
 
 @on_posix
-def test_a_file_that_is_open_is_replaced(saved: Path) -> None:
-    with xr.open_datatree(saved, engine="h5netcdf") as held:
-        posterior(2).save(saved)
-        assert predictions(saved) == posterior(2).log_joint(ROWS).tobytes()
-        # Read only now, from the file that was opened.
-        assert any(np.array_equal(array, [2.0, 2.0]) for array in held["arrays"].data_vars.values())
-        assert '["concentration", 1.0]' in held.attrs["bayesnb"]
-
-
-@on_posix
 def test_links_and_permissions_stay(saved: Path) -> None:
     link = saved.with_name("link.nc")
     link.symlink_to(saved)
@@ -195,8 +180,3 @@ def test_a_file_that_is_replaced_while_it_is_read(saved: Path, monkeypatch: pyte
     monkeypatch.setattr(h5netcdf, "File", replacing)
     assert nb.load(saved).log_evidence == other.log_evidence
     assert len(times) == 2
-
-
-def test_a_folder_is_no_file(tmp_path):
-    with pytest.raises(IsADirectoryError, match="is a folder: give the path of a file"):
-        nb.load(tmp_path)

@@ -66,15 +66,6 @@ def test_predictions_by_hand(data, inclusion, shared, share):
     assert posterior.predict(new).tolist() == [CLASSES[c] for c in expected.argmax(axis=1)]
 
 
-@pytest.mark.parametrize("inclusion", [None, 0.4], ids=["exact", "averaged"])
-def test_weights_of_one_are_naive_bayes(data, inclusion):
-    X, y, new = data
-    plain = nb.fit(nb.NaiveBayes(FEATURES, feature_inclusion=inclusion), X, y)
-    posterior = nb.results.WeightedPosterior(plain, feature_weights(np.ones(5), np.zeros(3)))
-    np.testing.assert_allclose(posterior.log_joint(new), plain.log_joint(new), rtol=1e-12)
-    np.testing.assert_allclose(posterior.predict_proba(new), plain.predict_proba(new), rtol=1e-12)
-
-
 def test_the_share_bounds_what_a_cell_and_a_row_can_say(exact):
     """A height of a thousand standard deviations is worth as much as the share allows, and no more."""
     columns = ["leaves", "height", "bark", "moss", "width", "cones", "twigs"]
@@ -111,9 +102,10 @@ def test_a_row_without_cells_has_the_class_probabilities(exact, data):
 
 
 @pytest.mark.slow
-def test_density_in_jax(weighted, exact, data, float64):
+@pytest.mark.parametrize("kind", ["weighted", "weighted averaged"])
+def test_density_in_jax(posteriors, data, kind, float64):
     """Categories as codes; the derivative beside differences of the density on the host."""
-    _, _, new = data
+    weighted, new = posteriors[kind], data[2]
     whole = new.drop(index=[1, 2])
     codes = whole.assign(bark=whole["bark"].map(["flaky", "rough", "smooth"].index)).to_numpy(float)
     function = weighted.log_joint_function()
@@ -123,18 +115,6 @@ def test_density_in_jax(weighted, exact, data, float64):
         up, down = (whole.iloc[[0]].assign(**{name: whole.iloc[0][name] + step}) for step in (1e-5, -1e-5))
         expected = (weighted.log_joint(up) - weighted.log_joint(down))[0] / 2e-5
         np.testing.assert_allclose(slope[:, j], expected, rtol=1e-6, atol=1e-8)
-
-
-@pytest.mark.slow
-def test_density_in_jax_of_averages(data, float64):
-    X, y, new = data
-    model = {name: FEATURES[name] for name in ("moss", "fallen")}
-    plain = nb.fit(nb.NaiveBayes(model, feature_inclusion=0.4), X[["leaves", "cones", "twigs", "moss"]], y)
-    posterior = nb.results.WeightedPosterior(plain, feature_weights([0.7, 1.4], OFFSET, share=SHARE))
-    rows = new[["leaves", "cones", "twigs", "moss"]]
-    np.testing.assert_allclose(
-        posterior.log_joint_function()(rows.to_numpy(float)), posterior.log_joint(rows), rtol=1e-10
-    )
 
 
 def test_decision_boundary():
