@@ -20,7 +20,7 @@ from bayesnb.checks import same_draws
 from bayesnb.checks import statistics as replicates
 from bayesnb.core.arrays import csr_pieces, csr_rows
 from bayesnb.core.running import in_order, num_threads
-from bayesnb.data.labels import encode_labels
+from bayesnb.data.labels import read_labels
 from bayesnb.data.read import as_table
 from bayesnb.data.tables import distinct
 from bayesnb.estimators import MultinomialNB
@@ -121,13 +121,13 @@ def test_labels_of_a_short_range_are_found_like_any_other(rng, kind):
     for start, far in ((least, largest), (largest - 9, least)):
         classes = (np.array([9, 2, 5, 0, 7]) + start).astype(kind)
         labels = classes[rng.integers(0, 5, 400)]
-        np.testing.assert_array_equal(classes[encode_labels(labels, 400, classes)], labels)
+        np.testing.assert_array_equal(classes[read_labels(labels, 400).codes(classes)], labels)
         wide = np.array([least, least + 200]).astype(kind)
-        assert encode_labels(wide.repeat(200), 400, wide).tolist() == [0] * 200 + [1] * 200
+        assert read_labels(wide.repeat(200), 400).codes(wide).tolist() == [0] * 200 + [1] * 200
         for stranger in (start + 1, far):
             labels[77] = stranger
             with pytest.raises(ValueError, match=rf"label {stranger} \(row 77\)"):
-                encode_labels(labels, 400, classes)
+                read_labels(labels, 400).codes(classes)
 
 
 @pytest.mark.parametrize("holes", [0.0, 0.01])

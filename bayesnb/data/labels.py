@@ -12,16 +12,7 @@ from bayesnb.core.checking import a_type, warn
 from bayesnb.data.schema import sort_categories, warn_of_twins
 from bayesnb.data.tables import distinct, is_missing, shortened, unmask
 
-__all__ = [
-    "Found",
-    "Labels",
-    "as_labels",
-    "encode_labels",
-    "learn_classes",
-    "read_labels",
-    "require_two_classes",
-    "warn_of_one_class",
-]
+__all__ = ["Found", "Labels", "as_labels", "read_labels", "require_two_classes", "warn_of_one_class"]
 
 
 def as_labels(y: Any) -> np.ndarray:
@@ -128,16 +119,6 @@ class Labels:
         if self.missing.any() and not may_miss:
             row = int(np.flatnonzero(self.missing)[0])
             raise ValueError(f"{self.name} is missing in row {row} ({self.values[row]}): drop the rows without a label")
-
-
-def learn_classes(y: Any, num_rows: int, name: str = "y", *, may_miss: bool = False) -> np.ndarray:
-    """The distinct labels, sorted; errors as for `read_labels` and `Labels.classes`."""
-    return read_labels(y, num_rows, name).classes(may_miss=may_miss)
-
-
-def encode_labels(y: Any, num_rows: int, classes: np.ndarray) -> np.ndarray:
-    """Position of each label among the classes, shape (rows,); errors as for `read_labels` and `Labels.codes`."""
-    return read_labels(y, num_rows).codes(classes)
 
 
 def require_two_classes(classes: np.ndarray) -> None:
@@ -302,4 +283,4 @@ def _distinct(labels: Sequence[np.ndarray]) -> np.ndarray:
     # NumPy would turn numbers beside text into text, so labels of different types are put together as a list.
     as_array = len(kinds) == 1 and kinds != {"O"}
     together = np.concatenate(labels) if as_array else [label for part in labels for label in part.tolist()]
-    return learn_classes(together, len(together))
+    return read_labels(together, len(together)).classes()

@@ -15,7 +15,7 @@ from scipy.special import log_expit, logit
 
 from bayesnb.core.checking import Params, a_type, first_few, whole_number, with_params
 from bayesnb.core.printing import Code, Heading, Piece, Printed
-from bayesnb.data.labels import as_labels, learn_classes
+from bayesnb.data.labels import as_labels, read_labels
 from bayesnb.data.schema import Schema
 from bayesnb.data.tables import is_missing
 from bayesnb.families.base import Family, listed_categories, parameter_names, with_hyperparameters
@@ -166,7 +166,7 @@ def read_classes(classes: Any) -> np.ndarray:
     given = list(classes)
     if not given:
         raise ValueError("classes is empty: give at least one label")
-    labels = learn_classes(classes, len(given), "classes")
+    labels = read_labels(classes, len(given), "classes").classes()
     if len(labels) != len(given):
         raise ValueError(f"classes {given} names a class twice")
     given = as_labels(classes).tolist()

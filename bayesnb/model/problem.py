@@ -530,8 +530,8 @@ def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Probl
     categories = dict(schema.categories)
     for position, place in zip(model.open_columns, places, strict=True):
         known, name = schema.categories[position], schema.columns[position]
-        listed = dict.fromkeys(table.declared_categories(place) or ())
-        met = sort_categories({*unseen.get(name, ())} - listed.keys())
+        listed = table.declared_categories(place) or ()
+        met = sort_categories({*unseen.get(name, ())})
         categories[position] = tuple(dict.fromkeys((*known, *listed, *met)))
         if categories[position] != known:
             warn_of_twins(categories[position], f"column {name!r}", "categories")

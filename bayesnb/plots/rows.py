@@ -9,7 +9,7 @@ import pandas as pd
 from bayesnb.core.checking import proportion, warns_once, whole_number
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.panels import MARKERS, chosen, percent, yes_or_no
-from bayesnb.data.labels import encode_labels, learn_classes
+from bayesnb.data.labels import read_labels
 from bayesnb.data.read import as_table, split_labels
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import PointPosterior
@@ -275,7 +275,8 @@ def _kinds(y: Any, rows: int, pair: list[Any]) -> tuple[np.ndarray, list[str]]:
     """The kind of each row by its label, and what the legend says of each, the pair first; one kind without labels."""
     if y is None:
         return np.zeros(rows, dtype=np.intp), [""]
-    found = learn_classes(y, rows)
+    labels = read_labels(y, rows)
+    found = labels.classes()
     place = [pair.index(label) if label in pair else len(pair) for label in found.tolist()]
     order = np.argsort(place, kind="stable")
     if len(found) > len(MARKERS):
@@ -283,7 +284,7 @@ def _kinds(y: Any, rows: int, pair: list[Any]) -> tuple[np.ndarray, list[str]]:
             f"y holds {len(found)} different labels, more than the eye tells apart: give one name, such as 'another', "
             f"to those beside {pair}"
         )
-    return np.argsort(order)[encode_labels(y, rows, found)], [f"y = {label}" for label in found[order]]
+    return np.argsort(order)[labels.codes(found)], [f"y = {label}" for label in found[order]]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -378,7 +379,7 @@ def plot_proba(
     X, y = split_labels(X, y)
     table, shown, rows = first_rows(X, max_rows)
     names = names_of_rows(X, labels, shown, rows)
-    truth = None if y is None else encode_labels(y, rows, posterior.classes)[:shown]
+    truth = None if y is None else read_labels(y, rows).codes(posterior.classes)[:shown]
     points = posterior.predict_proba(table)
     order = np.argsort(-points.max(axis=1), kind="stable") if yes_or_no("sort", sort) else np.arange(shown)
     points, names = points[order], [names[row] for row in order]

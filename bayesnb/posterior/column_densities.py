@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesnb.core.arrays import dense, in_float64
 from bayesnb.core.panels import HATCHES, LINES, MARKERS, TINY
-from bayesnb.data.labels import encode_labels
+from bayesnb.data.labels import read_labels
 from bayesnb.families.bins import averages_between, lattice
 from bayesnb.families.histogram import steps
 from bayesnb.posterior.base import Posterior
@@ -173,7 +173,7 @@ def _column(cells: Sequence[Any], at: tuple[int, int]) -> np.ndarray:
 def simulated_cells(posterior: Posterior, key: Any) -> tuple[Sequence[Any], np.ndarray]:
     """Cells of rows from the posterior predictive distribution, and their classes."""
     rows, labels = posterior.simulate(SIMULATED, key=key, total_count=1)
-    return posterior.model.read(rows).whole(), encode_labels(labels, SIMULATED, posterior.classes)
+    return posterior.model.read(rows).whole(), read_labels(labels, SIMULATED).codes(posterior.classes)
 
 
 def _ends_of_drawn(cells: Sequence[Any], codes: np.ndarray, at: tuple[int, int]) -> tuple[float, float]:
