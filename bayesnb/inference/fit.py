@@ -163,27 +163,19 @@ def check_support(model: BoundModel, parameters: ModelParameters) -> None:
     ValueError
         Naming the site.
     """
-    named = model.sites.by_name(parameters)
-    if not np.all(constraints.simplex(named[CLASS_SITE])):
+    if not np.all(constraints.simplex(parameters.class_prob)):
         raise ValueError(f"the values of {CLASS_SITE!r} are not probabilities that sum to one")
-    for i, (block, given) in enumerate(zip(model.blocks, parameters.blocks, strict=True)):
-        names = {site.parameter: site.name for site in reversed([*model.sites]) if site.block == i}
+    names = {f"{site.block}.{site.parameter}": site.name for site in reversed([*model.sites])}
+    values = {f"{i}.{name}": value for i, block in enumerate(parameters.blocks) for name, value in block.items()}
 
-        def compare(
-            parameter: str,
-            distribution: dist.Distribution,
-            given: Mapping[str, Any] = given,
-            names: Mapping[str, str] = names,
-        ) -> Any:
-            value = given[parameter]
-            if not np.all(distribution.support(value)):
-                shown = np.asarray(value).tolist() if np.size(value) <= 20 else "..."
-                raise ValueError(
-                    f"the values of {names[parameter]!r} are not all {_in_words(distribution.support)}: {shown}"
-                )
-            return value
+    def require(site: str, distribution: dist.Distribution) -> Any:
+        value = parameters.class_prob if site == CLASS_SITE else values[site]
+        if not np.all(distribution.support(value)):
+            shown = np.asarray(value).tolist() if np.size(value) <= 20 else "..."
+            raise ValueError(f"the values of {names[site]!r} are not all {_in_words(distribution.support)}: {shown}")
+        return value
 
-        block.family.prior(compare)
+    model.prior.walk(require)
 
 
 def _in_words(support: Any) -> str:

@@ -155,18 +155,13 @@ class ChainHyperparameters:
     def _owner(self) -> np.ndarray:
         """Class that each number belongs to, shape (numbers,); all zero if classes share a number."""
         learned, size = self._model.learned, self._line.shape[1]
-        alone = np.zeros(size, dtype=np.int64)
-        of_class_prior = len(jax.tree.leaves(learned.numbers.classes))
-        if any((places >= 0).any() for places in learned.places[:of_class_prior]):
-            return alone
-        found = np.full(size, -1)
-        for places in learned.places[of_class_prior:]:
+        of_classes = len(jax.tree.leaves(learned.numbers.classes))
+        uses = np.zeros((len(self._model.schema.classes), size), dtype=bool)
+        for places in learned.places[of_classes:]:
             for c, of_class in enumerate(places):
-                numbers = np.unique(of_class[of_class >= 0])
-                if not np.isin(found[numbers], (-1, c)).all():
-                    return alone
-                found[numbers] = c
-        return np.maximum(found, 0)
+                uses[c, of_class[of_class >= 0]] = True
+        shared = any((places >= 0).any() for places in learned.places[:of_classes]) or (uses.sum(axis=0) > 1).any()
+        return np.zeros(size, dtype=np.int64) if shared else uses.argmax(axis=0)
 
     @cached_property
     def _moves(self) -> list[np.ndarray]:
@@ -225,8 +220,8 @@ def on_groupings(problem: Problem) -> str:
     if not exchangeable(problem):
         return ""
     return (
-        " The chains may hold different groupings, and the share of chains in one is then not its probability: fewer "
-        "classes or some known labels help."
+        ". The chains may hold different groupings, and the share of chains in one is then not its probability: fewer "
+        "classes or some known labels help"
     )
 
 
@@ -394,7 +389,7 @@ class Gibbs(Inference):
         stats = {"lp": of_rows + _log_density(problem, parameters)}
         posterior = posterior_of_draws(problem, parameters, stats, self)
         settings = {"num_warmup": self.num_warmup, "num_samples": self.num_samples}
-        warn_of_draws("Gibbs", posterior.diagnostics, settings, "." + on_groupings(problem))
+        warn_of_draws("Gibbs", posterior.diagnostics, settings, on_groupings(problem))
         return posterior
 
     def _sample(self, problem: Problem, rng: np.random.Generator) -> tuple[ModelParameters, np.ndarray]:

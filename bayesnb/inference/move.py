@@ -124,29 +124,6 @@ SHAPE_FOR_LOGARITHM = 3.0
 class, three have a divergence with the logarithm at shape 2 and none with softplus; at shape 26 none and two."""
 
 
-def choose(
-    prior: Walk, posterior: Walk, labelled: Walk, closed: Collection[str], rng: np.random.Generator
-) -> dict[str, Coordinate]:
-    """A coordinate for every site.
-
-    Parameters
-    ----------
-    prior, posterior, labelled : Walk
-        As in `Walks`.
-    closed : collection of str
-        Sites that have a closed form given the labels; for the others both posteriors are the prior.
-    rng : numpy.random.Generator
-        For draws of sites on which other sites depend.
-    """
-    # Two draws along a leading axis: distributions that depend on another site have that axis too.
-    values = {name: drawn.value for name, drawn in draw_sites(posterior, rng, 2).items()}
-    found = [distributions(walk, values) for walk in (prior, posterior, labelled)]
-    return {
-        name: _coordinate(_Site(value.shape[1:], name in closed, *(of_walk[name] for of_walk in found)))
-        for name, value in values.items()
-    }
-
-
 @dataclass(frozen=True)
 class _Site:
     """Distributions of a site.
@@ -336,7 +313,13 @@ def begin(walks: Walks, closed: Collection[str], rng: np.random.Generator, numbe
     rng : numpy.random.Generator
     number : int
     """
-    coordinates = choose(walks.prior, walks.posterior, walks.labelled, closed, rng)
+    # Two draws along a leading axis: distributions that depend on another site have that axis too.
+    values = {name: drawn.value for name, drawn in draw_sites(walks.posterior, rng, 2).items()}
+    found = [distributions(walk, values) for walk in (walks.prior, walks.posterior, walks.labelled)]
+    coordinates = {
+        name: _coordinate(_Site(value.shape[1:], name in closed, *(of_walk[name] for of_walk in found)))
+        for name, value in values.items()
+    }
 
     def points(walk: Walk, number: int) -> dict[str, np.ndarray]:
         drawn = draw_sites(walk, rng, number)

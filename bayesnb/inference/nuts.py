@@ -196,9 +196,7 @@ class NUTS(Inference):
         start_key, chain_key, draw_key = split(as_key(key), 3)
         sites, stats = self.sample(target, start_key, chain_key)
         posterior = posterior_of_draws(problem, target.parameters(sites, random_generator(draw_key)), stats, self)
-        instead = _instead(problem)
-        groupings = on_groupings(problem)
-        self.warn_of(posterior.diagnostics, target, f"{instead}.{groupings}" if groupings else instead)
+        self.warn_of(posterior.diagnostics, target, _instead(problem) + on_groupings(problem))
         return posterior
 
     def sample(

@@ -2,9 +2,7 @@
 
 import itertools
 import warnings
-from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,13 +10,12 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 from arviz_stats.base import array_stats
-from numpyro.distributions import constraints
+from cases import Coins, Symbols
 from scipy import stats
 from scipy.special import digamma, expit, gammaln, logsumexp
 
 import bayesnb as nb
 from bayesnb.families.distributions import LogProbability
-from bayesnb.families.statistics import class_sums, observed_weight
 from bayesnb.inference.coordinates import (
     Anchored,
     BentGamma,
@@ -300,82 +297,16 @@ def test_draws_that_underflow_are_no_error_anywhere():
             assert np.isfinite(variable.to_numpy()).all(), variable.name
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Geometric(nb.families.ConjugateFamily):
-    """Failures before a success: a user's family with a Beta prior and plain formulas."""
-
-    concentration1: Any = 1.0
-    concentration0: Any = 1.0
-
-    support = constraints.nonnegative_integer
-    holds = "a count"
-    positive = ("concentration1", "concentration0")
-
-    def prior(self, sample):
-        return {"prob": sample("prob", dist.Beta(self.concentration1, self.concentration0))}
-
-    def likelihood(self, prob):
-        return dist.GeometricProbs(prob)
-
-    def statistics(self, x, membership):
-        n = observed_weight(x, membership)
-        return nb.families.Counts(n, class_sums(np.nan_to_num(x), membership), np.zeros_like(n))
-
-    def log_likelihood(self, parameters, statistics):
-        prob = parameters["prob"]
-        return statistics.n * jnp.log(prob) + statistics.total * jnp.log1p(-prob)
-
-    def update(self, statistics):
-        return type(self)(self.concentration1 + statistics.n, self.concentration0 + statistics.total)
-
-    def predictive(self):
-        raise NotImplementedError
-
-    def log_evidence(self, statistics):
-        raise NotImplementedError
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Shares(nb.families.Family):
-    """Three cells of one column with a Dirichlet prior: a user's family that does not know its closed form."""
-
-    concentration: Any = 1.0
-
-    support = constraints.nonnegative_integer
-    holds = "0, 1 or 2"
-    positive = ("concentration",)
-
-    def prior(self, sample):
-        alpha = jnp.stack([jnp.asarray(self.concentration)] * 3, axis=-1)
-        return {"prob": sample("prob", dist.Dirichlet(alpha))}
-
-    def likelihood(self, prob):
-        return dist.Categorical(probs=prob)
-
-    def statistics(self, x, membership):
-        total = np.stack([class_sums((x == k).astype(float), membership) for k in range(3)], axis=-1)
-        return nb.families.Counts(total.sum(axis=-1), total, np.zeros(total.shape[:2]))
-
-    def log_likelihood(self, parameters, statistics):
-        return jax.scipy.special.xlogy(statistics.total, parameters["prob"]).sum(axis=-1)
-
-
 @pytest.mark.slow
 def test_families_from_outside_profit():
-    X = np.array([[0, 0], [0, 0], [0, 1], [0, 0]])
-    model = nb.NaiveBayes({"tries": (Geometric(0.05, 0.05), [0]), "share": (Shares(0.05), [1])})
+    X = np.array([[1, 0], [1, 0], [1, 1], [1, 0]])
+    model = nb.NaiveBayes({"flag": (Coins(0.05, 0.05), [0]), "share": (Symbols(0.05, categories=(0, 1, 2)), [1])})
     sampled = nb.fit(model, X, [0] * 4, nb.NUTS(), key=2)  # a warning would be an error
     draws = sampled.draws()
-    rest = 1 - draws["tries_prob"]
-    third = draws["share_prob"][..., 2]
-    for values, expected in ((rest, 0.05 / 4.1), (third, 0.05 / 4.15)):
+    for values, expected in ((1 - draws["flag_prob"], 0.05 / 4.1), (draws["1_prob"][..., 2], 0.05 / 4.15)):
         flat = values.reshape(4, -1)
         assert abs(flat.mean() - expected) < 4 * array_stats.mcse(flat, chain_axis=0, draw_axis=1)
     assert sampled.diagnostics.divergences == 0
-    labels = ["tries_prob[0, 0]", *(f"share_prob[0, 0, {k}]" for k in range(3))]
-    assert [label for label in sampled.diagnostics.labels if "prob" in label and "class" not in label] == labels
 
 
 def test_a_weight_below_one_is_seen_in_the_tails():
@@ -397,20 +328,6 @@ def test_a_weight_below_one_is_seen_in_the_tails():
     (first, at_first), (second, at_second) = ends
     assert second < -60
     np.testing.assert_allclose((at_first - at_second) / (first - second), 0.06, rtol=1e-3)
-
-
-@pytest.mark.slow
-def test_a_row_without_a_label():
-    """Concentration 0.05, three labelled rows and one without: the exact mean sums over its label."""
-    X = np.array([[0], [0], [1], [1]])
-    model = nb.NaiveBayes(nb.Categorical(0.05, categories=(0, 1, 2)))
-    sampled = nb.fit(model, X, ["a", "a", "b", None], nb.NUTS(), key=4)
-    fits = [nb.fit(model, X, ["a", "a", "b", label]) for label in ("a", "b")]
-    evidence = np.exp([fit.log_evidence for fit in fits])
-    expected = sum(w * fit.mean()["0_prob"] for w, fit in zip(evidence / evidence.sum(), fits, strict=True))
-    draws = sampled.draws()["0_prob"]
-    mcse = array_stats.mcse(draws.reshape(4, -1, 6), chain_axis=0, draw_axis=1).reshape(2, 3)
-    assert (np.abs(draws.mean(axis=(0, 1)) - expected) < 4.5 * mcse).all()
 
 
 @pytest.mark.slow
