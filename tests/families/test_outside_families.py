@@ -329,47 +329,6 @@ class TestStatisticsFromOutside:
                 later, theirs = (getattr(one, verb)(self.X[:2], self.y[:2]) for one in (loaded, expected))
                 assert_same(later.log_joint(self.X), theirs.log_joint(self.X))
 
-    @pytest.mark.parametrize("inference", [nb.Exact(), nb.NUTS(num_warmup=5, num_samples=5)], ids=["exact", "nuts"])
-    def test_without_the_decorator_the_fit_says_what_is_missing(self, inference: Any) -> None:
-        with pytest.raises(
-            TypeError, match=r"Waits\.statistics gives a Sums.*@jax\.tree_util\.register_dataclass above the class Sums"
-        ):
-            nb.fit(waits(Sums)(), self.X, self.y, inference)
-
-    def test_shapes_that_follow_the_rows_are_refused_by_forget(self) -> None:
-        posterior = nb.fit(waits(Kept)(2.0, 3.0), self.X, self.y)
-        expected = nb.fit(Exponential(2.0, 3.0), self.X, self.y)
-        assert_same(posterior.log_joint(self.X), expected.log_joint(self.X))
-        for number, left in ((2, 3), (4, 1)):
-            match = (
-                rf"an array of Kept has the shape \(2, 2, 5\) and, after a subtraction, \(2, 2, {left}\): give arrays"
-            )
-            with pytest.raises(ValueError, match=match):
-                posterior.forget(self.X[:number], self.y[:number])
-
-
-def bare(kind: type[Any]) -> type[Any]:
-    return kind
-
-
-@pytest.mark.parametrize(
-    "decorate",
-    [bare, dataclass(frozen=True), jax.tree_util.register_pytree_node_class],
-    ids=["no decorator", "no registration", "no dataclass"],
-)
-def test_both_decorators_of_a_family_are_asked_for(decorate: Any) -> None:
-    @decorate
-    class Waits(Exponential):
-        def tree_flatten(self) -> Any:
-            return (self.concentration, self.rate), None
-
-        @classmethod
-        def tree_unflatten(cls, _: None, leaves: Any) -> Any:
-            return cls(*leaves)
-
-    with pytest.raises(TypeError, match=r"^Waits is .*@jax\.tree_util\.register_dataclass and, below it, @dataclass"):
-        nb.NaiveBayes(Waits())
-
 
 def test_zeros_and_ones_have_a_linear_rule_and_spikes() -> None:
     outside, twin = PAIRS["coins"].posteriors
@@ -435,14 +394,6 @@ class TestCategories:
         assert_same(outside.log_joint(new), twin.log_joint(new))
         assert_same(outside.summary(), twin.summary())
 
-    def test_wrong_settings_name_the_family(self) -> None:
-        with pytest.raises(ValueError, match=r"Symbols\(categories=\.\.\.\) lists 'x' twice"):
-            nb.fit(nb.NaiveBayes({"make": Symbols(categories=["x", "x"])}), self.X[["make"]], LABELS)
-        with pytest.raises(ValueError, match=r"Symbols\(categories=\.\.\.\) names the column 'kind'"):
-            nb.fit(nb.NaiveBayes({"make": Symbols(categories={"kind": ["x"]})}), self.X[["make"]], LABELS)
-        with pytest.raises(ValueError, match=r"Symbols\(concentration=\.\.\.\) has shape.*'make' has 3 categories"):
-            nb.fit(nb.NaiveBayes({"make": Symbols([1.0, 2.0])}), self.X[["make"]], LABELS)
-
     def test_later_rows_bring_categories(self) -> None:
         later = pd.DataFrame({"colour": ["pink", "red"], "size": ["L", "XL"], "make": ["x", "a"]})
         outside, twin = (p.update(later, ["a", "b"]) for p in PAIRS["symbols"].posteriors)
@@ -458,110 +409,6 @@ class TestCategories:
             nb.plot_spikes(PAIRS["symbols"].posteriors[0])
         with pytest.raises(ValueError, match="column 'size' is Symbols"):
             PAIRS["symbols"].posteriors[0].decision_boundary()
-
-
-class TestWaits:
-    """The exponential family of the page that says how to write one, by its formulas."""
-
-    x = np.array([0.3, 2.0, 0.7, 4.0, 1.1])
-    y = np.array(["a", "b", "a", "b", "b"])
-
-    @pytest.fixture(scope="class")
-    @classmethod
-    def posterior(cls) -> Any:
-        return nb.fit(nb.NaiveBayes({0: Exponential(2.0, 3.0)}), cls.x[:, None], cls.y)
-
-    def test_what_a_family_has_to_define_is_named(self, posterior: Any) -> None:
-        with pytest.raises(TypeError, match=r"define power_scaled\(statistics, power\) in the class"):
-            nb.sensitivity(posterior)
-        ways = r"use nb\.Exact\(\) for the closed form, nb\.NUTS\(\) for draws; or define maximum_a_posteriori\(st"
-        with pytest.raises(ValueError, match=f"Exponential, which gives no mode: {ways}"):
-            nb.fit(posterior.model, self.x[:, None], self.y, nb.MAP())
-        assert nb.mutual_information(posterior)["estimate"].isna().all()
-
-    @pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan], ids=repr)
-    @pytest.mark.parametrize("inference", [nb.MLE(), nb.MAP()], ids=["MLE", "MAP"])
-    def test_an_estimate_is_finite(self, inference: Any, value: float) -> None:
-        @jax.tree_util.register_dataclass
-        @dataclass(frozen=True)
-        class Estimated(Exponential):
-            def maximum_likelihood(self, statistics: Any) -> Any:
-                return {"rate": np.array([[1.0], [value]])}
-
-            def maximum_a_posteriori(self, statistics: Any) -> Any:
-                return self.maximum_likelihood(statistics)
-
-        error = r"column 0 in class 'b': the .* estimate of 'rate' does not exist.*use nb\.Exact\(\)"
-        with pytest.raises(ValueError, match=error):
-            nb.fit(Estimated(2.0, 3.0), self.x[:, None], self.y, inference)
-
-    def test_terms_are_a_tuple(self) -> None:
-        @jax.tree_util.register_dataclass
-        @dataclass(frozen=True)
-        class Bare(Exponential):
-            def terms(self, x: Any) -> Any:
-                return x
-
-        with pytest.raises(TypeError, match=r"terms of Bare gives one array: give a tuple"):
-            nb.fit(Bare(), self.x[:, None], self.y)
-
-    def test_natural_parameters_are_a_tuple(self) -> None:
-        @jax.tree_util.register_dataclass
-        @dataclass(frozen=True)
-        class Bare(Exponential):
-            def natural(self, parameters: Any) -> Any:
-                return -parameters["rate"], -jnp.log(parameters["rate"])
-
-        posterior = nb.fit(Bare(), self.x[:, None], self.y)
-        error = r"natural of Bare does not give a tuple.*return \(parameter,\), log_partition"
-        with pytest.raises(TypeError, match=error):
-            posterior.plugin().predict([[1.0]])
-        with pytest.raises(TypeError, match=error):
-            nb.fit(Bare(), self.x[:, None], self.y, nb.NUTS(progress=False))
-
-    @pytest.mark.parametrize(
-        "way",
-        [
-            lambda model, X, y: nb.fit(model, X, y, nb.NUTS(progress=False)),
-            lambda model, X, y: nb.fit(model, X, y).draws(),
-            trace_of_program,
-        ],
-        ids=["NUTS", "draws", "program"],
-    )
-    @pytest.mark.parametrize(
-        ("prior", "told"),
-        [
-            (lambda sample, gamma: sample("rate", gamma), "returns an object of the class"),
-            (lambda sample, gamma: {"rate": sample("speed", gamma)}, "draws 'speed'"),
-            (lambda sample, gamma: {"speed": sample("rate", gamma)}, r"returns \['speed'\]"),
-        ],
-        ids=["no dict", "draws another", "returns another"],
-    )
-    def test_a_prior_gives_the_parameters_by_name(self, prior: Any, told: str, way: Any) -> None:
-        @jax.tree_util.register_dataclass
-        @dataclass(frozen=True)
-        class Named(Exponential):
-            def prior(self, sample: Any) -> Any:
-                return prior(sample, dist.Gamma(self.concentration, self.rate))
-
-        with pytest.raises(TypeError, match=rf"prior of Named {told}.*likelihood's arguments, \['rate'\]"):
-            way(nb.NaiveBayes(Named()), self.x[:, None], self.y)
-
-    @pytest.mark.parametrize(
-        ("scaled", "error"),
-        [(Exponential(3.0, 4.0), "an object of Exponential"), ({"shape": 3.0}, r"a mapping with \['shape'\]")],
-        ids=["family", "other names"],
-    )
-    def test_a_power_of_the_prior_names_the_hyperparameters(self, scaled: Any, error: str) -> None:
-        @jax.tree_util.register_dataclass
-        @dataclass(frozen=True)
-        class Scaled(Exponential):
-            def power_scaled(self, statistics: Any, power: float) -> Any:
-                return scaled
-
-        ours = nb.fit(Scaled(2.0, 3.0), self.x[:, None], self.y)
-        with pytest.raises(TypeError, match=rf"power_scaled of Scaled gives {error}.*\['concentration', 'rate'\]"):
-            nb.sensitivity(ours)
 
 
 class TestConstants:
@@ -601,94 +448,186 @@ class TestConstants:
         assert loaded.model.families[0].shift == shift
         np.testing.assert_array_equal(loaded.log_joint(self.X), posterior.log_joint(self.X))
 
-    @pytest.mark.parametrize(
-        ("shift", "error"),
-        [
-            (
-                dist.Gamma(1.0, 1.0),
-                r"shift=Gamma\(\.\.\.\)\): shift is a constant.*not learned.*a field that is not static",
-            ),
-            (np.array([0.5, 0.25]), r"shift=array.*shift is a constant.*a tuple of them.*np\.asarray\(self\.shift\)"),
-            ([0.5, 0.25], r"shift=\[0\.5.*a tuple of them"),
-            (([0.5], [0.25]), r"shift=\(\[0\.5.*a tuple of them"),
-        ],
-        ids=["distribution", "array", "list", "lists"],
-    )
-    def test_others_are_refused_at_once(self, shift: Any, error: str) -> None:
-        for features in (Shifted(shift=shift), {"u": Shifted(shift=shift)}):
-            with pytest.raises(TypeError, match=rf"Shifted\({error}"):
-                nb.NaiveBayes(features)
 
-    @pytest.mark.parametrize("inference", [nb.Exact(), nb.Gibbs(num_warmup=1, num_samples=2)], ids=repr)
-    @pytest.mark.parametrize("wrapped", [False, True], ids=["alone", "in a hurdle"])
-    @pytest.mark.parametrize(
-        ("after", "error"),
-        [
-            (
-                lambda kind, a, b: kind(a, b),
-                r"update of Bent gives shift=0\.0, and the family has shift=0\.5: return dataclasses\.replace\(self",
-            ),
-            (lambda kind, a, b: Shifted(a, b, 0.5), "update of Bent gives an object of the class Shifted: return data"),
-        ],
-        ids=["constant", "class"],
-    )
-    def test_an_update_that_loses_them_is_refused(self, after: Any, error: str, wrapped: bool, inference: Any) -> None:
-        @jax.tree_util.register_dataclass
-        @dataclass(frozen=True)
-        class Bent(Shifted):
-            def update(self, statistics: Any) -> Any:
-                return after(Bent, self.concentration + statistics.n, self.rate + statistics.total)
+# What a family must state, and how: each error names the family, the formula and the way out.
 
-        family = Bent(2.0, 2.0, shift=0.5)
-        with pytest.raises(TypeError, match=error):
-            nb.fit(nb.Hurdle(family) if wrapped else family, self.X, self.y, inference)
-
-    @pytest.mark.parametrize("note", [np.sin, frozenset([b"a"])], ids=["function", "bytes"])
-    def test_what_no_file_holds_is_an_error_of_save(self, note: Any, tmp_path: Any) -> None:
-        posterior = nb.fit(nb.NaiveBayes(Shifted(note=note)), self.X, self.y)
-        with pytest.raises(TypeError, match=r"Shifted.note is .*which a file cannot hold: give text, numbers"):
-            posterior.save(tmp_path / "posterior.nc")
-        assert not [*tmp_path.iterdir()]
+WAITS, OF_WAITS = np.array([[0.3], [2.0], [0.7], [4.0], [1.1]]), np.array(["a", "b", "a", "b", "b"])
+FEW = nb.NUTS(num_warmup=5, num_samples=4, num_chains=1, progress=False)
 
 
-class TestShapeOfThePrior:
-    """A prior without hyperparameters has one distribution for all, which `prior` has to spread over the fields."""
+def variant(name: str, base: Any = Exponential, **formulas: Any) -> Any:
+    """A family of which some formulas are others, decorated as a user decorates it."""
+    kind = dataclasses.make_dataclass(name, [], bases=(base,), namespace=formulas, frozen=True)
+    return jax.tree_util.register_dataclass(kind)
 
-    X = np.array([[0.5, 2.0], [0.1, 1.0], [3.0, 0.7]])
-    y = ("a", "b", "a")
 
-    @staticmethod
-    def family(shape: Any) -> Any:
-        @jax.tree_util.register_dataclass
-        @dataclass(frozen=True)
-        class Flat(Durations):
-            def prior(self, sample: Any) -> Any:
-                speed = sample("speed", dist.Uniform(0.0, 3.0).expand(shape(self)))
-                return {"shape": sample("shape", dist.Gamma(2.0, 1 / self.scale)), "speed": speed}
+def fitted(family: Any, inference: Any = None) -> Any:
+    return nb.fit(family, WAITS, OF_WAITS, inference)
 
-        return Flat()
 
-    @pytest.mark.parametrize(
-        "way",
-        [
-            lambda model, X, y: nb.fit(model, X, y, nb.NUTS(num_warmup=5, num_samples=4, num_chains=1, progress=False)),
-            lambda model, X, y: model.bind(X, y).simulate(3),
-            trace_of_program,
-        ],
-        ids=["NUTS", "simulate", "program"],
-    )
-    @pytest.mark.parametrize("shape", [(), (2,), (2, 1)], ids=["one", "by column", "by class"])
-    def test_one_parameter_for_several_is_an_error(self, way: Any, shape: tuple[int, ...]) -> None:
-        model = nb.NaiveBayes(self.family(lambda _: shape))
-        error = rf"prior of Flat draws 'speed' from \w+ of shape {re.escape(str(shape))}.*\.expand\(jnp\.shape"
-        with pytest.raises(ValueError, match=error):
-            way(model, self.X, self.y)
+def named(prior: Any) -> Any:
+    """A family whose prior is what a function of the sampler and of a distribution gives."""
+    return variant("Named", prior=lambda self, sample: prior(sample, dist.Gamma(self.concentration, self.rate)))()
 
-    def test_the_shape_of_a_field_is_right(self) -> None:
-        model = nb.NaiveBayes(self.family(lambda family: jnp.shape(family.scale))).bind(self.X, self.y)
-        _, _, drawn = model.simulate(3, return_parameters=True)
-        assert drawn["x_speed"].shape == (2, 2)
-        assert len(np.unique(drawn["x_speed"])) == 4
+
+def flat(shape: Any) -> Any:
+    """A family of two parameters, of which one has a prior without hyperparameters, of a shape."""
+
+    def prior(self: Any, sample: Any) -> Any:
+        speed = sample("speed", dist.Uniform(0.0, 3.0).expand(shape(self)))
+        return {"shape": sample("shape", dist.Gamma(2.0, 1 / self.scale)), "speed": speed}
+
+    return variant("Flat", Durations, prior=prior)()
+
+
+def bent(update: Any) -> Any:
+    """A family with a constant, whose update gives what a function of its hyperparameters gives."""
+    formula = lambda self, counted: update(type(self), self.concentration + counted.n, self.rate + counted.total)  # noqa: E731
+    return variant("Bent", Shifted, update=formula)(2.0, 2.0, shift=0.5)
+
+
+def undecorated(decorate: Any) -> Any:
+    members = {
+        "tree_flatten": lambda self: ((self.concentration, self.rate), None),
+        "tree_unflatten": classmethod(lambda cls, _, leaves: cls(*leaves)),
+    }
+    return decorate(type("Waits", (Exponential,), members))()
+
+
+def estimated(value: float) -> Any:
+    def estimate(self: Any, statistics: Any) -> Any:
+        return {"rate": np.array([[1.0], [value]])}
+
+    return variant("Estimated", maximum_likelihood=estimate, maximum_a_posteriori=estimate)(2.0, 3.0)
+
+
+WAYS: dict[str, Any] = {
+    "NUTS": lambda family: fitted(family, FEW),
+    "draws": lambda family: nb.NaiveBayes(family).bind(WAITS, OF_WAITS).simulate(3),
+    "program": lambda family: trace_of_program(nb.NaiveBayes(family), WAITS, OF_WAITS),
+}
+"""Where the prior is asked for draws."""
+
+PRIORS = {
+    r"prior of Named returns an object of the class.*\['rate'\]": named(lambda sample, gamma: sample("rate", gamma)),
+    r"prior of Named draws 'speed'.*\['rate'\]": named(lambda sample, gamma: {"rate": sample("speed", gamma)}),
+    r"prior of Named returns \['speed'\].*\['rate'\]": named(lambda sample, gamma: {"speed": sample("rate", gamma)}),
+    **{
+        rf"prior of Flat draws 'speed' from \w+ of shape {re.escape(str(shape))}.*\.expand\(jnp\.shape": flat(
+            lambda _, shape=shape: shape
+        )
+        for shape in ((), (2,))
+    },
+}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("words", PRIORS)
+def test_a_prior_draws_each_parameter_by_its_name(words: str, way: str) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        WAYS[way](PRIORS[words])
+
+
+def test_a_prior_of_the_shape_of_a_field_is_right() -> None:
+    model = nb.NaiveBayes(flat(lambda family: jnp.shape(family.scale))).bind(np.repeat(WAITS, 2, axis=1), OF_WAITS)
+    _, _, drawn = model.simulate(3, return_parameters=True)
+    assert drawn["x_speed"].shape == (2, 2)
+    assert len(np.unique(drawn["x_speed"])) == 4
+
+
+ASKED = r"Waits is .*@jax\.tree_util\.register_dataclass and, below it, @dataclass"
+LOSES = r"update of Bent gives shift=0\.0, and the family has shift=0\.5: return dataclasses\.replace\(self"
+NO_TUPLE = r"natural of Bare does not give a tuple.*return \(parameter,\), log_partition"
+MAKE = PAIRS["symbols"].X[["make"]]
+
+REFUSED: list[tuple[str, Any]] = [
+    (ASKED, lambda: nb.NaiveBayes(undecorated(lambda kind: kind))),
+    (ASKED, lambda: nb.NaiveBayes(undecorated(dataclass(frozen=True)))),
+    (ASKED, lambda: nb.NaiveBayes(undecorated(jax.tree_util.register_pytree_node_class))),
+    (
+        r"Waits\.statistics gives a Sums.*@jax\.tree_util\.register_dataclass above the class Sums",
+        lambda: fitted(waits(Sums)()),
+    ),
+    (r"register_dataclass above the class Sums", lambda: fitted(waits(Sums)(), FEW)),
+    (
+        r"Kept has the shape \(2, 1, 5\) and, after a subtraction, \(2, 1, 3\): give arrays",
+        lambda: fitted(waits(Kept)(2.0, 3.0)).forget(WAITS[:2], OF_WAITS[:2]),
+    ),
+    (r"terms of Bare gives one array: give a tuple", lambda: fitted(variant("Bare", terms=lambda self, x: x)())),
+    (NO_TUPLE, lambda: fitted(flawed()).plugin().predict([[1.0]])),
+    (NO_TUPLE, lambda: fitted(flawed(), FEW)),
+    (r"define power_scaled\(statistics, power\) in the class", lambda: nb.sensitivity(fitted(Exponential(2.0, 3.0)))),
+    (
+        r"Exponential, which gives no mode: use nb\.Exact\(\) for the closed form, nb\.NUTS\(\).*; or define maximum_a",
+        lambda: fitted(Exponential(2.0, 3.0), nb.MAP()),
+    ),
+    (
+        r"power_scaled of Scaled gives an object of Exponential.*\['concentration', 'rate'\]",
+        lambda: nb.sensitivity(fitted(scaled(Exponential(3.0, 4.0)))),
+    ),
+    (
+        r"power_scaled of Scaled gives a mapping with \['shape'\].*\['concentration', 'rate'\]",
+        lambda: nb.sensitivity(fitted(scaled({"shape": 3.0}))),
+    ),
+    *(
+        (
+            r"column 0 in class 'b': the .* estimate of 'rate' does not exist.*use nb\.Exact\(\)",
+            lambda value=value, inference=inference: fitted(estimated(value), inference),
+        )
+        for value in (np.inf, np.nan)
+        for inference in (nb.MLE(), nb.MAP())
+    ),
+    *(
+        (words, lambda update=update, wrap=wrap, inference=inference: fitted(wrap(bent(update)), inference))
+        for words, update in (
+            (LOSES, lambda kind, a, b: kind(a, b)),
+            ("update of Bent gives an object of the class Shifted: return data", lambda kind, a, b: Shifted(a, b, 0.5)),
+        )
+        for wrap in (lambda family: family, nb.Hurdle)
+        for inference in (nb.Exact(), nb.Gibbs(num_warmup=1, num_samples=2))
+    ),
+    (
+        r"Shifted\(shift=Gamma\(\.\.\.\)\): shift is a constant.*not learned.*a field that is not static",
+        lambda: nb.NaiveBayes(Shifted(shift=dist.Gamma(1.0, 1.0))),
+    ),
+    (
+        r"Shifted\(shift=array.*shift is a constant.*a tuple of them.*np\.asarray\(self\.shift\)",
+        lambda: nb.NaiveBayes({"u": Shifted(shift=np.array([0.5, 0.25]))}),
+    ),
+    (r"Shifted\(shift=\[0\.5.*a tuple of them", lambda: nb.NaiveBayes(Shifted(shift=[0.5, 0.25]))),
+    (r"Shifted\(shift=\(\[0\.5.*a tuple of them", lambda: nb.NaiveBayes(Shifted(shift=([0.5], [0.25])))),
+    (r"Symbols\(categories=\.\.\.\) lists 'x' twice", lambda: nb.fit(Symbols(categories=["x", "x"]), MAKE, LABELS)),
+    (
+        r"Symbols\(categories=\.\.\.\) names the column 'kind'",
+        lambda: nb.fit(Symbols(categories={"kind": ["x"]}), MAKE, LABELS),
+    ),
+    (
+        r"Symbols\(concentration=\.\.\.\) has shape.*'make' has 3 categories",
+        lambda: nb.fit(Symbols([1.0, 2.0]), MAKE, LABELS),
+    ),
+]
+
+
+def flawed() -> Any:
+    natural = lambda self, parameters: (-parameters["rate"], -jnp.log(parameters["rate"]))  # noqa: E731
+    return variant("Bare", natural=natural)()
+
+
+def scaled(result: Any) -> Any:
+    return variant("Scaled", power_scaled=lambda self, statistics, power: result)(2.0, 3.0)
+
+
+@pytest.mark.parametrize(("words", "call"), REFUSED)
+def test_what_a_family_states_wrongly_is_told(words: str, call: Any) -> None:
+    with pytest.raises((TypeError, ValueError), match=words):
+        call()
+
+
+@pytest.mark.parametrize("note", [np.sin, frozenset([b"a"])], ids=["function", "bytes"])
+def test_what_no_file_holds_is_an_error_of_save(note: Any, tmp_path: Any) -> None:
+    with pytest.raises(TypeError, match=r"Shifted.note is .*which a file cannot hold: give text, numbers"):
+        fitted(Shifted(note=note)).save(tmp_path / "posterior.nc")
+    assert not [*tmp_path.iterdir()]
 
 
 class TestNoClosedForm:
