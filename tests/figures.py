@@ -11,7 +11,7 @@ from matplotlib.legend import Legend
 
 import bayesnb as nb
 
-__all__ = ["LABELS", "crowd", "described", "exact", "merges", "models", "sampled", "selection", "table"]
+__all__ = ["LABELS", "crowd", "described", "exact", "merges", "models", "sampled", "selection", "table", "uniformity"]
 
 FEW = 12
 """Points of a long line that are kept, evenly spaced."""
@@ -150,3 +150,11 @@ def crowd() -> Any:
     rows += [(i, "Bob", LABELS[i]) for i in range(6)]
     table = pd.DataFrame(rows, columns=["tree", "person", "name"])
     return nb.fit_annotations(table, item="tree", annotator="person", label="name")
+
+
+def uniformity(number: int) -> Any:
+    at = np.arange(30)
+    labels = [f"a parameter of a long name[of class {i}]" for i in range(number)]
+    pit = pd.DataFrame({label: ((7 * at + i) % 30 / 30) ** (1 + i) for i, label in enumerate(labels)})
+    frame = pd.DataFrame({"p_value": [0.7, 0.0, 0.03, 0.2, 1e-9][:number]}, index=labels)
+    return result(nb.results.SBC, table=frame, pit=pit, error_rate=0.05, verdict="It is not calibrated, as some p say.")

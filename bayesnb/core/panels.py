@@ -542,7 +542,6 @@ def panel_of_rows(
     ax: Any = None,
     figsize: Any = None,
     row_height: float,
-    least: float = 0.0,
     width: float = 6.4,
 ) -> Panels:
     """A panel with a band for each row, the first at the top, and the names of the rows on the left.
@@ -557,8 +556,6 @@ def panel_of_rows(
         Inches; a height of None follows from the rows.
     row_height : float
         Inches of a band, or more where a name needs more lines.
-    least : float
-        Inches that the texts within a band need.
     width : float
         Inches of the figure, if the caller does not give its size.
 
@@ -583,8 +580,8 @@ def panel_of_rows(
     _dress(axis)
     name_rows(axis, texts)
     space = wide - max(text_width(text, SMALL) for text in texts) - 0.3
-    needed = len(texts) * max(least, 0.03 + of_name)
-    return Panels(figure, [axis], False, high is None, wide - 2 * MARGIN, space, 1, len(texts) * band, needed)
+    heights = len(texts) * band, len(texts) * (0.03 + of_name)
+    return Panels(figure, [axis], False, high is None, wide - 2 * MARGIN, space, 1, *heights)
 
 
 def _row_names(names: Sequence[Any], width: float) -> list[str]:

@@ -2,8 +2,8 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -44,26 +44,6 @@ MOST_PASSES, SIMULATED_CELLS = 8, 2**22
 
 WORDS = 512
 """Words whose densities under all draws are in memory at a time."""
-
-
-@dataclass(frozen=True)
-class _Candidates:
-    """Values of one feature, or words, that may be evidence for a class.
-
-    Attributes
-    ----------
-    features, values : list
-        Name of the feature and its value; the value of a word, number or joint block is None.
-    log_odds : array, shape (4, candidates, classes)
-        Estimate, lower and upper end, Monte Carlo error.
-    medians : array, shape (2, candidates, classes)
-        Median of a number in the class, and in the other classes; NaN for other features.
-    """
-
-    features: list[Any]
-    values: list[Any]
-    log_odds: np.ndarray
-    medians: np.ndarray
 
 
 class TellingFeatures(PrintedFrame):
@@ -264,19 +244,18 @@ def telling_features(
     classes = posterior.classes.tolist()
     if len(classes) < 2:
         raise ValueError(f"there is one class, {classes[0]!r}: features are evidence for one of several classes")
-    found = list(_candidates(posterior, [(1 - prob) / 2, (1 + prob) / 2], num_draws, key))
-    features = [feature for some in found for feature in some.features]
-    values = [value for some in found for value in some.values]
-    log_odds, lower, upper, mcse = np.concatenate([some.log_odds for some in found], axis=1) / scale
-    rank = log_odds if np.isnan(lower).all() else lower
-    medians = np.concatenate([some.medians for some in found], axis=1)
+    candidates, odds, medians = zip(
+        *_candidates(posterior, [(1 - prob) / 2, (1 + prob) / 2], num_draws, key), strict=True
+    )
+    names = list(chain(*candidates))
+    log_odds, lower, upper, mcse = np.concatenate(odds, axis=1) / scale
+    rank, of_numbers = log_odds if np.isnan(lower).all() else lower, np.concatenate(medians, axis=1)
     parts = []
     for c, label in enumerate(classes):
         order = np.argsort(-rank[:, c], kind="stable")
         best = order[log_odds[order, c] > ROUNDING][:num]
         parts += [
-            (label, features[e], values[e], log_odds[e, c], lower[e, c], upper[e, c], mcse[e, c], *medians[:, e, c])
-            for e in best
+            (label, *names[e], log_odds[e, c], lower[e, c], upper[e, c], mcse[e, c], *of_numbers[:, e, c]) for e in best
         ]
     frame = pd.DataFrame(parts, columns=["class", "feature", "value", *NUMBERS], dtype=object)
     frame = frame.astype(dict.fromkeys(NUMBERS, float))
@@ -293,8 +272,20 @@ def _heading(frame: pd.DataFrame, unit: str, prob: float) -> str:
     return told
 
 
-def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None, key: Any) -> Iterator[_Candidates]:
-    """The candidates of all blocks."""
+def _candidates(
+    posterior: Posterior, levels: list[float], num_draws: int | None, key: Any
+) -> Iterator[tuple[list[tuple[Any, Any]], np.ndarray, np.ndarray]]:
+    """Values of one feature, or words, that may be evidence for a class.
+
+    Yields
+    ------
+    list of (feature, value)
+        The value of a word, number or joint block is None.
+    array, shape (4, candidates, classes)
+        Log odds: estimate, lower and upper end, Monte Carlo error.
+    array, shape (2, candidates, classes)
+        Median of a number in the class, and in the other classes; NaN for other features.
+    """
     unweighted = posterior.generative
     if num_draws is None and not isinstance(unweighted, SampledPosterior):
         columns = sum(len(block.columns) for block in unweighted.model.blocks)
@@ -329,26 +320,24 @@ def _candidates(posterior: Posterior, levels: list[float], num_draws: int | None
             by_class.append(summary(found.mean(axis=-1), found.mean(axis=0).var() / rows.number_simulated(i)))
         return np.stack(by_class, axis=-1)[:, None, :]
 
-    def each(names: list[Any], values: list[Any], i: int, j: int, x: Any) -> _Candidates:
-        found = summary(odds(i, j, x, against_others))
-        return _Candidates(names, values, found, np.full_like(found[:2], np.nan))
-
     for i, block in enumerate(model.blocks):
         if block.has_totals:
             for x, labels in _single_words(block):
-                yield each(labels, [None] * len(labels), i, 0, x)
+                found = summary(odds(i, 0, x, against_others))
+                yield [(label, None) for label in labels], found, np.full_like(found[:2], np.nan)
             continue
         for j, name in enumerate(features_of(block)):
             values = _values(posterior, block, j)
             if values:
                 x = np.zeros((len(values), len(block.columns)))
                 x[:, j] = np.arange(len(values))
-                yield each([name] * len(values), values, i, j, x)
+                found = summary(odds(i, j, x, against_others))
+                yield [(name, value) for value in values], found, np.full_like(found[:2], np.nan)
             else:
                 found = odds_of_own_rows(i, j)
                 cells = [x[:, j] for x in rows.of_block(i)]
                 medians = np.full_like(found[:2], np.nan) if block.is_joint else _medians(cells, class_prob)[:, None]
-                yield _Candidates([name], [None], found, medians)
+                yield [(name, None)], found, medians
 
 
 def against_others(log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import collisions, intervals
+from drawn import intervals
 
 import bayesnb as nb
 
@@ -203,22 +203,3 @@ class TestItems:
         figure = crowd.plot_items(items=["2024-01-04", "2024-01-02"], sort=False)
         assert [name.split()[0] for name in ticks(figure.axes[0].yaxis)] == ["2024-01-04", "2024-01-02"]
         assert ticks(crowd.plot_items(items="2024-01-04").axes[0].yaxis)[0].startswith("2024-01-04 (")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("plot", PLOTS)
-@pytest.mark.parametrize("width", [3.35, 7])
-def test_texts_of_many_annotators_and_long_names_do_not_touch(plot, width):
-    rng = np.random.default_rng(0)
-    seen = [
-        f"{name} in the meadow"
-        for name in ("cat", "dog", "horse", "sheep", "cow", "bear", "zebra", "bird", "ant", "bee")
-    ]
-    people = [f"annotator number {i} with a long name" for i in range(40)]
-    rows = [
-        (f"photograph_{i:04d}.jpeg", person, seen[(i + rng.integers(3)) % 10])
-        for i in range(60)
-        for person in rng.choice(people, 5, replace=False)
-    ]
-    crowd = nb.fit_annotations(pd.DataFrame(rows, columns=list(NAMES.values())), **NAMES)
-    assert collisions(plot(crowd, figsize=(width, None))) == []

@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import result
-from figures import LABELS, crowd, described, exact, merges, models, sampled, selection, table
+from figures import LABELS, crowd, described, exact, merges, models, sampled, selection, table, uniformity
 
 import bayesnb as nb
 
@@ -43,14 +42,6 @@ def rows_of_pair() -> tuple[pd.DataFrame, np.ndarray]:
 
 def eight_labels() -> list[str]:
     return ["ash", "birch", *"abcdef"] * 2
-
-
-def uniformity(number: int) -> Any:
-    at = np.arange(30)
-    labels = [f"a parameter of a long name[of class {i}]" for i in range(number)]
-    pit = pd.DataFrame({label: ((7 * at + i) % 30 / 30) ** (1 + i) for i, label in enumerate(labels)})
-    frame = pd.DataFrame({"p_value": [0.7, 0.0, 0.03, 0.2, 1e-9][:number]}, index=labels)
-    return result(nb.results.SBC, table=frame, pit=pit, error_rate=0.05, verdict="It is not calibrated, as some p say.")
 
 
 def weighted(*, shared: bool = False) -> Any:

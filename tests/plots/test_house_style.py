@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from drawn import collisions, faint
-from drawn import result as made
+from figures import merges, models, selection, uniformity
 from matplotlib.figure import Figure
 
 import bayesnb as nb
@@ -93,7 +93,7 @@ def few_rows(posterior: Any, X: Any, y: Any, **options: Any) -> Any:
 
 @cache
 def result(name: str) -> Any:
-    """What a function returns for the penguins, or a table of numbers where this takes long."""
+    """What a function returns for the penguins."""
     posterior, X, y = penguins()
     bill = X[["bill_length_mm"]]
     few = nb.fit(nb.NaiveBayes(nb.Gaussian()), bill, y)
@@ -107,39 +107,7 @@ def result(name: str) -> Any:
         "comparison": lambda: nb.compare(
             few, nb.from_samples(few.model, few.draws(num_draws=100, num_chains=2, key=1), X=bill, y=y)
         ),
-        "models": lambda: nb.compare_models({"normal": nb.Gaussian(), "log-normal": nb.LogNormal()}, bill, y),
         "families": lambda: nb.choose_families(bill, y),
-        "uniformity": lambda: made(
-            nb.results.SBC,
-            table=pd.DataFrame({"p_value": [0.7, 0.01]}, index=["the first parameter[of a class]", "the second one"]),
-            pit=pd.DataFrame(
-                np.random.default_rng(1).uniform(size=(40, 2)),
-                columns=["the first parameter[of a class]", "the second one"],
-            ),
-            error_rate=0.05,
-            verdict="It is calibrated, as far as p says.",
-        ),
-        "merges": lambda: made(
-            nb.results.ColumnGrouping,
-            table=pd.DataFrame(
-                {
-                    "first": ["bill_length_mm", "island"],
-                    "second": ["bill_depth_mm", "sex"],
-                    "family": ["MultivariateGaussian", "JointCategorical"],
-                    "log_bayes_factor": [9.0, 1.5],
-                    "total": [9.0, 10.5],
-                }
-            ),
-            blocks=(),
-        ),
-        "selection": lambda: made(
-            nb.results.FeatureSelection,
-            table=pd.DataFrame(
-                {"action": ["", "drop"], "feature": ["", "sex"], "difference": [0.0, 1.5], "se": [0.0, 0.5]}
-            ),
-            kept=("island",),
-            dropped=("sex",),
-        ),
     }
     return computed[name]()
 
@@ -157,11 +125,11 @@ PLOTS: dict[str, Plot] = {
     "reliability": Plot(lambda **options: result("calibration").plot(**options), panels=2),
     "check": Plot(lambda **options: result("check").plot(**options), panels=3),
     "comparison": Plot(lambda **options: result("comparison").plot(max_panels=2, **options), panels=2),
-    "models": Plot(lambda **options: result("models").plot(**options), panels=2),
-    "sbc": Plot(lambda **options: result("uniformity").plot(**options), panels=2),
+    "models": Plot(lambda **options: models([0.9, 0.1]).plot(**options), panels=2),
+    "sbc": Plot(lambda **options: uniformity(2).plot(**options), panels=2),
     "families": Plot(lambda **options: result("families").plot(**options), panels=2, classes=True, features=True),
-    "merges": Plot(lambda **options: result("merges").plot(**options)),
-    "selection": Plot(lambda **options: result("selection").plot(**options)),
+    "merges": Plot(lambda **options: merges().plot(**options)),
+    "selection": Plot(lambda **options: selection().plot(**options)),
     "proba": Plot(lambda **options: few_rows(*penguins(), **options), classes=True),
     "proba of many classes": Plot(lambda **options: few_rows(*many_classes(), **options), classes=True),
     "evidence": Plot(lambda **options: nb.plot_evidence(penguins()[0], penguins()[1].head(1), num_draws=5, **options)),
@@ -263,13 +231,6 @@ def test_no_text_is_clipped_at_the_height_that_the_warning_names(name: str) -> N
     found = re.search(r"figsize=\(6.4, ([\d.]+)\)", str(caught[0].message))
     assert found
     assert collisions(PLOTS[name].call(figsize=(6.4, float(found[1])))) == []
-
-
-@pytest.mark.slow
-@every_plot
-def test_nothing_vanishes_on_a_dark_page(name: str) -> None:
-    with mpl.style.context("dark_background"):
-        assert faint(PLOTS[name].call()) == []
 
 
 @pytest.mark.slow

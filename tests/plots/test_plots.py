@@ -1,6 +1,5 @@
 """Pictures of posteriors: what they draw is what the posterior says."""
 
-import gzip
 import itertools
 from dataclasses import dataclass, replace
 from typing import Any
@@ -207,39 +206,6 @@ def spikes(axis: Any) -> Spikes:
     notes = [text.get_text() for text in axis.texts if isinstance(text, Annotation)]
     hollow = [to_rgba(line.get_markerfacecolor()) == to_rgba("white") for line in axis.lines]
     return Spikes(segments[:, 1, 1], notes, hollow)
-
-
-@pytest.mark.slow
-def test_spikes_of_xwindows(data):
-    """Murphy (2012), Figure 3.8 and Table 3.1."""
-    stored = np.load(data / "xwindows" / "xwindows.npz")
-    counts = scipy.sparse.csr_array((stored["data"], stored["indices"], stored["indptr"]), shape=stored["shape"])
-    train = stored["split"] == 0
-    with gzip.open(data / "xwindows" / "xwindows.vocab.txt.gz", "rt") as file:
-        vocabulary = file.read().split()
-    table = pd.DataFrame(counts.toarray()[train], columns=vocabulary)
-    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), table, stored["y"][train])
-    figure = nb.plot_spikes(posterior, label="tallest")
-    first, second = (spikes(axis) for axis in figure.axes)
-    tallest = {"subject": 0.997788, "this": 0.628319, "with": 0.535398, "but": 0.471239, "you": 0.431416}
-    np.testing.assert_allclose(
-        [first.heights[vocabulary.index(word)] for word in tallest], [*tallest.values()], atol=1e-6
-    )
-    assert sorted(name.split("\n")[0] for name in first.names) == sorted(tallest)
-    tallest = {"subject": 0.997788, "windows": 0.639381, "this": 0.539823, "with": 0.537611, "but": 0.517699}
-    np.testing.assert_allclose(
-        [second.heights[vocabulary.index(word)] for word in tallest], [*tallest.values()], atol=1e-6
-    )
-    assert sorted(name.split("\n")[0] for name in second.names) == sorted(tallest)
-    for panel in (first, second):
-        names = [name.replace("\n", " ") for name in panel.names]
-        everywhere = [name.split(" (")[0] for name in names if "in every class" in name]
-        assert sorted(everywhere) == ["subject", "with"]
-        assert panel.open == ["in every class" in name for name in names]
-    strict = spikes(nb.plot_spikes(posterior, label="tallest", tolerance=0.001).axes[0])
-    assert [name.split("\n")[0] for name in strict.names if "every class" in name] == ["subject"]
-    for number in (5, 14, 40):
-        assert collisions(nb.plot_spikes(posterior, num_labels=number)) == []
 
 
 def test_spikes_of_words_and_of_columns_named_one_by_one(words, table, exact, point, sampled):
@@ -540,27 +506,6 @@ def test_log_odds_of_a_pair(request, name, table):
         mine = np.flatnonzero(y[order] == label)
         np.testing.assert_allclose(offsets(found), np.column_stack([odds[order][mine], mine]))
     assert axis.get_xlabel() == "log odds, y = oak (right) against y = ash (left)"
-    assert collisions(figure) == []
-
-
-def test_log_odds_of_the_disputed_federalist_papers(data):
-    """Mosteller and Wallace (1964): all are Madison's, the weakest case is No. 55."""
-    papers = pd.read_csv(data / "federalist" / "function_word_counts.csv")
-    words = list(papers.columns[4:74])
-    known, disputed = papers["author_mw"].isin(["Hamilton", "Madison"]), papers["author_mw"] == "disputed"
-    model = nb.NaiveBayes({"words": (nb.Multinomial(), words)})
-    posterior = nb.fit(model, papers.loc[known, words], papers.loc[known, "author_mw"])
-    shown = papers[known | disputed]
-    figure = nb.plot_log_odds(posterior, shown[words], shown["author_mw"], labels=shown["number"], max_rows=100)
-    _, madison, hamilton, unsure = markers(figure.axes[0])
-    assert len(offsets(hamilton)) == 51
-    assert len(offsets(madison)) == 14
-    assert (offsets(hamilton)[:, 0] < 0).all()
-    assert (offsets(madison)[:, 0] > 0).all()
-    assert (offsets(unsure)[:, 0] > 5).sum() == 11
-    names = [text.get_text() for text in figure.axes[0].get_yticklabels()]
-    weakest = offsets(unsure)[offsets(unsure)[:, 0].argmin()]
-    assert names[int(weakest[1])] == "55"
     assert collisions(figure) == []
 
 

@@ -1,11 +1,9 @@
 """The families that the evidence chooses, those that the labels' leave-one-out score chooses, and what is refused."""
 
-import os
 import re
 import warnings
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -383,34 +381,3 @@ class TestWarnings:
         assert lines[-1].startswith("- 'mark' holds '?' in 10 cells")
         assert "grade" not in message
         assert "gain" not in message
-
-
-@pytest.mark.slow
-def test_adult_is_predicted_better_than_by_its_types():
-    """The losses of families taken from types, docs/real-data.md: a log score of -0.78."""
-    data = Path(os.environ.get("BAYESNB_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "uci"
-    if not data.is_dir():
-        pytest.skip("the tables are not there")
-    train, test = (pd.read_csv(data / f"adult_{part}.csv.gz", na_values="?") for part in ("train", "test"))
-    X, truth = test.drop(columns="income"), test["income"].to_numpy()
-    for criterion, log_score, accuracy in (("evidence", -0.425, 0.832), ("labels", -0.39, 0.82)):
-        choice = nb.choose_families(train, "income", criterion=criterion)
-        posterior = nb.fit(choice.model, train, "income")
-        log_proba = posterior.predict_log_proba(X)
-        place = np.searchsorted(posterior.classes, truth)
-        assert log_proba[np.arange(len(X)), place].mean() > log_score
-        assert (log_proba.argmax(axis=1) == place).mean() > accuracy
-
-
-def test_ages_and_fares_of_titanic_tell_what_they_tell():
-    data = Path(os.environ.get("BAYESNB_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "uci"
-    if not data.is_dir():
-        pytest.skip("the tables are not there")
-    table = pd.read_csv(data / "titanic_891.csv")
-    X, y = table[["age", "fare"]], table["survived"]
-    posterior = nb.fit(nb.choose_families(X, y).model, X, y)
-    ages = pd.DataFrame({"age": [26.0, 27, 28, 35, 36, 37], "fare": np.nan})
-    assert np.ptp(posterior.predict_proba(ages)[:, 1]) < 0.05
-    inclusion = nb.feature_evidence(posterior)["inclusion_probability"]
-    assert inclusion["fare"] > 0.999
-    assert inclusion["age"] > 0.1

@@ -10,7 +10,6 @@ from scipy.special import logsumexp
 
 import bayesnb as nb
 from bayesnb.model import weights as likelihood
-from bayesnb.model.weights import ConditionalLikelihood, FeatureWeights
 from bayesnb.posterior.left_out import all_features_left_out, features_left_out
 from bayesnb.selection import weights as module
 
@@ -237,14 +236,6 @@ class TestHardTables:
         assert (found.predict(X) == y).all()
         assert found.predict_proba(X).max(axis=1).min() > 0.99
 
-    def test_a_hundred_classes(self, rng):
-        y = np.r_[np.arange(100), rng.integers(0, 100, 300)]
-        X = rng.normal(size=(400, 2)) + 0.1 * y[:, None]
-        posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y)
-        found = nb.weight_features(posterior, X, y)
-        assert found.feature_weights.offset.shape == (100,)
-        assert np.isfinite(found.predict_proba(X)).all()
-
     def test_a_feature_without_evidence_keeps_the_prior_of_its_level(self, rng):
         """A column of missing cells changes nothing, and its weight is one of the others."""
         X, y = bernoulli_table(rng, 300, columns=3)
@@ -270,23 +261,6 @@ class TestLargeTables:
         with pytest.warns(UserWarning, match="drawn at random"):
             other = nb.weight_features(posterior, X, y, key=1)
         assert (other.feature_weights.weight != some.feature_weights.weight).any()
-
-    def test_the_subset_is_drawn_at_random_without_repeats(self, rng, monkeypatch):
-        X, y = bernoulli_table(rng, 1000, columns=2)
-        posterior = nb.fit(nb.Bernoulli(), X, y)
-        places = []
-
-        def noted(*args, **options):
-            places.append(features_left_out(*args, **options).rows.place)
-            return features_left_out(*args, **options)
-
-        monkeypatch.setattr(likelihood, "MOST_NUMBERS", 2 * 2 * 300)
-        monkeypatch.setattr(module, "features_left_out", noted)
-        with pytest.warns(UserWarning, match="learned from 300 of 1000 rows"):
-            nb.weight_features(posterior, X, y)
-        assert len(places[0]) == 300
-        assert (np.diff(places[0]) > 0).all()
-        assert places[0].mean() == pytest.approx(499.5, abs=4.5 * 289 / np.sqrt(300))
 
     def test_a_table_that_fits_exactly(self, rng, monkeypatch):
         X, y = bernoulli_table(rng, 100, columns=5)
@@ -378,18 +352,3 @@ def test_weights_cost_little_where_the_model_is_right(rows, most):
         gained = weighted.predict_log_proba(X[rows:])[of_label] - posterior.predict_log_proba(X[rows:])[of_label]
         change.append(gained.mean())
     assert -most < np.mean(change) < 0.0
-
-
-def test_the_parts_are_those_of_the_table(rng):
-    """Modes and draws have the shapes that the posterior needs."""
-    X, y = bernoulli_table(rng, 50, columns=2)
-    found = nb.weight_features(nb.fit(nb.Bernoulli(), X, y), X, y)
-    assert isinstance(found, nb.results.WeightedPosterior)
-    assert isinstance(found.feature_weights, FeatureWeights)
-    assert not found.feature_weights.shared
-    assert found.feature_weights.num_rows == 50
-    likelihood = module._likelihood(features_left_out(found.unweighted, rows_of(found.unweighted, X, y)), shared=False)
-    assert isinstance(likelihood, ConditionalLikelihood)
-    # The mode: no slope of the log posterior, averaged over the spreads, is far from zero.
-    _, slope = likelihood.value_and_gradient(np.r_[found.feature_weights.weight, found.feature_weights.offset])
-    np.testing.assert_allclose(slope[2:], found.feature_weights.offset, atol=0.2)
