@@ -15,7 +15,7 @@ import scipy.sparse
 from bayesnb.core.arrays import dense, in_float64
 from bayesnb.core.checking import a_type
 from bayesnb.data.read import as_table, read_rows
-from bayesnb.families.draw import draw, draw_sparse
+from bayesnb.families.draw import draw, draw_words
 from bayesnb.model.blocks import Block, ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.program import to_table
@@ -316,7 +316,7 @@ def _draw_cells(block: Block, values: Mapping[str, Any], x: Any, labels: Labels,
     if totals is not None and scipy.sparse.issparse(x):
         with jax.enable_x64(True):
             likelihood = block.family.likelihood(**values, total_count=1)
-        words = draw_sparse(likelihood, [np.r_[rows] for rows in labels.members], totals, rng)
+        words = draw_words(likelihood, [np.r_[rows] for rows in labels.members], totals, rng)
         if words is not None:
             return words
     drawn = np.empty(x.shape, order="F")

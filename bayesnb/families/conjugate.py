@@ -14,7 +14,6 @@ from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import dense, namespace, row_pieces
 from bayesnb.families.base import Family, JointFamily, Parameters, accepts_fractions, filled_cells, log_density_of_rows
-from bayesnb.families.distributions import CellPredictive
 from bayesnb.families.formulas import compiled, component_marginal, independent_pit, mean_of
 from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, Table, left_out, look_up_in_jax, refitted_rows
 
@@ -145,13 +144,11 @@ class ConjugateFamily(Family):
         -------
         array
         """
-        if type(self).predictive is ConjugateFamily.predictive:
-            raise NotImplementedError(f"{type(self).__name__} states neither cell_log_predictive nor predictive")
         return compiled(_log_predictive_of_cells, self, x)
 
     def predictive(self) -> dist.Distribution:
-        """Distribution of one new cell, the parameters integrated out, as NumPyro has it; by `cell_log_predictive`."""
-        return CellPredictive(self)
+        """Distribution of one new cell, the parameters integrated out, of NumPyro: instead of `cell_log_predictive`."""
+        raise NotImplementedError(f"{type(self).__name__} states neither cell_log_predictive nor predictive")
 
     def marginals(self) -> dict[str, dist.Distribution]:
         """Distribution of each scalar parameter on its own, for comparison with samples.

@@ -15,7 +15,7 @@ from bayesnb.families.formulas import compiled, dispatch
 from bayesnb.families.joint_categorical import CombinationOfCategories
 from bayesnb.families.polya_tree import CoupledTree, draw_cells
 
-__all__ = ["draw", "draw_sparse", "draw_words", "log_gammas"]
+__all__ = ["draw", "draw_words", "log_gammas"]
 
 # --------------------------------------------------------------------------------------------------
 # Draws from NumPyro's distributions, by NumPy where it has a sampler.
@@ -75,6 +75,14 @@ FORMULAS: dict[type, Callable[[Any, np.random.Generator, tuple[int, ...]], Any]]
     dist.GeometricProbs: lambda d, rng, shape: np.floor(
         -rng.standard_exponential(shape) / np.log1p(-np.asarray(d.probs))
     ),
+    GammaVector: lambda d, rng, shape: (
+        rng.standard_gamma(d.concentration, (*shape, *d.event_shape)) / np.asarray(d.rate)
+    ),
+    # NumPy's binomial takes whole numbers of 64 bits.
+    dist.BinomialProbs: lambda d, rng, shape: rng.binomial(np.asarray(d.total_count, np.int64), d.probs, shape) * 1.0,
+    dist.GammaPoisson: lambda d, rng, shape: (
+        rng.poisson(rng.standard_gamma(d.concentration, shape) / np.asarray(d.rate)) * 1.0
+    ),
     CoupledTree: lambda d, rng, shape: draw_cells(d, rng, shape),
 }
 """Draws of a shape, batch axes included, from distributions whose draws take one line of NumPy."""
@@ -96,12 +104,6 @@ def _(distribution: dist.Dirichlet, rng: np.random.Generator, shape: tuple[int, 
     log_gamma = log_gammas(concentration, rng, (*shape, concentration.shape[-1]))
     weight = np.exp(log_gamma - log_gamma.max(axis=-1, keepdims=True))
     return weight / weight.sum(axis=-1, keepdims=True)
-
-
-@_draw.register
-def _(distribution: GammaVector, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    size = (*shape, *distribution.event_shape)
-    return rng.standard_gamma(distribution.concentration, size) / np.asarray(distribution.rate)
 
 
 @_draw.register
@@ -167,18 +169,6 @@ def _(distribution: ZeroOr, rng: np.random.Generator, shape: tuple[int, ...]) ->
 
 
 @_draw.register
-def _(distribution: dist.BinomialProbs, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    total_count = np.asarray(distribution.total_count, dtype=np.int64)
-    return rng.binomial(total_count, distribution.probs, shape).astype(np.float64)
-
-
-@_draw.register
-def _(distribution: dist.GammaPoisson, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    rate = rng.standard_gamma(distribution.concentration, shape) / np.asarray(distribution.rate)
-    return rng.poisson(rate, shape).astype(np.float64)
-
-
-@_draw.register
 def _(distribution: dist.MultinomialProbs, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     probs = np.asarray(distribution.probs, dtype=np.float64)
     return rng.multinomial(np.asarray(distribution.total_count), probs / probs.sum(-1, keepdims=True), shape).astype(
@@ -202,7 +192,7 @@ LONG_DOCUMENT = 2**20
 """Documents of at most so many words are drawn word by word."""
 
 
-def draw_sparse(
+def draw_words(
     distribution: dist.Distribution, members: Sequence[np.ndarray], totals: np.ndarray, rng: np.random.Generator
 ) -> Any:
     """Rows of counts with given totals, as a CSR array of shape (rows, columns); None if only `draw` knows how.
@@ -210,37 +200,16 @@ def draw_sparse(
     Parameters
     ----------
     distribution : numpyro.distributions.Distribution
-        A multinomial or Dirichlet-multinomial for each class.
-    members, totals, rng
-        As for `draw_words`.
-    """
-    if isinstance(distribution, dist.MultinomialProbs):
-        return draw_words(np.asarray(distribution.probs), members, totals, rng)
-    if isinstance(distribution, dist.DirichletMultinomial):
-        return draw_words(np.asarray(distribution.concentration), members, totals, rng, urn=True)
-    return None
-
-
-def draw_words(
-    weights: np.ndarray,
-    members: Sequence[np.ndarray],
-    totals: np.ndarray,
-    rng: np.random.Generator,
-    *,
-    urn: bool = False,
-) -> Any:
-    """Rows of counts with given totals, as a CSR array of shape (rows, columns).
-
-    Parameters
-    ----------
-    weights : array, shape (classes, columns)
-        Probabilities of a multinomial; with `urn`, concentrations of a Dirichlet-multinomial, which Pólya's urn draws.
+        A multinomial or Dirichlet-multinomial for each class; Pólya's urn draws the latter.
     members : sequence of array of int
         Positions of the rows of each class.
     totals : array of int, shape (rows,)
     rng : numpy.random.Generator
-    urn : bool, default False
     """
+    urn = isinstance(distribution, dist.DirichletMultinomial)
+    if not urn and not isinstance(distribution, dist.MultinomialProbs):
+        return None
+    weights = np.asarray(distribution.concentration if urn else distribution.probs)
     shape = (len(totals), weights.shape[1])
     # A document longer than the vocabulary takes less memory as a row of counts than word by word.
     long = totals > max(LONG_DOCUMENT, shape[1])

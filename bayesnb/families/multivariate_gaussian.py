@@ -246,11 +246,6 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
             + 0.5 * size * (xp.log(self.kappa) - xp.log(posterior.kappa) - statistics.n * np.log(np.pi))
         )
 
-    def predictive(self) -> dist.Distribution:
-        df = self.df[..., 0] - self.scale.shape[-1] + 1
-        matrix = predictive_matrix(self) / df[..., None, None]
-        return dist.MultivariateStudentT(df, self.loc, jax.numpy.linalg.cholesky(matrix), validate_args=False)
-
     def marginals(self) -> dict[str, dist.Distribution]:
         df = self.df - self.scale.shape[-1] + 1
         squares = np.diagonal(self.scale, axis1=-2, axis2=-1)

@@ -31,7 +31,6 @@ from bayesnb.families.exponential import Weights, times
 from bayesnb.families.statistics import Counts, class_sums, clear_rounding
 
 __all__ = [
-    "AnnotationCounts",
     "Annotations",
     "Documents",
     "Multinomial",
@@ -296,9 +295,6 @@ class Multinomial(WordFamily, DirichletFamily):
     def log_likelihood(self, parameters: Parameters, statistics: Counts) -> Any:
         return times(statistics.total, log_of(parameters, "prob")).sum(axis=-1, keepdims=True)
 
-    def predictive(self, total_count: Any = 1) -> dist.Distribution:
-        return dist.DirichletMultinomial(self.concentration, total_count=total_count)
-
     def log_evidence(self, statistics: Counts) -> Any:
         return dirichlet_log_evidence(self.concentration, statistics.total)[..., None] + statistics.log_base
 
@@ -345,37 +341,6 @@ def _log_density_in_jax(parameters: Parameters, counts: Any) -> Any:
 # --------------------------------------------------------------------------------------------------
 # Labels that annotators give to items, with a Dirichlet prior for each class and annotator
 # --------------------------------------------------------------------------------------------------
-
-
-class AnnotationCounts(dist.Distribution):
-    """How often each annotator gives each label to an item, given how many labels each annotator gives.
-
-    The order of the labels is known, so that the density has no multinomial coefficient.
-
-    Parameters
-    ----------
-    prob : array, shape (..., annotators, labels)
-        Probability of each label of an annotator.
-    """
-
-    arg_constraints: ClassVar[dict[str, Any]] = {"prob": constraints.independent(constraints.simplex, 1)}
-    support = constraints.independent(constraints.nonnegative_integer, 1)
-    pytree_data_fields = ("prob",)
-
-    def __init__(self, prob: Any, *, validate_args: bool | None = None) -> None:
-        self.prob = prob
-        *batch, annotators, labels = jnp.shape(prob)
-        super().__init__(tuple(batch), (annotators * labels,), validate_args=validate_args)
-
-    def log_prob(self, value: Any) -> Any:
-        log_prob = jnp.log(self.prob).reshape(*self.batch_shape, *self.event_shape)
-        return times(jnp.asarray(value), log_prob).sum(axis=-1)
-
-    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
-        raise NotImplementedError(
-            "the model does not say how many labels an annotator gives to an item, so that it draws no annotations: "
-            "draw the labels of given items and annotators from the probabilities"
-        )
 
 
 @jax.tree_util.register_dataclass
@@ -436,11 +401,10 @@ class Annotations(JointFamily, DirichletFamily):
         return ("annotator", annotators), ("label", tuple(label for _, label in columns[: self.num_labels]))
 
     def likelihood(self, prob: Any) -> dist.Distribution:
-        return AnnotationCounts(prob)
-
-    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
-        # A missing cell comes as a zero: the annotator does not give the label.
-        return self.likelihood(**parameters)
+        raise NotImplementedError(
+            "the model does not say how many labels an annotator gives to an item, so that it draws no annotations: "
+            "draw the labels of given items and annotators from the probabilities"
+        )
 
     def statistics(self, x: Any, membership: np.ndarray) -> Counts:
         n = membership.sum(axis=0)[:, None]

@@ -9,8 +9,7 @@ import scipy.sparse
 import scipy.stats
 from scipy.special import gammaln
 
-from bayesnb.families.formulas import log_density
-from bayesnb.families.words import AnnotationCounts, Annotations
+from bayesnb.families.words import Annotations
 
 CLASSES, ANNOTATORS, LABELS = 2, 3, 3
 X = np.array(
@@ -79,8 +78,6 @@ def test_densities_on_the_device_are_those_of_the_host():
         np.testing.assert_allclose(found, bound().row_log_likelihood({"prob": prob()[0]}, X), rtol=1e-13)
         found = jax.jit(bound().row_log_predictive)(X)
         np.testing.assert_allclose(found, bound().row_log_predictive(X), rtol=1e-12, atol=1e-12)
-        of_counts = log_density(AnnotationCounts(prob()[0]), X[:, None])
-        np.testing.assert_allclose(of_counts, bound().row_log_likelihood({"prob": prob()[0]}, X), rtol=1e-12)
 
 
 @pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array], ids=["dense", "sparse"])
@@ -120,7 +117,7 @@ def test_a_concentration_of_another_shape_is_refused(concentration):
 
 def test_annotations_are_not_drawn():
     with pytest.raises(NotImplementedError, match="how many labels"):
-        AnnotationCounts(prob()[0]).sample(None)
+        bound().likelihood(prob()[0])
 
 
 def test_which_sums_can_be_those_of_items():

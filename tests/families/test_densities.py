@@ -8,11 +8,10 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 import scipy.sparse
-from cases import CASES, CLASSES, NumPyroExponential, membership, with_holes
+from cases import CASES, CLASSES, NumPyroExponential, with_holes
 from scipy import stats
 from scipy.special import gammaln as log_gamma
 from scipy.special import logsumexp, xlogy
-from slow import cases_fast
 
 import bayesnb as nb
 from bayesnb.families import exponential as product
@@ -21,7 +20,6 @@ from bayesnb.families.draw import draw
 from bayesnb.families.exponential import _product as product_of_arrays
 from bayesnb.families.formulas import log_density, quantile
 from bayesnb.families.student_t import StudentT
-from bayesnb.model.blocks import ClassPrior, Prior
 from bayesnb.posterior.under_draws import flatten
 
 BY_NAME = {case.name: case for case in CASES}
@@ -139,12 +137,6 @@ class TestOrigins:
         np.testing.assert_array_equal(found, [[-np.inf, -np.inf], [0.0, 0.0]])
 
 
-def test_the_predictive_of_words_is_that_of_one_word_unless_a_number_is_given():
-    family = nb.Multinomial(np.array([[1.0, 3.0]]))
-    np.testing.assert_allclose(np.exp(log_density(family.predictive(), np.array([[1, 0]]))), [0.25], rtol=1e-6)
-    np.testing.assert_allclose(np.exp(log_density(family.predictive(2), np.array([[2, 0]]))), [0.1], rtol=1e-6)
-
-
 @pytest.mark.usefixtures("float64")
 @pytest.mark.parametrize("values", [2, 5])
 @pytest.mark.parametrize("holes", [False, True])
@@ -228,27 +220,6 @@ class TestHeavyRows:
         posterior, X, *_ = self.fitted(case, weight)
         found = posterior.averaged(1.0).log_joint(X)
         np.testing.assert_allclose(found, posterior.plugin().log_joint(X), rtol=0, atol=200 / weight + 1e-11)
-
-
-@pytest.mark.usefixtures("float64")
-@pytest.mark.parametrize("case", cases_fast(BY_CELLS, {"categorical"}))
-def test_the_predictive_distribution_of_numpyro(case, rng):
-    """Its draws are those of cells given draws of the parameters."""
-    family = case.family.update(case.family.statistics(case.cells(rng, 30), membership(rng, 30)))
-    x = case.cells(rng, 5)
-
-    @jax.jit
-    def found(x, key):
-        mine = family.predictive()
-        assert mine.batch_shape == (CLASSES, 3)
-        return mine.log_prob(x[:, None]), mine.sample(key, (4000,))
-
-    densities, drawn = map(np.asarray, found(x, jax.random.key(3)))
-    np.testing.assert_allclose(densities.sum(-1), family.row_log_predictive(x), rtol=1e-6)
-    prior = Prior(ClassPrior(None, np.full(CLASSES, 1 / CLASSES)), (family,))
-    given = draw(family.likelihood(**prior.draw(rng, (4000,)).blocks[0]), rng)
-    for mine, other in zip(*(values.reshape(4000, -1).T for values in (drawn, given)), strict=True):
-        assert stats.ks_2samp(mine, other, method="asymp").pvalue > 1e-5
 
 
 @pytest.mark.usefixtures("float64")

@@ -91,7 +91,9 @@ class TestDensity:
         weights, length, number = np.array([0.2, 0.5, 0.3]), 5, 100_000
         monkeypatch.setattr("bayesnb.families.draw.LONG_DOCUMENT", 0)
         totals = np.where(np.arange(number) % 4 == 0, 3, length)  # one in four is word by word
-        drawn = draw_words(np.stack([np.ones(3), weights]), [np.arange(0), np.arange(number)], totals, rng, urn=urn)
+        both = np.stack([np.ones(3) / 3, weights])
+        likelihood = nb.DirichletMultinomial().likelihood(both) if urn else nb.Multinomial().likelihood(both)
+        drawn = draw_words(likelihood, [np.arange(0), np.arange(number)], totals, rng)
         np.testing.assert_array_equal(drawn.sum(axis=1), totals)
         for total in (3, length):
             rows = drawn[totals == total].toarray()

@@ -320,14 +320,6 @@ class TestGaps:
                 np.testing.assert_array_equal(found[:, 1, 0], 0.0)
 
     @pytest.mark.usefixtures("float64")
-    def test_the_predictive_distribution_is_the_density_of_rows(self, rng):
-        X, y = table(rng)
-        (family,) = nb.fit(block(), X, y).families
-        x = X.to_numpy()[:7]
-        found = jax.jit(lambda family, x: family.predictive().log_prob(x))(family, x[:, None])
-        np.testing.assert_allclose(found, family.row_log_predictive(x), rtol=1e-9)
-
-    @pytest.mark.usefixtures("float64")
     @pytest.mark.parametrize("holes", [False, True])
     def test_distances_on_the_device(self, rng, holes):
         X, _ = table(rng, 10)
