@@ -56,7 +56,8 @@ def of_few_rows(rng):
     """A class of four rows and one of nine; a column of three and eight cells, one that a class holds constant, one far
     from zero."""
     X = rng.gamma(2.0, size=(13, 4))
-    X[[0, 4], 1] = np.nan
+    X[:, 1] = X[:, 1].round(1)
+    X[[0, 4], 1], X[[1, 2], 1] = np.nan, 1.0
     X[:4, 2] = 1.0
     X[:, 3] += 1e6
     return X, np.repeat(["a", "b"], [4, 9])

@@ -1,4 +1,4 @@
-"""What checks refuse, and the words that say what to do instead."""
+"""What checks refuse, with the words that say what to do instead, and the progress that they show."""
 
 from dataclasses import dataclass
 
@@ -10,12 +10,13 @@ from sklearn.linear_model import LogisticRegression
 from trees import FEATURES, trees
 
 import bayesnb as nb
+from bayesnb.checks import same_draws
 
 rng = np.random.default_rng(1)
 Y = np.array(["p", "q"])[rng.integers(0, 2, 40)]
 X = rng.poisson(np.where(Y == "q", 3.0, 1.5)[:, None], (40, 2))
 POSTERIOR = nb.fit(nb.Poisson(), X, Y)
-SAMPLED = nb.from_samples(nb.Poisson(), POSTERIOR.draws(num_draws=50), X=X, y=Y)
+SAMPLED = nb.from_samples(nb.Poisson(), POSTERIOR.draws(num_draws=500), X=X, y=Y)
 BOUND = nb.NaiveBayes(nb.Poisson(2.0, 1.0)).bind(X, Y)
 LOGISTIC = LogisticRegression().fit(X, Y)
 HALF = np.full((40, 2), 0.5)
@@ -288,3 +289,23 @@ def test_what_is_refused(call, error, words):
     with pytest.raises(error) as caught:
         call()
     assert words in str(caught.value)
+
+
+PROGRESS = {
+    ("check: 100%", "9/9"): lambda progress: nb.check(POSTERIOR, X, Y, num_replicates=9, progress=progress),
+    ("loo: importance sampling", "loo: 100%"): lambda progress: nb.loo(SAMPLED, X, Y, progress=progress),
+    ("compare: dependence", "4/4"): lambda progress: nb.compare(POSTERIOR, SAMPLED, progress=progress),
+    ("compare: class probabilities", "5/5"): lambda progress: nb.compare(POSTERIOR, SAMPLED, X, progress=progress),
+    ("SBC", "20/20"): lambda progress: nb.sbc(BOUND, num_simulations=20, progress=progress),
+}
+
+
+@pytest.mark.filterwarnings("ignore:the prior of the draws follows all rows")
+@pytest.mark.parametrize("words", PROGRESS, ids=lambda words: words[0])
+@pytest.mark.parametrize(("progress", "shown"), [(True, True), (None, False)])
+def test_progress_is_shown_where_asked_for(words, progress, shown, capsys, monkeypatch):
+    monkeypatch.setattr(same_draws, "EXACT_DRAWS", 400)
+    monkeypatch.setattr(same_draws, "DRAWS_OF_PROBABILITIES", 400)
+    PROGRESS[words](progress)
+    bar = capsys.readouterr().err
+    assert all((each in bar) is shown for each in words)

@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse
 from cases import CASES, CATEGORIES, Exponential, with_holes
 from refitting import assert_same, cells_alone, rows_of
-from scipy.special import logsumexp
 from trees import FEATURES, trees
 
 import bayesnb as nb
@@ -379,29 +378,6 @@ def test_two_rows():
 
 
 class TestFrequencies:
-    def test_noise_in_twenty_classes(self):
-        """The frequencies of all labels know the label that is left out; those of the others say less than a prior."""
-        rng = np.random.default_rng(0)
-        y, X = rng.integers(0, 20, 400), rng.integers(0, 2, (400, 5))
-        models = {"dirichlet": nb.NaiveBayes(nb.Bernoulli())}
-        models["frequencies"] = nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical")
-        expected = {name: [] for name in models}
-        for i in range(400):
-            x, label = np.delete(X, i, axis=0), np.delete(y, i)
-            n = np.bincount(label, minlength=20)
-            one = (np.eye(20)[label].T @ x + 1) / (n[:, None] + 2)
-            features = np.log(np.where(X[i], one, 1 - one)).sum(axis=1)
-            for name, concentration in (("dirichlet", 1.0), ("frequencies", 0.0)):
-                joint = features + np.log(n + concentration)
-                expected[name].append(joint[y[i]] - logsumexp(joint))
-        found = nb.compare_models(models, X, y)
-        for name, pointwise in expected.items():
-            np.testing.assert_allclose(found.loo[name].elpd_i, pointwise, rtol=1e-12)
-        assert found.table.loc["frequencies", "elpd_difference"] == pytest.approx(-0.98, abs=0.005)
-        assert found.table["model_probability"].isna().all()
-        assert found.table.index.tolist() == ["dirichlet", "frequencies"]
-        assert found.table["prior_saw"].tolist() == ["", "labels"]
-
     def test_a_class_of_one_row_is_impossible_without_it(self):
         X, y = np.array([[1.0], [2.0], [9.0], [8.0], [3.0]]), np.array(["a", "a", "b", "c", "a"])
         posterior = nb.fit(nb.NaiveBayes(nb.Gaussian(), class_probs="empirical"), X, y)

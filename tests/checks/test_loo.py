@@ -37,6 +37,7 @@ def test_draws_estimate_the_same(mixed, class_probs):
     sampled = nb.from_samples(exact.model, exact.draws(num_draws=2500, key=1), X=X, y=y)
     truth, estimate = loo(exact, X, y), loo(sampled, X, y)
     assert estimate.n_samples == 10_000
+    assert "Pareto k" in repr(estimate)
     assert 0 < estimate.pareto_k.max() < 0.7
     assert estimate.elpd == pytest.approx(truth.elpd, abs=0.2)
     assert estimate.se == pytest.approx(truth.se, rel=0.02)
@@ -100,18 +101,6 @@ def test_an_exact_score_prints_itself_in_plain_words(mixed):
         xr.testing.assert_identical(result.elpd_i, found.elpd_i)
     table = az.compare({"exact": found, "averaged": loo(posterior.averaged(), X, y)}, round_to="none")
     assert table.loc["exact", "elpd"] == found.elpd
-
-
-@pytest.mark.parametrize(("progress", "shown"), [(True, True), (None, False)])
-def test_a_score_by_importance_sampling_shows_progress_and_what_arviz_prints(progress, shown, capsys):
-    rng = np.random.default_rng(1)
-    X, y = rng.integers(0, 2, (60, 2)), rng.integers(0, 2, 60)
-    posterior = nb.fit(nb.Bernoulli(), X, y)
-    sampled = nb.from_samples(nb.Bernoulli(), posterior.draws(num_draws=500), X=X, y=y)
-    assert "Pareto k" in repr(loo(sampled, X, y, progress=progress))
-    bar = capsys.readouterr().err
-    assert ("loo: importance sampling" in bar) is shown
-    assert ("loo: 100%" in bar) is shown
 
 
 def test_an_exact_score_with_a_warning_prints_that_there_was_one():
@@ -223,4 +212,5 @@ def test_an_impossible_row_is_noted():
     models = {"dirichlet": nb.Bernoulli(), "frequencies": nb.NaiveBayes(nb.Bernoulli(), **SEEN)}
     found = nb.compare_models(models, X, y)
     assert found.table.loc["frequencies", "elpd"] == -np.inf
+    assert found.table["prior_saw"].tolist() == ["", "labels"]
     assert found.notes[0].startswith("frequencies: rows 2, 3: the rows not left out hold no such label")

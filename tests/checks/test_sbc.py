@@ -317,12 +317,6 @@ def test_the_step_function_of_three_values():
     np.testing.assert_allclose(height + x, np.array([0, 0, 1, 1, 2, 2, 3, 3]) / 3)
 
 
-@pytest.mark.parametrize(("progress", "shown"), [(True, True), (None, False)])
-def test_progress_is_shown_where_asked_for(coins, capsys, progress, shown):
-    sbc(coins, num_simulations=20, progress=progress)
-    assert ("SBC" in capsys.readouterr().err) == shown
-
-
 @pytest.mark.slow
 def test_a_right_posterior_is_refused_as_seldom_as_stated(coins):
     """A hundred and fifty verdicts at error rate 0.05, of which at most sixteen may be NO."""
