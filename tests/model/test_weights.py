@@ -264,6 +264,8 @@ def test_a_quadratic_likelihood_has_the_exact_posterior(rng, centre):
         mean = np.linalg.solve(together, precision @ centre + prior.precision @ prior.mean)
         covariance = np.linalg.inv(together)
         np.testing.assert_allclose(part.distribution.mean, mean, atol=1e-6)
+        np.testing.assert_allclose(part.gaussian.mean, mean, atol=1e-6)
+        np.testing.assert_allclose(part.gaussian.precision, together, rtol=1e-9)
         np.testing.assert_allclose(
             part.distribution.factor @ part.distribution.factor.T, covariance, rtol=1e-6, atol=1e-10
         )
