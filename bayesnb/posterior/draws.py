@@ -10,13 +10,15 @@ from bayesnb.core.checking import proportion
 from bayesnb.core.panels import percent
 from bayesnb.data.read import as_rows
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import parameter_notes
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.program import Sites
+from bayesnb.model.reading import normalise
 from bayesnb.posterior.parameters import ParameterDistribution, require
-from bayesnb.posterior.predictions import nats_of, uncertainty_under
-from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, proba_under
+from bayesnb.posterior.predictions import nats_of
+from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, uncertainty_under
 
 __all__ = ["DataOfFit", "Draws", "Fitting", "headline"]
 
@@ -51,11 +53,8 @@ def headline(name: str, classes: list[Any], problem: Problem | None) -> str:
     rows = "" if problem is None else f"{weight:g} row{'s' * (weight != 1)}, "
     if problem is not None and problem.unlabelled is not None:
         rows += f"{problem.unlabelled.weights.sum():g} without a label, "
-    return f"{name}: {rows}classes {_elided(classes)}"
-
-
-def _elided(labels: list[Any]) -> str:
-    return str(labels) if len(labels) <= 10 else f"{str(labels[:8])[:-1]}, ... ({len(labels)} in all)]"
+    shown = str(classes) if len(classes) <= 10 else f"{str(classes[:8])[:-1]}, ... ({len(classes)} in all)]"
+    return f"{name}: {rows}classes {shown}"
 
 
 # --------------------------------------------------------------------------------------------------
@@ -131,8 +130,14 @@ class Draws(ABC):
             p(y=c | x, theta) for each draw theta. Its average over draws is not `predict_proba`, which averages the
             joint density.
         """
-        X = as_rows(X)  # refuses what it cannot read before the draws
-        return proba_under(self.distribution.model, X, self.distribution.draw_few(num_chains, num_draws, key))
+        model, X, parameters = self._under(X, num_chains, num_draws, key)
+        joint = log_joint_under(model, X, parameters)
+        return np.exp(normalise(joint, parameters.class_prob[:, :, None, :]))
+
+    def _under(self, X: Any, *draws: Any) -> tuple[BoundModel, Any, ModelParameters]:
+        """Model, rows and draws of the parameters; rows that cannot be read are refused before anything is drawn."""
+        X = as_rows(X)
+        return self.distribution.model, X, self.distribution.draw_few(*draws)
 
     def log_joint_draws(
         self, X: Any, *, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
@@ -149,8 +154,7 @@ class Draws(ABC):
         array, shape (chain, draw, rows, classes)
             log p(x, y=c | theta) for each draw theta.
         """
-        X = as_rows(X)
-        return log_joint_under(self.distribution.model, X, self.distribution.draw_few(num_chains, num_draws, key))
+        return log_joint_under(*self._under(X, num_chains, num_draws, key))
 
     def proba_interval(
         self, X: Any, *, prob: float = 0.89, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
@@ -171,9 +175,8 @@ class Draws(ABC):
             Lower and upper end for p(y=c | x, theta).
         """
         proportion("prob", prob)
-        X = as_rows(X)
-        parameters = self.distribution.draw_few(num_chains, num_draws, key)
-        return proba_quantiles_under(self.distribution.model, X, parameters, [(1 - prob) / 2, (1 + prob) / 2])
+        levels = [(1 - prob) / 2, (1 + prob) / 2]
+        return proba_quantiles_under(*self._under(X, num_chains, num_draws, key), levels)
 
     def uncertainty(
         self,
@@ -237,10 +240,12 @@ class Draws(ABC):
         0      1.0       1.00       0.00
         1      1.0       0.84       0.16
         """
-        nats_of(unit)
-        X = as_rows(X)
-        parameters = self.distribution.draw_few(num_chains, num_draws, key)
-        return uncertainty_under(self.distribution.model, X, parameters, unit)
+        import pandas as pd
+
+        scale = nats_of(unit)
+        total, aleatoric = uncertainty_under(*self._under(X, num_chains, num_draws, key)).T / scale
+        parts = {"total": total, "aleatoric": aleatoric, "epistemic": total - aleatoric}
+        return pd.DataFrame(parts, index=pd.RangeIndex(len(total), name="row"))
 
     def mean(self) -> dict[str, np.ndarray]:
         """Posterior mean of every parameter, by site; the value itself for a point.

@@ -36,6 +36,7 @@ __all__ = [
     "all_features_left_out",
     "features_left_out",
     "leave_one_out",
+    "refuse_weights",
     "require_rows_of_fit",
 ]
 
@@ -195,7 +196,8 @@ def refuse_weights(rows: LabelledRows, kind: str) -> None:
     """
     if (rows.weights != 1.0).any():
         raise DensityError(
-            f"sample_weight is not for {kind}, which leave out rows of weight one: use kfold; {OF_FREQUENCIES}"
+            f"sample_weight is not for {kind}, which leave out rows of weight one: use kfold, or a closed form; "
+            f"{OF_FREQUENCIES}"
         )
 
 

@@ -19,8 +19,7 @@ from bayesnb.model.problem import Problem, has_closed_form, or_closed_form
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.datatree import as_tree
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
-from bayesnb.posterior.left_out import LeftOut, leave_one_out
-from bayesnb.posterior.left_out_blocks import OF_FREQUENCIES
+from bayesnb.posterior.left_out import LeftOut, leave_one_out, refuse_weights
 from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
@@ -172,11 +171,7 @@ def psis_loo(posterior: Posterior, rows: LabelledRows, progress: bool | None) ->
     ValueError
         If rows have weights, there is one class, or the draws are too few or all the same.
     """
-    if (rows.weights != 1.0).any():
-        raise ValueError(
-            "sample_weight is for exact posteriors: importance sampling over draws leaves out rows of weight one only; "
-            f"{OF_FREQUENCIES}"
-        )
+    refuse_weights(rows, "draws")
     exact = has_closed_form(posterior.model)
     if len(posterior.classes) == 1:
         raise ValueError(

@@ -1,24 +1,21 @@
 """What every posterior predicts."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from typing import Any, Concatenate
 
 import numpy as np
-from scipy.special import entr
 
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import near_matches
 from bayesnb.data.labels import as_labels
 from bayesnb.data.read import is_dask, map_partitions
-from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.reading import Cells, normalise, with_fallback
+from bayesnb.model.reading import with_fallback
 from bayesnb.posterior.density import RowDensity, function_of_array
-from bayesnb.posterior.under_draws import in_pieces
 
-__all__ = ["NATS", "Predictions", "nats_of", "uncertainty_under"]
+__all__ = ["NATS", "Predictions", "nats_of"]
 
 # --------------------------------------------------------------------------------------------------
 # Predictions for Dask collections, one partition at a time
@@ -45,35 +42,7 @@ def _answer(posterior: Any, method: str, args: tuple, kwargs: dict[str, Any], X:
 
 
 # --------------------------------------------------------------------------------------------------
-# The linear rule for two classes of 0/1 features
-# --------------------------------------------------------------------------------------------------
-
-
-def linear_rule(model: BoundModel, density: RowDensity) -> tuple[np.ndarray, float]:
-    """Weights and bias; `Posterior.decision_boundary` gives the formula and the errors."""
-    classes = model.schema.classes
-    if len(classes) != 2:
-        raise ValueError(
-            f"there are {len(classes)} classes {classes.tolist()}, and a linear rule needs two: fit two of them"
-        )
-    for block in model.blocks:
-        if not block.is_binary:
-            raise ValueError(
-                f"column {block.labels[0]!r} is {block.family.family_name}: the rule is linear in 0/1 features only"
-            )
-    sizes = [len(block.columns) for block in model.blocks]
-    at_zero = density.log_joint(tuple(np.zeros((1, size)) for size in sizes))
-    bias = float(at_zero[0, 1] - at_zero[0, 0])
-    weights: dict[int, float] = {}
-    for i, block in enumerate(model.blocks):
-        chunk = tuple(np.eye(size) if i == k else np.zeros((sizes[i], size)) for k, size in enumerate(sizes))
-        joint = density.log_joint(chunk)
-        weights |= dict(zip(block.columns, joint[:, 1] - joint[:, 0] - bias, strict=True))
-    return np.array([weights[column] for column in sorted(weights)]), bias
-
-
-# --------------------------------------------------------------------------------------------------
-# Decisions about rows: labels of least expected loss, abstention, and the parts of a prediction's uncertainty
+# Decisions about rows: labels of least expected loss, and abstention
 # --------------------------------------------------------------------------------------------------
 
 Rule = Callable[[np.ndarray], np.ndarray]
@@ -129,47 +98,12 @@ def decision_rule(
             "action into the index of loss"
         )
     if loss is not None:
-        return _least_expected_loss(*_read_loss(loss, classes))
+        actions, losses = _read_loss(loss, classes)
+        return lambda proba: actions[(proba @ losses.T).argmin(axis=1)]
     if confidence is not None:
-        return _most_probable_if_sure(classes, _read_confidence(confidence), abstain)
+        labels, least = _with_marker(classes, abstain), _read_confidence(confidence)
+        return lambda proba: labels[np.where(proba.max(axis=1) >= least, proba.argmax(axis=1), len(classes))]
     return lambda proba: classes[proba.argmax(axis=1)]
-
-
-def entropy_split(draws: Iterable[np.ndarray]) -> np.ndarray:
-    r"""Entropy of a label whose class probabilities are uncertain, and the part that would be left if they were known.
-
-    Parameters
-    ----------
-    draws : iterable of array, shape (draws, rows, classes)
-        Class probabilities under draws of the parameters, in pieces, so that they need not be in memory together.
-
-    Returns
-    -------
-    array, shape (rows, 2)
-        :math:`H(\bar p)` and the mean of :math:`H(p)`, in nats, :math:`\bar p` being the mean over all draws. The
-        first is never the smaller one, because entropy is concave.
-    """
-    number, proba, conditional = 0, np.zeros(()), np.zeros(())
-    for piece in draws:
-        number += len(piece)
-        proba = proba + piece.sum(axis=0)
-        conditional = conditional + entr(piece).sum(axis=(0, 2))
-    total, conditional = entr(proba / number).sum(axis=-1), conditional / number
-    return np.column_stack([np.maximum(total, conditional), conditional])
-
-
-def _least_expected_loss(actions: np.ndarray, losses: np.ndarray) -> Rule:
-    return lambda proba: actions[(proba @ losses.T).argmin(axis=1)]
-
-
-def _most_probable_if_sure(classes: np.ndarray, confidence: float, abstain: Any) -> Rule:
-    labels = _with_marker(classes, abstain)
-
-    def decide(proba: np.ndarray) -> np.ndarray:
-        sure = proba.max(axis=1) >= confidence
-        return labels[np.where(sure, proba.argmax(axis=1), len(classes))]
-
-    return decide
 
 
 def _with_marker(classes: np.ndarray, abstain: Any) -> np.ndarray:
@@ -238,40 +172,6 @@ def _require_labels(loss: Any, labels: list[Any]) -> None:
                 raise ValueError(f"loss names {name!r} twice in its {axis}: give each label once")
     if not actions:
         raise ValueError("loss has no rows: give one for each action, with the action as its index")
-
-
-# --------------------------------------------------------------------------------------------------
-# Uncertainty of the labels of rows, and the part of it that more data could remove
-# --------------------------------------------------------------------------------------------------
-
-
-def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters, unit: str) -> Any:
-    """Total, aleatoric and epistemic uncertainty of each row's label; `Posterior.uncertainty` defines them.
-
-    Parameters
-    ----------
-    model : BoundModel
-    X : table, shape (rows, columns)
-    parameters : ModelParameters
-        Leading axes (chain, draw).
-    unit : str
-        As for `nats_of`.
-
-    Returns
-    -------
-    pandas.DataFrame
-    """
-    import pandas as pd
-
-    def put(cells: Cells, out: np.ndarray) -> None:
-        out[...] = entropy_split(
-            np.exp(normalise(model.log_joint(piece, cells), piece.class_prob[:, None, :]))
-            for piece in in_pieces(parameters, cells)
-        )
-
-    total, aleatoric = model.read(X).fill(put, 2).T / nats_of(unit)
-    parts = {"total": total, "aleatoric": aleatoric, "epistemic": total - aleatoric}
-    return pd.DataFrame(parts, index=pd.RangeIndex(len(total), name="row"))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -419,7 +319,23 @@ class Predictions(ABC):
         ValueError
             If there are not two classes, or a column holds other numbers than 0 and 1.
         """
-        return linear_rule(self.model, self.density)
+        classes, blocks = self.classes.tolist(), self.model.blocks
+        if len(classes) != 2:
+            raise ValueError(
+                f"there are {len(classes)} classes {classes}, and a linear rule needs two: fit two of them"
+            )
+        for block in blocks:
+            if not block.is_binary:
+                raise ValueError(
+                    f"column {block.labels[0]!r} is {block.family.family_name}: the rule is linear in 0/1 features only"
+                )
+        # The row of zeros, and then one row for each column, in the order of the blocks.
+        columns = np.concatenate([block.columns for block in blocks])
+        ones = np.concatenate([np.zeros((1, len(columns))), np.eye(len(columns))])
+        ends = np.cumsum([len(block.columns) for block in blocks])
+        joint = self.density.log_joint(tuple(np.split(ones, ends[:-1], axis=1)))
+        bias, *with_one = (joint[:, 1] - joint[:, 0]).tolist()
+        return np.array(with_one)[np.argsort(columns)] - bias, bias
 
     def log_joint_function(self) -> Callable[[Any], Any]:
         """`log_joint` as a pure function of an array, which ``jax.jit``, ``jax.vmap`` and ``jax.grad`` take.

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from scipy.special import entr
 
 from bayesnb.core.arrays import log
 from bayesnb.model.blocks import ModelParameters
@@ -21,7 +22,7 @@ __all__ = [
     "log_sum",
     "pieces_of_rows",
     "proba_quantiles_under",
-    "proba_under",
+    "uncertainty_under",
 ]
 
 # --------------------------------------------------------------------------------------------------
@@ -60,10 +61,22 @@ def _put_joint(model: BoundModel, parameters: ModelParameters, cells: Cells, out
         start = stop
 
 
-def proba_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
-    """Class probabilities of each row under each draw of the parameters; as `log_joint_under`."""
-    joint = log_joint_under(model, X, parameters)
-    return np.exp(normalise(joint, parameters.class_prob[:, :, None, :]))
+def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
+    """Entropy in nats of each row's label, and the mean entropy under the draws, shape (rows, 2).
+
+    The first is never the smaller one, because entropy is concave.
+    """
+    number = parameters.class_prob[..., 0].size
+
+    def put(cells: Cells, out: np.ndarray) -> None:
+        mean, out[:, 1] = np.zeros(()), 0.0
+        for piece in in_pieces(parameters, cells):
+            proba = np.exp(normalise(model.log_joint(piece, cells), piece.class_prob[:, None, :]))
+            mean = mean + proba.sum(axis=0) / number
+            out[:, 1] += entr(proba).sum(axis=(0, 2)) / number
+        out[:, 0] = np.maximum(entr(mean).sum(axis=-1), out[:, 1])
+
+    return model.read(X).fill(put, 2)
 
 
 def proba_quantiles_under(

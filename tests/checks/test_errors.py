@@ -263,7 +263,7 @@ LEFT_OUT = [
     (
         lambda: nb.loo(SAMPLED, X, Y, sample_weight=np.full(40, 2.0)),
         ValueError,
-        "sample_weight is for exact posteriors",
+        "sample_weight is not for draws, which leave out rows of weight one",
     ),
     (lambda: nb.loo(SAMPLED, X, np.where(Y == "p", "r", Y)), ValueError, "label 'r'"),
     (lambda: nb.loo_scores(SAMPLED, X, Y), ValueError, "needs a closed form, and these are draws: use"),
