@@ -23,7 +23,6 @@ from bayesnb.data.read import read_rows
 from bayesnb.families.base import Family
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import dirichlet_marginal, pit
-from bayesnb.families.statistics import ClassCounts
 from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.inference.fit import as_inference
 from bayesnb.inference.nuts import NUTS
@@ -435,9 +434,10 @@ def sbc(
         }
     ).rename_axis("parameter")
     against = table[table["p_value"] < error_rate / len(table)].sort_values("p_value", kind="stable")
+    verdict = _verdict(against, problems, len(table), error_rate)
     return SBC(
-        uniform=against.empty and not _too_many(problems),
-        verdict=_verdict(against, problems, len(table), error_rate),
+        uniform=verdict.startswith("YES"),
+        verdict=verdict,
         table=table,
         pit=pit,
         problems=problems,
@@ -530,13 +530,11 @@ def _draw_statistics(
     model: BoundModel, truth: ModelParameters, num_rows: int, total_count: Any, rng: np.random.Generator
 ) -> ModelStatistics:
     """Statistics of a simulated table, which itself is never built."""
-    labels = draw(dist.CategoricalProbs(np.broadcast_to(truth.class_prob, (num_rows, len(truth.class_prob)))), rng)
-    codes = labels.astype(np.intp)
-    membership = np.eye(len(truth.class_prob))[codes]
+    probs = np.broadcast_to(truth.class_prob, (num_rows, len(truth.class_prob)))
+    codes = draw(dist.CategoricalProbs(probs), rng).astype(np.intp)
     of_rows = [{name: value[codes] for name, value in values.items()} for values in truth.blocks]
     cells = draw_cells(model.blocks, of_rows, num_rows, rng, total_count)
-    blocks = [block.family.statistics(x, membership) for block, x in zip(model.blocks, cells, strict=True)]
-    return ModelStatistics(ClassCounts(membership.sum(axis=0)), tuple(blocks))
+    return model.count(tuple(cells), np.eye(len(truth.class_prob))[codes])
 
 
 def _verdict(against: pd.DataFrame, problems: pd.DataFrame, num_tests: int, error_rate: float) -> str:
@@ -551,17 +549,13 @@ def _verdict(against: pd.DataFrame, problems: pd.DataFrame, num_tests: int, erro
             f"0.29).{trouble}"
         )
     no_test = f"none of {num_tests} tests rejects (error rate {error_rate:g})"
-    if _too_many(problems):
+    if problems.any(axis=1).mean() > MOST_PROBLEMS:
+        # Uniform PIT values are then no evidence.
         return (
             f"UNDECIDED: over {num_simulations} simulations {no_test}, but more than {MOST_PROBLEMS:.0%} of the fits "
             f"have problems, and what their draws miss need not show in the PIT values.{trouble}"
         )
     return f"YES, the posterior is calibrated as far as {num_simulations} simulations show: {no_test}.{trouble}"
-
-
-def _too_many(problems: pd.DataFrame) -> bool:
-    """Whether too many fits have problems for uniform PIT values to be evidence."""
-    return bool(problems.any(axis=1).mean() > MOST_PROBLEMS)
 
 
 def _in_words(problems: pd.DataFrame) -> str:

@@ -217,6 +217,10 @@ def test_intervals_of_the_bins_have_the_probability_asked_for():
     expected = stats.beta(6.5, 2.5).ppf([0.25, 0.75])
     np.testing.assert_allclose(row[["observed_lower", "observed_upper"]].astype(float), expected)
     assert found.prob == 0.5
+    certain = calibration(coin(), [[1]] * 8, ["b"] * 8).bins
+    ends = certain[["observed_lower", "observed_upper"]].to_numpy()
+    reached = [[0.0, stats.beta(0.5, 8.5).ppf(0.945)], [stats.beta(8.5, 0.5).ppf(0.055), 1.0]]
+    np.testing.assert_allclose(ends, [*reached, reached[1]])
     assert found.bins.index.tolist() == [0, 1, 2]
     assert found.bins.columns[0] == "model"
 

@@ -126,19 +126,6 @@ def test_a_prior_that_follows_the_data_follows_the_rest(name, prior, weights, rn
         assert found.elpd < held.elpd
 
 
-@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_every_family_equals_refitting(case, weighted, rng):
-    """A joint block is one feature."""
-    X, y = case.cells(rng, 24), rng.integers(0, 2, 24)
-    X = with_holes(rng, X) if case.missing else X
-    weights = rng.uniform(0.2, 3.0, 24) if weighted else None
-    model = nb.NaiveBayes(of_all_categories(case), class_concentration=[0.4, 1.7])
-    posterior = nb.fit(model, X, y, sample_weight=weights)
-    alone = cells_alone if case.missing else lambda row: row
-    assert_same(posterior, X, y, weights, places=(0, 5, 11, 23), alone=alone)
-
-
 def of_all_categories(case):
     return replace(case.family, categories=range(CATEGORIES)) if case.name == "categorical" else case.family
 
