@@ -218,7 +218,8 @@ def test_a_stray_cell_does_not_change_the_other_cells_of_its_column(command, tmp
     np.testing.assert_allclose(found, nb.load(tmp_path / "model.nc").predict_proba(table), rtol=1e-12)
     table.assign(size=[*table["size"][:39], "wide"]).to_csv(tmp_path / "new.csv", index=False)
     refused(command("predict", tmp_path / "model.nc", tmp_path / "new.csv"), "'size' holds text ('wide' in row 39)")
-    pd.DataFrame({"code": [*[0] * 1_100_000, "X9"], "kind": "a"}).to_csv(tmp_path / "long.csv", index=False)
+    empty = pd.DataFrame(index=range(1101), columns=range(1023))  # pandas reads a million cells at a time
+    empty.assign(code=[*[0] * 1100, "X9"]).to_csv(tmp_path / "long.csv", index=False)
     assert set(map(type, read_csv(str(tmp_path / "long.csv"), None)["code"])) == {str}
 
 
@@ -409,8 +410,8 @@ def test_dates_are_no_categories_without_a_warning(command, tmp_path, days, warn
     result = command(*arguments)
     assert result.exit_code == 0, result.output
     assert ("column 'day' holds dates" in result.stderr) == warns
-    assert "holds dates" not in command(*arguments, "--categorical", "day").stderr
-    assert "holds dates" not in command(*arguments, "--drop", "day").stderr
+    for option in ("--categorical", "--drop") if warns else ():
+        assert "holds dates" not in command(*arguments, option, "day").stderr
 
 
 def test_a_column_of_text_that_is_empty_where_there_are_labels(command, tmp_path):

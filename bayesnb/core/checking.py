@@ -85,7 +85,13 @@ def one_of(name: str, given: Any, known: Iterable[Any]) -> None:
 
 
 def listed(values: Iterable[Any]) -> str:
-    """Values for an error or a warning: the first five, and how many more there are."""
+    """Values for an error or a warning: the first five, and how many more there are.
+
+    Examples
+    --------
+    >>> listed(range(5)), listed(range(7))
+    ('0, 1, 2, 3, 4', '0, 1, 2, 3, 4 and 2 more')
+    """
     return first_few(list(map(repr, values)))
 
 
