@@ -177,6 +177,17 @@ def test_proba_of_many_classes_shows_the_three_most_probable_and_the_sum_of_the_
         np.testing.assert_allclose(bars(axis)[0][3::4, :, 0], ends, atol=1e-12)
 
 
+def test_names_of_many_classes_are_in_one_line():
+    names = ["5 $ and 6 $", "a class with a name that goes on and on, in a long line", "c", "d"]
+    posterior = nb.fit(nb.Bernoulli(), [[1], [1], [0], [0]], names)
+    figure = nb.plot_proba(posterior, [[1]], num_draws=5)
+    first, second, *_ = (text.get_text() for text in figure.axes[0].get_yticklabels())
+    assert first == r"0, 5 \$ and 6 \$"
+    assert second.startswith("0, a class")
+    assert second.endswith("a long line")
+    assert "\n" not in second
+
+
 def test_the_first_rows_of_any_table_are_shown():
     frame = pd.DataFrame({"a": range(5)}, index=[0.5, 1.0, 1.5, 2.0, 2.5])
     for X in (
