@@ -93,7 +93,7 @@ def first_guess(annotations: AnnotationTable, counts: Any) -> np.ndarray:
 
 
 def require_inference(inference: Inference, annotations: AnnotationTable, given: list[str], *, learned: bool) -> None:
-    """Refuse an inference that needs labels of all items, learns nothing, or ignores the prior that the user gives.
+    """Refuse an inference that needs labels of all items, or ignores the prior that the user gives.
 
     Parameters
     ----------
@@ -109,11 +109,6 @@ def require_inference(inference: Inference, annotations: AnnotationTable, given:
     ValueError
     """
     name = f"nb.{type(inference).__name__}()"
-    if learned and isinstance(inference, MLE | MAP | Exact):
-        raise ValueError(
-            f"inference is {name}, and the concentration is learned (hierarchical=True, or a distribution): use "
-            "nb.Gibbs() or nb.NUTS(), or give numbers as concentration and leave out hierarchical=True"
-        )
     if given and isinstance(inference, MLE):
         raise ValueError(
             f"inference is nb.MLE(), which ignores the prior, and {' and '.join(given)} is given: use nb.EM(), or "
@@ -182,7 +177,7 @@ def fit_annotations(
     Parameters
     ----------
     table : pandas, polars or pyarrow table, or Dask data frame
-        One row for each annotation. Of a Dask data frame, one partition is in memory at a time, and the counts of all.
+        One row for each annotation. Of a Dask data frame, the three columns come into memory.
     item, annotator, label : str
         Names of the columns.
     inference : Inference, optional
@@ -275,7 +270,8 @@ def fit_annotations(
     columns = {"item": item, "annotator": annotator, "label": label}
     annotations = read_annotations(table, columns, classes, known)
     flat = isinstance(class_concentration, int | float) and class_concentration == 1
-    given = ["concentration"] * (concentration is not None) + ["class_concentration"] * (not flat)
+    stated = {"concentration": concentration is not None, "hierarchical": hierarchical, "class_concentration": not flat}
+    given = [name for name, is_so in stated.items() if is_so]
     require_inference(inference, annotations, given, learned=learned)
     weights = concentration
     if concentration is None:

@@ -1,7 +1,7 @@
 """A long table of labels from annotators."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -14,7 +14,7 @@ import scipy.sparse
 
 from bayesnb.core.checking import a_type, listed, near_matches, warn
 from bayesnb.data.labels import as_labels
-from bayesnb.data.read import as_partitioned_table, as_table, delayed_partitions, is_dask, without_rows
+from bayesnb.data.read import as_partitioned_table, as_table, is_dask, without_rows
 from bayesnb.data.schema import Schema, sort_categories
 from bayesnb.data.tables import Table, is_missing
 from bayesnb.model.describe import read_classes
@@ -130,7 +130,7 @@ def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known
     Parameters
     ----------
     table : pandas, polars or pyarrow table, or Dask data frame
-        Of a Dask data frame, one partition is in memory at a time, with the three columns alone.
+        Of a Dask data frame, the three columns come into memory.
     columns : mapping
         Names of the columns by what they hold: ``"item"``, ``"annotator"`` and ``"label"``.
     classes : sequence or None
@@ -142,9 +142,18 @@ def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known
     TypeError, ValueError
         If the table cannot be read, naming column, row and way out, or a known label is not among the classes.
     """
-    codes, found = _factorized(table, columns)
-    if not len(codes["item"]):
+    whole = _as_table(table, columns)
+    if not whole.num_rows:
         raise ValueError("the table has no rows: give at least one annotation")
+    codes, found = {}, {}
+    for role, name in columns.items():
+        codes[role], found[role] = pd.factorize(whole.values(whole.names.index(name), slice(None)))
+        missing = codes[role] < 0
+        if missing.any():
+            raise ValueError(
+                f"column {name!r} is missing in row {int(np.argmax(missing))}: every annotation needs its {role}; "
+                "leave out this row"
+            )
     given = set(found["label"].tolist())
     named = _read_classes(classes, sort_categories(given), columns["label"])
     if classes is None:
@@ -161,46 +170,18 @@ def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known
     return AnnotationTable(items, annotators.tolist(), labels, named, counts, known_codes)
 
 
-def _factorized(table: Any, columns: Mapping[str, Any]) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Of each column, the position of each cell among the distinct values, and these values in their first order."""
-    codes: dict[str, list[np.ndarray]] = {role: [] for role in columns}
-    values: dict[str, list[np.ndarray]] = {role: [] for role in columns}
-    for where, part in _parts(table, columns):
-        for role, name in columns.items():
-            of_cells, distinct = pd.factorize(part.values(part.names.index(name), slice(None)))
-            if (of_cells < 0).any():
-                raise ValueError(
-                    f"column {name!r} is missing in row {int(np.argmax(of_cells < 0))}{where}: every annotation needs "
-                    f"its {role}; leave out this row"
-                )
-            codes[role].append(of_cells)
-            values[role].append(distinct)
-    joined, found = {}, {}
-    for role in columns:
-        place, found[role] = pd.factorize(np.concatenate(values[role]))
-        starts = np.cumsum([0, *map(len, values[role])])
-        parts = [place[start:][of_cells] for start, of_cells in zip(starts, codes[role], strict=False)]
-        joined[role] = np.concatenate(parts).astype(np.int64, copy=False)
-    return joined, found
-
-
-def _parts(table: Any, columns: Mapping[str, Any]) -> Iterator[tuple[str, Table]]:
-    """The table, or the partitions of a Dask data frame: the name of each in errors, and its rows."""
+def _as_table(table: Any, columns: Mapping[str, Any]) -> Table:
+    """The table, or the columns of a Dask data frame in memory."""
     if table is None or isinstance(table, str | PathLike | Mapping):
         raise TypeError(
             f"table is {a_type(table)}: give a pandas, polars or pyarrow table or a Dask data frame, such as "
             "pandas.read_csv(path) of a file or pandas.DataFrame(columns) of a dict"
         )
     index = list(getattr(getattr(table, "index", None), "names", ()))
-    if not is_dask(table):
-        whole = as_table(table, "table")
-        _require_columns(whole, columns, index)
-        yield "", whole
-        return
-    frame, named = as_partitioned_table(table)
-    _require_columns(as_table(without_rows(frame, named)), columns, index)
-    for i, part in enumerate(delayed_partitions(frame[list(dict.fromkeys(columns.values()))])):
-        yield f" of partition {i}", as_table(part.compute())
+    lazy = is_dask(table)
+    whole = as_table(without_rows(*as_partitioned_table(table)) if lazy else table, "table")
+    _require_columns(whole, columns, index)
+    return as_table(table[list(columns.values())].compute()) if lazy else whole
 
 
 def _require_columns(table: Table, columns: Mapping[str, Any], index: list[Any]) -> None:

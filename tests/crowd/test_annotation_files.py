@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import xarray as xr
-from bayesnb.cli.commands import read_model
 
 import bayesnb as nb
+from bayesnb.cli import read_model
 
 COLUMNS = ["photo", "person", "animal"]
 NAMES = dict(zip(["item", "annotator", "label"], COLUMNS, strict=True))
@@ -137,49 +137,36 @@ def test_the_command_line_reads_no_annotations(tmp_path):
 
 
 class TestDask:
-    def test_partitions_are_one_table(self):
-        rows = table(*KINDS["text"]).assign(more=1.0)
-        frame = dd.from_pandas(rows, npartitions=5)
-        expected, found = (nb.fit_annotations(each, **NAMES, known={"q": "cat"}) for each in (rows, frame))
-        pd.testing.assert_frame_equal(found.items, expected.items, check_exact=True)
-        pd.testing.assert_frame_equal(found.annotators, expected.annotators, check_exact=True)
-        np.testing.assert_array_equal(found.annotations.counts.toarray(), expected.annotations.counts.toarray())
-
-    def test_each_partition_is_read_once_with_its_columns_alone(self):
-        read = []
+    @pytest.mark.filterwarnings("ignore:column 'animal' has text and other values")
+    @pytest.mark.parametrize("kind", ["text", "numbers", "mixed"])
+    def test_partitions_are_one_table(self, kind, monkeypatch):
+        """Types may differ between partitions, one of which is empty, and other columns are not read."""
+        monkeypatch.setitem(dask.config.config, "dataframe", {"convert-string": False})
+        rows, read = table(*KINDS[kind]).assign(more=1.0), []
+        edges = [0, 3, 7, 7, len(rows)]
 
         def part(number, columns=(*COLUMNS, "more")):
-            read.append((number, list(columns)))
-            rows = table(*KINDS["numbers"]).assign(more=1.0)[list(columns)]
-            return rows[number * 10 : number * 10 + 10]
+            read.append(list(columns))
+            return rows[list(columns)][edges[number] : edges[number + 1]]
 
-        frame = dd.from_map(part, [0, 1], meta=part(0)[:0])
+        frame = dd.from_map(part, range(4), meta=rows[:0])
         read.clear()
-        crowd = nb.fit_annotations(frame, **NAMES)
-        assert crowd.annotations.counts.sum() == len(ROWS)
-        assert sorted(read) == [(0, COLUMNS), (1, COLUMNS)]
-
-    @pytest.mark.filterwarnings("ignore:column 'animal' has text and other values")
-    def test_types_that_differ_between_partitions(self, monkeypatch):
-        monkeypatch.setitem(dask.config.config, "dataframe", {"convert-string": False})
-        rows = table(*KINDS["mixed"])
-        parts = [rows[:3], rows[3:7], rows[7:7], rows[7:]]
-        numbers = pd.DataFrame({"photo": [1, 3], "person": ["Ann", "Ann"], "animal": [2, 2]})
-        frame = dd.from_delayed([dask.delayed(part) for part in [*parts, numbers]], meta=rows[:0], verify_meta=False)
-        expected, found = (nb.fit_annotations(each, **NAMES) for each in (pd.concat([rows, numbers]), frame))
+        known = {KINDS[kind][0][1]: KINDS[kind][2][0]}
+        expected, found = (nb.fit_annotations(each, **NAMES, known=known) for each in (rows, frame))
+        assert read == [COLUMNS] * 4
+        pd.testing.assert_frame_equal(found.items, expected.items, check_exact=True)
+        pd.testing.assert_frame_equal(found.annotators, expected.annotators, check_exact=True)
         assert found.annotations.annotators == expected.annotations.annotators
-        assert found.annotations.items.tolist() == expected.annotations.items.tolist()
         np.testing.assert_array_equal(found.annotations.counts.toarray(), expected.annotations.counts.toarray())
 
-    def test_a_missing_cell_names_its_partition(self):
+    def test_refusals(self):
         rows = table(*KINDS["text"])
-        rows.loc[12, "person"] = None
-        with pytest.raises(ValueError, match="column 'person' is missing in row 2 of partition 1: every annotation"):
-            nb.fit_annotations(dd.from_pandas(rows, npartitions=2), **NAMES)
-
-    def test_a_column_that_is_not_there(self):
-        frame = dd.from_pandas(table(*KINDS["text"]), npartitions=2)
-        with pytest.raises(ValueError, match="item is 'foto', which is not a column of the table"):
-            nb.fit_annotations(frame, **{**NAMES, "item": "foto"})
-        with pytest.raises(TypeError, match="the columns of the table have no names"):
-            nb.fit_annotations(frame.to_dask_array(lengths=True), **NAMES)
+        without = rows.assign(photo=rows["photo"].where(rows.index != 12, None))
+        frame, gap = (dd.from_pandas(part, npartitions=2) for part in (rows, without))
+        for given, names, told in (
+            (gap, NAMES, "column 'photo' is missing in row 12"),
+            (frame, {**NAMES, "item": "foto"}, "item is 'foto', which is not a column of the table"),
+            (frame.to_dask_array(lengths=True), NAMES, "the columns of the table have no names"),
+        ):
+            with pytest.raises((TypeError, ValueError), match=told):
+                nb.fit_annotations(given, **names)

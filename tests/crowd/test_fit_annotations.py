@@ -337,13 +337,14 @@ REFUSED = [
     (SMALL, {"inference": nb.EmpiricalBayes(), "known": {"p": "x"}}, r"nb.EmpiricalBayes\(\), .* lacks 3 of 4 items"),
     (SMALL, {"inference": nb.EmpiricalBayes(), **LEARNED}, r"lacks 4 of 4 items: use nb.Gibbs\(\) or nb.NUTS\(\)"),
     (SMALL, {"inference": nb.MLE(), "concentration": 3.0}, r"ignores the prior, and concentration is given: use nb.EM"),
+    (SMALL, {"inference": nb.MLE(), **LEARNED}, "ignores the prior, and hierarchical is given"),
     (SMALL, {"inference": nb.MLE(), "class_concentration": 2.0}, "ignores the prior, and class_concentration is given"),
     (SMALL, {"inference": "gibs"}, r"inference is 'gibs': give one of \['exact', 'nuts', 'gibbs'"),
     (SMALL, {"inference": nb.Gibbs}, r"inference is the class Gibbs: give an instance, nb.Gibbs\(\)"),
     (
         SMALL,
         {"inference": nb.EM(), **LEARNED},
-        r"nb.EM\(\), and the concentration is learned.*use nb.Gibbs",
+        r"'annotation_concentration' is learned.*use nb.Gibbs",
     ),
     (
         SMALL,
