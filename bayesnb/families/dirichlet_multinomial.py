@@ -1,7 +1,7 @@
 """Vectors of counts with more variance than a multinomial's, such as words that come in bursts."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import jax
@@ -36,10 +36,6 @@ FAR = 1e3
 
 
 TINY = float(np.finfo(np.float64).tiny)
-
-
-type Entries = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Place, number and weight of the entries of a `Tally`."""
 
 
 @jax.tree_util.register_dataclass
@@ -212,8 +208,7 @@ def _design_effect(statistics: Levels) -> np.ndarray:
     :math:`\rho + (1 - \rho) \sum_v \theta_v^2`.
     """
     num_classes, width = statistics.total.shape[0], statistics.total.shape[1] + 1
-    low, high = ((tally.place, tally.number, tally.weight) for tally in (statistics.levels, statistics.beyond))
-    pairs = _pairs(low, high, num_classes * width).reshape(num_classes, width)
+    pairs = _pairs(statistics.levels, statistics.beyond, num_classes * width).reshape(num_classes, width)
     total = np.asarray(statistics.total)
     length = np.maximum(total.sum(axis=-1), 1.0)
     all_pairs = np.maximum(pairs[:, -1], 1.0)
@@ -223,12 +218,11 @@ def _design_effect(statistics: Levels) -> np.ndarray:
     return 1 + rho * all_pairs / length
 
 
-def _pairs(low: Entries, high: Entries, size: int) -> np.ndarray:
+def _pairs(low: Tally, high: Tally, size: int) -> np.ndarray:
     """Weight of the ordered pairs of equal tokens in a document, by place, shape (size,)."""
-    place, level, weight = low
-    of_levels = np.bincount(place, weight * 2 * level, size)
-    place, count, weight = high
-    return of_levels + np.bincount(place, weight * (count * (count - 1) - LEVELS * (LEVELS - 1)), size)
+    of_levels = np.bincount(low.place, low.weight * 2 * low.number, size)
+    rest = high.number * (high.number - 1) - LEVELS * (LEVELS - 1)
+    return of_levels + np.bincount(high.place, high.weight * rest, size)
 
 
 def _maximise(statistics: Levels, concentration: Any, rate: Any) -> np.ndarray:
@@ -248,8 +242,8 @@ class _OneClass:
     The numbers are the concentrations of the words and, last, their sum, shape (columns + 1,).
     """
 
-    low: Entries
-    high: Entries
+    low: Tally
+    high: Tally
     size: int
 
     @classmethod
@@ -257,9 +251,9 @@ class _OneClass:
         """The statistics of the class at position `c`."""
         size = statistics.total.shape[1] + 1
 
-        def mine(tally: Tally) -> Entries:
+        def mine(tally: Tally) -> Tally:
             at = (tally.place // size == c) & (tally.weight > 0)
-            return tally.place[at] - c * size, tally.number[at], tally.weight[at]
+            return Tally(tally.place[at] - c * size, tally.number[at], tally.weight[at])
 
         return cls(mine(statistics.levels), mine(statistics.beyond), size)
 
@@ -267,19 +261,19 @@ class _OneClass:
         """The same for some of the words, which are all that occur."""
         kept = np.append(active, True)
         position = np.cumsum(kept) - 1
-        low, high = ((position[column], number, weight) for column, number, weight in (self.low, self.high))
+        low, high = (replace(tally, place=position[tally.place]) for tally in (self.low, self.high))
         return _OneClass(low, high, int(kept.sum()))
 
     @property
     def documents(self) -> np.ndarray:
         """Weight of the documents that hold each word, and of those that hold any."""
-        column, level, weight = self.low
-        return np.bincount(column[level == 0], weight[level == 0], self.size)
+        first = self.low.number == 0
+        return np.bincount(self.low.place[first], self.low.weight[first], self.size)
 
     @property
     def longest(self) -> float:
         """Length of the longest document."""
-        return float(max(self.low[1].max(initial=0) + 1, self.high[1].max(initial=0)))
+        return float(max(self.low.number.max(initial=0) + 1, self.high.number.max(initial=0)))
 
     def value(self, alpha: np.ndarray) -> float:
         """The log likelihood."""
@@ -305,10 +299,10 @@ class _OneClass:
 
     def _sums(self, alpha: np.ndarray, of_level: Any, of_rest: Any) -> np.ndarray:
         at = np.append(alpha, alpha.sum())
-        column, level, weight = self.low
-        low = np.bincount(column, weight * of_level(at[column] + level), self.size)
-        column, count, weight = self.high
-        return low + np.bincount(column, weight * of_rest(at[column] + LEVELS, count - LEVELS), self.size)
+        low, high = self.low, self.high
+        of_levels = np.bincount(low.place, low.weight * of_level(at[low.place] + low.number), self.size)
+        rest = of_rest(at[high.place] + LEVELS, high.number - LEVELS)
+        return of_levels + np.bincount(high.place, high.weight * rest, self.size)
 
 
 def _maximise_class(likelihood: _OneClass, a: np.ndarray, b: np.ndarray) -> np.ndarray:

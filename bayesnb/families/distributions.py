@@ -528,13 +528,13 @@ class CovarianceElement(dist.Distribution):
         is_variance, (shape, rate), *covariance = self._parts
         with np.errstate(divide="ignore"):
             of_variance = scipy.special.gammaincc(shape, rate / np.maximum(value, 0.0))
-        return np.where(is_variance, of_variance, self._covariance_cdf(value, *covariance))
+        return np.where(is_variance, of_variance, self._average(scipy.special.stdtr, value, *covariance))
 
     def log_prob(self, value: Any, intermediates: Any = None) -> Any:
         is_variance, (shape, rate), *covariance = self._parts
         positive = np.where(value > 0, value, 1.0)
         of_variance = stats.invgamma.logpdf(positive, shape, scale=rate)
-        density = self._average(stats.t.pdf, value, *covariance, power=1)
+        density = self._average(lambda df, away: stats.t.pdf(away, df), value, *covariance, power=1)
         with np.errstate(divide="ignore"):
             of_covariance = np.log(density / covariance[-1])
         return np.where(is_variance, np.where(value > 0, of_variance, -np.inf), of_covariance)
@@ -573,22 +573,19 @@ class CovarianceElement(dist.Distribution):
     def _average(
         self, function: Any, value: Any, place: Any, given: Any, slope: Any, spread: Any, *, power: int = 0
     ) -> Any:
-        """Average over the variance of a function of the coefficient, over a power of the variance."""
+        """Average over the variance of a function of df and the coefficient, divided by a power of the variance."""
         place = np.asarray(place, dtype=np.intp)
         df, total = self._reduced.ravel()[place] + 1, 0.0
         for unit in self._units:
             variance = given * unit[place]
-            total = total + function((value / variance - slope) / spread, df) / variance**power
+            total = total + function(df, (value / variance - slope) / spread) / variance**power
         return total / len(LEVELS)
-
-    def _covariance_cdf(self, value: Any, *parts: Any) -> np.ndarray:
-        return self._average(lambda away, df: scipy.special.stdtr(df, away), value, *parts)
 
     def _covariance_quantile(self, level: np.ndarray, *parts: Any) -> np.ndarray:
         """Inverse of the distribution function of covariances, by the method of Chandrupatla (1997)."""
 
         def excess(value: Any, level: Any, *parts: Any) -> Any:
-            return self._covariance_cdf(value, *parts) - level
+            return self._average(scipy.special.stdtr, value, *parts) - level
 
         _, given, slope, spread = parts
         typical, arguments = given * (np.abs(slope) + spread), (level, *parts)

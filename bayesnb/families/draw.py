@@ -215,7 +215,10 @@ def draw_words(
     long = totals > max(LONG_DOCUMENT, shape[1])
     rows, words, counts = [], [], []
     for of_class, edges, at in zip(weights, np.cumsum(weights, axis=1), members, strict=True):
-        drawn = _drawn_at_once(of_class, totals[at[long[at]]], rng, urn)
+        # Documents of many words as dense rows.
+        lengths = totals[at[long[at]]]
+        prob = draw(dist.Dirichlet(of_class), rng, lengths.shape) if urn else of_class / of_class.sum()
+        drawn = rng.multinomial(lengths, prob).astype(np.float64)
         document, word = np.nonzero(drawn)
         rows.append(at[long[at]][document])
         words.append(word)
@@ -228,12 +231,6 @@ def draw_words(
         words.append(found[_copied(totals[at], edges[-1], rng)] if urn else found)
     place = (np.concatenate(rows), np.concatenate(words))
     return scipy.sparse.coo_array((np.concatenate(counts), place), shape=shape).tocsr()
-
-
-def _drawn_at_once(weights: np.ndarray, totals: np.ndarray, rng: np.random.Generator, urn: bool) -> np.ndarray:
-    """Documents of one class as dense rows of counts, shape (documents, columns)."""
-    prob = draw(dist.Dirichlet(weights), rng, totals.shape) if urn else weights / weights.sum()
-    return rng.multinomial(totals, prob).astype(np.float64)
 
 
 def _copied(lengths: np.ndarray, strength: float, rng: np.random.Generator) -> np.ndarray:

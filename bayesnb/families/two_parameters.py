@@ -20,12 +20,13 @@ from bayesnb.families.statistics import Counts, Occurrences, occurrences, safe_r
 
 __all__ = ["Beta", "Gamma", "LearnedNegativeBinomial", "VonMises"]
 
+ROUNDING = 1e-13
+"""Difference of two logarithms, spread, or distance of a resultant length from one, below which it is a rounding error:
+shapes and concentrations of more than 5e12 to 1e13 count as infinite."""
+
 # --------------------------------------------------------------------------------------------------
 # Positive measurements as gamma variables of unknown mean and shape
 # --------------------------------------------------------------------------------------------------
-
-ROUNDING_OF_LOGARITHMS = 1e-13
-"""Difference of two logarithms below which it is a rounding error: shapes of more than 5e12 count as infinite."""
 
 
 @jax.tree_util.register_dataclass
@@ -136,7 +137,7 @@ class Gamma(Concentrated):
             mean = total / statistics.n
             gap = np.log(mean) - of_logs / statistics.n
             shape = (3 - gap + np.sqrt((gap - 3) ** 2 + 24 * gap)) / (12 * gap)
-        return {"mean": mean, "concentration": np.where(gap > ROUNDING_OF_LOGARITHMS, shape, np.nan)}
+        return {"mean": mean, "concentration": np.where(gap > ROUNDING, shape, np.nan)}
 
     def on_scale_of(self, pooled: Counts) -> Self:
         of_column = self.estimate(pooled)
@@ -148,9 +149,6 @@ class Gamma(Concentrated):
 # --------------------------------------------------------------------------------------------------
 # Numbers between zero and one as beta variables of unknown mean and concentration
 # --------------------------------------------------------------------------------------------------
-
-ROUNDING_OF_SPREAD = 1e-13
-"""Spread below which a difference of logarithms is a rounding error: concentrations of more than 1e13 are infinite."""
 
 
 @jax.tree_util.register_dataclass
@@ -254,8 +252,8 @@ class Beta(Concentrated):
             of_x, of_rest = np.exp(np.moveaxis(np.asarray(statistics.total), -1, 0) / statistics.n)
             spread = 1 - of_x - of_rest
             a, b = (0.5 + 0.5 * geometric_mean / spread for geometric_mean in (of_x, of_rest))
-            concentration = np.where(spread > ROUNDING_OF_SPREAD, a + b, np.nan)
-            mean = np.where(spread > ROUNDING_OF_SPREAD, a / (a + b), of_x / (of_x + of_rest))
+            concentration = np.where(spread > ROUNDING, a + b, np.nan)
+            mean = np.where(spread > ROUNDING, a / (a + b), of_x / (of_x + of_rest))
         return {"mean": mean, "concentration": concentration}
 
 
@@ -268,9 +266,6 @@ LARGE = 1e3
 
 LARGEST = float(np.float32(np.pi))
 """Pi as float32 has it, a little more than pi: angles may come from a table of float32."""
-
-ROUNDING_OF_LENGTH = 1e-13
-"""Distance from one below which a mean resultant length is one: concentrations of more than 5e12 are infinite."""
 
 
 @jax.tree_util.register_dataclass
@@ -377,7 +372,7 @@ class VonMises(Concentrated):
             concentration = length * (2 - length**2) / (1 - length**2)
         return {
             "loc": np.arctan2(sine, cosine),
-            "concentration": np.where(length < 1 - ROUNDING_OF_LENGTH, concentration, np.nan),
+            "concentration": np.where(length < 1 - ROUNDING, concentration, np.nan),
         }
 
     def on_a_line(self, draws: Parameters) -> Parameters:

@@ -181,31 +181,6 @@ def log_coefficient(x: Any) -> np.ndarray:
     return gammaln(x.sum(axis=1) + 1.0) - log_factorial(np.asarray(x)).sum(axis=1)
 
 
-def left_out(
-    concentration: np.ndarray, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts
-) -> np.ndarray:
-    """As `ConjugateFamily.row_log_left_out`, for a Dirichlet prior (classes, columns).
-
-    The entries of the rows are enough, and no row needs the hyperparameters of its class to itself.
-    """
-    documents, total = Documents.of(x), np.asarray(statistics.total)
-    words, length = documents.counts, documents.length
-    number = np.diff(words.indptr)
-    at = np.repeat(codes.astype(np.int64) * total.shape[1], number) + words.indices
-    alpha = concentration.take(at) + _rest(total.take(at), np.repeat(weights, number) * words.data)
-    # Most words occur once or twice, and logarithms are fast.
-    log_terms, twice = np.log(alpha), np.flatnonzero(words.data == 2)
-    log_terms[twice] += np.log(alpha[twice] + 1)
-    others = np.flatnonzero((words.data != 1) & (words.data != 2))
-    log_terms[others] = log_rising(alpha[others], words.data[others])
-    rest_of_class = _rest(total.sum(axis=1)[codes], weights * length)
-    # A class has tokens only while it has a document.
-    unpeopled = _rest(np.asarray(statistics.n)[codes, 0], weights) == 0
-    log_density = documents.log_coefficient() + _with_data(words, log_terms).sum(axis=1)
-    log_density -= log_rising(concentration.sum(axis=1)[codes] + rest_of_class, length)
-    return np.where(np.isnan(log_density) | (unpeopled & (rest_of_class > 0)), -np.inf, log_density)
-
-
 def _rest(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
     """What is left of sums without some of their terms: zero where that is a rounding error, NaN where it is negative.
 
@@ -330,7 +305,26 @@ class Multinomial(WordFamily, DirichletFamily):
     def row_log_left_out(
         self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts, *, refitted: bool
     ) -> np.ndarray | None:
-        return None if refitted else left_out(np.asarray(self.concentration), x, codes, weights, statistics)
+        # The entries of the rows are enough, and no row needs the hyperparameters of its class to itself.
+        if refitted:
+            return None
+        weight_of_word = np.asarray(self.concentration)
+        documents, total = Documents.of(x), np.asarray(statistics.total)
+        words, length = documents.counts, documents.length
+        number = np.diff(words.indptr)
+        at = np.repeat(codes.astype(np.int64) * total.shape[1], number) + words.indices
+        alpha = weight_of_word.take(at) + _rest(total.take(at), np.repeat(weights, number) * words.data)
+        # Most words occur once or twice, and logarithms are fast.
+        log_terms, twice = np.log(alpha), np.flatnonzero(words.data == 2)
+        log_terms[twice] += np.log(alpha[twice] + 1)
+        others = np.flatnonzero((words.data != 1) & (words.data != 2))
+        log_terms[others] = log_rising(alpha[others], words.data[others])
+        rest_of_class = _rest(total.sum(axis=1)[codes], weights * length)
+        # A class has tokens only while it has a document.
+        unpeopled = _rest(np.asarray(statistics.n)[codes, 0], weights) == 0
+        log_density = documents.log_coefficient() + _with_data(words, log_terms).sum(axis=1)
+        log_density -= log_rising(weight_of_word.sum(axis=1)[codes] + rest_of_class, length)
+        return np.where(np.isnan(log_density) | (unpeopled & (rest_of_class > 0)), -np.inf, log_density)
 
 
 def _log_density_in_jax(parameters: Parameters, counts: Any) -> Any:
