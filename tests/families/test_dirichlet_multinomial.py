@@ -400,15 +400,6 @@ class TestLife:
         assert np.abs((np.delete(mine.mean(axis=0), 1) - theirs.mean()) / error).max() < 5
         assert 0 <= nb.check(fitted, x, y).table["p_value"].min() <= 1
 
-    @pytest.mark.slow
-    def test_nuts_recovers_what_the_prior_drew(self):
-        """Simulation-based calibration in small: ranks of the truth among draws."""
-        model = nb.NaiveBayes(nb.DirichletMultinomial(2.0, 1.0), class_probs=[1.0]).bind(np.ones((2, 3)), classes=["a"])
-        found = nb.sbc(
-            model, nb.NUTS(num_warmup=150, num_samples=400), num_simulations=40, num_rows=15, total_count=12, key=3
-        )
-        assert found.uniform, found.verdict
-
     def test_the_estimator_is_the_model(self, rng):
         x, y = documents(rng, 60), rng.choice(["a", "b"], 60)
         fitted = DirichletMultinomialNB(concentration=1.3, rate=0.2).fit(x, y)

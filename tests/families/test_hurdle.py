@@ -21,40 +21,6 @@ def table(rng, rows=60):
     return with_holes(rng, X, 0.1), y
 
 
-def as_parts(X):
-    """Whether cells are not zero, and the cells without the zeros, side by side."""
-    X = np.asarray(X, dtype=float)
-    return np.hstack([np.where(np.isnan(X), X, X != 0), np.where(X == 0, np.nan, X)])
-
-
-def both(family, **options):
-    """A model of hurdles, and one of its parts as two columns for each."""
-    parts = {"nonzero": (nb.Bernoulli(2.0, 3.0), slice(0, 3)), "values": (family, slice(3, 6))}
-    return nb.NaiveBayes(nb.Hurdle(family, 2.0, 3.0), **options), nb.NaiveBayes(parts, **options)
-
-
-@pytest.mark.parametrize("inner", [nb.Gaussian(), Exponential(2.0, 3.0)])
-def test_it_is_a_bernoulli_column_and_a_column_of_the_values_that_are_not_zero(inner, rng):
-    X, y = table(rng)
-    new, weight = table(rng, 20)[0], rng.uniform(0.1, 2.0, 60)
-    one, two = (
-        nb.fit(model, cells, y, sample_weight=weight)
-        for model, cells in zip(both(inner), (X, as_parts(X)), strict=True)
-    )
-    np.testing.assert_allclose(one.log_evidence, two.log_evidence, rtol=1e-12)
-    np.testing.assert_allclose(one.log_joint(new), two.log_joint(as_parts(new)), rtol=1e-11)
-    np.testing.assert_allclose(one.plugin().log_joint(new), two.plugin().log_joint(as_parts(new)), rtol=1e-11)
-    np.testing.assert_allclose(
-        nb.loo_scores(one, X, y, sample_weight=weight)["elpd_joint"],
-        nb.loo_scores(two, as_parts(X), y, sample_weight=weight)["elpd_joint"],
-        rtol=1e-11,
-    )
-    forgotten = [p.forget(x[:9], y[:9], sample_weight=weight[:9]) for p, x in ((one, X), (two, as_parts(X)))]
-    np.testing.assert_allclose(forgotten[0].log_joint(new), forgotten[1].log_joint(as_parts(new)), rtol=1e-9)
-    function = one.log_joint_function()
-    np.testing.assert_allclose(function(new), one.log_joint(new), rtol=1e-6)
-
-
 def test_the_figure_of_densities_gives_the_probability_of_zero():
     X = np.array([[0.0], [1.0], [1.5], [2.0], [0.0], [0.0], [0.0], [3.0]])
     y = np.repeat(["a", "b"], 4)

@@ -43,28 +43,6 @@ def table(rng, rows=40):
 class TestBesidePastedLabels:
     """The dense model of all pairs gives the same numbers."""
 
-    def test_predictions_evidence_and_leave_one_out(self, rng):
-        X, y = table(rng)
-        weight = rng.uniform(0.1, 2.0, 40)
-        one = nb.fit(joint(), X, y, sample_weight=weight)
-        two = nb.fit(dense(), pasted(X), y, sample_weight=weight)
-        assert one.log_evidence == pytest.approx(two.log_evidence, rel=1e-12)
-        new = pasted(EVERY_PAIR)
-        np.testing.assert_allclose(one.log_joint(EVERY_PAIR), two.log_joint(new), rtol=1e-12)
-        np.testing.assert_allclose(one.predict_proba(EVERY_PAIR), two.predict_proba(new), rtol=1e-12)
-        np.testing.assert_allclose(one.plugin().log_joint(EVERY_PAIR), two.plugin().log_joint(new), rtol=1e-12)
-        np.testing.assert_allclose(
-            nb.loo(one, X, y, sample_weight=weight).elpd_i,
-            nb.loo(two, pasted(X), y, sample_weight=weight).elpd_i,
-            rtol=1e-10,
-        )
-        averaged = [posterior.averaged(0.3) for posterior in (one, two)]
-        np.testing.assert_allclose(averaged[0].log_joint(EVERY_PAIR), averaged[1].log_joint(new), rtol=1e-11)
-        less = one.forget(X[:9], y[:9], sample_weight=weight[:9])
-        rest = two.forget(pasted(X)[:9], y[:9], sample_weight=weight[:9])
-        np.testing.assert_allclose(less.log_joint(EVERY_PAIR), rest.log_joint(new), rtol=1e-10)
-        pd.testing.assert_frame_equal(nb.feature_evidence(one), nb.feature_evidence(two), rtol=1e-9)
-
     def test_mutual_information_is_that_of_the_block(self, rng):
         X, y = table(rng)
         one, two = nb.fit(joint(), X, y), nb.fit(dense(), pasted(X), y)

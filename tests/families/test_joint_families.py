@@ -72,22 +72,6 @@ def table(rng):
 MODEL = nb.NaiveBayes({"cloud": (Cloud(0.2, 0.5), [0, 1, 2])})
 
 
-@pytest.mark.slow
-def test_a_block_is_one_observation(table):
-    X, y = table
-    posterior = nb.fit(MODEL, X, y)
-    assert list(nb.feature_evidence(posterior).index) == ["cloud"]
-    assert posterior.to_datatree(num_chains=1, num_draws=3)["posterior"]["cloud_mean"].dims[2:] == (
-        "class",
-        "cloud_column",
-    )
-    for c, label in enumerate("ab"):
-        n, total = (y == label).sum(), X[y == label].sum(axis=0)
-        of_rows = stats.multivariate_normal((0.1 + total) / (0.5 + n), COVARIANCE * (1 + 1 / (0.5 + n))).logpdf(X)
-        joint = posterior.log_joint(X)[:, c] - np.log(posterior.class_probs()[c])
-        np.testing.assert_allclose(joint, of_rows, rtol=1e-9)
-
-
 def test_missing_cells_need_a_method(table):
     X, y = table
     holes = X.copy()
