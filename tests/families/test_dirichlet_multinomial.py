@@ -88,12 +88,14 @@ class TestDensity:
 
     @pytest.mark.parametrize("urn", [False, True])
     def test_long_documents_are_drawn_at_once(self, urn, rng, monkeypatch):
-        weights, length, number = np.array([0.2, 0.5, 0.3]), 5, 100_000
+        weights, length, number = np.array([0.8, 2.0, 1.2]), 5, 100_000
         monkeypatch.setattr("bayesnb.families.draw.LONG_DOCUMENT", 0)
         totals = np.where(np.arange(number) % 4 == 0, 3, length)  # one in four is word by word
-        both = np.stack([np.ones(3) / 3, weights])
-        likelihood = nb.DirichletMultinomial().likelihood(both) if urn else nb.Multinomial().likelihood(both)
-        drawn = draw_words(likelihood, [np.arange(0), np.arange(number)], totals, rng)
+        both = np.stack([np.ones(3), weights])
+        words = (
+            nb.DirichletMultinomial().likelihood(both) if urn else nb.Multinomial().likelihood(both / [[3.0], [4.0]])
+        )
+        drawn = draw_words(words, [np.arange(0), np.arange(number)], totals, rng)
         np.testing.assert_array_equal(drawn.sum(axis=1), totals)
         for total in (3, length):
             rows = drawn[totals == total].toarray()
@@ -101,7 +103,7 @@ class TestDensity:
             if urn:
                 prob = [stats.dirichlet_multinomial.pmf(row.astype(int), weights, total) for row in possible]
             else:
-                prob = stats.multinomial.pmf(possible, total, weights)
+                prob = stats.multinomial.pmf(possible, total, weights / 4)
             assert sum(prob) == pytest.approx(1.0)
             assert stats.chisquare(count, np.array(prob) * len(rows)).pvalue > 1e-4
 
