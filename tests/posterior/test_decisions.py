@@ -88,23 +88,6 @@ def test_referring_at_a_cost_is_abstaining_below_a_confidence(posteriors, flower
         assert decided.tolist() == exact.predict(X, confidence=1 - cost, abstain="refer").tolist()
 
 
-def test_the_rule_keeps_its_promise(posteriors):
-    """On rows of the model's own making the mean loss is the expected one, and below that of the most probable."""
-    exact, n = posteriors["exact"], 20_000
-    X, y = exact.simulate(n, key=4)
-    loss = pd.DataFrame([[0, 1, 9], [2, 0, 1], [1, 5, 0]], exact.classes, exact.classes, dtype=float)
-    loss.loc["refer"] = [0.5, 0.4, 0.6]
-    decided = exact.predict(X, loss=loss)
-    column = loss.columns.get_indexer(y)
-    suffered = loss.to_numpy()[loss.index.get_indexer(decided), column]
-    expected = (exact.predict_proba(X) @ loss.to_numpy().T).min(axis=1)
-    difference = suffered - expected
-    assert abs(difference.mean()) < SIGMAS * difference.std() / np.sqrt(n)
-    most_probable = loss.to_numpy()[loss.index.get_indexer(exact.predict(X)), column]
-    gain = most_probable - suffered
-    assert gain.mean() > SIGMAS * gain.std() / np.sqrt(n)
-
-
 @pytest.mark.parametrize("confidence", [0.5, 0.8, 0.999, 1, 1.0, np.float32(0.75)])
 def test_unsure_rows_get_the_marker(posteriors, flowers, confidence):
     X, _ = flowers
@@ -266,44 +249,3 @@ def test_the_parts_do_not_depend_on_the_pieces(posteriors, flowers, monkeypatch)
     monkeypatch.setattr("bayesnb.posterior.under_draws.DRAW_BYTES", 1)
     monkeypatch.setattr("bayesnb.data.tables.Table.chunk_cells", 16)
     pd.testing.assert_frame_equal(posteriors["exact"].uncertainty(X, num_draws=50), at_once, rtol=1e-12)
-
-
-def test_data_take_the_epistemic_part_away(flowers):
-    X, y = flowers
-    parts = {}
-    for times in (1, 10, 100, 1000):
-        posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y, sample_weight=np.full(60, float(times)))
-        parts[times] = posterior.uncertainty(X, key=1).mean()
-    # The mutual information goes as the parameters' posterior variance, one over the number of rows.
-    for times in (10, 100):
-        assert parts[times]["epistemic"] / parts[10 * times]["epistemic"] == pytest.approx(10, rel=0.25)
-    assert parts[1000]["epistemic"] < 1e-4
-    assert parts[1000]["aleatoric"] == pytest.approx(entr(posterior.predict_proba(X)).sum(axis=1).mean(), rel=1e-3)
-    assert parts[1]["epistemic"] > 50 * parts[100]["epistemic"]
-
-
-@pytest.mark.slow
-def test_labels_chosen_by_the_epistemic_part_teach_more():
-    """Twenty kinds of rows, most of them rare: after thirty labels, chosen or taken as they come."""
-    kinds, gains = 20, []
-    model = nb.NaiveBayes(nb.Categorical(0.5, categories=range(kinds)))
-    everything = np.arange(kinds, dtype=float)[:, None]
-    for replicate in range(12):
-        rng = np.random.default_rng(replicate)
-        truth = rng.beta(0.5, 0.5, kinds)
-        pool = rng.choice(kinds, 300, p=rng.dirichlet(np.full(kinds, 0.5)))
-        X, y = pool[:, None].astype(float), (rng.uniform(size=300) < truth[pool]).astype(int)
-        chosen = nb.fit(model, X[:4], y[:4], classes=[0, 1])
-        left = np.arange(300) >= 4
-        for step in range(26):
-            part = chosen.uncertainty(everything, num_draws=50, num_chains=1, key=step)["epistemic"].to_numpy()
-            row = int(np.where(left, part[pool], -1.0).argmax())
-            left[row] = False
-            chosen = chosen.update(X[[row]], y[[row]])
-        taken = nb.fit(model, X[:30], y[:30], classes=[0, 1])
-        score = [
-            (truth * log[:, 1] + (1 - truth) * log[:, 0]).mean()
-            for log in (posterior.predict_log_proba(everything) for posterior in (chosen, taken))
-        ]
-        gains.append(score[0] - score[1])
-    assert np.mean(gains) > 3 * np.std(gains, ddof=1) / np.sqrt(len(gains))

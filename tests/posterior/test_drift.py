@@ -47,22 +47,6 @@ def test_statistics_that_fade_are_those_of_fading_weights(case, rng, decay):
         np.testing.assert_allclose(faded, weighted, rtol=1e-12, atol=1e-12)
 
 
-def test_statistics_of_bursts_fade_too(rng):
-    """Documents of the Dirichlet compound multinomial, which is not conjugate: seen through the likelihood."""
-    sizes = [7, 1, 12, 5]
-    x, weight = rng.poisson(2.0, (25, 3)).astype(float), membership(rng, 25, weighted=True)
-    family, alpha = nb.DirichletMultinomial(), rng.uniform(0.3, 3.0, (CLASSES, 3))
-    total = None
-    for batch in _batches(sizes):
-        counted = family.statistics(x[batch], weight[batch])
-        total = counted if total is None else total * DECAY + counted
-    whole = family.statistics(x, weight * DECAY ** _ages(sizes)[:, None])
-    with jax.enable_x64(True):
-        likelihoods = [np.asarray(family.log_likelihood({"concentration": alpha}, one)) for one in (total, whole)]
-    np.testing.assert_allclose(*likelihoods, rtol=1e-12)
-    assert np.isfinite(likelihoods[0]).all()
-
-
 @by_name
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_posterior_that_fades_is_a_weighted_fit(case, rng, weighted):

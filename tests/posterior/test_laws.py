@@ -63,6 +63,7 @@ def test_intervals_and_uncertainty_are_those_of_the_draws(posteriors, table, kin
     assert (parts["epistemic"] >= 0).all()
     np.testing.assert_allclose(posterior.uncertainty(new, unit="bits", **FEW), parts / np.log(2), rtol=1e-12)
     assert posterior.uncertainty(new.iloc[:0], **FEW).shape == (0, 3)
+    assert np.isfinite(posterior.proba_interval(new.assign(height=1e3), **FEW)).all()  # densities round to zero
 
 
 @of_every_kind
@@ -231,3 +232,11 @@ def test_only_a_sampler_has_statistics(posteriors):
     for kind in ("exact", "weighted", "point"):
         with pytest.raises(AttributeError, match="no sample_stats"):
             _ = posteriors[kind].sample_stats
+
+
+def test_rows_that_draws_of_the_prior_make_impossible_have_its_class_probabilities():
+    """Rates that round to zero give no positive count."""
+    X, y = [[3], [5]], ["a", "b"]
+    tree = nb.fit(nb.Poisson(1e-4, 1.0), X, y).to_datatree(X, y, num_draws=250)
+    assert (tree.prior["x_rate"] == 0).mean() > 0.5
+    np.testing.assert_allclose((tree.prior_predictive["y"] == 0).mean(("chain", "draw")), 0.5, atol=0.08)

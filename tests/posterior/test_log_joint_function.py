@@ -9,12 +9,9 @@ import numpyro.distributions as dist
 import pandas as pd
 import pytest
 from cases import CASES, CATEGORIES, OUTSIDE, Exponential, with_holes
-from scipy.special import digamma
 from slow import cases_fast, names_fast
 
 import bayesnb as nb
-from bayesnb.families.distributions import log_negative_binomial
-from bayesnb.families.words import log_dirichlet_multinomial
 
 ROWS = 30
 STEP = 1e-5
@@ -132,21 +129,6 @@ def test_derivatives_of_bursty_documents(rng):
     strange = np.array([[1.0, 2.0, 3.0, 1.0]])
     assert np.isneginf(point.log_joint_function()(strange)).all()
     assert np.isneginf(point.log_joint(strange)).all()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("x", [0.0, *(pytest.param(x, marks=pytest.mark.slow) for x in (1.0, 7.0, 1e6))])
-def test_slopes_of_counts_are_those_of_gamma_functions(float64, x):
-    at = jnp.asarray(x), jnp.asarray(2.5), jnp.asarray(0.3)
-    of_x, of_a, of_b = jax.grad(log_negative_binomial, (0, 1, 2))(*at)
-    np.testing.assert_allclose(of_x, digamma(2.5 + x) - digamma(x + 1) - np.log1p(0.3), rtol=1e-9)
-    np.testing.assert_allclose(of_a, digamma(2.5 + x) - digamma(2.5) + np.log(0.3 / 1.3), rtol=1e-9)
-    np.testing.assert_allclose(of_b, 2.5 / 0.3 - (2.5 + x) / 1.3, rtol=1e-9)
-    counts, prob = jnp.asarray([x, 2.0, 0.0]), jnp.asarray([0.2, 0.5, 0.3])
-    of_x, of_a = jax.grad(log_dirichlet_multinomial, (0, 1))(counts, prob)
-    rest = digamma(prob + counts) - digamma(1 + x + 2)
-    np.testing.assert_allclose(of_x, rest - digamma(counts + 1) + digamma(x + 3), rtol=1e-9, atol=1e-9)
-    np.testing.assert_allclose(of_a, rest - digamma(prob) + digamma(1.0), rtol=1e-9, atol=1e-9)
 
 
 def mixed(rng):

@@ -14,7 +14,7 @@ from trees import ALONE, CLASSES, FEATURES, OFFSET, SHARE, WEIGHT, feature_weigh
 import bayesnb as nb
 from bayesnb.core.printing import Printed
 from bayesnb.model.weighted import WeightedModel
-from bayesnb.model.weights import SPREADS, FeatureWeights, NormalWeights, share_without_information
+from bayesnb.model.weights import SPREADS, NormalWeights, share_without_information
 
 
 @pytest.fixture
@@ -192,22 +192,6 @@ class TestDraws:
             for step in range(3):
                 expected = softmax(self.by_hand(draws, new, chain, step), axis=1)
                 np.testing.assert_allclose(found[chain, step], expected, rtol=1e-6, atol=1e-9)
-
-    @pytest.mark.parametrize("family", [nb.Gaussian(), nb.Bernoulli()], ids=["Gaussian", "Bernoulli"])
-    @pytest.mark.parametrize("copies", [2, 5])
-    def test_copies_of_a_column_are_as_uncertain_as_the_column(self, family, copies):
-        """With a weight of one over their number: the same mean and spread of the log odds."""
-        rng = np.random.default_rng(3)
-        x, y = rng.integers(0, 2, (40, 1)), np.tile(["a", "b"], 20)
-        one, several = (nb.fit(family, np.repeat(x, num, axis=1), y) for num in (1, copies))
-        weight, shape = np.full(copies, 1 / copies), (4, 2000)
-        weights = FeatureWeights(weight, np.zeros(2), np.tile(weight, (*shape, 1)), np.zeros((*shape, 2)), None, 40)
-        found, expected = (
-            np.diff(np.log(posterior.proba_draws(np.repeat([[0], [1]], num, axis=1), num_draws=2000)))[..., 0]
-            for posterior, num in ((nb.results.WeightedPosterior(several, weights), copies), (one, 1))
-        )
-        np.testing.assert_allclose(found.mean(axis=(0, 1)), expected.mean(axis=(0, 1)), atol=0.03)
-        np.testing.assert_allclose(found.std(axis=(0, 1)), expected.std(axis=(0, 1)), rtol=0.05)
 
     def test_a_shared_weight_has_no_spread(self, exact, data):
         _, _, new = data
@@ -418,26 +402,6 @@ def _cross(function, point, one, other):
         for a, b, sign in ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))
     ]
     return sum(ends) / (4 * np.abs(one).max() * np.abs(other).max())
-
-
-def test_batches_learn_what_all_rows_at_once_teach():
-    """Columns that repeat each other: batches of 40 rows, each predicted before it is added."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 3000)
-    X = np.repeat(rng.normal(y[:, None], size=(3000, 2)), 4, axis=1) + 0.3 * rng.normal(size=(3000, 8))
-    train, test = slice(0, 1000), slice(1000, None)
-
-    def score(posterior):
-        return posterior.predict_log_proba(X[test])[np.arange(2000), y[test]].mean()
-
-    at_once = nb.fit(nb.Gaussian(), X[train], y[train])
-    grown = nb.fit(nb.Gaussian(), X[:40], y[:40])
-    grown = nb.weight_features(grown, X[:40], y[:40])
-    for start in range(40, 1000, 40):
-        grown = grown.update(X[start : start + 40], y[start : start + 40])
-    learned = score(nb.weight_features(at_once, X[train], y[train]))
-    assert score(grown) > learned - 0.005
-    assert score(at_once) < learned - 0.1
 
 
 def test_rows_that_are_impossible_under_a_class_teach_no_weights():
