@@ -1,6 +1,7 @@
 """Draws of NumPyro's distributions by NumPy."""
 
 from collections.abc import Callable, Sequence
+from functools import singledispatch
 from itertools import accumulate
 from typing import Any
 
@@ -11,7 +12,7 @@ import scipy.sparse
 
 from bayesnb.families.bins import Binned
 from bayesnb.families.distributions import RIDGE, GammaVector, ZeroOr
-from bayesnb.families.formulas import compiled, dispatch
+from bayesnb.families.formulas import compiled, inherited_from
 from bayesnb.families.joint_categorical import CombinationOfCategories
 from bayesnb.families.polya_tree import CoupledTree, draw_cells
 
@@ -59,7 +60,13 @@ def _sample(distribution: dist.Distribution, key: Any, sample_shape: tuple[int, 
     return distribution.sample(key, sample_shape)
 
 
-_draw = dispatch("sample")(_by_jax)
+_of_class = singledispatch(_by_jax)
+
+
+def _draw(distribution: dist.Distribution, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    """By the formula of the class, which also serves its subclasses, unless they define `sample` themselves."""
+    kind = inherited_from(type(distribution), _of_class.registry, "sample")
+    return _of_class.registry[kind or object](distribution, rng, shape)
 
 
 FORMULAS: dict[type, Callable[[Any, np.random.Generator, tuple[int, ...]], Any]] = {
@@ -88,16 +95,16 @@ FORMULAS: dict[type, Callable[[Any, np.random.Generator, tuple[int, ...]], Any]]
 """Draws of a shape, batch axes included, from distributions whose draws take one line of NumPy."""
 
 for _kind, _formula in FORMULAS.items():
-    _draw.register(_kind, _formula)
+    _of_class.register(_kind, _formula)
 
 
-@_draw.register
+@_of_class.register
 def _(distribution: dist.ExpandedDistribution, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     base = distribution.base_dist
     return _draw(base, rng, shape) if base.batch_shape == () else _by_jax(distribution, rng, shape)
 
 
-@_draw.register
+@_of_class.register
 def _(distribution: dist.Dirichlet, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     concentration = np.asarray(distribution.concentration)
     # With logarithms, a small concentration does not underflow to a row of zeros.
@@ -106,7 +113,7 @@ def _(distribution: dist.Dirichlet, rng: np.random.Generator, shape: tuple[int, 
     return weight / weight.sum(axis=-1, keepdims=True)
 
 
-@_draw.register
+@_of_class.register
 def _(distribution: dist.InverseWishart, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     """By the decomposition of Bartlett (1933).
 
@@ -125,13 +132,13 @@ def _(distribution: dist.InverseWishart, rng: np.random.Generator, shape: tuple[
     return (drawn + np.swapaxes(drawn, -1, -2)) / 2 * (1 + RIDGE * np.eye(size))
 
 
-@_draw.register
+@_of_class.register
 def _(distribution: dist.MultivariateNormal, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     standard = rng.standard_normal((*shape, *distribution.event_shape, 1))
     return np.asarray(distribution.loc) + (np.asarray(distribution.scale_tril) @ standard)[..., 0]
 
 
-@_draw.register
+@_of_class.register
 def _(distribution: dist.LogNormal, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     # What float64 would round to zero or to infinity becomes the nearest positive finite number.
     limits = np.finfo(np.float64)
@@ -139,7 +146,7 @@ def _(distribution: dist.LogNormal, rng: np.random.Generator, shape: tuple[int, 
         return np.clip(rng.lognormal(distribution.loc, distribution.scale, shape), limits.tiny, limits.max)
 
 
-@_draw.register
+@_of_class.register
 def _(distribution: dist.CategoricalProbs, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     # Category by category, because short rows cost NumPy more than their numbers do.
     *edges, total = accumulate(np.moveaxis(np.asarray(distribution.probs), -1, 0))
@@ -149,26 +156,26 @@ def _(distribution: dist.CategoricalProbs, rng: np.random.Generator, shape: tupl
     return found
 
 
-@_draw.register
+@_of_class.register
 def _(distribution: CombinationOfCategories, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     entries = _draw(dist.CategoricalProbs(distribution.prob), rng, shape).astype(np.intp)
     combinations = distribution.combinations
     return combinations.rows(entries, rng.integers(max(combinations.num_unseen, 1), size=shape))
 
 
-@_draw.register
+@_of_class.register
 def _(distribution: Binned, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     codes = _draw(dist.CategoricalProbs(distribution.prob), rng, shape).astype(np.intp)
     return distribution.bins.draws(codes, rng.uniform(size=shape))
 
 
-@_draw.register
+@_of_class.register
 def _(distribution: ZeroOr, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     is_nonzero = rng.uniform(size=shape) < np.asarray(distribution.nonzero_prob)
     return np.where(is_nonzero, _draw(distribution.other.expand(distribution.batch_shape), rng, shape), 0.0)
 
 
-@_draw.register
+@_of_class.register
 def _(distribution: dist.MultinomialProbs, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     probs = np.asarray(distribution.probs, dtype=np.float64)
     return rng.multinomial(np.asarray(distribution.total_count), probs / probs.sum(-1, keepdims=True), shape).astype(
@@ -176,7 +183,7 @@ def _(distribution: dist.MultinomialProbs, rng: np.random.Generator, shape: tupl
     )
 
 
-@_draw.register
+@_of_class.register
 def _(distribution: dist.DirichletMultinomial, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     concentration = np.broadcast_to(distribution.concentration, (*shape, *distribution.event_shape))
     prob = draw(dist.Dirichlet(concentration, validate_args=False), rng)

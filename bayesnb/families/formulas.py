@@ -1,7 +1,7 @@
 """Densities, quantiles and moments of NumPyro's distributions, in NumPy and SciPy."""
 
 from collections.abc import Callable, Hashable, Mapping
-from functools import partial, singledispatch, wraps
+from functools import partial, singledispatch
 from typing import Any
 
 import jax
@@ -20,10 +20,9 @@ __all__ = [
     "compiled",
     "component_marginal",
     "dirichlet_marginal",
-    "dispatch",
     "ends",
     "independent_pit",
-    "log_density",
+    "inherited_from",
     "log_prob",
     "mean_and_sd",
     "mean_of",
@@ -41,36 +40,6 @@ def inherited_from(kind: type, formulas: Mapping[Any, Any], method: str) -> type
     """The nearest class with a formula from which a class inherits a method; None if the class defines its own."""
     nearest = next((one for one in kind.__mro__ if one in formulas), None)
     return nearest if nearest is not None and getattr(kind, method, None) is getattr(nearest, method, None) else None
-
-
-def dispatch(method: str) -> Callable[[Callable[..., Any]], Any]:
-    """A decorator like `functools.singledispatch`, for a function that does what a method of distributions does.
-
-    A formula that is registered for a class also serves its subclasses, unless they define the method themselves.
-
-    Parameters
-    ----------
-    method : str
-        Such as ``"log_prob"``. The decorated function calls it, and serves every class without a formula.
-
-    Returns
-    -------
-    callable
-        It gives a function with the attribute ``register``.
-    """
-
-    def decorated(default: Callable[..., Any]) -> Any:
-        generic = singledispatch(default)
-
-        @wraps(default)
-        def of_distribution(distribution: Any, *arguments: Any) -> Any:
-            kind = inherited_from(type(distribution), generic.registry, method)
-            return generic.registry[kind or object](distribution, *arguments)
-
-        of_distribution.register = generic.register  # type: ignore[attr-defined]
-        return of_distribution
-
-    return decorated
 
 
 # --------------------------------------------------------------------------------------------------
@@ -106,26 +75,9 @@ def compiled(formula: Callable[..., Any], *arguments: Any, **settings: Hashable)
         return formula(*arguments, **settings)
 
 
-def log_density(distribution: dist.Distribution, x: Any) -> np.ndarray:
-    """The log density of a distribution, in float64.
-
-    The parameters are arguments of the compiled function, so that all distributions of a class and shape share it.
-
-    Parameters
-    ----------
-    distribution : numpyro.distributions.Distribution
-    x : array
-        Numbers of the support; not checked.
-
-    Returns
-    -------
-    array
-    """
-    return np.asarray(compiled(_log_density, distribution, x))
-
-
-def _log_density(distribution: dist.Distribution, x: Any) -> Any:
-    return distribution.log_prob(x)
+def _call(distribution: dist.Distribution, x: Any, method: str) -> Any:
+    """A method of a distribution; what `compiled` makes of it serves all distributions of a class and shape."""
+    return getattr(distribution, method)(x)
 
 
 @partial(jax.jit, static_argnums=(0, 1))
@@ -182,7 +134,7 @@ def log_prob(distribution: dist.Distribution, x: Any) -> np.ndarray:
         of_all = gammaln(concentration.sum(axis=-1)) - gammaln(concentration).sum(axis=-1)
         return np.asarray(xlogy(concentration - 1, x).sum(axis=-1) + of_all)
     found = _scipy(distribution, "logpdf", "log_prob", x)
-    return log_density(distribution, x) if found is None else found
+    return np.asarray(compiled(_call, distribution, x, method="log_prob")) if found is None else found
 
 
 def mean_and_sd(distribution: dist.Distribution) -> tuple[np.ndarray, np.ndarray]:
@@ -216,11 +168,7 @@ def cdf(distribution: dist.Distribution, x: Any) -> np.ndarray:
         loc, concentration = np.asarray(distribution.loc), np.asarray(distribution.concentration)
         return stats.vonmises.cdf(x - loc, concentration) - stats.vonmises.cdf(-np.pi - loc, concentration)
     found = _scipy(distribution, "cdf", "cdf", x)
-    return np.asarray(compiled(_cdf, distribution, x)) if found is None else found
-
-
-def _cdf(distribution: dist.Distribution, x: Any) -> Any:
-    return distribution.cdf(x)
+    return np.asarray(compiled(_call, distribution, x, method="cdf")) if found is None else found
 
 
 def quantile(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
@@ -237,14 +185,10 @@ def quantile(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
     if found is not None:
         return found
     try:
-        return np.asarray(compiled(_icdf, distribution, level))
+        return np.asarray(compiled(_call, distribution, level, method="icdf"))
     except (NotImplementedError, ImportError):
         # NumPyro takes some quantiles from a library that need not be installed.
         return _by_bisection(distribution, np.asarray(level))
-
-
-def _icdf(distribution: dist.Distribution, level: Any) -> Any:
-    return distribution.icdf(level)
 
 
 def _by_bisection(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
@@ -399,11 +343,6 @@ def independent_pit(distribution: dist.Distribution, x: np.ndarray, rng: np.rand
         return pit(distribution, np.asarray(x), rng)
     except NotImplementedError:
         return nothing
-
-
-@independent_pit.register
-def _(distribution: dist.Delta, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    return np.full(np.shape(x), np.nan)
 
 
 @independent_pit.register

@@ -18,7 +18,7 @@ from bayesnb.families import exponential as product
 from bayesnb.families.base import with_hyperparameters
 from bayesnb.families.draw import draw
 from bayesnb.families.exponential import _product as product_of_arrays
-from bayesnb.families.formulas import log_density, quantile
+from bayesnb.families.formulas import log_prob, quantile
 from bayesnb.families.student_t import StudentT
 from bayesnb.posterior.under_draws import flatten
 
@@ -268,7 +268,7 @@ def test_the_density_of_a_distribution_whose_parameters_jax_does_not_pass_on():
 
     mine, x = Shifted(np.array([1.0, 2.0]), np.array([0.5, 3.0]), 10.0), np.array([[10.5, 14.0]])
     theirs = stats.logistic([11.0, 12.0], [0.5, 3.0])
-    np.testing.assert_allclose(log_density(mine, x), theirs.logpdf(x), rtol=1e-12)
+    np.testing.assert_allclose(log_prob(mine, x), theirs.logpdf(x), rtol=1e-12)
     np.testing.assert_allclose(quantile(mine, np.array([[0.1, 0.8]])), theirs.ppf([[0.1, 0.8]]), rtol=1e-12)
 
 

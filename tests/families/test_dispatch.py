@@ -7,37 +7,7 @@ import numpyro.distributions as dist
 import pytest
 
 from bayesnb.families.draw import draw
-from bayesnb.families.formulas import cdf, dispatch, log_prob, mean_of, quantile, variance_of
-
-
-class Shape:
-    def area(self) -> str:
-        return "its own"
-
-
-class Square(Shape):
-    pass
-
-
-class Round(Shape):
-    def area(self) -> str:
-        return "that of a circle"
-
-
-class Disc(Round):
-    pass
-
-
-def test_a_formula_serves_subclasses_that_inherit_the_method():
-    @dispatch("area")
-    def area(shape: Any) -> str:
-        return shape.area()
-
-    @area.register
-    def _(shape: Shape) -> str:
-        return "by formula"
-
-    assert [area(kind()) for kind in (Shape, Square, Round, Disc)] == ["by formula"] * 2 + ["that of a circle"] * 2
+from bayesnb.families.formulas import cdf, log_prob, mean_of, quantile, variance_of
 
 
 class Halved(dist.Gamma):

@@ -12,7 +12,7 @@ from slow import cases_fast
 
 from bayesnb.families.conjugate import number_of_values
 from bayesnb.families.distributions import CovarianceElement
-from bayesnb.families.formulas import log_density
+from bayesnb.families.formulas import log_prob
 from bayesnb.model.blocks import ClassPrior, Prior
 
 FAST = {"outside categorical", *(case.name for case in CASES)}
@@ -116,8 +116,8 @@ def _log_density(family, parameters):
 
     def score(name, distribution):
         nonlocal total
-        log_prob = log_density(distribution, parameters[name])
-        total = total + log_prob.reshape(len(log_prob), -1).sum(-1)
+        density = log_prob(distribution, parameters[name])
+        total = total + density.reshape(len(density), -1).sum(-1)
         return parameters[name]
 
     with jax.enable_x64(True):

@@ -11,7 +11,7 @@ from scipy import stats
 
 import bayesnb as nb
 from bayesnb.families.draw import draw
-from bayesnb.families.formulas import log_density as log_density_of_cells
+from bayesnb.families.formulas import log_prob
 from bayesnb.families.joint_categorical import CombinationOfCategories, Combinations, count_combinations
 
 CATEGORIES = {"a": list("xyz"), "b": list("pqrs")}
@@ -289,7 +289,7 @@ class TestDraws:
             codes = combinations.codes(rows).astype(int)
             assert stats.chisquare(np.bincount(codes, minlength=8), 20_000 * expected).pvalue > 1e-4
         every = np.stack(np.unravel_index(np.arange(8), (2, 4)), axis=-1)
-        found = np.exp(log_density_of_cells(CombinationOfCategories(prob, combinations), every))
+        found = np.exp(log_prob(CombinationOfCategories(prob, combinations), every))
         np.testing.assert_allclose(found, expected, rtol=1e-5)
 
     def test_the_only_combination_that_is_not_held_is_drawn(self):
@@ -307,7 +307,7 @@ class TestDraws:
         rows = np.array([[0, 1], [1, 3], [1, 0]])
         observed = np.array([[True, True], [False, True], [True, False]])
         distribution = CombinationOfCategories(prob[None], combinations, observed[:, None])
-        found = log_density_of_cells(distribution, rows[:, None])
+        found = log_prob(distribution, rows[:, None])
         expected = [cube[:, 0, 1], cube[:, :, 3].sum(axis=1), cube[:, 1].sum(axis=1)]
         np.testing.assert_allclose(np.exp(found), expected, rtol=1e-10)
 

@@ -17,7 +17,7 @@ from slow import names_fast
 import bayesnb as nb
 from bayesnb.families.distributions import CovarianceElement
 from bayesnb.families.draw import draw
-from bayesnb.families.formulas import compiled, independent_pit, log_density
+from bayesnb.families.formulas import compiled, independent_pit, log_prob
 from bayesnb.families.moments import scatter
 from bayesnb.families.student_t import distances
 from bayesnb.inference.coordinates import Anchored, Drawn, ScaledCovariance
@@ -249,7 +249,7 @@ class TestCoordinates:
         z, prior = rng.normal(size=3), GIVEN.likelihood(rng.normal(size=3), SCALE)
         coordinate = Anchored(rng.normal(size=3), rng.uniform(0.1, 1, 3))
         at, jacobian = jax.jit(coordinate.at)(z, prior), jax.jit(jax.jacfwd(lambda z: coordinate.at(z, prior).value))(z)
-        by_hand = log_density(prior, at.value) + np.linalg.slogdet(jacobian)[1]
+        by_hand = log_prob(prior, at.value) + np.linalg.slogdet(jacobian)[1]
         assert float(at.log_density) == pytest.approx(float(by_hand), rel=1e-10)
         drawn = Drawn(np.asarray(at.value)[None])
         np.testing.assert_allclose(coordinate.point(drawn, prior, rng)[0], z, rtol=1e-8, atol=1e-10)
@@ -333,7 +333,7 @@ class TestGaps:
     def test_a_missing_cell_adds_nothing_to_the_density(self):
         mean, x, some = np.array([0.5, -1.0, 2.0]), np.array([1.5, 0.0, 2.5]), [0, 2]
         observed = np.array([True, False, True])
-        found = log_density(GIVEN.likelihood_of_observed(observed, mean=mean, covariance=SCALE), x)
+        found = log_prob(GIVEN.likelihood_of_observed(observed, mean=mean, covariance=SCALE), x)
         expected = stats.multivariate_normal(mean[some], SCALE[np.ix_(some, some)]).logpdf(x[some])
         assert float(found) == pytest.approx(expected, rel=1e-5)
 
@@ -378,11 +378,11 @@ class TestInAModel:
         powered = replace(prior, **prior.power_scaled(nothing, 1.4))
         points = [(rng.normal(size=3), stats.invwishart(6, SCALE).rvs(random_state=seed)) for seed in range(4)]
 
-        def log_density(family, mean, covariance):
+        def log_prob(family, mean, covariance):
             of_mean = stats.multivariate_normal(family.loc[0], covariance / family.kappa[0, 0]).logpdf(mean)
             return of_mean + stats.invwishart(family.df[0, 0], family.scale[0]).logpdf(covariance)
 
-        gap = [1.4 * log_density(prior, *point) - log_density(powered, *point) for point in points]
+        gap = [1.4 * log_prob(prior, *point) - log_prob(powered, *point) for point in points]
         np.testing.assert_allclose(gap, gap[0], rtol=1e-9)
         with pytest.raises(ValueError, match=r"raised to the power 0\.7 leaves no posterior: its df would be"):
             prior.power_scaled(nothing, 0.7)
