@@ -58,6 +58,15 @@ def test_averages_over_draws_of_several_blocks_and_of_a_family_without_closed_fo
     np.testing.assert_allclose(sampled.log_joint(X), logsumexp(joint, axis=0) - np.log(30), rtol=1e-12)
 
 
+def test_averages_over_so_many_draws_that_rows_are_taken_in_pieces(rng):
+    X, y, prob = rng.exponential(1.0, (130, 2)), np.arange(130) % 2, np.full((1, 20_000, 2), 0.5)
+    rate = rng.gamma(9.0, 0.2, (1, 20_000, 2, 2))
+    sampled = nb.from_samples(NumPyroExponential(), {"class_prob": prob, "x_rate": rate}, X=X, y=y)
+    log_density = np.log(rate[0]).sum(axis=-1)[:, None] - np.einsum("rj,dcj->drc", X, rate[0])
+    expected = logsumexp(log_density, axis=0) - np.log(2 * 20_000)
+    np.testing.assert_allclose(sampled.log_joint(X), expected, rtol=1e-10)
+
+
 def own_class_error(x, mean, variance, codes):
     """Largest error of a row's density under its own class, under each draw, beside extended precision."""
     found = nb.Gaussian().row_log_likelihood({"mean": mean, "variance": variance}, x)[..., np.arange(len(x)), codes]
