@@ -205,7 +205,10 @@ def kfold(
     impossible = np.zeros(len(labelled), dtype=bool)
     for some, of_some in some_at_a_time(labelled.place):
         in_sample[some.place], _ = _score(fitted, some, of_some)
-    asked, quiet = _without_progress(fitted.inference)
+    quiet: Any = fitted.inference
+    asked = getattr(quiet, "progress", False)
+    if hasattr(quiet, "progress"):
+        quiet = replace(quiet, progress=False)
     for f, name in enumerate(progress_bar("kfold", "fold", asked, items=names)):
         pieces = list(some_at_a_time(np.flatnonzero(fold == f)))
         training = problem.take_away(reduce(add, (_count(problem.model, *piece) for piece in pieces)))
@@ -233,13 +236,6 @@ def _fit(model: Model, given: GivenRows, inference: Inference, key: Any) -> Post
     problem.require_labels("kfold", "leave them out")
     inference.check(problem)
     return inference.fit(problem, key=key)
-
-
-def _without_progress(inference: Any) -> tuple[bool | None, Any]:
-    """The inference's setting `progress`, False if it has none; and the inference without a bar of its own."""
-    if not hasattr(inference, "progress"):
-        return False, inference
-    return inference.progress, replace(inference, progress=False)
 
 
 def _count(model: BoundModel, rows: LabelledRows, cells: Cells) -> ModelStatistics:

@@ -417,13 +417,11 @@ def check(
 
     each = in_turn(values, zip(draws(posterior, number, for_draws), for_draws.spawn(number), strict=True))
     replicated = list(progress_bar("check", "replicate", progress, items=each, total=number))
-    lines, values_of = zip(
-        *(
-            statistic.lines(observed, np.array(of_statistic))
-            for (statistic, observed), of_statistic in zip(found, zip(*replicated, strict=True), strict=True)
-        ),
-        strict=True,
-    )
+    tables = [
+        statistic.lines(observed, np.array(of_statistic))
+        for (statistic, observed), of_statistic in zip(found, zip(*replicated, strict=True), strict=True)
+    ]
+    lines, values_of = zip(*tables, strict=True)
     return check_of(pd.concat(lines), pd.concat(values_of, axis=1), _on_other_rows(posterior, data))
 
 

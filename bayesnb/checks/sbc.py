@@ -329,7 +329,7 @@ class SBC(Printed):
 
 def sbc(
     model: Model | Family,
-    inference: Inference | None = None,
+    inference: Inference | str | None = None,
     *,
     num_simulations: int = 200,
     num_rows: int = 50,
@@ -350,8 +350,8 @@ def sbc(
     ----------
     model : NaiveBayes, BoundModel or Family
         Bound to a table, with numbers for all hyperparameters; or any model, with `X` and `y`.
-    inference : Inference, optional
-        The inference to test; by default `Exact` if every family is conjugate, else `NUTS`. Of `NUTS` one
+    inference : Inference or str, optional
+        The inference to test, or its name; by default `Exact` if every family is conjugate, else `NUTS`. Of `NUTS` one
         chain is run per simulation, with the other settings as they are.
     num_simulations : int, default 200
         At least 20.

@@ -107,12 +107,22 @@ def counts_of_eight_classes(seed):
     return nb.Poisson(), rng.poisson(1 + 0.5 * y[:, None], (400, 6)), y
 
 
+def frequencies(seed):
+    """Distinct rows of six independent columns of zeros and ones, and how often each occurs; else all are rejected."""
+    rng = np.random.default_rng([seed, 7])
+    y = rng.integers(0, 2, 300)
+    X = rng.uniform(size=(300, 6)) < np.where(y == 0, 0.2, 0.6)[:, None]
+    distinct, times = np.unique(np.column_stack([y, X]), axis=0, return_counts=True)
+    return nb.Bernoulli(), distinct[:, 1:], distinct[:, 0], times
+
+
 def share_extreme(case, data_sets, replicates):
     """Share of the data sets in which each line is extreme, and in which its own p-value is below .02 or above .98."""
     extreme, far = [], []
     for seed in range(data_sets):
-        model, X, y = case(seed)
-        one = check(nb.fit(model, X, y), X, y, num_replicates=replicates, key=seed)
+        model, X, y, *weights = case(seed)
+        posterior = nb.fit(model, X, y, sample_weight=weights[0] if weights else None)
+        one = check(posterior, X, y, sample_weight=weights[0] if weights else None, num_replicates=replicates, key=seed)
         extreme.append(pd.Series(one.table.index.isin(one.extreme), index=one.table.index, dtype=float))
         far.append((one.table["p_value"] - 0.5).abs() > 0.48)
     return pd.DataFrame(extreme), pd.DataFrame(far)
@@ -137,8 +147,9 @@ def test_right_data_sets_are_seldom_rejected(case):
 
 
 @pytest.mark.slow
-def test_more_classes_cause_no_more_extreme_lines():
-    assert share_extreme(counts_of_eight_classes, 40, 150)[0].any(axis=1).sum() <= 6  # binomial(40, .04): 1e-3
+@pytest.mark.parametrize("case", [counts_of_eight_classes, frequencies])
+def test_many_classes_and_frequencies_cause_no_more_extreme_lines(case):
+    assert share_extreme(case, 40, 150)[0].any(axis=1).sum() <= 6  # binomial(40, .04) exceeds 6 with probability 1e-3
 
 
 WRONG = {
@@ -345,19 +356,10 @@ def test_lengths_and_missing_cells_are_kept(simulated):
     assert found.table.loc["mean[height, a]", "observed"] == pytest.approx(X["height"][y == "a"].mean())
 
 
-def frequencies(seed):
-    """Distinct rows of six independent columns of zeros and ones, their labels, and how often each occurs."""
-    rng = np.random.default_rng([seed, 7])
-    y = rng.integers(0, 2, 300)
-    X = rng.uniform(size=(300, 6)) < np.where(y == 0, 0.2, 0.6)[:, None]
-    distinct, times = np.unique(np.column_stack([y, X]), axis=0, return_counts=True)
-    return distinct[:, 1:], distinct[:, 0], times
-
-
 @pytest.mark.parametrize("table", [np.asarray, pd.DataFrame, csr], ids=["array", "frame", "sparse"])
 def test_a_row_of_weight_w_is_checked_as_w_rows(table):
     """The same rows and the same draws give the same table."""
-    X, y, times = frequencies(0)
+    _, X, y, times = frequencies(0)
     times[3] = 0
     copies = np.repeat(np.arange(len(y)), times)
     weighted = nb.fit(nb.Bernoulli(), table(X), y, sample_weight=times)
@@ -374,17 +376,6 @@ def test_a_row_of_weight_w_is_checked_as_w_rows(table):
     assert "sample_weight" not in repr(found)
     total = f"total weight of {times.sum()}: here it is"
     assert total in repr(check(weighted, table(X), y, num_replicates=2))
-
-
-@pytest.mark.slow
-def test_rows_with_frequencies_are_seldom_rejected():
-    """Without the weights every one of these tables is rejected."""
-    extreme = []
-    for seed in range(40):
-        X, y, times = frequencies(seed)
-        posterior = nb.fit(nb.Bernoulli(), X, y, sample_weight=times)
-        extreme.append(bool(check(posterior, X, y, sample_weight=times, num_replicates=200).extreme))
-    assert sum(extreme) <= 5  # binomial(40, .03) exceeds 5 with probability 1e-3
 
 
 def test_user_functions(simulated):
