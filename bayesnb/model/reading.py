@@ -1,11 +1,11 @@
-"""The cells of a table as blocks of columns take them, chunk by chunk: counts and densities."""
+"""The cells of a table as blocks of columns take them, chunk by chunk, and the class probabilities of rows."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
-from typing import Any, Literal, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -26,13 +26,13 @@ __all__ = [
     "Cells",
     "Chunks",
     "Counted",
-    "Density",
     "Unseen",
     "add_unseen",
     "count_rows",
     "is_lost",
     "log_normalised",
     "normalise",
+    "normalise_into",
     "not_negative_up_to",
     "warn_lost",
     "with_fallback",
@@ -283,40 +283,6 @@ def _counted_rows(block: Block, x: Any, membership: Any) -> tuple[Any, Any]:
 
 
 # --------------------------------------------------------------------------------------------------
-# Densities of encoded rows under a posterior, and the three forms in which `densities` returns them
-# --------------------------------------------------------------------------------------------------
-
-Form = Literal["log_joint", "log_proba", "proba"]
-"""Log joint densities, log class probabilities, or class probabilities."""
-
-
-class Density(Protocol):
-    """Densities of rows together with each class; every posterior has one."""
-
-    def log_joint(self, cells: Cells) -> np.ndarray:
-        """Log density of encoded rows together with each class, shape (rows, classes)."""
-
-    def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        """Two terms, shapes (classes,) and (rows, classes), whose sum is `log_joint` plus a number for each row."""
-
-
-def _put_log_joint(density: Density, cells: Cells, out: np.ndarray) -> None:
-    out[...] = density.log_joint(cells)
-
-
-def _put_log_proba(density: Density, cells: Cells, out: np.ndarray) -> None:
-    out[...] = log_normalised(np.add(*density.log_ratio(cells)))
-
-
-def _put_proba(density: Density, cells: Cells, out: np.ndarray) -> None:
-    normalise_into(out, *density.log_ratio(cells))
-
-
-FORMS = {"log_joint": _put_log_joint, "log_proba": _put_log_proba, "proba": _put_proba}
-"""For each form a function that computes it for encoded rows and puts it into an array, shape (rows, classes)."""
-
-
-# --------------------------------------------------------------------------------------------------
 # Chunks of a table
 # --------------------------------------------------------------------------------------------------
 
@@ -325,7 +291,7 @@ FORMS = {"log_joint": _put_log_joint, "log_proba": _put_log_proba, "proba": _put
 class Chunks:
     """The rows of a table, encoded chunk by chunk.
 
-    `count` and `densities` take the rows together; the other methods give the encoded cells themselves. A value that is
+    `count` and `fill` take the rows together; the other methods give the encoded cells themselves. A value that is
     not among the categories counts as a missing cell: `count` reports it, the others warn of it.
 
     Attributes
@@ -375,18 +341,6 @@ class Chunks:
             return Counted(count_rows(self.blocks, cells, membership), unseen)
 
         return reduce(add, in_order(one_chunk, self.slices))
-
-    def densities(self, density: Density, form: Form) -> np.ndarray:
-        """Densities of each row and class under a posterior, shape (rows, classes).
-
-        Parameters
-        ----------
-        density : Density
-        form : {"log_joint", "log_proba", "proba"}
-            Rows without density under any class have minus infinity, or probability zero, in every class.
-        """
-        put = FORMS[form]
-        return self.fill(lambda cells, out: put(density, cells, out), len(self.schema.classes))
 
     def encoded(self, *, warn: bool = True) -> Iterator[tuple[slice, Cells]]:
         """Each chunk's rows and cells, one after another.

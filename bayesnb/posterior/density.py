@@ -23,7 +23,7 @@ from bayesnb.families.conjugate import cells_log_predictive, log_average
 from bayesnb.families.exponential import times
 from bayesnb.model.blocks import ModelParameters, summed
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.reading import LARGEST_COUNT, LARGEST_NUMBER, Cells
+from bayesnb.model.reading import LARGEST_COUNT, LARGEST_NUMBER, Cells, log_normalised, normalise_into
 from bayesnb.model.weights import FeatureWeights, mixed
 from bayesnb.posterior.under_draws import flatten, log_sum, pieces_of_rows
 
@@ -185,7 +185,7 @@ class RowDensity:
 
     @in_float64
     def log_joint(self, cells: Cells) -> np.ndarray:
-        """Log p(x, y=c | data) of rows that `BoundModel.encode` encoded, shape (rows, classes)."""
+        """Log p(x, y=c | data) of encoded rows, shape (rows, classes)."""
         blocks = zip(self.blocks, cells, strict=True)
         return self.log_class_prob + summed(block.of_rows(x) for block, x in blocks)
 
@@ -199,6 +199,18 @@ class RowDensity:
         """
         blocks = zip(self.blocks, cells, strict=True)
         return self.log_class_prob, summed(block.ratio_of_rows(x) for block, x in blocks)
+
+    def put_log_joint(self, cells: Cells, out: np.ndarray) -> None:
+        """Put `log_joint` into an array, shape (rows, classes)."""
+        out[...] = self.log_joint(cells)
+
+    def put_log_proba(self, cells: Cells, out: np.ndarray) -> None:
+        """Put log class probabilities into an array; -inf in every class for rows without density under any."""
+        out[...] = log_normalised(np.add(*self.log_ratio(cells)))
+
+    def put_proba(self, cells: Cells, out: np.ndarray) -> None:
+        """Put class probabilities into an array; zero in every class for rows without density under any."""
+        normalise_into(out, *self.log_ratio(cells))
 
     @in_float64
     def feature(self, i: int, j: int, x: Any) -> np.ndarray:

@@ -12,7 +12,7 @@ from bayesnb.core.checking import near_matches
 from bayesnb.data.labels import as_labels
 from bayesnb.data.read import is_dask, map_partitions
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.reading import with_fallback
+from bayesnb.model.reading import Cells, with_fallback
 from bayesnb.posterior.density import RowDensity, function_of_array
 
 __all__ = ["NATS", "Predictions", "nats_of"]
@@ -221,7 +221,10 @@ class Predictions(ABC):
         ValueError, TypeError
             If X does not have the columns of the fit, or a cell is outside its family's support.
         """
-        return self.model.read(X).densities(self.density, "log_joint")
+        return self._filled(self.density.put_log_joint, X)
+
+    def _filled(self, put: Callable[[Cells, np.ndarray], None], X: Any) -> np.ndarray:
+        return self.model.read(X).fill(put, len(self.model.schema.classes))
 
     @partition_by_partition
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -231,7 +234,7 @@ class Predictions(ABC):
         -------
         array, shape (rows, classes)
         """
-        return with_fallback(self.model.read(X).densities(self.density, "log_proba"), -np.inf, log(self.class_probs()))
+        return with_fallback(self._filled(self.density.put_log_proba, X), -np.inf, log(self.class_probs()))
 
     @partition_by_partition
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -253,7 +256,7 @@ class Predictions(ABC):
             If a row has probability zero under every class (only point estimates can do that): it gets the class
             probabilities, as if no feature had been seen.
         """
-        return with_fallback(self.model.read(X).densities(self.density, "proba"), 0.0, self.class_probs())
+        return with_fallback(self._filled(self.density.put_proba, X), 0.0, self.class_probs())
 
     @partition_by_partition
     def predict(self, X: Any, *, loss: Any = None, confidence: float | None = None, abstain: Any = None) -> np.ndarray:

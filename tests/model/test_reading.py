@@ -126,3 +126,6 @@ def test_cells_that_a_chosen_family_cannot_hold_are_missing_in_the_columns_that_
             fitted.predict(kind(np.array([[1.0, 1.0], row])))
     with pytest.raises(ValueError, match="column 0, row 1"):
         nb.fit(fitted.model, kind(strange), [0, 1])
+    words = nb.fit(nb.NaiveBayes(nb.Multinomial(), outside_is_missing=[0]), kind(X), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match="column 0, row 1: -2 is not a count"):  # a vector lacks no count
+        words.predict(kind(strange))
