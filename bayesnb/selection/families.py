@@ -49,7 +49,7 @@ BINS = 30
 """Bars of a panel."""
 
 SHARE_SHOWN = 0.99
-"""Share of the cells other than zero within the panel; the rest lies beyond its ends."""
+"""Share of the cells within the panel; the rest lies beyond its ends."""
 
 MOST_HEIGHT = 1.6
 """Largest height of a panel, in heights of its highest bar."""
@@ -248,9 +248,9 @@ class FamilyChoice(Printed):
         -------
         matplotlib.figure.Figure
             A line of panels for each column: on the left the family chosen, on the right the next one. Lines are
-            densities with the parameters integrated out, bars are the cells. Zeros are left out where one of the
-            families is a `Hurdle`, and so is the probability that it gives them. Whole numbers of few values have
-            probabilities, drawn as points.
+            densities with the parameters integrated out, bars are the cells, as in `plot_densities`. Zeros have no bar
+            where one of the families is a `Hurdle`, and the probability that it gives them is not drawn. Families of
+            counts have probabilities, drawn as points.
 
         Raises
         ------
@@ -284,7 +284,7 @@ class FamilyChoice(Printed):
             found = [replace(each, atoms=atoms) for each in found]
             highest = max(draw_numbers(axis, each, codes) for axis, each in zip(pair, found, strict=True))
             # A density may be high where no cell is: the bars limit the scale, which is the same for both families.
-            top = min(MOST_HEIGHT * highest, max(axis.get_ylim()[1] for axis in pair))
+            top = min(MOST_HEIGHT * highest or np.inf, max(axis.get_ylim()[1] for axis in pair))
             for axis in pair:
                 axis.set_ylim(0.0, top)
             heads += [f"{column}: {each.name}" for each in candidates]
