@@ -87,17 +87,17 @@ class TestDensity:
             np.testing.assert_allclose(found, [without, -np.inf])
 
     @pytest.mark.parametrize("urn", [False, True])
-    def test_long_documents_are_drawn_at_once(self, urn, rng, monkeypatch):
+    def test_documents_are_drawn_word_by_word_or_at_once(self, urn, rng, monkeypatch):
         weights, length, number = np.array([0.8, 2.0, 1.2]), 5, 100_000
-        monkeypatch.setattr("bayesnb.families.draw.LONG_DOCUMENT", 0)
-        totals = np.where(np.arange(number) % 4 == 0, 3, length)  # one in four is word by word
+        monkeypatch.setattr("bayesnb.families.draw.LONG_DOCUMENT", 4)
+        totals = np.where(np.arange(number) % 2 == 0, 4, length)  # every other one is word by word
         both = np.stack([np.ones(3), weights])
         words = (
             nb.DirichletMultinomial().likelihood(both) if urn else nb.Multinomial().likelihood(both / [[3.0], [4.0]])
         )
         drawn = draw_words(words, [np.arange(0), np.arange(number)], totals, rng)
         np.testing.assert_array_equal(drawn.sum(axis=1), totals)
-        for total in (3, length):
+        for total in (4, length):
             rows = drawn[totals == total].toarray()
             possible, count = np.unique(rows, axis=0, return_counts=True)
             if urn:
