@@ -64,15 +64,10 @@ class ChainHyperparameters:
     def __init__(self, model: BoundModel, num_chains: int, rng: np.random.Generator) -> None:
         self._model = model
         self._hyperpriors = tuple(model.hyperpriors.values())
-        drawn = [draw(prior, rng, (num_chains,)) for prior in self._hyperpriors]
-        self._line = np.concatenate(
-            [np.zeros((num_chains, 0))]
-            + [
-                np.reshape(compiled(unconstrained, prior.support, value), (num_chains, -1))
-                for prior, value in zip(self._hyperpriors, drawn, strict=True)
-            ],
-            axis=1,
-        )
+        drawn = ((prior, draw(prior, rng, (num_chains,))) for prior in self._hyperpriors)
+        free = (compiled(unconstrained, prior.support, value) for prior, value in drawn)
+        lines = [np.reshape(value, (num_chains, -1)) for value in free]
+        self._line = np.concatenate([np.zeros((num_chains, 0)), *lines], axis=1)
 
     @property
     def values(self) -> dict[str, np.ndarray]:

@@ -13,6 +13,7 @@ from small_crowd import CRITICAL_Z, z_scores
 import bayesnb as nb
 from bayesnb.inference.gibbs import ChainHyperparameters, exchangeable
 from bayesnb.inference.sources import read_table
+from bayesnb.inference.targets import Target
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.posterior.kinds import CollapsedPosterior, SampledPosterior
 
@@ -137,6 +138,22 @@ def test_many_chains_have_the_distribution_of_the_quadrature(shared, float64):
     for c, density in enumerate(of_classes):
         distribution = np.cumsum(np.exp(density - logsumexp(density)))
         assert stats.kstest(found[:, c], lambda a, of=distribution: np.interp(a, GRID, of)).pvalue > 1e-4
+
+
+def test_what_nuts_integrates_out_is_drawn_and_what_it_samples_is_kept():
+    model = nb.NaiveBayes({0: nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), 1: nb.Gamma(4.0, 1.0, 1.5, 0.1)})
+    target = Target(read_table(model, np.hstack([EGGS, EGGS + 1]), list("aabbbab")))
+    own = {name: np.random.default_rng(0).gamma(3.0, size=(2, 400, 2, 1)) for name in ("mean", "concentration")}
+    at = [block.labels for block in target.model.blocks].index((1,))
+    sites = {"0_concentration": np.full((2, 400), 3.0)} | {f"{at}.{name}": value for name, value in own.items()}
+    found = target.parameters(sites, np.random.default_rng(1))
+    np.testing.assert_array_equal(found.hyperparameters["0_concentration"], 3.0)
+    for name, value in own.items():
+        np.testing.assert_array_equal(found.blocks[at][name], value)
+    total, n = np.array([3, 25]), np.array([3, 4])
+    error = np.sqrt(3.0 + total) / (1 + n) / np.sqrt(800)
+    rate = found.blocks[1 - at]["rate"].mean(axis=(0, 1))[:, 0]
+    assert np.abs((rate - (3.0 + total) / (1 + n)) / error).max() < CRITICAL_Z
 
 
 def test_classes_that_share_no_hyperparameter_move_side_by_side():
