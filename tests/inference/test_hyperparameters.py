@@ -11,7 +11,7 @@ from scipy.special import gammaln, logsumexp
 from small_crowd import CRITICAL_Z, z_scores
 
 import bayesnb as nb
-from bayesnb.inference.gibbs import ChainHyperparameters, exchangeable
+from bayesnb.inference.gibbs import ChainHyperparameters
 from bayesnb.inference.sources import read_table
 from bayesnb.inference.targets import Target
 from bayesnb.model.blocks import ModelStatistics
@@ -171,15 +171,6 @@ def test_classes_that_share_no_hyperparameter_move_side_by_side():
     assert moves(mixed)[0] == [0, 0, 0]
     both = {"class_concentration": dist.Gamma(1.0, 1.0)}
     assert moves(nb.Poisson(dist.Gamma(2.0, 1.0).expand([2, 1]), 1.0), **both)[0] == [0, 0, 0]
-
-
-def test_classes_with_hyperparameters_of_their_own_are_not_exchangeable():
-    shared, own = (
-        read_table(nb.NaiveBayes(nb.Poisson(hyperprior, 1.0)), EGGS, None, classes=2)
-        for hyperprior in (dist.Gamma(2.0, 1.0), dist.Gamma(2.0, 1.0).expand([2, 1]))
-    )
-    assert [group.tolist() for group in exchangeable(shared)] == [[0, 1]]
-    assert exchangeable(own) == []
 
 
 def test_gibbs_learns_where_no_row_has_a_label():

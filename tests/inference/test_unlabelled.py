@@ -5,6 +5,7 @@ from functools import partial
 
 import jax
 import numpy as np
+import numpyro.distributions as dist
 import pandas as pd
 import pytest
 import scipy.sparse as sp
@@ -452,33 +453,6 @@ def test_draws_are_named_as_the_labels_of_all_draws_are_on_average():
         np.testing.assert_array_equal(again.blocks[0]["mean"][0, s], sites["mean"][0, s, best])
 
 
-def test_permuted_draws_are_named_alike_again():
-    X, _ = groups(np.random.default_rng(4), 60)
-    posterior = nb.fit(nb.Gaussian(), X, None, nb.Gibbs(num_warmup=50, num_samples=200), classes=3, key=1)
-    rng = np.random.default_rng(5)
-    order = np.argsort(rng.uniform(size=(4, 200, 3)), axis=-1)
-    assert len(np.unique(order.reshape(-1, 3), axis=0)) == 6
-
-    def permute(value):
-        return np.take_along_axis(value, order.reshape(*order.shape, *[1] * (value.ndim - 3)), axis=2)
-
-    names = ModelParameters(
-        permute(posterior.parameters.class_prob),
-        tuple({name: permute(value) for name, value in block.items()} for block in posterior.parameters.blocks),
-    )
-    again = relabel(posterior.problem, names, posterior.sample_stats["lp"])
-    sites = {"class_prob": names.class_prob} | {f"0.{name}": value for name, value in names.blocks[0].items()}
-    by_nuts = Target(posterior.problem).parameters(sites, rng)
-    jax.tree.map(np.testing.assert_array_equal, by_nuts, names)
-    # One permutation for all draws, that of the draw of highest density.
-    first = np.argmax(posterior.sample_stats["lp"].ravel())
-    by = order.reshape(-1, 3)[first]
-    np.testing.assert_array_equal(again.class_prob, posterior.parameters.class_prob[..., by])
-    for mine, theirs in zip(again.blocks, posterior.parameters.blocks, strict=True):
-        for name, value in theirs.items():
-            np.testing.assert_array_equal(mine[name], value[:, :, by])
-
-
 @pytest.mark.parametrize(
     "inference",
     [nb.Gibbs(50, 100), pytest.param(nb.NUTS(150, 100), marks=pytest.mark.slow)],
@@ -503,20 +477,20 @@ def test_only_classes_that_nothing_names_are_exchangeable():
     X, truth = groups(np.random.default_rng(6), 30)
     some = [int(t) if i < 12 and t == 0 else None for i, t in enumerate(truth)]
 
-    def groups_of(model, y, classes):
-        return [
-            group.tolist()
-            for group in exchangeable(read_table(nb.NaiveBayes(*model[0], **model[1]), X, y, None, classes))
-        ]
+    def groups_of(y, classes, family=None, cells=X, **options):
+        model = nb.NaiveBayes(family or nb.Gaussian(), **options)
+        problem = read_table(model, cells, y, None, classes)
+        return [group.tolist() for group in exchangeable(problem)]
 
-    plain = ((nb.Gaussian(),), {})
-    assert groups_of(plain, None, 3) == [[0, 1, 2]]
-    assert groups_of(plain, some, [0, 1, 2]) == [[1, 2]]
-    assert groups_of(plain, some, [0, 1]) == []
-    assert groups_of(((nb.Gaussian(),), {"class_probs": [0.2, 0.4, 0.4]}), None, 3) == [[1, 2]]
-    assert groups_of(((nb.Gaussian(),), {"class_concentration": [1.0, 2.0, 3.0]}), None, 3) == []
-    own = nb.Gaussian(loc=np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]]))
-    assert groups_of(((own,), {}), None, 3) == [[0, 2]]
+    assert groups_of(None, 3) == [[0, 1, 2]]
+    assert groups_of(some, [0, 1, 2]) == [[1, 2]]
+    assert groups_of(some, [0, 1]) == []
+    assert groups_of(None, 3, class_probs=[0.2, 0.4, 0.4]) == [[1, 2]]
+    assert groups_of(None, 3, class_concentration=[1.0, 2.0, 3.0]) == []
+    assert groups_of(None, 3, nb.Gaussian(loc=np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 0.0]]))) == [[0, 2]]
+    counts = np.array([[2.0], [0.0], [3.0]])
+    assert groups_of(None, 2, nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), counts) == [[0, 1]]
+    assert groups_of(None, 2, nb.Poisson(dist.Gamma(2.0, 1.0).expand([2, 1]), 1.0), counts) == []
 
 
 def test_a_class_that_no_label_names_is_found():
