@@ -6,7 +6,6 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 from cases import CASES, CLASSES, membership, with_holes
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
@@ -14,7 +13,7 @@ from slow import cases_fast
 
 import bayesnb as nb
 from bayesnb import estimators
-from bayesnb.estimators import BernoulliNB, CategoricalNB, GaussianNB, MultinomialNB, NaiveBayesClassifier
+from bayesnb.estimators import BernoulliNB, CategoricalNB, GaussianNB, NaiveBayesClassifier
 
 ESTIMATORS = [getattr(estimators, name) for name in estimators.__all__ if name[0].isupper()]
 DECAY = 0.7
@@ -228,12 +227,6 @@ def test_a_category_never_seen_cannot_be_forgotten():
     fitted.forget(X[1:2], [0]).forget(X[3:], [1])
     assert fitted.categories_[0].tolist() == ["blue", "red"]
     assert fitted.category_count_[0].tolist() == [[0, 0], [0, 1]]
-
-
-def test_forgetting_sparse_rows(counts):
-    X, y = counts
-    fitted = MultinomialNB().fit(scipy.sparse.csr_array(X), y).forget(scipy.sparse.csr_array(X[:20]), y[:20])
-    np.testing.assert_allclose(fitted.predict_proba(X), MultinomialNB().fit(X[20:], y[20:]).predict_proba(X), rtol=1e-9)
 
 
 def test_all_ones_leave_no_zero_of_negative_weight():

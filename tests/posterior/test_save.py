@@ -48,15 +48,16 @@ def test_processes_that_save_to_one_path_all_succeed(tmp_path: Path) -> None:
     run("together", tmp_path, 12, 20)
 
 
+@pytest.mark.parametrize("times", [40, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["posterior.nc", "{}.nc"], ids=["one path", "a path each"])
-def test_threads_that_save_and_load_all_succeed(name: str, tmp_path: Path) -> None:
+def test_threads_that_save_and_load_all_succeed(name: str, times: int, tmp_path: Path) -> None:
     def saved_and_loaded(number: int) -> bytes:
         made.save(path := tmp_path / name.format(number))
         return predictions(path)
 
     made, before = posterior(), list(warnings.filters)
     with ThreadPoolExecutor(20) as threads:
-        assert {*threads.map(saved_and_loaded, range(100))} == {made.log_joint(ROWS).tobytes()}
+        assert {*threads.map(saved_and_loaded, range(times))} == {made.log_joint(ROWS).tobytes()}
     assert warnings.filters == before
 
 
