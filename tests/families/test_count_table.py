@@ -50,19 +50,6 @@ def test_no_rows_and_no_columns(shape):
     assert table.sums_of_own_class(density, np.zeros(shape[0], dtype=int), CLASSES).tolist() == [0.0] * shape[0]
 
 
-def test_counts_are_evaluated_once_for_each_entry():
-    evaluated = []
-
-    def noted(codes, columns, counts):
-        found = density(codes, columns, counts)
-        evaluated.append(found.size)
-        return found
-
-    x = np.random.default_rng(2).poisson(3.0, (1000, COLUMNS)).astype(float)
-    Distinct.of(x, 250).sums(noted, CLASSES)
-    assert sum(evaluated) == CLASSES * int((x.max(axis=0) - x.min(axis=0) + 1).sum())
-
-
 @pytest.mark.parametrize("longest", [0, 5, 60])
 def test_each_cell_has_its_density(longest):
     x = some_counts()

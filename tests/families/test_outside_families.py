@@ -842,9 +842,3 @@ class TestAdvice:
             with pytest.raises(ValueError, match="is learned") as caught:
                 problem.require_numbers()
             assert ("nb.EmpiricalBayes()" in str(caught.value)) == advised
-
-    def test_inclusion_needs_a_closed_form(self) -> None:
-        with pytest.raises(ValueError, match=r"in closed form, which Durations \('rest'\) does not have: leave"):
-            nb.NaiveBayes(self.MODELS["both"].features, feature_inclusion=0.5)
-        with pytest.raises(ValueError, match=r"which Durations \(every column\) does not have"):
-            nb.NaiveBayes(Durations(), feature_inclusion=0.5)
