@@ -270,7 +270,7 @@ class Family(Params, ABC):
         parameters : mapping
             Arrays of shape (..., classes, columns) or (..., classes, columns, categories).
         x : array, CSR array or jax.Array, shape (rows, columns)
-            Missing cells are NaN. A JAX array, float32 or float64, is for JAX to compile, to run and to differentiate;
+            Missing cells are NaN. A JAX array, in float64, is for JAX to compile, to run and to differentiate;
             the parameters then have no leading axes.
         ratio : bool, default False
             Whether a term of each row that all classes share may be left out; the rest is enough for class

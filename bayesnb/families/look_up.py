@@ -309,13 +309,12 @@ def look_up_cells(log_prob: Any, x: Any) -> Any:
 
 
 def look_up_in_jax(log_prob: Any, x: Any) -> Any:
-    """As `Table.of_rows` without leading axes, for JAX; cells in the precision of `x`, their sum in float64."""
+    """As `Table.of_rows` without leading axes, for JAX."""
     num_classes, num_columns, size = log_prob.shape
-    log_prob = log_prob.astype(x.dtype)
     if size == 2:
         cells = x[:, None, :]
         log_zero = jnp.where(cells == 0, log_prob[..., 0], 0)
-        return jnp.where(cells == 1, log_prob[..., 1], log_zero).sum(axis=-1, dtype=jnp.float64)
+        return jnp.where(cells == 1, log_prob[..., 1], log_zero).sum(axis=-1)
     table = jnp.pad(log_prob, ((0, 0), (0, 0), (0, 1))).reshape(num_classes, -1)
     codes = jnp.where(jnp.isnan(x), size, x).astype(jnp.int32) + (size + 1) * jnp.arange(num_columns, dtype=jnp.int32)
-    return jnp.take(table, codes, axis=1).sum(axis=-1, dtype=jnp.float64).T
+    return jnp.take(table, codes, axis=1).sum(axis=-1).T

@@ -271,22 +271,16 @@ class StudentT:
         return result
 
     def _of_rows_in_jax(self, x: Any) -> Any:
-        """Cells in the precision of `x`, sums over columns in float64."""
         missing = jnp.isnan(x)
         # Filled before the formula as well as after it: the derivative of zero times NaN is NaN.
-        away = jnp.where(missing, 0, x)[:, None]
-        # For float32 cells the location is the sum of two float32 numbers, so that x - location keeps the digits of x.
-        high = jax.lax.reduce_precision(self.loc, 8, 23) if x.dtype == jnp.float32 else self.loc
-        for part in (high,) if high is self.loc else (high, self.loc - high):
-            away = away - part.astype(x.dtype)
-        scale, exponent = (value.astype(x.dtype) for value in (jnp.sqrt(self.precision), self.exponent))
-        excess = jnp.where(missing[:, None], 0, (away * scale) ** 2)
+        away = jnp.where(missing, 0.0, x)[:, None] - self.loc
+        excess = jnp.where(missing[:, None], 0.0, (away * jnp.sqrt(self.precision)) ** 2)
         sums = jax.lax.cond(
             (self.exponent == self.exponent[:, :1]).all(),
             partial(sum_of_logs, group=GROUP),
             partial(sum_of_logs, group=1),
             excess,
-            exponent,
+            self.exponent,
         )
         # A square or a product of several may overflow. The result is then NaN, and the host computes these rows.
         sums = jnp.where(jnp.isinf(sums), jnp.nan, sums)
@@ -323,7 +317,7 @@ def sum_of_logs(excess: Any, exponent: Any, *, group: int) -> Any:
     products = jax.lax.reduce(factors, np.zeros((), excess.dtype), lambda u, v: u + v + u * v, (2,))
     logs = exponent[..., :width] * jnp.log1p(products)
     rest = exponent[..., grouped:] * jnp.log1p(excess[..., grouped:])
-    return logs.sum(axis=-1, dtype=jnp.float64) + rest.sum(axis=-1, dtype=jnp.float64)
+    return logs.sum(axis=-1) + rest.sum(axis=-1)
 
 
 def left_out(whole: Any, statistics: Moments, x: np.ndarray, codes: np.ndarray, *, compiled: bool) -> np.ndarray | None:
