@@ -292,3 +292,11 @@ def test_frequencies_of_labels_have_no_scale_and_are_equal_without_weight(scale)
 )
 def test_hyperparameters_are_shown_as_short_as_they_are(value, shown):
     assert format_number(value) == shown
+
+
+def test_rows_that_leave_a_family_no_posterior_are_named_by_column_and_class():
+    """A family that does not say which statistics are possible: a rate would be negative."""
+    X, y = np.array([[1.0, 2.0], [3.0, 1.0], [2.0, 2.0], [1.0, 4.0]]), ["a", "b", "a", "b"]
+    posterior = nb.fit(Exponential(2.0, 1.0), X, y)
+    with pytest.raises(ValueError, match="without them, column 1 in class 'b' would have statistics that no table has"):
+        posterior.forget([[1.0, 1000.0]], ["b"])
