@@ -92,6 +92,7 @@ def test_a_model_is_fitted_without_each_fold(name, weighted):
     assert found.n_folds == 3
     inside = whole.predict_log_proba(table)[np.arange(40), codes]
     assert found.p == pytest.approx(inside.sum() - expected.sum(), abs=40 * tolerance)
+    np.testing.assert_allclose(found.p_kfold_i, inside - expected, rtol=0, atol=tolerance)
     if isinstance(inference, nb.Exact | nb.EmpiricalBayes | None):  # whose own inference a posterior runs again
         of_posterior = kfold(whole, table, y, folds=FOLDS, sample_weight=weights)
         np.testing.assert_allclose(of_posterior.elpd_i, found.elpd_i, rtol=0, atol=1e-2 * tolerance)
@@ -173,6 +174,14 @@ def test_warnings_name_the_folds_and_are_issued_once(warns, expected):
     assert sorted(str(one.message) for one in caught) == expected
     assert {one.filename for one in caught} == {__file__}
     assert issubclass(caught[0].category, nb.ConvergenceWarning) == (0 in warns)
+
+
+def test_a_category_that_the_model_does_not_have_is_told_once():
+    model = nb.NaiveBayes(nb.Categorical()).bind([["u"], ["v"]], ["p", "q"])
+    table = np.array(["u", "v", "w", "u", "v", "u"], dtype=object)[:, None]
+    with pytest.warns(UserWarning, match="not seen in training") as caught:
+        kfold(model, table, list("pqpqpq"), folds=[0, 1, 0, 1, 0, 1])
+    assert len(caught) == 1
 
 
 @pytest.mark.parametrize(("progress", "shown"), [(True, True), (False, False), (None, False)])
