@@ -215,7 +215,6 @@ def too_far(mean: np.ndarray, deviation: np.ndarray, remedy: str) -> tuple[np.nd
     )
 
 
-@jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class StudentT:
     r"""The predictive density of a Gaussian cell, in the form that a pass over the cells computes.
@@ -260,9 +259,11 @@ class StudentT:
         if isinstance(x, jax.Array):
             return self._of_rows_in_jax(x)
         if compiled:
-            found = np.asarray(_compiled(self, x))
+            group = GROUP if (self.exponent == self.exponent[:, :1]).all() else 1
+            sums, complete = _log_kernels(x, self.loc, self.precision, self.exponent, group=group)
+            found = np.asarray(sums)
             if np.isfinite(found).all():
-                return found
+                return found + (self.constant.sum(axis=1) if complete else ~np.isnan(x) @ self.constant.T)
         missing = np.isnan(x)
         result = np.empty((len(x), len(self.loc)))
         for c in range(len(self.loc)):
@@ -273,8 +274,8 @@ class StudentT:
     def _of_rows_in_jax(self, x: Any) -> Any:
         missing = jnp.isnan(x)
         # Filled before the formula as well as after it: the derivative of zero times NaN is NaN.
-        away = jnp.where(missing, 0.0, x)[:, None] - self.loc
-        excess = jnp.where(missing[:, None], 0.0, (away * jnp.sqrt(self.precision)) ** 2)
+        squared = (jnp.where(missing, 0.0, x)[:, None] - self.loc) ** 2
+        excess = jnp.where(missing[:, None], 0.0, squared * self.precision)
         sums = jax.lax.cond(
             (self.exponent == self.exponent[:, :1]).all(),
             partial(sum_of_logs, group=GROUP),
@@ -291,9 +292,12 @@ class StudentT:
         )
 
 
-@jax.jit
-def _compiled(predictive: StudentT, x: Any) -> Any:
-    return predictive.of_rows(x, compiled=True)
+@partial(jax.jit, static_argnames="group")
+def _log_kernels(x: Any, loc: Any, precision: Any, exponent: Any, *, group: int) -> tuple[Any, Any]:
+    """Sum over observed columns of exponent * log(1 + (x - loc)² precision), and whether no cell is missing."""
+    missing = jnp.isnan(x)
+    excess = jnp.where(missing[:, None], 0.0, (x[:, None] - loc) ** 2 * precision)
+    return sum_of_logs(excess, exponent, group=group), ~missing.any()
 
 
 def sum_of_logs(excess: Any, exponent: Any, *, group: int) -> Any:

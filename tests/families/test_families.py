@@ -96,7 +96,8 @@ def test_the_posterior_mean_predicts_cells_of_finitely_many_values(case, rng):
     new = case.cells(rng, 4)
     exact = np.asarray(posterior.row_log_predictive(new))
     at_mean = np.asarray(posterior.row_log_likelihood(posterior.mean(), new))
-    assert np.allclose(exact, at_mean, rtol=1e-9, atol=0) == (number_of_values(case.family) > 0)
+    linear = number_of_values(case.family) > 0 or case.name == "histogram"
+    assert np.allclose(exact, at_mean, rtol=1e-9, atol=0) == linear
 
 
 def test_evidence_is_the_likelihood_averaged_over_the_prior(case, rng):
