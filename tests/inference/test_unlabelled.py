@@ -218,7 +218,10 @@ def test_the_mode_by_em_is_that_of_an_optimiser():
 def test_the_density_never_falls(labelled):
     model, X, y, weight = MIXED
     y = y if labelled else [None] * len(y)
-    steps = (nb.fit(model, X, y, nb.MAP(n), sample_weight=weight, classes=["a", "b"]) for n in range(1, 30))
+    steps = (
+        nb.fit(model, X, y, nb.MAP(n), sample_weight=weight, classes=["a", "b"])
+        for n in (1, 2, 3, 4, 5, 6, 8, 10, 15, 29)
+    )
     densities = [log_posterior(as_values(estimate.mean()), y) for estimate in steps]
     assert np.diff(densities).min() > -1e-10
     assert densities[-1] > densities[0] + 0.01
