@@ -8,10 +8,8 @@ from bayesnb.crowd.read import AnnotationTable
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.data.schema import Schema
 from bayesnb.families.base import Family
-from bayesnb.inference.em import EM, MAP, MLE
-from bayesnb.inference.exact import EmpiricalBayes, Exact
-from bayesnb.inference.gibbs import Gibbs
-from bayesnb.inference.nuts import NUTS
+from bayesnb.inference.exact import EmpiricalBayes
+from bayesnb.inference.fit import INFERENCES
 from bayesnb.model.blocks import ModelParameters, ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
@@ -31,10 +29,9 @@ __all__ = ["load"]
 
 MODELS = (BoundModel, ModelParameters, NaiveBayes, Schema)
 DATA = (AnnotationTable, ModelStatistics, Problem, Unlabelled)
-INFERENCES = (EM, EmpiricalBayes, Exact, Gibbs, MAP, MLE, NUTS)
 POSTERIORS = (AveragedPosterior, CollapsedPosterior, ExactPosterior, PointPosterior, SampledPosterior)
 RESULTS = (AnnotationFit, FeatureWeights, NormalWeights, WeightedPosterior)
-RECORDS: tuple[type, ...] = (*MODELS, *DATA, *INFERENCES, *POSTERIORS, *RESULTS)
+RECORDS: tuple[type, ...] = (*MODELS, *DATA, *map(type, INFERENCES.values()), EmpiricalBayes, *POSTERIORS, *RESULTS)
 """What a file may name, beside families, statistics and estimators."""
 
 

@@ -25,7 +25,9 @@ LONG = {
     "bayesnb.inference.nuts",
     "bayesnb.checks.compare",
     "bayesnb.crowd.figures",
+    "bayesnb.crowd.result",
     "bayesnb.posterior.kinds",
+    "bayesnb.posterior.predictions",
 }
 """Their examples compile or sample for more than a second."""
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
