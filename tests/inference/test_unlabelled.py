@@ -584,3 +584,17 @@ def test_a_column_that_is_all_ones_in_a_class_has_an_estimate():
     y = np.where(np.arange(60) < 24, truth, np.nan)
     fitted = nb.fit(nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical"), flags, y, nb.MAP())
     assert fitted.mean()["x_prob"][0, 1] == 1.0
+
+
+def test_unlabelled_rows_help_to_sort_newsgroups(data):
+    stored = np.load(data / "newsgroups20_w1000" / "20news_w1000.npz")
+    X = sp.csr_array((stored["data"], stored["indices"], stored["indptr"]), shape=stored["shape"]).astype(float)
+    names, truth = stored["target_names"].tolist(), stored["y"]
+    pair = np.isin(truth, [names.index("sci.space"), names.index("rec.autos")])
+    train = np.random.default_rng(0).permutation(np.flatnonzero(pair & (stored["split"] == 0) & (X.sum(axis=1) > 0)))
+    test, y = pair & (stored["split"] == 1), truth[train].astype(object)
+    y[20:] = None
+    model, few = nb.NaiveBayes(nb.Multinomial(2.0)), train[:20]
+    alone, both = nb.fit(model, X[few], truth[few], nb.MAP()), nb.fit(model, X[train], y, nb.MAP())
+    accuracy = [(posterior.predict(X[test]) == truth[test]).mean() for posterior in (alone, both)]
+    assert accuracy[1] > accuracy[0] + 0.05, accuracy
