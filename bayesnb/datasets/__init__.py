@@ -8,6 +8,14 @@ from bayesnb.core.checking import one_of
 
 __all__ = ["anesthesia", "federalist", "penguins", "penguins_path"]
 
+FINAL_WORDS = tuple(
+    """
+    according also although always an apt both by commonly consequently considerable(ly) direction enough innovation(s)
+    kind language matter(s) of on particularly probability there this though to upon vigor(ous) while whilst work(s)
+    """.split()  # noqa: SIM905 (readable)
+)
+"""The thirty words of Mosteller and Wallace's final choice, which tell Hamilton from Madison best."""
+
 
 def anesthesia() -> Any:
     """Ratings of 45 patients by five anesthetists: how fit is the patient for a general anesthesia?
@@ -70,7 +78,7 @@ def federalist(words: str = "function") -> tuple[Any, Any]:
     Words and attributions are those of Mosteller and Wallace (1963), *Journal of the American Statistical Association*
     58, 275-309, and (1964), *Inference and Disputed Authorship: The Federalist*. The thirty words were chosen for
     telling Hamilton from Madison, in part by these very essays, so that they look better on the essays of known
-    authors than they are. `bayesnb.datasets.make_federalist` made the counts from the text.
+    authors than they are. `tools/make_federalist.py` made the counts from the text.
 
     Examples
     --------
@@ -84,12 +92,11 @@ def federalist(words: str = "function") -> tuple[Any, Any]:
     """
     import pandas as pd
 
-    from bayesnb.datasets.make_federalist import COUNTS, FINAL_WORDS, FUNCTION_WORDS
-
-    chosen = {"function": FUNCTION_WORDS, "final": FINAL_WORDS}
+    table = pd.read_csv(Path(str(resources.files("bayesnb") / "datasets" / "federalist.csv")), index_col="number")
+    of_words = table.drop(columns=["author", "length"])
+    chosen = {"function": of_words.columns[:70], "final": FINAL_WORDS}
     one_of("words", words, chosen)
-    table = pd.read_csv(COUNTS, index_col="number")
-    counts = table[list(chosen[words])]
+    counts = of_words[list(chosen[words])]
     return counts.assign(**{"(other)": table["length"] - counts.sum(axis=1)}), table["author"]
 
 

@@ -1,24 +1,21 @@
 """Count words of the Federalist Papers: how ``federalist.csv`` was made.
 
-    python -m bayesnb.datasets.make_federalist federalist_papers.csv.gz
+    python tools/make_federalist.py federalist_papers.csv.gz bayesnb/datasets/federalist.csv
 
-The argument is a table with a row per essay and the columns ``number``, ``author_mw`` and ``text``. The text is that of
-Project Gutenberg's e-book 18 without its boilerplate and without its second version of No. 70, as in ``federalist`` of
-the R package corpus (Perry, Apache-2.0). The essays themselves (1787-88) are in the public domain, and stay outside.
+The first argument is a table with a row per essay and the columns ``number``, ``author_mw`` and ``text``; the second is
+the file to write. The text is that of Project Gutenberg's e-book 18 without its boilerplate and without its second
+version of No. 70, as in ``federalist`` of the R package corpus (Perry, Apache-2.0). The essays themselves (1787-88) are
+in the public domain, and stay outside.
 """
 
 import re
 import sys
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
-__all__ = ["COUNTS", "FINAL_WORDS", "FUNCTION_WORDS", "count_words"]
-
-COUNTS = Path(__file__).with_name("federalist.csv")
-"""The counts that the package carries."""
+from bayesnb.datasets import FINAL_WORDS
 
 TOKEN = re.compile(r"[a-z]+(?:'[a-z]+)?")
 """A word, in lower case: letters, with at most one apostrophe among them."""
@@ -40,14 +37,6 @@ STEMS = {
     "work(s)": ("work", "works"),
 }
 """Words that are counted as one."""
-
-FINAL_WORDS = tuple(
-    """
-    according also although always an apt both by commonly consequently considerable(ly) direction enough innovation(s)
-    kind language matter(s) of on particularly probability there this though to upon vigor(ous) while whilst work(s)
-    """.split()  # noqa: SIM905 (readable)
-)
-"""The thirty words of their final choice, which tell Hamilton from Madison best."""
 
 
 def count_words(essays: Any) -> Any:
@@ -75,4 +64,4 @@ def count_words(essays: Any) -> Any:
 
 
 if __name__ == "__main__":
-    count_words(pd.read_csv(sys.argv[1])).to_csv(COUNTS, index=False, lineterminator="\n")
+    count_words(pd.read_csv(sys.argv[1])).to_csv(sys.argv[2], index=False, lineterminator="\n")
