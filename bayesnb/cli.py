@@ -30,14 +30,12 @@ from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.weighted import WeightedPosterior
 from bayesnb.selection.weights import weighted_or_plain
 
-__all__ = ["app", "check_command", "read_csv", "read_for", "read_model"]
-
 # --------------------------------------------------------------------------------------------------
 # What the commands print: results on the standard output, warnings and errors on the standard error
 # --------------------------------------------------------------------------------------------------
 
 
-def refuse_overwriting(out: Path | None, *inputs: str | Path) -> None:
+def _refuse_overwriting(out: Path | None, *inputs: str | Path) -> None:
     """Refuse to write to a file that is read.
 
     Raises
@@ -50,7 +48,7 @@ def refuse_overwriting(out: Path | None, *inputs: str | Path) -> None:
 
 
 @contextmanager
-def errors_in_a_line() -> Iterator[None]:
+def _errors_in_a_line() -> Iterator[None]:
     """Print the package's warnings and an error of the input, each in a line, and exit with status 2 after an error.
 
     Warnings of libraries are for programmers, and are not shown.
@@ -137,7 +135,7 @@ def read_csv(table: str, missing: list[str] | None, text: list[str] | None = Non
         raise ValueError(f"{table!r} cannot be read as CSV: {error}") from None
 
 
-def as_written(labels: pd.Series) -> pd.Series:
+def _as_written(labels: pd.Series) -> pd.Series:
     """Labels that were read as text, as the numbers or booleans that they are; 01 and 1.50 are no such numbers."""
     numbers = pd.to_numeric(labels, errors="coerce")
     if (numbers.astype(str) == labels).all():
@@ -145,7 +143,7 @@ def as_written(labels: pd.Series) -> pd.Series:
     return labels == "True" if labels.isin(["True", "False"]).all() else labels
 
 
-def without_unnamed(table: pd.DataFrame, asked_for: Iterable[str]) -> pd.DataFrame:
+def _without_unnamed(table: pd.DataFrame, asked_for: Iterable[str]) -> pd.DataFrame:
     """The table without columns that have no name in the header, such as an index that pandas wrote.
 
     Warns
@@ -163,7 +161,7 @@ def without_unnamed(table: pd.DataFrame, asked_for: Iterable[str]) -> pd.DataFra
     return table.drop(columns=unnamed)
 
 
-def labelled_rows(
+def _labelled_rows(
     table: pd.DataFrame, target: str, drop: list[str] | None = None
 ) -> tuple[pd.DataFrame, pd.Series, int]:
     """Features and labels of the rows that have a label, and the number of rows that have none.
@@ -174,7 +172,7 @@ def labelled_rows(
         If a column does not exist, no row has a label, or no column is left.
     """
     left_out = [target, *(drop or [])]
-    require_columns(table, left_out)
+    _require_columns(table, left_out)
     labelled = table[table[target].notna()]
     if labelled.empty:
         raise ValueError(f"no row has a {target!r}: --target names the column that holds the class")
@@ -184,7 +182,7 @@ def labelled_rows(
     return features, labelled[target], len(table) - len(labelled)
 
 
-def require_columns(table: pd.DataFrame, columns: list[str]) -> None:
+def _require_columns(table: pd.DataFrame, columns: list[str]) -> None:
     """Refuse a table that lacks a column.
 
     Raises
@@ -201,7 +199,7 @@ def require_columns(table: pd.DataFrame, columns: list[str]) -> None:
             )
 
 
-def choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[str] | None) -> NaiveBayes:
+def _choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[str] | None) -> NaiveBayes:
     """A model of a table by the evidence of its columns given the labels; those in `categorical` hold categories.
 
     Warns
@@ -210,7 +208,7 @@ def choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[st
         If a column holds dates, which count as categories, or its family probably misleads. The warning gives the
         options of the command line too.
     """
-    require_columns(features, categorical or [])
+    _require_columns(features, categorical or [])
     for column in features.columns.difference(categorical or []):
         _warn_of_dates(features[column])
     with warnings.catch_warnings(record=True) as caught:
@@ -254,7 +252,7 @@ def read_for(model: BoundModel, table: str, missing: list[str] | None, also: str
     lacking = [column for column in used if column not in frame.columns]
     if lacking:
         raise ValueError(f"column {lacking[0]!r} is missing in {table!r}: the model uses {used}")
-    require_columns(frame, [] if also is None else [also])
+    _require_columns(frame, [] if also is None else [also])
     frame = frame[used if also is None or also in used else [*used, also]]
     return frame.assign(**{name: _with_types(frame[name], values.get(name, ())) for name in frame.columns})
 
@@ -278,7 +276,7 @@ def _with_types(column: pd.Series, values: Iterable[Any]) -> pd.Series:
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A file of bayesnb fit or Posterior.save.")]
 
 
-def fit_exactly(
+def _fit_exactly(
     table: str,
     target: str,
     drop: list[str] | None,
@@ -291,10 +289,10 @@ def fit_exactly(
 
     If it is a model `to_sample`, columns whose family couples the classes, which NUTS does not take, are histograms.
     """
-    rows_of_file = without_unnamed(read_csv(table, missing, [target]), [target, *(drop or []), *(categorical or [])])
-    features, labels, unlabelled = labelled_rows(rows_of_file, target, drop)
-    labels = as_written(labels)
-    model = choose_model(features, labels, categorical)
+    rows_of_file = _without_unnamed(read_csv(table, missing, [target]), [target, *(drop or []), *(categorical or [])])
+    features, labels, unlabelled = _labelled_rows(rows_of_file, target, drop)
+    labels = _as_written(labels)
+    model = _choose_model(features, labels, categorical)
     if to_sample:
         pairs = model.features.items()
         model = NaiveBayes({name: Histogram() if couples_classes(one) else one for name, (one, _) in pairs})
@@ -337,7 +335,7 @@ def read_model(path: Path) -> Posterior:
 # --------------------------------------------------------------------------------------------------
 
 
-def compare_command(
+def _compare_command(
     table: TableFile,
     target: TargetColumn,
     out: Annotated[
@@ -365,10 +363,10 @@ def compare_command(
     Examples:
       bayesnb compare train.csv --target species --out comparison
     """
-    with errors_in_a_line():
-        refuse_overwriting(out / "comparison.csv", table)
+    with _errors_in_a_line():
+        _refuse_overwriting(out / "comparison.csv", table)
         out.mkdir(parents=True, exist_ok=True)  # before the sampler runs, so that a wrong path costs no time
-        exact, features, labels = fit_exactly(table, target, drop, categorical, missing, to_sample=True)
+        exact, features, labels = _fit_exactly(table, target, drop, categorical, missing, to_sample=True)
         typer.echo(f"NUTS: {chains} chains, {warmup} warm-up steps, {samples} draws each")
         sampler = NUTS(num_warmup=warmup, num_samples=samples, num_chains=chains)
         sampled = fit(exact.problem.model, features, labels, sampler, key=seed)
@@ -403,7 +401,7 @@ def _write(comparison: Comparison, features: Any, labels: Any, out: Path) -> Non
 # --------------------------------------------------------------------------------------------------
 
 
-def fit_command(
+def _fit_command(
     table: TableFile,
     target: TargetColumn,
     out: Annotated[Path, typer.Option(metavar="FILE", help="File for the posterior; it is overwritten.")] = Path(
@@ -425,9 +423,9 @@ def fit_command(
       bayesnb fit train.csv --target species --out model.nc
       bayesnb fit train.csv --target species --drop id --categorical code --missing "?"
     """
-    with errors_in_a_line():
-        refuse_overwriting(out, table)
-        posterior = weighted_or_plain(*fit_exactly(table, target, drop, categorical, missing))
+    with _errors_in_a_line():
+        _refuse_overwriting(out, table)
+        posterior = weighted_or_plain(*_fit_exactly(table, target, drop, categorical, missing))
         if isinstance(posterior, WeightedPosterior):
             typer.echo("A weight for each feature, learned from the same rows (naive Bayes has weights of one):")
             typer.echo(posterior.weights.to_string(float_format="%.2f"))
@@ -440,7 +438,7 @@ def fit_command(
 # --------------------------------------------------------------------------------------------------
 
 
-def predict_command(
+def _predict_command(
     model: ModelFile,
     table: TableFile,
     out: Annotated[
@@ -467,8 +465,8 @@ def predict_command(
       bayesnb predict model.nc new.csv --out predictions.csv
       bayesnb predict model.nc new.csv --interval 0.89
     """
-    with errors_in_a_line():
-        refuse_overwriting(out, table, model)
+    with _errors_in_a_line():
+        _refuse_overwriting(out, table, model)
         posterior = read_model(model)
         rows = read_for(posterior.model, table, missing)
         proba = posterior.predict_proba(rows)
@@ -504,11 +502,11 @@ def check_command(
       bayesnb check model.nc train.csv --target species
       bayesnb check model.nc train.csv --target species --out statistics.csv
     """
-    with errors_in_a_line():
-        refuse_overwriting(out, table, model)
+    with _errors_in_a_line():
+        _refuse_overwriting(out, table, model)
         posterior = read_model(model)
         rows = read_for(posterior.model, table, missing, also=target)
-        features, labels, _ = labelled_rows(rows, target)
+        features, labels, _ = _labelled_rows(rows, target)
         result = check(posterior, features, labels, num_replicates=replicates, key=seed)
         if out is not None:
             result.table.to_csv(out)
@@ -553,5 +551,5 @@ def main(
     """
 
 
-for command in (fit_command, predict_command, check_command, compare_command):
-    app.command(command.__name__.removesuffix("_command"))(command)
+for command in (_fit_command, _predict_command, check_command, _compare_command):
+    app.command(command.__name__.lstrip("_").removesuffix("_command"))(command)

@@ -2,6 +2,7 @@
 
 import ast
 import graphlib
+import re
 import textwrap
 from functools import cache
 from pathlib import Path
@@ -66,6 +67,28 @@ def private_names(source):
 def test_no_module_imports_a_private_name():
     assert private_names("def f():\n    from bayesnb.one import _inner\n") == ["_inner"]
     assert {name: private_names(source) for name, source in modules(ROOT).items() if private_names(source)} == {}
+
+
+def used_by_none(sources, others=()):
+    """Functions and classes at the top of a module whose names have no underscore and occur in no other source."""
+    words = {name: set(re.findall(r"\w+", source)) for name, source in (*sources.items(), *enumerate(others))}
+    return [
+        f"{module}.{node.name}"
+        for module, source in sources.items()
+        for node in ast.parse(source).body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_")
+        if not any(node.name in found for name, found in words.items() if name != module)
+    ]
+
+
+def test_what_only_its_own_module_uses_has_an_underscore():
+    two = {"one": "def inner():\n    pass\n\ndef given():\n    pass\n", "two": "from one import given\n"}
+    assert used_by_none(two) == ["one.inner"]
+    checkout = Path(__file__).parents[1]
+    others = [
+        path.read_text() for form in ("tests/**/*.py", "tools/**/*.py", "docs/**/*.md") for path in checkout.glob(form)
+    ]
+    assert used_by_none(modules(ROOT), others) == []
 
 
 @pytest.mark.parametrize("inside", [False, True])

@@ -25,8 +25,6 @@ from bayesnb.families.bins import Resolution
 from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 
-__all__ = ["statistics_of"]
-
 # --------------------------------------------------------------------------------------------------
 # Frequencies of classes; means, variances and shares of zeros of columns, and burstiness of words, by class
 # --------------------------------------------------------------------------------------------------
@@ -41,13 +39,13 @@ OTHER_FAMILIES = {
 """What to try, by the name of the family."""
 
 
-def try_another_family(block: Block) -> str:
+def _try_another_family(block: Block) -> str:
     """What to do about a column whose spread or zeros the family does not have: the other families."""
     others = ", ".join(text for name, text in OTHER_FAMILIES.items() if name != block.family.family_name)
     return f"try another family for the column ({others}), or another prior"
 
 
-def class_frequency(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic:
+def _class_frequency(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic:
     """Share of the rows, by class."""
     return Statistic(
         [f"class_frequency[{label}]" for label in data.labels.classes],
@@ -57,7 +55,7 @@ def class_frequency(model: BoundModel, data: Rows, rng: np.random.Generator) -> 
     )
 
 
-def by_class(
+def _by_class(
     name: str,
     applies: Callable[[Block], bool],
     of_block: Callable[[Any, Labels], np.ndarray],
@@ -170,7 +168,7 @@ OTHER_SHAPES = {
 NARROWER_BINS = "try narrower bins for the column, nb.Histogram(num_bins=...) or nb.Histogram(edges=...)"
 
 
-def try_another_shape(block: Block) -> str:
+def _try_another_shape(block: Block) -> str:
     """What to do about a column that has not the shape of its family."""
     name = block.family.family_name
     others = ", ".join(text for other, text in OTHER_SHAPES.items() if other != name)
@@ -199,7 +197,7 @@ def shape(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic 
     return Statistic(
         [f"shape[{column}]" for _, block in blocks for column in block.labels],
         values,
-        [try_another_shape(block) for _, block in blocks for _ in block.labels],
+        [_try_another_shape(block) for _, block in blocks for _ in block.labels],
         parts=[f"{shape} in {label}" for label in labels.classes for shape in SHAPES],
         # A share changes by so much with one row.
         smallest=np.repeat(1 / np.maximum(n, 1), len(SHAPES), axis=1).ravel(),
@@ -258,7 +256,7 @@ class _Features:
         return x
 
 
-def dependence(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
+def _dependence(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """Mean absolute correlation of pairs of columns within each class, and its average over classes."""
     if sum(len(block.columns) for block in model.blocks) < 2:
         return None
@@ -353,7 +351,7 @@ MAX_DISCRETE = 200
 """Largest number of discrete features that are compared."""
 
 
-def agreement(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
+def _agreement(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
     """Number of other rows of the same class that agree with a row on more than 80 % of the discrete columns.
 
     Columns in which one of the two rows has a missing cell do not count. The number is averaged over at most `MAX_ROWS`
@@ -398,29 +396,29 @@ def agreement(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statis
 # --------------------------------------------------------------------------------------------------
 
 BUILT_IN: dict[str, tuple[Sequence[Build], str]] = {
-    "class_frequency": ([class_frequency], "classes"),
+    "class_frequency": ([_class_frequency], "classes"),
     "mean": (
-        [by_class("mean", _holds_numbers, _means, lambda block: TRY_ANOTHER_PRIOR, fitted=lambda block: True)],
+        [_by_class("mean", _holds_numbers, _means, lambda block: TRY_ANOTHER_PRIOR, fitted=lambda block: True)],
         "columns of numbers",
     ),
     "variance": (
-        [by_class("variance", _varies, _variances, try_another_family, fitted=_has_free_variance)],
+        [_by_class("variance", _varies, _variances, _try_another_family, fitted=_has_free_variance)],
         "columns of numbers other than 0/1",
     ),
     "shape": ([shape], "columns of measurements"),
     "zero_share": (
         [
-            by_class("zero_share", _holds_counts, _zero_shares, try_another_family),
-            by_class("zero_share", _holds_words, _zero_shares_of_words, lambda block: TRY_BURSTS),
+            _by_class("zero_share", _holds_counts, _zero_shares, _try_another_family),
+            _by_class("zero_share", _holds_words, _zero_shares_of_words, lambda block: TRY_BURSTS),
         ],
         "columns of counts or count vectors",
     ),
     "burstiness": (
-        [by_class("burstiness", _holds_words, _dispersion_of_words, lambda block: TRY_BURSTS)],
+        [_by_class("burstiness", _holds_words, _dispersion_of_words, lambda block: TRY_BURSTS)],
         "count vectors",
     ),
-    "dependence": ([dependence], "two columns"),
-    "agreement": ([agreement], "two 0/1 or categorical columns"),
+    "dependence": ([_dependence], "two columns"),
+    "agreement": ([_agreement], "two 0/1 or categorical columns"),
 }
 """How each statistic is prepared, and the columns that it needs."""
 

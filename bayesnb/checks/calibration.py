@@ -19,8 +19,6 @@ from bayesnb.data.tables import Table
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
-__all__ = ["Calibration", "calibration"]
-
 # --------------------------------------------------------------------------------------------------
 # The figure of a calibration: observed frequencies over predicted probabilities
 # --------------------------------------------------------------------------------------------------
@@ -572,7 +570,7 @@ def _bins(model: str, probs: np.ndarray, codes: np.ndarray, bins: int, prob: flo
             ones=("outcome", "sum"),
             count=("outcome", "size"),
         )
-        lower, upper = jeffreys_interval(found.pop("ones").to_numpy(), found["count"].to_numpy(), prob)
+        lower, upper = _jeffreys_interval(found.pop("ones").to_numpy(), found["count"].to_numpy(), prob)
         found.insert(4, "observed_lower", lower)
         found.insert(5, "observed_upper", upper)
         frames.append(found.assign(model=model, kind=kind))
@@ -583,7 +581,7 @@ def _hit(probs: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return (probs.argmax(axis=1) == codes).astype(np.float64)
 
 
-def jeffreys_interval(ones: np.ndarray, count: np.ndarray, prob: float) -> tuple[np.ndarray, np.ndarray]:
+def _jeffreys_interval(ones: np.ndarray, count: np.ndarray, prob: float) -> tuple[np.ndarray, np.ndarray]:
     """Equal-tailed interval of a frequency under Jeffreys' prior, which reaches 0 or 1 if all outcomes are equal.
 
     Parameters

@@ -22,8 +22,6 @@ from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
 from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
-__all__ = ["LARGEST_FIRST", "Comparison", "compare", "largest_differences"]
-
 # --------------------------------------------------------------------------------------------------
 # The figure of a comparison: exact marginal densities over the sampled histograms
 # --------------------------------------------------------------------------------------------------
@@ -333,7 +331,7 @@ def compare(
         table, probabilities, parts, tests = run_battery(
             exact, sampled, X, error_rate=error_rate, key=key, progress=progress
         )
-    recorded = [] if sampled.problem is None else differences(exact.problem, sampled.problem)
+    recorded = [] if sampled.problem is None else _differences(exact.problem, sampled.problem)
     unclear = _unclear(sampled, tests)
     against = recorded + ([] if unclear else _against(tests))
     critical_z = float(parts.loc["parameters", "critical_z"])
@@ -434,7 +432,7 @@ def _verdict(against: list[str], unclear: list[str], num_tests: int, error_rate:
 # --------------------------------------------------------------------------------------------------
 
 
-def differences(mine: Problem, theirs: Problem) -> list[str]:
+def _differences(mine: Problem, theirs: Problem) -> list[str]:
     """Differences of prior and data, in words; empty if there are no differences."""
     one, other = _by_column(mine), _by_column(theirs)
     # Defaults follow the data: other data give other numbers of the same prior.

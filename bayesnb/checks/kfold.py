@@ -34,14 +34,12 @@ from bayesnb.posterior.loo import by_row, elpd_fields, remark_on_impossible_rows
 from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import Fitted, posterior_of, with_weights_of
 
-__all__ = ["kfold"]
-
 # --------------------------------------------------------------------------------------------------
 # Warnings of many fits, gathered and issued once
 # --------------------------------------------------------------------------------------------------
 
 
-class GatheredWarnings:
+class _GatheredWarnings:
     """Warnings of fits to training parts. Messages of fits that have not converged differ in numbers: one is shown."""
 
     def __init__(self) -> None:
@@ -167,7 +165,7 @@ def kfold(
     """
     given = read_rows(X, y, sample_weight)
     whole_key, folds_key = split(as_key(key), 2)
-    gathered = GatheredWarnings()
+    gathered = _GatheredWarnings()
     fitted: Posterior
     # A closed form draws nothing, and the search of EmpiricalBayes begins as it does by default.
     fold_keys: Iterator[Any] = repeat(0)

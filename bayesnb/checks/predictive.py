@@ -19,8 +19,6 @@ from bayesnb.model.blocks import ModelParameters
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.weighted import of_features
 
-__all__ = ["Check", "check", "check_of"]
-
 # --------------------------------------------------------------------------------------------------
 # The figure of a posterior predictive check: replicated statistics and the observed ones
 # --------------------------------------------------------------------------------------------------
@@ -245,7 +243,7 @@ class Check(Printed):
         return [*found, *map(Paragraph, self._advice())]
 
 
-def check_of(lines: pd.DataFrame, replicated: pd.DataFrame, other_rows: str = "") -> Check:
+def _check_of(lines: pd.DataFrame, replicated: pd.DataFrame, other_rows: str = "") -> Check:
     """The result from lines and their values in the replicates as `Statistic.lines` gives them; undefined ones go."""
     number = replicated.notna().sum().to_numpy()
     defined = lines["observed"].notna().to_numpy() & (number > 0)
@@ -422,7 +420,7 @@ def check(
         for (statistic, observed), of_statistic in zip(found, zip(*replicated, strict=True), strict=True)
     ]
     lines, values_of = zip(*tables, strict=True)
-    return check_of(pd.concat(lines), pd.concat(values_of, axis=1), _on_other_rows(posterior, data))
+    return _check_of(pd.concat(lines), pd.concat(values_of, axis=1), _on_other_rows(posterior, data))
 
 
 def _on_other_rows(posterior: Posterior, data: Rows) -> str:

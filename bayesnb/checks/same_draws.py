@@ -22,8 +22,6 @@ from bayesnb.posterior.draws import summary_frame
 from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
 from bayesnb.posterior.under_draws import draws_in_pieces, independent_draws
 
-__all__ = ["Z_COLUMNS", "ranks_among", "run_battery"]
-
 # --------------------------------------------------------------------------------------------------
 # Tests of numbers that are uniform if draws are right.
 #
@@ -180,7 +178,7 @@ COLUMNS = [
 """Columns of a comparison's table."""
 
 
-def without_cdf(marginals: Mapping[str, dist.Distribution]) -> list[str]:
+def _without_cdf(marginals: Mapping[str, dist.Distribution]) -> list[str]:
     """Sites whose exact distribution has no known distribution function."""
     found = []
     for site, marginal in marginals.items():
@@ -363,7 +361,7 @@ EXACT_CELLS = 2**26
 
 
 @dataclass(frozen=True)
-class Rows:
+class _Rows:
     """Encoded rows with a label each."""
 
     chunk: tuple[Any, ...]
@@ -371,23 +369,23 @@ class Rows:
     names: tuple[str, ...]
 
 
-def rows_of(exact: ExactPosterior, X: Any, probabilities: np.ndarray) -> Rows:
+def rows_of(exact: ExactPosterior, X: Any, probabilities: np.ndarray) -> _Rows:
     """Six rows of X, or all if there are fewer, each with its most probable class."""
     chosen = np.unique(np.linspace(0, len(probabilities) - 1, NUM_ROWS).round().astype(int))
     chunk = tuple(x[chosen] for x in exact.model.read(X).whole())
-    return Rows(chunk, probabilities[chosen].argmax(axis=1), tuple(f"row {row}" for row in chosen))
+    return _Rows(chunk, probabilities[chosen].argmax(axis=1), tuple(f"row {row}" for row in chosen))
 
 
-def simulated_rows(exact: ExactPosterior, key: Any) -> Rows:
+def simulated_rows(exact: ExactPosterior, key: Any) -> _Rows:
     """Six rows and labels from the exact posterior predictive distribution."""
     X, y = exact.simulate(NUM_ROWS, key=key, total_count=mean_total_count(exact.problem) or 1)
     chunk = exact.model.read(X).whole()
     position = {label: code for code, label in enumerate(exact.classes.tolist())}
     codes = np.array([position[label] for label in y.tolist()])
-    return Rows(chunk, codes, tuple(f"simulated row {row}" for row in range(NUM_ROWS)))
+    return _Rows(chunk, codes, tuple(f"simulated row {row}" for row in range(NUM_ROWS)))
 
 
-def log_densities(exact: ExactPosterior, parameters: ModelParameters, rows: Rows) -> np.ndarray:
+def log_densities(exact: ExactPosterior, parameters: ModelParameters, rows: _Rows) -> np.ndarray:
     """Log likelihood of the data and log p(x_i, y_i | theta) of each row, shape (..., 1 + rows).
 
     Parameters
@@ -405,8 +403,8 @@ def log_densities(exact: ExactPosterior, parameters: ModelParameters, rows: Rows
     return np.concatenate(pieces).reshape(*parameters.class_prob.shape[:-1], -1)
 
 
-def exact_reference(
-    exact: ExactPosterior, rows: Rows, rng: np.random.Generator, *, at_least: int, sites: list[str]
+def _exact_reference(
+    exact: ExactPosterior, rows: _Rows, rng: np.random.Generator, *, at_least: int, sites: list[str]
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Log densities, and values of sites, under independent draws from the closed form.
 
@@ -552,7 +550,7 @@ def run_battery(
             rows = rows_of(exact, X, probabilities["exact"].to_numpy().reshape(-1, len(exact.classes)))
         marginals = exact.marginals()
         at_least = sampled.num_chains * sampled.num_draws
-        reference, sites = exact_reference(exact, rows, rng, at_least=at_least, sites=without_cdf(marginals))
+        reference, sites = _exact_reference(exact, rows, rng, at_least=at_least, sites=_without_cdf(marginals))
         begin("parameters")
         table = _test_parameters(tests, sampled, marginals, sites, rng)
         begin("densities")

@@ -37,8 +37,6 @@ from bayesnb.posterior.diagnostics import KINDS
 from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
 from bayesnb.posterior.parameters import require
 
-__all__ = ["SBC", "ecdf_difference", "sbc", "uniform_band"]
-
 # --------------------------------------------------------------------------------------------------
 # The figure of simulation-based calibration: differences of PIT values from uniform
 # --------------------------------------------------------------------------------------------------
@@ -87,7 +85,7 @@ def ecdf_difference(pit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return points, height - points
 
 
-def shown_p(p_value: float) -> str:
+def _shown_p(p_value: float) -> str:
     """A p-value as text, with its relation sign: the test's own precision ends near 1e-15."""
     return f"= {p_value:.1g}" if p_value > 1e-12 else "< 1e-12"
 
@@ -103,7 +101,7 @@ RANK_DRAWS = 100
 """Number of draws among which a true value is ranked; a chain thinned to so few draws is nearly independent."""
 
 
-def pits(
+def _pits(
     model: BoundModel,
     posterior: Posterior,
     truth: ModelParameters,
@@ -313,7 +311,7 @@ class SBC(Printed):
             axis.locator_params(axis="y", nbins=5)
             axis.spines["left"].set_visible(True)
         panels.panel_width -= NUMBERS
-        panels.heads([f"{label}\np {shown_p(table.loc[label, 'p_value'])}" for label in shown])
+        panels.heads([f"{label}\np {_shown_p(table.loc[label, 'p_value'])}" for label in shown])
         number = how_many(len(shown), len(table), "quantity", "least uniform")
         panels.title(
             f"{self.verdict.split(',')[0]}: PIT values of {len(self.pit)} simulations, {number}\n"
@@ -508,7 +506,7 @@ def _simulations(
             # The verdict counts the problems, so that fits need not warn.
             warnings.simplefilter("ignore", ConvergenceWarning)
             posterior = inference.fit(problem, key=fit_key)
-        found.append(pits(model, posterior, truth, problem.statistics, draw_key, rng))
+        found.append(_pits(model, posterior, truth, problem.statistics, draw_key, rng))
         problems.append(_problems(posterior))
     # What the prior does not vary (known class probabilities, the only category of a column) cannot be calibrated.
     constant = {site for site, values in by_name.items() if (values == values[:1]).all()}
@@ -545,7 +543,7 @@ def _verdict(against: pd.DataFrame, problems: pd.DataFrame, num_tests: int, erro
         return (
             f"NO, the posterior is not calibrated: the PIT values of {len(against)} of {num_tests} quantities are not "
             f"uniform over {num_simulations} simulations, least of all {against.index[0]} (p "
-            f"{shown_p(worst.p_value)}, mean {worst.mean_pit:.2f}, sd {worst.sd_pit:.2f}, which should be 0.50 and "
+            f"{_shown_p(worst.p_value)}, mean {worst.mean_pit:.2f}, sd {worst.sd_pit:.2f}, which should be 0.50 and "
             f"0.29).{trouble}"
         )
     no_test = f"none of {num_tests} tests rejects (error rate {error_rate:g})"

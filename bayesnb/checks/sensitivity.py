@@ -23,8 +23,6 @@ from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import of_features
 
-__all__ = ["Sensitivity", "sensitivity"]
-
 # --------------------------------------------------------------------------------------------------
 # The figures of sensitivity: how much parameters and class probabilities depend on the prior and on the data
 # --------------------------------------------------------------------------------------------------

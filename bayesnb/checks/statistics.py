@@ -23,21 +23,6 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
 from bayesnb.posterior.under_draws import flatten, independent_draws
 
-__all__ = [
-    "SHAPES",
-    "Build",
-    "LMomentWeights",
-    "Labels",
-    "Rows",
-    "Statistic",
-    "columns_at",
-    "draws",
-    "encode",
-    "of_function",
-    "ratio",
-    "replicate",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Shapes of the columns of a class: ratios of sample L-moments, and the share of the commonest value
 # --------------------------------------------------------------------------------------------------
@@ -126,7 +111,7 @@ LEVELS = (0.025, 0.5, 0.975)
 ROUNDING_OF_VALUES = 1e-9
 
 
-def departures(values: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _departures(values: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Distances from the median, relative to the spread on the same side of it.
 
     The spread is the distance between the median and the 2.5 % or the 97.5 % quantile. Median and quantiles are those
@@ -162,7 +147,7 @@ def _quantiles(values: np.ndarray) -> np.ndarray:
     return found
 
 
-def share_at_least(observed: np.ndarray, replicated: np.ndarray) -> np.ndarray:
+def _share_at_least(observed: np.ndarray, replicated: np.ndarray) -> np.ndarray:
     """Share of the replicates whose largest number is at least each observed one, shape (observed,).
 
     Single-step p-values (Westfall and Young 1993, *Resampling-Based Multiple Testing*, section 2.3): under the model,
@@ -369,7 +354,7 @@ class Statistic:
         What the numbers of a label are. A line then has the distance of the one that is farthest from its replicates,
         and is compared with the largest distance of all lines.
     smallest : array, optional
-        Smallest spread of each number, as for `departures`; by default what rounding makes.
+        Smallest spread of each number, as for `_departures`; by default what rounding makes.
     """
 
     labels: list[str]
@@ -399,7 +384,7 @@ class Statistic:
         values = np.where(np.isfinite(values), values, np.nan)
         # Equal sums that were added in another order differ by rounding.
         rounding = 1e-12 * np.abs(np.nan_to_num(values)).max(axis=0) + TINY
-        departure, above = departures(values, rounding if self.smallest is None else self.smallest)
+        departure, above = _departures(values, rounding if self.smallest is None else self.smallest)
         departure[:, np.isnan(departure[0])] = np.nan
         departure = np.where(np.isnan(departure), -np.inf, departure)
         largest = departure[1:].max(axis=1, initial=-np.inf)
@@ -409,10 +394,10 @@ class Statistic:
             sides = above[0].reshape(by_line.shape)[np.arange(len(by_line)), farthest]
             detail = [f"{'high' if side else 'low'} {self.parts[k]}" for side, k in zip(sides, farthest, strict=True)]
             values = np.vstack([by_line.max(axis=1), np.repeat(largest[:, None], len(by_line), axis=1)])
-            p_adjusted = p_value = share_at_least(values[0], largest)
+            p_adjusted = p_value = _share_at_least(values[0], largest)
         else:
             detail = [""] * len(self.labels)
-            p_adjusted, p_value = share_at_least(departure[0], largest[np.isfinite(largest)]), _p_values(values)
+            p_adjusted, p_value = _share_at_least(departure[0], largest[np.isfinite(largest)]), _p_values(values)
         values[np.isneginf(values)] = np.nan
         lines = pd.DataFrame({"observed": values[0], "p_value": p_value, "p_adjusted": p_adjusted}, index=self.labels)
         lines = lines.assign(detail=detail, next_step=self.next_step, fitted=self.fitted)

@@ -13,21 +13,6 @@ from typing import Any, Self
 
 import numpy as np
 
-__all__ = [
-    "Params",
-    "a_type",
-    "first_few",
-    "listed",
-    "near_matches",
-    "one_of",
-    "proportion",
-    "warn",
-    "warn_of",
-    "warns_once",
-    "whole_number",
-    "with_params",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Checks of numbers that a user gives, and parts of the texts of errors
 # --------------------------------------------------------------------------------------------------

@@ -22,8 +22,6 @@ from bayesnb.core.panels import (
     wrap_to,
 )
 
-__all__ = ["Points", "Rows", "forest", "how_many", "number_of_panels"]
-
 # --------------------------------------------------------------------------------------------------
 # How many of many things a figure shows, and what its title says of it
 # --------------------------------------------------------------------------------------------------

@@ -8,8 +8,6 @@ import pandas as pd
 
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 
-__all__ = ["PrintedFrame"]
-
 
 class PrintedFrame(Printed, pd.DataFrame):
     """A pandas data frame with the printed form of the other results.

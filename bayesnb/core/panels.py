@@ -12,29 +12,6 @@ import numpy as np
 from bayesnb.core.checking import a_type, listed, near_matches, warn, whole_number
 from bayesnb.core.printing import counted
 
-__all__ = [
-    "HATCHES",
-    "LINES",
-    "MARKERS",
-    "SMALL",
-    "TINY",
-    "Panels",
-    "background",
-    "chosen",
-    "grid_of_panels",
-    "line_height",
-    "line_number",
-    "muted",
-    "panel_of_rows",
-    "percent",
-    "shorten_to",
-    "size_in_inches",
-    "text_color",
-    "text_width",
-    "wrap_to",
-    "yes_or_no",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Checks of what the caller of a figure gives: classes, features, order, axes and size
 # --------------------------------------------------------------------------------------------------
@@ -86,7 +63,7 @@ def yes_or_no(name: str, given: Any) -> bool:
     return bool(given)
 
 
-def given_axes(name: str, given: Any, number: int) -> list[Any]:
+def _given_axes(name: str, given: Any, number: int) -> list[Any]:
     """Axes of the caller's figure, one for each panel.
 
     Parameters
@@ -129,7 +106,7 @@ def _flat(given: Any) -> list[Any]:
     return [given]
 
 
-def size_in_inches(figsize: Any) -> tuple[float, float | None]:
+def _size_in_inches(figsize: Any) -> tuple[float, float | None]:
     """Width and height of a figure; the height is None if it follows from what the figure shows.
 
     Raises
@@ -519,8 +496,8 @@ def grid_of_panels(
     across = None if across is None else min(whole_number("panels_across", across), number)
     if axes is not None:
         _alone("axes", figsize=figsize, panels_across=across)
-        return _panels_of(given_axes("axes", axes, number))
-    wide, high = (None, None) if figsize is None else size_in_inches(figsize)
+        return _panels_of(_given_axes("axes", axes, number))
+    wide, high = (None, None) if figsize is None else _size_in_inches(figsize)
     if across is None:
         across = min(most_across, number, most_across if wide is None else max(1, int(wide / narrowest)))
     down = -(-number // across)
@@ -568,10 +545,10 @@ def panel_of_rows(
 
     if ax is not None:
         _alone("ax", figsize=figsize)
-        panels = _panels_of(given_axes("ax", ax, 1))
+        panels = _panels_of(_given_axes("ax", ax, 1))
         name_rows(panels.axes[0], _row_names(names, panels.width))
         return panels
-    wide, high = (width, None) if figsize is None else size_in_inches(figsize)
+    wide, high = (width, None) if figsize is None else _size_in_inches(figsize)
     texts = _row_names(names, wide)
     of_name = max(map(line_number, texts)) * line_height(SMALL)
     band = max(row_height, 0.05 + of_name)

@@ -13,21 +13,6 @@ from typing import Any, Protocol
 
 import numpy as np
 
-__all__ = [
-    "Code",
-    "DataTable",
-    "Heading",
-    "Paragraph",
-    "Piece",
-    "Printed",
-    "as_text",
-    "counted",
-    "four_digits",
-    "plus_minus",
-    "plus_minus_of",
-    "width",
-]
-
 WIDTH = 80
 """Characters of a line where the terminal's width is not known."""
 

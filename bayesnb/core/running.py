@@ -21,19 +21,6 @@ from threadpoolctl import ThreadpoolController
 from tqdm import std
 from tqdm.auto import tqdm
 
-__all__ = [
-    "added",
-    "as_key",
-    "enable_compilation_cache",
-    "in_order",
-    "num_threads",
-    "one_blas_thread",
-    "progress_bar",
-    "random_generator",
-    "split",
-    "steps",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Apply a function to the chunks of a table in several threads.
 #

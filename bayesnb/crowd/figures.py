@@ -27,8 +27,6 @@ from bayesnb.core.panels import (
 from bayesnb.core.printing import counted
 from bayesnb.posterior.kinds import PointPosterior
 
-__all__ = ["AnnotationFigures", "positions_of"]
-
 # --------------------------------------------------------------------------------------------------
 # Items and annotators that a user names
 # --------------------------------------------------------------------------------------------------
@@ -80,7 +78,7 @@ ORDERS = {
 """By order, the column of the frame, its sign, and what the first annotators are."""
 
 
-def order_of_annotators(frame: pd.DataFrame, annotators: Any, sort: str | None) -> np.ndarray:
+def _order_of_annotators(frame: pd.DataFrame, annotators: Any, sort: str | None) -> np.ndarray:
     """Positions of the annotators to show, in the order of the figure.
 
     Parameters
@@ -106,14 +104,14 @@ def order_of_annotators(frame: pd.DataFrame, annotators: Any, sort: str | None) 
     return at[np.argsort(sign * frame[column].to_numpy()[at], kind="stable")]
 
 
-def how_many(shown: int, number: int, noun: str, which: str) -> str:
+def _how_many(shown: int, number: int, noun: str, which: str) -> str:
     """What a title says of the items or annotators that are shown; `which` tells them from the others."""
     if shown == number:
         return counted(number, noun)
     return f"the{' first' * (not which)} {shown} of {number:,} {noun}s{which}"
 
 
-def names_of(shown: pd.DataFrame) -> list[str]:
+def _names_of(shown: pd.DataFrame) -> list[str]:
     """The items or annotators of a frame, each with its number of annotations in brackets.
 
     Dates without times have no time of day, as pandas prints them.
@@ -295,14 +293,14 @@ class AnnotationFigures:
         """
         proportion("prob", prob)
         frame = self.annotators
-        order = order_of_annotators(frame, annotators, sort)
+        order = _order_of_annotators(frame, annotators, sort)
         at = order[: whole_number("max_annotators", max_annotators)]
         shown = frame.iloc[at]
         is_point = isinstance(self.posterior, PointPosterior)
         ends = shown if is_point else self.accuracy_interval(prob=prob).iloc[at]
         most_frequent = self.class_probs
         rows = Rows(
-            names_of(shown),
+            _names_of(shown),
             [Points(shown["accuracy"], "estimate" if is_point else "posterior mean")],
             ends["lower"],
             ends["upper"],
@@ -311,7 +309,7 @@ class AnnotationFigures:
             at=float(most_frequent.max()),
             at_label=f"label {most_frequent.idxmax()} for every item",
         )
-        which = how_many(len(at), len(order), "annotator", ORDERS[sort][2])
+        which = _how_many(len(at), len(order), "annotator", ORDERS[sort][2])
         title = f"Accuracy of {which}\n(in brackets: number of annotations"
         title += "; a point estimate has no intervals)" if is_point else ")"
         return forest([rows], title=title, ax=ax, figsize=figsize)
@@ -380,7 +378,7 @@ class AnnotationFigures:
         """
         proportion("prob", prob)
         frame = self.annotators
-        order = order_of_annotators(frame, annotators, sort)
+        order = _order_of_annotators(frame, annotators, sort)
         at = order[: whole_number("max_panels", max_panels)]
         matrices, intervals, *names_of_both = _matrices(self, at, classes, prob)
         names, labels = ([shorten_to(name, NAME, TINY) for name in names] for names in names_of_both)
@@ -409,8 +407,8 @@ class AnnotationFigures:
             axis.set_yticks(np.arange(rows), names if first else [""] * rows, fontsize=TINY)
             below = labels if lowest else [""] * columns
             axis.set_xticks(np.arange(columns), below, fontsize=TINY, rotation=90 if upright else 0)
-        panels.heads(names_of(frame.iloc[at]))
-        which = how_many(len(at), len(order), "annotator", ORDERS[sort][2])
+        panels.heads(_names_of(frame.iloc[at]))
+        which = _how_many(len(at), len(order), "annotator", ORDERS[sort][2])
         below = f"; below a mean: {percent(prob)} interval" * with_intervals
         panels.title(f"Confusion matrices in percent: {which}\n(in brackets: number of annotations{below})")
         panels.x_label("label given by the annotator")
@@ -480,7 +478,7 @@ class AnnotationFigures:
         at = at[: whole_number("max_items", max_items)]
         shown, proba = frame.iloc[at], self.proba.to_numpy()[at]
         codes = _classes(self, classes, proba)
-        panels = panel_of_rows(names_of(shown), ax=ax, figsize=figsize, row_height=0.24)
+        panels = panel_of_rows(_names_of(shown), ax=ax, figsize=figsize, row_height=0.24)
         axis, rows, left = panels.axes[0], np.arange(len(at)), np.zeros(len(at))
         entries = []
         parts: list[tuple[np.ndarray, str, Any, str]] = [
@@ -495,7 +493,7 @@ class AnnotationFigures:
             left = left + width
         axis.set_xlim(0.0, 1.0)
         panels.x_label("probability of the class")
-        which = how_many(len(at), number, "item", " with the largest entropy" * sort)
+        which = _how_many(len(at), number, "item", " with the largest entropy" * sort)
         panels.title(
             f"Labels of {which}\n({below:,} of {'all ' * (items is None)}{number:,} labels have a probability below "
             f"{percent(SURE)}; in brackets: number of annotations)"

@@ -19,8 +19,6 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.problem import Problem
 
-__all__ = ["fit_annotations"]
-
 # --------------------------------------------------------------------------------------------------
 # The prior on the annotators' probabilities, and the labels at which iterations start
 # --------------------------------------------------------------------------------------------------
@@ -50,7 +48,7 @@ def _alike(annotations: AnnotationTable) -> np.ndarray:
     return _weights(annotations, AGREEMENT, (1 - AGREEMENT) / (len(annotations.labels) - 1))
 
 
-def around(concentration: Any, annotations: AnnotationTable) -> dist.Distribution:
+def _around(concentration: Any, annotations: AnnotationTable) -> dist.Distribution:
     """The hyperprior of learned concentrations, shape (classes, labels): log-normal, with given medians.
 
     Raises
@@ -77,7 +75,7 @@ def around(concentration: Any, annotations: AnnotationTable) -> dist.Distributio
     return dist.LogNormal(np.broadcast_to(np.log(medians), shape), SPREAD)
 
 
-def first_guess(annotations: AnnotationTable, counts: Any) -> np.ndarray:
+def _first_guess(annotations: AnnotationTable, counts: Any) -> np.ndarray:
     """Probabilities of the classes of items, shape (rows, classes), if all annotators are alike.
 
     An annotator gives the label of the item's class with probability .7, and each other label with the same
@@ -92,7 +90,7 @@ def first_guess(annotations: AnnotationTable, counts: Any) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------
 
 
-def require_inference(inference: Inference, annotations: AnnotationTable, given: list[str], *, learned: bool) -> None:
+def _require_inference(inference: Inference, annotations: AnnotationTable, given: list[str], *, learned: bool) -> None:
     """Refuse an inference that needs labels of all items, or ignores the prior that the user gives.
 
     Parameters
@@ -122,7 +120,7 @@ def require_inference(inference: Inference, annotations: AnnotationTable, given:
         )
 
 
-def require_maximum(inference: Inference, problem: Problem, concentration: Any) -> None:
+def _require_maximum(inference: Inference, problem: Problem, concentration: Any) -> None:
     """Refuse a mode where the density of the annotators' probabilities is unbounded.
 
     The exponent of a probability is its concentration, plus the annotations of known items, minus one. If it is
@@ -272,15 +270,15 @@ def fit_annotations(
     flat = isinstance(class_concentration, int | float) and class_concentration == 1
     stated = {"concentration": concentration is not None, "hierarchical": hierarchical, "class_concentration": not flat}
     given = [name for name, is_so in stated.items() if is_so]
-    require_inference(inference, annotations, given, learned=learned)
+    _require_inference(inference, annotations, given, learned=learned)
     weights = concentration
     if concentration is None:
         interior = hierarchical or isinstance(inference, MAP)
         weights = _weights(annotations, OWN, OTHER) if interior else NUM_ANNOTATIONS * _alike(annotations)
     if hierarchical:
-        weights = around(weights, annotations)
+        weights = _around(weights, annotations)
     problem = _problem(annotations, weights, class_concentration)
-    require_maximum(inference, problem, weights)
+    _require_maximum(inference, problem, weights)
     inference.check(problem)
     return AnnotationFit(annotations, inference.fit(problem, key=key), item, annotator)
 
@@ -298,4 +296,4 @@ def _problem(annotations: AnnotationTable, concentration: Any, class_concentrati
     rows, _ = annotations.unknown
     if not len(rows):
         return Problem(model, statistics)
-    return Problem(model, statistics, unlabelled=replace(rows, guess=first_guess(annotations, rows.blocks[0])))
+    return Problem(model, statistics, unlabelled=replace(rows, guess=_first_guess(annotations, rows.blocks[0])))

@@ -15,16 +15,6 @@ from bayesnb.families.exponential import Weights
 from bayesnb.inference.em import probabilities
 from bayesnb.model.blocks import ModelParameters
 
-__all__ = [
-    "LabelDraws",
-    "accuracy",
-    "expected_information",
-    "information",
-    "label_bias",
-    "most_informative",
-    "num_annotations",
-]
-
 # --------------------------------------------------------------------------------------------------
 # The quality of annotators under draws of the parameters
 # --------------------------------------------------------------------------------------------------
@@ -139,7 +129,7 @@ class LabelDraws:
 
     def quantiles(self, levels: list[float]) -> np.ndarray:
         """Quantiles of the probabilities of the classes of all items, shape (items, classes, levels)."""
-        return self._of_all(lambda proba: quantiles(np.moveaxis(proba, 1, 2), levels))
+        return self._of_all(lambda proba: _quantiles(np.moveaxis(proba, 1, 2), levels))
 
     def most_probable(self, levels: list[float]) -> tuple[np.ndarray, np.ndarray]:
         """Mean probabilities, and quantiles of the probability of the class with the highest mean.
@@ -157,7 +147,7 @@ class LabelDraws:
         def summary(proba: np.ndarray) -> np.ndarray:
             mean = proba.mean(axis=1)
             best = mean.argmax(axis=1)[:, None, None]
-            return np.column_stack([mean, quantiles(np.take_along_axis(proba, best, axis=2)[:, :, 0], levels)])
+            return np.column_stack([mean, _quantiles(np.take_along_axis(proba, best, axis=2)[:, :, 0], levels)])
 
         found = self._of_all(summary)
         return found[:, : -len(levels)], found[:, -len(levels) :]
@@ -183,7 +173,7 @@ class LabelDraws:
         return np.eye(self.class_prob.shape[1])[codes][:, None]
 
 
-def quantiles(values: np.ndarray, levels: list[float]) -> np.ndarray:
+def _quantiles(values: np.ndarray, levels: list[float]) -> np.ndarray:
     """Quantiles along the last axis, which the levels replace."""
     # NumPy sorts a contiguous axis several times as fast as it finds two quantiles on another.
     ordered = np.sort(values, axis=-1)

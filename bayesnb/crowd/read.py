@@ -20,12 +20,6 @@ from bayesnb.data.tables import Table, is_missing
 from bayesnb.model.describe import read_classes
 from bayesnb.model.problem import Unlabelled
 
-__all__ = [
-    "AnnotationTable",
-    "read_annotations",
-    "read_labels_of_items",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Labels that are probably errors, of which a user is warned
 # --------------------------------------------------------------------------------------------------
@@ -37,7 +31,7 @@ FEW_EACH = 2
 """There is a warning if more labels have fewer annotations each, on average."""
 
 
-def warn_of_labels(labels: list[Any], column: Any, num_annotations: int) -> None:
+def _warn_of_labels(labels: list[Any], column: Any, num_annotations: int) -> None:
     """Warn of labels that are probably errors: each of them becomes a class.
 
     Parameters
@@ -157,7 +151,7 @@ def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known
     given = set(found["label"].tolist())
     named = _read_classes(classes, sort_categories(given), columns["label"])
     if classes is None:
-        warn_of_labels(named.tolist(), columns["label"], len(codes["label"]))
+        _warn_of_labels(named.tolist(), columns["label"], len(codes["label"]))
     labels = sort_categories(given | set(named.tolist()))
     place = {label: position for position, label in enumerate(labels)}
     code_of_label = np.array([place[label] for label in found["label"].tolist()])[codes["label"]]

@@ -27,8 +27,6 @@ from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.parameters import require
 from bayesnb.posterior.under_draws import flatten
 
-__all__ = ["AnnotationFit"]
-
 # --------------------------------------------------------------------------------------------------
 # What a fit of annotations gives
 # --------------------------------------------------------------------------------------------------

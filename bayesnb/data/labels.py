@@ -12,8 +12,6 @@ from bayesnb.core.checking import a_type, warn
 from bayesnb.data.schema import sort_categories, warn_of_twins
 from bayesnb.data.tables import distinct, is_missing, shortened, unmask
 
-__all__ = ["Found", "Labels", "as_labels", "read_labels", "require_two_classes", "warn_of_one_class"]
-
 
 def as_labels(y: Any) -> np.ndarray:
     """Labels of any kind of sequence as a NumPy array that keeps their types."""

@@ -17,29 +17,6 @@ from bayesnb.core.printing import counted
 from bayesnb.data.labels import Labels, read_labels
 from bayesnb.data.tables import ArrayTable, Column, FrameTable, SparseTable, Table, as_csr
 
-__all__ = [
-    "GivenRows",
-    "LabelledRows",
-    "as_frame",
-    "as_graph_value",
-    "as_partitioned_table",
-    "as_row",
-    "as_rows",
-    "as_table",
-    "check_weights",
-    "delayed_partitions",
-    "is_dask",
-    "labelled_rows",
-    "map_partitions",
-    "one_row",
-    "partition_sizes",
-    "read_rows",
-    "split_labels",
-    "with_names",
-    "with_one_row",
-    "without_rows",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Weights of rows
 # --------------------------------------------------------------------------------------------------
@@ -552,7 +529,7 @@ def map_partitions(function: Callable[[Any], np.ndarray], X: Any) -> Any:
     like = function(without_rows(X, named))
     shared, task = as_graph_value("function", function), delayed(operator.call, pure=False)
     pieces = delayed_partitions(X)
-    sizes = partition_sizes(X) or [np.nan] * len(pieces)
+    sizes = _partition_sizes(X) or [np.nan] * len(pieces)
     arrays = [
         da.from_delayed(task(shared, piece), (size, *like.shape[1:]), dtype=like.dtype)
         for size, piece in zip(sizes, pieces, strict=True)
@@ -585,7 +562,7 @@ def as_partitioned_table(X: Any) -> tuple[Any, bool]:
     return (X if named or X.numblocks[1] == 1 else X.rechunk({1: -1})), named
 
 
-def partition_sizes(data: Any) -> list[Any] | None:
+def _partition_sizes(data: Any) -> list[Any] | None:
     """Rows of each partition of a Dask array, NaN where unknown; None for a frame."""
     chunks = getattr(data, "chunks", None)
     return None if chunks is None else list(chunks[0])

@@ -10,18 +10,6 @@ import numpy as np
 from bayesnb.core.checking import first_few, listed, near_matches, warn
 from bayesnb.data.tables import Column, Table, distinct_objects, distinct_with_positions, is_missing
 
-__all__ = [
-    "OutsideSupport",
-    "Schema",
-    "are_codes",
-    "encode_categories",
-    "shown_categories",
-    "sort_categories",
-    "warn_of_twins",
-    "warn_unseen",
-    "with_other",
-]
-
 # --------------------------------------------------------------------------------------------------
 # The categories of a column: declared or found in its cells
 # --------------------------------------------------------------------------------------------------

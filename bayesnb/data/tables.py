@@ -13,22 +13,6 @@ import scipy.sparse
 from bayesnb.core.arrays import csr_pieces, csr_rows, without_duplicates
 from bayesnb.core.checking import a_type
 
-__all__ = [
-    "ArrayTable",
-    "Column",
-    "FrameTable",
-    "SparseTable",
-    "Table",
-    "as_csr",
-    "distinct",
-    "distinct_objects",
-    "distinct_with_positions",
-    "is_missing",
-    "items_at",
-    "shortened",
-    "unmask",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Names and positions of columns
 # --------------------------------------------------------------------------------------------------
@@ -70,7 +54,7 @@ def unmask(values: Any) -> np.ndarray:
     return objects
 
 
-def require_hashable(values: Sequence[Any], column: Column) -> None:
+def _require_hashable(values: Sequence[Any], column: Column) -> None:
     """Raise TypeError if a value is not hashable and so cannot be a category."""
     for row, value in enumerate(values):
         if not isinstance(value, Hashable):
@@ -80,7 +64,7 @@ def require_hashable(values: Sequence[Any], column: Column) -> None:
             )
 
 
-def to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
+def _to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
     """Cells of a column of Python objects as float64, missing cells NaN.
 
     Raises
@@ -176,7 +160,7 @@ def distinct_objects(values: np.ndarray, column: Column) -> tuple[list, np.ndarr
     try:
         positions, found = pd.factorize(values.astype(object, copy=False))
     except TypeError:
-        require_hashable(values.tolist(), column)
+        _require_hashable(values.tolist(), column)
         raise
     return found.tolist(), positions
 
@@ -249,7 +233,7 @@ class Table(ABC):
 
     def _number_column(self, column: int, rows: slice) -> np.ndarray:
         """Cells of one column as float64, shape (rows,)."""
-        return to_numbers(self.stored_values(column, rows), self.names[column], rows)
+        return _to_numbers(self.stored_values(column, rows), self.names[column], rows)
 
     @abstractmethod
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
@@ -298,7 +282,7 @@ class Table(ABC):
         if all(isinstance(value, int | float | np.number) for value in present):
             return "number"
         if values.dtype.kind in "USO":
-            require_hashable(present, self.names[column])
+            _require_hashable(present, self.names[column])
             return "category"
         raise self._neither(column, values.dtype)
 
@@ -360,7 +344,7 @@ class FrameTable(Table):
         series = self._series(column, rows)
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
             return series.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)
-        return to_numbers(self._as_objects(series), self.names[column], rows)
+        return _to_numbers(self._as_objects(series), self.names[column], rows)
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
         series = self._series(column, rows)

@@ -33,17 +33,6 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.files import save
 from bayesnb.posterior.kinds import ExactPosterior, SpreadPosterior
 
-__all__ = [
-    "Estimator",
-    "check_classes",
-    "check_labels",
-    "named",
-    "read_counts",
-    "read_mixed",
-    "read_numbers",
-    "without_new_columns",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Labels, checked with scikit-learn's error messages
 # --------------------------------------------------------------------------------------------------
@@ -213,7 +202,7 @@ def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
     return named(estimator, X)
 
 
-def in_memory(X: Any) -> Any:
+def _in_memory(X: Any) -> Any:
     """A Dask table in memory, because scikit-learn does not see the names of its columns; other tables as they are."""
     return X.compute() if is_dask(X) else X
 
@@ -321,7 +310,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """
         with self._all_or_nothing():
             self._require_y(y)
-            table = with_names(self._read(in_memory(X), reset=True), feature_names)
+            table = with_names(self._read(_in_memory(X), reset=True), feature_names)
             labels = check_labels(y, table.num_rows, self.unlabelled)
             self.classes_ = distinct(labels.compressed())
             warn_of_one_class(self.classes_)
@@ -361,7 +350,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         with self._all_or_nothing():
             first = self._announce(classes)
             self._require_y(y)
-            table = with_names(self._read(in_memory(X), reset=first), feature_names)
+            table = with_names(self._read(_in_memory(X), reset=first), feature_names)
             labels = self._every_label(y, table, "partial_fit")
             if first:
                 self._start(table, labels, sample_weight)
@@ -466,7 +455,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             `predict_log_proba`.
         """
         return self._predictor().explain(
-            self._check_table(one_row(self._by_name(in_memory(X_row)))), class_, against, **options
+            self._check_table(one_row(self._by_name(_in_memory(X_row)))), class_, against, **options
         )
 
     def to_datatree(self, X: Any = None, y: Any = None, **options: Any) -> Any:
@@ -549,7 +538,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
 
     def _check_table(self, X: Any) -> Table:
         check_is_fitted(self)
-        return self._read(self._by_name(in_memory(X)), reset=False)
+        return self._read(self._by_name(_in_memory(X)), reset=False)
 
     def _by_name(self, X: Any) -> Any:
         """A mapping or a series as a table of one row with the columns of the fit; other tables as they are.

@@ -23,8 +23,6 @@ from bayesnb.families.words import Multinomial
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.problem import Problem, with_categories
 
-__all__ = ["BernoulliNB", "CategoricalNB", "DirichletMultinomialNB", "MultinomialNB", "PoissonNB", "highest_numbers"]
-
 # --------------------------------------------------------------------------------------------------
 # The base classes of estimators of counts and categories: scikit-learn's smoothing and fitted attributes
 # --------------------------------------------------------------------------------------------------
@@ -34,7 +32,7 @@ ALPHA_MIN = 1e-10
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class WithClassPrior(Estimator):
+class _WithClassPrior(Estimator):
     """An estimator with scikit-learn's class prior."""
 
     fit_prior: bool = True
@@ -59,7 +57,7 @@ class WithClassPrior(Estimator):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Discrete(WithClassPrior):
+class _Discrete(_WithClassPrior):
     """An estimator with scikit-learn's smoothing parameters."""
 
     alpha: Any = 1.0
@@ -94,7 +92,7 @@ class Discrete(WithClassPrior):
         super()._start(table, labels, sample_weight)
 
 
-class Counting(WithClassPrior):
+class _Counting(_WithClassPrior):
     """An estimator whose features are counted. Attributes as large as the counts are computed when they are read."""
 
     @property
@@ -109,7 +107,7 @@ class Counting(WithClassPrior):
         return counted
 
 
-class Smoothed(Counting, Discrete):
+class _Smoothed(_Counting, _Discrete):
     """An estimator that smooths its counts."""
 
     @property
@@ -128,7 +126,7 @@ class Smoothed(Counting, Discrete):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BernoulliNB(Smoothed):
+class BernoulliNB(_Smoothed):
     """Naive Bayes for 0/1 features, with scikit-learn's arguments and a posterior.
 
     Each feature's probability has the prior Beta(alpha, alpha). The exact predictive equals scikit-learn's.
@@ -223,7 +221,7 @@ MOST_CATEGORIES = 2**24
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class CategoricalNB(Discrete):
+class CategoricalNB(_Discrete):
     """Naive Bayes for categories, with scikit-learn's arguments and a posterior.
 
     Categories may be whole numbers from zero, as in scikit-learn, or text, booleans or pandas categoricals; cells may
@@ -405,7 +403,7 @@ def _whole_numbers(X: np.ndarray) -> np.ndarray:
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class PoissonNB(WithClassPrior):
+class PoissonNB(_WithClassPrior):
     """Naive Bayes for counts of independent events: each feature is Poisson, with a gamma prior on its rate.
 
     Parameters
@@ -465,7 +463,7 @@ class PoissonNB(WithClassPrior):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MultinomialNB(Smoothed):
+class MultinomialNB(_Smoothed):
     """Naive Bayes for count vectors, with scikit-learn's arguments and a posterior.
 
     The exact predictive of a document is Dirichlet-multinomial; ``predictive="plugin"`` gives scikit-learn's numbers,
@@ -521,7 +519,7 @@ class MultinomialNB(Smoothed):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class DirichletMultinomialNB(Counting):
+class DirichletMultinomialNB(_Counting):
     """Naive Bayes for count vectors in which words come in bursts: the Dirichlet compound multinomial.
 
     scikit-learn has no such estimator. In a pipeline of counts this one can replace `MultinomialNB`. Weights that are

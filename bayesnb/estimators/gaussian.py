@@ -15,8 +15,6 @@ from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import PointPosterior
 
-__all__ = ["GaussianNB"]
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class GaussianNB(Estimator):

@@ -19,8 +19,6 @@ from bayesnb.posterior.weighted import WeightedPosterior, with_weights_of
 from bayesnb.selection.information import information_estimate
 from bayesnb.selection.weights import weight_features, weighted_or_plain
 
-__all__ = ["NaiveBayesClassifier", "mutual_information_score"]
-
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class NaiveBayesClassifier(Estimator):

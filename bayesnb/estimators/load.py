@@ -25,8 +25,6 @@ from bayesnb.posterior.kinds import (
 )
 from bayesnb.posterior.weighted import WeightedPosterior
 
-__all__ = ["load"]
-
 MODELS = (BoundModel, ModelParameters, NaiveBayes, Schema)
 DATA = (AnnotationTable, ModelStatistics, Problem, Unlabelled)
 POSTERIORS = (AveragedPosterior, CollapsedPosterior, ExactPosterior, PointPosterior, SampledPosterior)

@@ -28,26 +28,6 @@ from bayesnb.families.hyperparameters import (
 from bayesnb.families.information import by_chance, from_likelihood, tables_by_chance
 from bayesnb.families.statistics import Counts, Statistics
 
-__all__ = [
-    "LIKELIEST",
-    "MODE",
-    "Family",
-    "Hyperparameter",
-    "JointFamily",
-    "Parameters",
-    "Sample",
-    "accepts_fractions",
-    "filled_cells",
-    "keeps_others",
-    "listed_categories",
-    "log_density_of_rows",
-    "log_predictive_given",
-    "of_column",
-    "parameter_names",
-    "parameters_of_column",
-    "with_hyperparameters",
-]
-
 # --------------------------------------------------------------------------------------------------
 # The interface of a family of feature distributions.
 #

@@ -16,21 +16,6 @@ from bayesnb.core.arrays import namespace
 from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.look_up import look_up_cells
 
-__all__ = [
-    "NUMBERS_OF_BINS",
-    "Binned",
-    "Bins",
-    "Resolution",
-    "as_written",
-    "averages_between",
-    "chosen_edges",
-    "default_concentration",
-    "lattice",
-    "log_evidence_of_bins",
-    "quantile_edges",
-    "resolution",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Bins of real numbers, and an open tail on each side: which of them holds a number, and the density within it
 # --------------------------------------------------------------------------------------------------

@@ -25,8 +25,6 @@ from bayesnb.families.look_up import (
 )
 from bayesnb.families.statistics import Counts, clear_rounding, count_cells
 
-__all__ = ["Bernoulli", "Categorical", "DirichletFamily", "dirichlet_log_evidence", "dirichlet_mode", "log_of_rest"]
-
 # --------------------------------------------------------------------------------------------------
 # The Dirichlet distribution along the last axis: evidence, mode, and the families that have it as their prior
 # --------------------------------------------------------------------------------------------------
@@ -56,7 +54,7 @@ def dirichlet_mode(concentration: Any, total: Any = 0.0, share: Any = 1.0) -> An
     return np.where(flat | (share.sum() == 1), share / share.sum(), np.where(unbounded, np.nan, mode))
 
 
-def log_of_rest(concentration: Any, count: Any) -> np.ndarray:
+def _log_of_rest(concentration: Any, count: Any) -> np.ndarray:
     """Log of concentration plus count minus one, the one that is left out; -inf if the count is below one."""
     rest = clear_rounding(count - 1, count)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -150,7 +148,7 @@ class TableFamily(ConjugateFamily):
         prior = np.asarray(self.concentrations())
         # A class without a row has no cell to leave out.
         log_total = np.log(prior.sum(axis=-1) + np.maximum(statistics.n - 1, 0))
-        return Table.of(log_of_rest(prior, self.by_value(statistics)) - log_total[..., None]).of_own_class(x, codes)
+        return Table.of(_log_of_rest(prior, self.by_value(statistics)) - log_total[..., None]).of_own_class(x, codes)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -17,16 +17,6 @@ from bayesnb.families.base import Family, JointFamily, Parameters, accepts_fract
 from bayesnb.families.formulas import compiled, component_marginal, independent_pit, mean_of
 from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, Table, left_out, look_up_in_jax, refitted_rows
 
-__all__ = [
-    "ConjugateFamily",
-    "cells_log_predictive",
-    "couples_classes",
-    "given",
-    "independent_pits",
-    "log_average",
-    "number_of_values",
-]
-
 
 @dataclass(frozen=True)
 class ConjugateFamily(Family):

@@ -17,8 +17,6 @@ from bayesnb.families.distributions import GammaVector
 from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
 from bayesnb.families.words import Documents, WordFamily, log_coefficient, log_dirichlet_multinomial
 
-__all__ = ["DirichletMultinomial"]
-
 MAX_STEPS = 1000
 """Largest number of steps of the fit of one class; a few tens suffice if Newton's steps are accepted."""
 

@@ -18,28 +18,6 @@ from scipy.optimize.elementwise import bracket_root, find_root
 
 from bayesnb.core.arrays import log_beta, log_rising, namespace
 
-__all__ = [
-    "RIDGE",
-    "Beta",
-    "CovarianceElement",
-    "Direction",
-    "GammaPoisson",
-    "GammaVector",
-    "LogProbability",
-    "Logistic",
-    "OrZero",
-    "SampledParameters",
-    "TDistribution",
-    "ZeroOr",
-    "beta_mode",
-    "kind_of_density",
-    "log_and_log_rest",
-    "log_negative_binomial",
-    "log_of",
-    "log_of_prob",
-    "nearest_turn",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Independent gamma variables as one vector, with the sum and the proportions as a sampler's coordinates
 # --------------------------------------------------------------------------------------------------
@@ -60,7 +38,7 @@ class _PositiveVector(constraints.ParameterFreeConstraint):
 positive_vector = _PositiveVector()
 
 
-class SumAndProportions(transforms.ParameterFreeTransform):
+class _SumAndProportions(transforms.ParameterFreeTransform):
     """The logarithm of a sum and its proportions by stick-breaking, as a vector of positive numbers."""
 
     domain = constraints.real_vector
@@ -87,7 +65,7 @@ class SumAndProportions(transforms.ParameterFreeTransform):
 
 @transforms.biject_to.register(_PositiveVector)
 def _(constraint: Any) -> Any:
-    return SumAndProportions()
+    return _SumAndProportions()
 
 
 class GammaVector(dist.Distribution):

@@ -16,8 +16,6 @@ from bayesnb.families.formulas import compiled, inherited_from
 from bayesnb.families.joint_categorical import CombinationOfCategories
 from bayesnb.families.polya_tree import CoupledTree, draw_cells
 
-__all__ = ["draw", "draw_words", "log_gammas"]
-
 # --------------------------------------------------------------------------------------------------
 # Draws from NumPyro's distributions, by NumPy where it has a sampler.
 #

@@ -17,8 +17,6 @@ from bayesnb.families.base import LIKELIEST, MODE, Family, Hyperparameter, Param
 from bayesnb.families.hyperparameters import with_defaults
 from bayesnb.families.statistics import Counts, Statistics, class_sums, observed_weight
 
-__all__ = ["Concentrated", "ExponentialFamily", "Weights", "default_rate", "maximum", "times"]
-
 # --------------------------------------------------------------------------------------------------
 # Log densities of rows as one matrix product of sufficient statistics and natural parameters
 # --------------------------------------------------------------------------------------------------
@@ -96,7 +94,7 @@ class _Frame:
 
 
 @dataclass(frozen=True)
-class Product:
+class _Product:
     r"""Log densities of rows under values of the parameters, :math:`T(x)\,\eta(\theta) - A(\theta) + \log h(x)`.
 
     Terms and natural parameters are measured from an origin for each class and column, the average over the draws of
@@ -189,7 +187,7 @@ class Product:
         return np.concatenate(parts, axis=1)
 
 
-def natural_parameters(family: Any, parameters: Any, *origin: Any) -> tuple[tuple[Any, ...], Any]:
+def _natural_parameters(family: Any, parameters: Any, *origin: Any) -> tuple[tuple[Any, ...], Any]:
     """What the family's `natural` gives: a tuple of natural parameters, and the log partition.
 
     Raises
@@ -211,7 +209,7 @@ def _by_formula(family: Any, parameters: Parameters, observed: Any, cells: Any) 
     xp, _ = namespace(cells)
     own, x = family.origin(parameters), cells[:, None]
     origin = () if own is None else (own,)
-    natural, log_partition = natural_parameters(family, parameters, *origin)
+    natural, log_partition = _natural_parameters(family, parameters, *origin)
     products = map(times, family.terms(x, *origin), natural)
     densities = sum(products, family.log_base(x, *origin)) - log_partition
     return xp.where(observed[:, None], densities, 0.0).sum(axis=-1)
@@ -220,12 +218,12 @@ def _by_formula(family: Any, parameters: Parameters, observed: Any, cells: Any) 
 def _frames(family: Any, parameters: dict[str, np.ndarray], *, complete: bool, with_base: bool) -> list[_Frame] | None:
     own = family.origin(parameters)
     if own is None:
-        natural, partition = natural_parameters(family, parameters)
+        natural, partition = _natural_parameters(family, parameters)
         return [_frame((), natural, partition, complete=complete, with_base=with_base)]
     own = np.asarray(own)
     average = own.reshape(-1, *own.shape[-2:]).mean(axis=0)
-    natural, partition = natural_parameters(family, parameters, average)
-    _, nearest = natural_parameters(family, parameters, own)
+    natural, partition = _natural_parameters(family, parameters, average)
+    _, nearest = _natural_parameters(family, parameters, own)
     if not (np.abs(partition - nearest) <= FARTHEST).all():
         return None
     classes = [slice(c, c + 1) for c in range(len(average))]
@@ -509,7 +507,7 @@ class ExponentialFamily(Family):
         return Counts(observed_weight(x, membership), total, summed(self.log_base(cells)))
 
     def log_likelihood(self, parameters: Parameters, statistics: Any) -> Any:
-        natural, log_partition = natural_parameters(self, parameters)
+        natural, log_partition = _natural_parameters(self, parameters)
         total = statistics.total
         sums = (total,) if len(natural) == 1 else tuple(total[..., k] for k in range(len(natural)))
         return sum(map(times, sums, natural)) - times(statistics.n, log_partition)
@@ -518,7 +516,7 @@ class ExponentialFamily(Family):
         if isinstance(x, jax.Array):
             observed, cells = filled_cells(self, x.astype(np.float64))
             return lambda rows: _by_formula(self, parameters, observed[rows], cells[rows])
-        return Product.of(self, parameters, x, with_base=not ratio).of_rows
+        return _Product.of(self, parameters, x, with_base=not ratio).of_rows
 
 
 # --------------------------------------------------------------------------------------------------

@@ -15,22 +15,6 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.families import distributions as beta
 from bayesnb.families.distributions import RIDGE, Beta, GammaVector
 
-__all__ = [
-    "cdf",
-    "compiled",
-    "component_marginal",
-    "dirichlet_marginal",
-    "ends",
-    "independent_pit",
-    "inherited_from",
-    "log_prob",
-    "mean_and_sd",
-    "mean_of",
-    "pit",
-    "quantile",
-    "variance_of",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Functions of NumPyro's distributions with a formula of their own for some classes
 # --------------------------------------------------------------------------------------------------

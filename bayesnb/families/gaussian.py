@@ -18,8 +18,6 @@ from bayesnb.families.information import of_gaussian_cells
 from bayesnb.families.moments import Moments, moments
 from bayesnb.families.student_t import StudentT, default_rate, left_out, refitted_rows, too_far, too_narrow
 
-__all__ = ["Gaussian", "LogNormal"]
-
 # --------------------------------------------------------------------------------------------------
 # Measurements with a Normal-inverse-gamma prior
 # --------------------------------------------------------------------------------------------------

@@ -17,8 +17,6 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number, spread_over_categories
 from bayesnb.families.statistics import Counts, class_sums
 
-__all__ = ["BinnedFamily", "Histogram", "steps"]
-
 # --------------------------------------------------------------------------------------------------
 # Families of real numbers in bins: the probabilities of the bins, and a density within each that all classes share
 # --------------------------------------------------------------------------------------------------

@@ -27,8 +27,6 @@ from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import broadcast_hyperparameter
 from bayesnb.families.statistics import Counts, Statistics
 
-__all__ = ["Hurdle"]
-
 # --------------------------------------------------------------------------------------------------
 # Statistics of cells that are zero or not: how many are not, and those of the others' values
 # --------------------------------------------------------------------------------------------------
@@ -36,7 +34,7 @@ __all__ = ["Hurdle"]
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class HurdleStatistics(Statistics):
+class _HurdleStatistics(Statistics):
     """Weight of the cells and of those that are not zero, and statistics of the values that are not zero.
 
     Attributes
@@ -205,32 +203,32 @@ class Hurdle(ConjugateFamily):
         """The family of whether a cell is not zero."""
         return Bernoulli(self.concentration1, self.concentration0)
 
-    def statistics(self, x: Any, membership: Any) -> HurdleStatistics:
+    def statistics(self, x: Any, membership: Any) -> _HurdleStatistics:
         nonzero, values = _parts(x)
-        return HurdleStatistics(
+        return _HurdleStatistics(
             self._of_zeros.statistics(nonzero, membership), self.family.statistics(values, membership)
         )
 
-    def possible(self, statistics: HurdleStatistics) -> Any:
+    def possible(self, statistics: _HurdleStatistics) -> Any:
         return self._of_zeros.possible(statistics.nonzero) & np.asarray(self.family.possible(statistics.values))
 
-    def beyond_float64(self, statistics: HurdleStatistics) -> tuple[np.ndarray, str] | None:
+    def beyond_float64(self, statistics: _HurdleStatistics) -> tuple[np.ndarray, str] | None:
         return self.family.beyond_float64(statistics.values)
 
-    def on_scale_of(self, pooled: HurdleStatistics) -> Self:
+    def on_scale_of(self, pooled: _HurdleStatistics) -> Self:
         return replace(self, family=self.family.on_scale_of(pooled.values))
 
-    def update(self, statistics: HurdleStatistics) -> Self:
+    def update(self, statistics: _HurdleStatistics) -> Self:
         of_zeros = self._of_zeros.update(statistics.nonzero)
         return type(self)(given(self.family, statistics.values), of_zeros.concentration1, of_zeros.concentration0)
 
-    def log_likelihood(self, parameters: Parameters, statistics: HurdleStatistics) -> Any:
+    def log_likelihood(self, parameters: Parameters, statistics: _HurdleStatistics) -> Any:
         nonzero, values = _parameters(parameters)
         return self._of_zeros.log_likelihood(nonzero, statistics.nonzero) + self.family.log_likelihood(
             values, statistics.values
         )
 
-    def log_evidence(self, statistics: HurdleStatistics) -> Any:
+    def log_evidence(self, statistics: _HurdleStatistics) -> Any:
         return self._of_zeros.log_evidence(statistics.nonzero) + self.family.log_evidence(statistics.values)
 
     def cell_log_predictive(self, x: Any) -> Any:
@@ -251,7 +249,7 @@ class Hurdle(ConjugateFamily):
         return of_zeros + self.family.row_log_predictive(values, ratio=ratio)
 
     def row_log_left_out(
-        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: HurdleStatistics, *, refitted: bool
+        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: _HurdleStatistics, *, refitted: bool
     ) -> np.ndarray | None:
         if refitted:
             return None
@@ -267,17 +265,17 @@ class Hurdle(ConjugateFamily):
     def mean(self) -> dict[str, Any]:
         return {"nonzero_prob": self._of_zeros.mean()["prob"]} | self.family.mean()
 
-    def maximum_a_posteriori(self, statistics: HurdleStatistics) -> dict[str, Any] | None:
+    def maximum_a_posteriori(self, statistics: _HurdleStatistics) -> dict[str, Any] | None:
         found = self.family.maximum_a_posteriori(statistics.values)
         of_zeros = self._of_zeros.maximum_a_posteriori(statistics.nonzero)
         return None if found is None else {"nonzero_prob": of_zeros["prob"]} | found
 
-    def maximum_likelihood(self, statistics: HurdleStatistics) -> dict[str, Any] | None:
+    def maximum_likelihood(self, statistics: _HurdleStatistics) -> dict[str, Any] | None:
         found = self.family.maximum_likelihood(statistics.values)
         of_zeros = self._of_zeros.maximum_likelihood(statistics.nonzero)
         return None if found is None else {"nonzero_prob": of_zeros["prob"]} | found
 
-    def power_scaled(self, statistics: HurdleStatistics, power: float) -> dict[str, Any]:
+    def power_scaled(self, statistics: _HurdleStatistics, power: float) -> dict[str, Any]:
         of_zeros = self._of_zeros.power_scaled(statistics.nonzero, power)
         return of_zeros | self.family.power_scaled(statistics.values, power)
 
@@ -291,7 +289,7 @@ class Hurdle(ConjugateFamily):
         of_values = self.family.mutual_information(given_nonzero, values)
         return self._of_zeros.mutual_information(class_prob, nonzero) + share[:, 0] * of_values
 
-    def information_by_chance(self, weight: np.ndarray, statistics: HurdleStatistics) -> tuple[np.ndarray, np.ndarray]:
+    def information_by_chance(self, weight: np.ndarray, statistics: _HurdleStatistics) -> tuple[np.ndarray, np.ndarray]:
         nonzero = np.where(weight > 0, statistics.nonzero.total, 0.0)
         df, expected = self._of_zeros.information_by_chance(weight, statistics.nonzero)
         df_of_values, expected_of_values = self.family.information_by_chance(nonzero, statistics.values)

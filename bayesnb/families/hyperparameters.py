@@ -8,15 +8,6 @@ import jax
 import numpy as np
 import numpyro.distributions as dist
 
-__all__ = [
-    "broadcast_hyperparameter",
-    "format_number",
-    "require_hyperprior",
-    "require_numbers",
-    "spread_over_categories",
-    "with_defaults",
-]
-
 
 def broadcast_hyperparameter(family: object, name: str, value: Any, shape: tuple[int, int]) -> np.ndarray:
     """A hyperparameter as an array of shape (classes, columns).

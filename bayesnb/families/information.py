@@ -13,14 +13,6 @@ from scipy.special import ndtr
 from bayesnb.core.running import in_order
 from bayesnb.families.formulas import ends, log_prob, quantile
 
-__all__ = [
-    "by_chance",
-    "divergence",
-    "from_likelihood",
-    "of_gaussian_cells",
-    "tables_by_chance",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Mutual information that is due to chance, if the cell does not depend on the class.
 #

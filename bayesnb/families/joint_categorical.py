@@ -22,8 +22,6 @@ from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.look_up import look_up_cells
 from bayesnb.families.statistics import Counts, Occurrences, Tally, clear_rounding, entries_of
 
-__all__ = ["CombinationOfCategories", "Combinations", "JointCategorical", "count_combinations"]
-
 # --------------------------------------------------------------------------------------------------
 # How often each combination of categories occurs, per class; only combinations that occur are stored
 # --------------------------------------------------------------------------------------------------
@@ -31,7 +29,7 @@ __all__ = ["CombinationOfCategories", "Combinations", "JointCategorical", "count
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class CombinationCounts(Occurrences):
+class _CombinationCounts(Occurrences):
     """Weight of the rows of each combination of categories.
 
     The size of the arrays is the number of combinations that occur, and not the product of the numbers of categories.
@@ -58,7 +56,7 @@ class CombinationCounts(Occurrences):
         return type(self)(self.n, Tally.of(self.values.place, new, self.values.weight))
 
 
-def count_combinations(combinations: np.ndarray, membership: Any) -> CombinationCounts:
+def count_combinations(combinations: np.ndarray, membership: Any) -> _CombinationCounts:
     """Weight of the rows of each combination, per class.
 
     Parameters
@@ -76,7 +74,7 @@ def count_combinations(combinations: np.ndarray, membership: Any) -> Combination
     entries, position = np.unique(combinations[row] * num_classes + owner, return_inverse=True)
     weight = np.bincount(position.ravel(), weight, minlength=len(entries))
     values = Tally.of(entries % num_classes, entries // num_classes, weight)
-    return CombinationCounts(membership.sum(axis=0)[:, None], values)
+    return _CombinationCounts(membership.sum(axis=0)[:, None], values)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -459,7 +457,7 @@ class JointCategorical(JointFamily, ConjugateFamily):
     ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         return (("combination", self._combinations.labels(categories)),)
 
-    def on_scale_of(self, pooled: CombinationCounts) -> Self:
+    def on_scale_of(self, pooled: _CombinationCounts) -> Self:
         held = np.union1d(np.array(self.held, dtype=np.int64), pooled.combinations.astype(np.int64))
         return replace(self, held=tuple(held.tolist()))
 
@@ -475,14 +473,14 @@ class JointCategorical(JointFamily, ConjugateFamily):
     def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
         return CombinationOfCategories(parameters["prob"], self._combinations, observed)
 
-    def statistics(self, x: np.ndarray, membership: Any) -> CombinationCounts:
+    def statistics(self, x: np.ndarray, membership: Any) -> _CombinationCounts:
         # Rows of weight zero may have missing cells.
         return count_combinations(self._combinations.codes(np.nan_to_num(x)).astype(np.int64), membership)
 
-    def possible(self, statistics: CombinationCounts) -> Any:
+    def possible(self, statistics: _CombinationCounts) -> Any:
         return statistics.possible()
 
-    def _by_entry(self, statistics: CombinationCounts) -> Any:
+    def _by_entry(self, statistics: _CombinationCounts) -> Any:
         """Weight of the rows of each entry, shape (classes, entries)."""
         place, number, weight = statistics.values.place, statistics.values.number, statistics.values.weight
         xp, _ = namespace(weight)
@@ -494,14 +492,14 @@ class JointCategorical(JointFamily, ConjugateFamily):
             total = xp.zeros(num_classes * num_entries, weight.dtype).at[at].add(weight)
         return total.reshape(num_classes, num_entries)
 
-    def update(self, statistics: CombinationCounts) -> Self:
+    def update(self, statistics: _CombinationCounts) -> Self:
         return replace(self, concentration=self._weights + self._by_entry(statistics))
 
-    def log_likelihood(self, parameters: Parameters, statistics: CombinationCounts) -> Any:
+    def log_likelihood(self, parameters: Parameters, statistics: _CombinationCounts) -> Any:
         log_prob = self._combinations.log_each(log_of(parameters, "prob"))
         return times(self._by_entry(statistics), log_prob).sum(axis=-1, keepdims=True)
 
-    def log_evidence(self, statistics: CombinationCounts) -> Any:
+    def log_evidence(self, statistics: _CombinationCounts) -> Any:
         total = self._by_entry(statistics)
         of_entries = dirichlet_log_evidence(self._weights, total)
         return (of_entries - (total * np.log(self._combinations.multiplicity)).sum(axis=-1))[..., None]
@@ -524,7 +522,7 @@ class JointCategorical(JointFamily, ConjugateFamily):
         return lambda rows: np.swapaxes(table[..., places[rows]], -1, -2)
 
     def row_log_left_out(
-        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: CombinationCounts, *, refitted: bool
+        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: _CombinationCounts, *, refitted: bool
     ) -> np.ndarray | None:
         if refitted:
             return None
@@ -538,24 +536,24 @@ class JointCategorical(JointFamily, ConjugateFamily):
         log_density = np.log(share / multiplicity[entry]) - np.log(prior.sum(axis=-1)[codes] + others)
         return np.where(impossible, -np.inf, log_density)
 
-    def maximum_likelihood(self, statistics: CombinationCounts) -> dict[str, Any]:
+    def maximum_likelihood(self, statistics: _CombinationCounts) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):
             return {"prob": self._by_entry(statistics) / statistics.n}
 
-    def maximum_a_posteriori(self, statistics: CombinationCounts) -> dict[str, Any]:
+    def maximum_a_posteriori(self, statistics: _CombinationCounts) -> dict[str, Any]:
         # That of all combinations: the density of the entries has another mode, which follows what other rows show.
         return {"prob": dirichlet_mode(self._weights, self._by_entry(statistics), self._combinations.multiplicity)}
 
     def of_each_column(self) -> Categorical:
         return self._of_entries
 
-    def statistics_of_each_column(self, statistics: CombinationCounts) -> Counts:
+    def statistics_of_each_column(self, statistics: _CombinationCounts) -> Counts:
         return Counts(statistics.n, self._by_entry(statistics)[:, None], 0.0 * statistics.n)
 
     def parameters_of_each_column(self, parameters: Parameters) -> Parameters:
         return {"prob": np.asarray(parameters["prob"])[..., None, :]}
 
-    def power_scaled(self, statistics: CombinationCounts, power: float) -> dict[str, Any]:
+    def power_scaled(self, statistics: _CombinationCounts, power: float) -> dict[str, Any]:
         change = (power - 1) * (self._weights - self._combinations.multiplicity)
         return {"concentration": self.update(statistics).concentration + change}
 

@@ -24,16 +24,6 @@ from bayesnb.families.base import log_predictive_given
 from bayesnb.families.exponential import Weights
 from bayesnb.families.statistics import classes_of_rows
 
-__all__ = [
-    "ROWS_AN_ENTRY",
-    "Distinct",
-    "Table",
-    "left_out",
-    "look_up_cells",
-    "look_up_in_jax",
-    "refitted_rows",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Columns of few distinct values: a formula is evaluated once for each value, and looked up for each cell
 # --------------------------------------------------------------------------------------------------

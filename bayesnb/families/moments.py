@@ -11,14 +11,12 @@ from scipy.linalg.blas import dger
 from bayesnb.core.arrays import close, namespace, rows_by_class
 from bayesnb.families.statistics import ROUNDING, Membership, Statistics, clear_rounding, entries_of, safe_ratio
 
-__all__ = ["Moments", "Scatter", "moments", "scatter"]
-
 # --------------------------------------------------------------------------------------------------
 # Weights, means and spreads about the mean, which merge without loss of digits
 # --------------------------------------------------------------------------------------------------
 
 
-class CentredSums(Statistics):
+class _CentredSums(Statistics):
     """Weight, mean and spread about the mean: the sum of squares, or of products, of deviations.
 
     They merge by the formulas of Chan, Golub and LeVeque (1983), *The American Statistician* 37(3), 242-247.
@@ -75,7 +73,7 @@ class CentredSums(Statistics):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Moments(CentredSums):
+class Moments(_CentredSums):
     """Weight, mean and sum of squared deviations from the mean.
 
     Raw sums of squares lose the digits of the variance if the mean is large; sums of squared deviations do not. They
@@ -204,7 +202,7 @@ def _without_rounding_of_cells(n: Any, mean: Any, ssd: Any) -> Moments:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Scatter(CentredSums):
+class Scatter(_CentredSums):
     """Weight, mean and scatter matrix, the sum of the outer products of deviations from the mean.
 
     The matrices merge as sums of squared deviations do (`Moments`), so that they keep their digits where means are

@@ -29,8 +29,6 @@ from bayesnb.families.student_t import (
     vectors_refitted,
 )
 
-__all__ = ["MultivariateGaussian"]
-
 SMALLEST_EIGENVALUE = 1e-12
 """Of a matrix with ones on its diagonal; below, the columns determine each other."""
 

@@ -19,8 +19,6 @@ from bayesnb.families.histogram import BinnedFamily
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
 from bayesnb.families.statistics import Counts
 
-__all__ = ["CoupledTree", "PolyaTree", "draw_cells"]
-
 # --------------------------------------------------------------------------------------------------
 # Halves of halves of ordered cells, whose probabilities all classes share below some nodes and not below others.
 #
@@ -35,7 +33,7 @@ type Node = tuple[int, int, int]
 
 
 @cache
-def nodes_of(num_cells: int) -> tuple[Node, ...]:
+def _nodes_of(num_cells: int) -> tuple[Node, ...]:
     """The nodes of the tree over some cells, each before those below it; one fewer than cells."""
 
     def below(low: int, high: int) -> tuple[Node, ...]:
@@ -49,17 +47,17 @@ def _halves(counts: Any) -> tuple[Any, Any]:
     """Counts of the left and of the right half of each node, given those of the cells."""
     xp, _ = namespace(counts)
     before = xp.concatenate([xp.zeros_like(counts[..., :1]), xp.cumsum(counts, axis=-1)], axis=-1)
-    low, middle, high = (before[..., places] for places in np.array(nodes_of(np.shape(counts)[-1])).T)
+    low, middle, high = (before[..., places] for places in np.array(_nodes_of(np.shape(counts)[-1])).T)
     return middle - low, high - middle
 
 
-def log_weight(counts: Any) -> Any:
+def _log_weight(counts: Any) -> Any:
     """Log probability of a sequence of cells with these counts, node by node: a beta-binomial of the two halves."""
     left, right = _halves(counts)
     return log_beta(1 + left, 1 + right)
 
 
-def log_evidence_of_split(split: Any, log_factor: Any, num_cells: int) -> tuple[Any, Any]:
+def _log_evidence_of_split(split: Any, log_factor: Any, num_cells: int) -> tuple[Any, Any]:
     r"""The nodes summed over whether they are split by class, from the cells upwards.
 
     .. math:: \Phi = (1 - \rho) + \rho\, B\, \Phi_{left}\, \Phi_{right}
@@ -82,7 +80,7 @@ def log_evidence_of_split(split: Any, log_factor: Any, num_cells: int) -> tuple[
     found = []
     with np.errstate(divide="ignore"):
         log_split, log_common = xp.log(split), xp.log1p(-split)
-    for i, (low, middle, high) in reversed(tuple(enumerate(nodes_of(num_cells)))):
+    for i, (low, middle, high) in reversed(tuple(enumerate(_nodes_of(num_cells)))):
         below = phi.get((low, middle), 0.0) + phi.get((middle, high), 0.0)
         of_split = log_split[..., i] + log_factor[..., i] + below
         phi[low, high] = xp.logaddexp(log_common[..., i], of_split)
@@ -101,12 +99,12 @@ def _down(num_cells: int, start: tuple[Any, Any], halve: Callable[[int, Any, Any
         Gives the pairs of the left and of the right half, given the number of the node and its pair.
     """
     pairs = {(0, num_cells): start}
-    for i, (low, middle, high) in enumerate(nodes_of(num_cells)):
+    for i, (low, middle, high) in enumerate(_nodes_of(num_cells)):
         pairs[low, middle], pairs[middle, high] = halve(i, *pairs.pop((low, high)))
     return [sum(pairs[cell, cell + 1]) for cell in range(num_cells)]
 
 
-def cell_moment(own: Any, pooled: Any, split: Any, power: int) -> Any:
+def _cell_moment(own: Any, pooled: Any, split: Any, power: int) -> Any:
     """Mean of a power of each cell's probability in each class.
 
     Parameters
@@ -162,7 +160,7 @@ class CoupledTree(dist.Distribution):
     @property
     def mean(self) -> Any:
         """Mean of the probabilities."""
-        return cell_moment(self.own, self.pooled, self.split, 1)
+        return _cell_moment(self.own, self.pooled, self.split, 1)
 
 
 def draw_cells(tree: CoupledTree, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -335,14 +333,14 @@ class PolyaTree(BinnedFamily):
 
     @property
     def _of_new_codes(self) -> Categorical:
-        return Categorical(cell_moment(self.counts, self.pooled, self.split, 1))
+        return Categorical(_cell_moment(self.counts, self.pooled, self.split, 1))
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         tree = CoupledTree(self.counts, self.pooled, self.split, together=self.together)
         return {"prob": sample("prob", tree)}
 
     def marginals(self) -> dict[str, dist.Distribution]:
-        mean, square = (cell_moment(self.counts, self.pooled, self.split, power) for power in (1, 2))
+        mean, square = (_cell_moment(self.counts, self.pooled, self.split, power) for power in (1, 2))
         weight = (mean - square) / (square - mean**2)
         return {"prob": Beta(mean * weight, (1 - mean) * weight, validate_args=False)}
 
@@ -361,12 +359,12 @@ class PolyaTree(BinnedFamily):
         """The posterior, and the log probability of which cells the rows fell in, shape (..., columns)."""
         counts = self.counts + statistics.total
         pooled = self.pooled + statistics.total.sum(axis=-3, keepdims=True)
-        of_classes = (log_weight(counts) - log_weight(self.counts)).sum(axis=-3)
-        of_all = (log_weight(pooled) - log_weight(self.pooled))[..., 0, :, :]
+        of_classes = (_log_weight(counts) - _log_weight(self.counts)).sum(axis=-3)
+        of_all = (_log_weight(pooled) - _log_weight(self.pooled))[..., 0, :, :]
         prior = self.split[..., 0, :, :]
-        split, log_phi = log_evidence_of_split(prior, of_classes - of_all, np.shape(counts)[-1])
+        split, log_phi = _log_evidence_of_split(prior, of_classes - of_all, np.shape(counts)[-1])
         xp, _ = namespace(split)
-        split = xp.broadcast_to(split[..., None, :, :], (*np.shape(counts)[:-1], len(nodes_of(np.shape(counts)[-1]))))
+        split = xp.broadcast_to(split[..., None, :, :], (*np.shape(counts)[:-1], len(_nodes_of(np.shape(counts)[-1]))))
         posterior = replace(self, split=split, counts=counts, pooled=pooled)
         return posterior, of_all.sum(axis=-1) + log_phi
 
@@ -392,7 +390,7 @@ class PolyaTree(BinnedFamily):
             rest[np.arange(len(which)), c, 0, which] -= 1
             alone = self.take((slice(None), slice(j, j + 1)))
             after = alone.update(replace(statistics, total=rest))
-            density = np.log(cell_moment(after.counts, after.pooled, after.split, 1)[..., 0, :])
+            density = np.log(_cell_moment(after.counts, after.pooled, after.split, 1)[..., 0, :])
             answers = density[np.arange(len(which)), :, which]
             answers[(rest < 0).any(axis=(1, 2, 3))] = np.nan
             found[rows] += answers[place]

@@ -15,17 +15,12 @@ from bayesnb.families.distributions import log_negative_binomial
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.statistics import Counts, safe_ratio
 
-__all__ = [
-    "Exponential",
-    "Poisson",
-]
-
 # --------------------------------------------------------------------------------------------------
 # What families of a rate share: a gamma prior on it
 # --------------------------------------------------------------------------------------------------
 
 
-class RateFamily(ExponentialFamily, ConjugateFamily):
+class _RateFamily(ExponentialFamily, ConjugateFamily):
     r"""Cells from zero on whose density has a rate, with the prior :math:`\mathrm{Gamma}(a, b)` of rate b.
 
     A subclass has the fields `concentration` and `rate`, a and b.
@@ -63,7 +58,7 @@ TINY = float(np.finfo(np.float64).tiny)
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Poisson(RateFamily):
+class Poisson(_RateFamily):
     r"""Columns of counts; :math:`\lambda_{cj} \sim \mathrm{Gamma}(a, b)` with rate b.
 
     With N observed cells of sum S, the posterior is :math:`\mathrm{Gamma}(a + S,\, b + N)` and the predictive negative
@@ -162,7 +157,7 @@ class _Exponential(dist.Exponential):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Exponential(RateFamily):
+class Exponential(_RateFamily):
     r"""Columns of waiting times, from zero on; :math:`\lambda_{cj} \sim \mathrm{Gamma}(a, b)` with rate b.
 
     With N observed cells of sum S, the posterior is :math:`\mathrm{Gamma}(a + N,\, b + S)`. The predictive density is a

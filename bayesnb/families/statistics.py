@@ -11,27 +11,6 @@ import scipy.sparse
 
 from bayesnb.core.arrays import any_missing, close, filled, missing_entries, namespace
 
-__all__ = [
-    "LEVELS",
-    "ROUNDING",
-    "ClassCounts",
-    "Counts",
-    "Levels",
-    "Membership",
-    "Occurrences",
-    "Statistics",
-    "Tally",
-    "class_sums",
-    "classes_of_rows",
-    "clear_rounding",
-    "count_cells",
-    "entries_of",
-    "levels",
-    "observed_weight",
-    "occurrences",
-    "safe_ratio",
-]
-
 # --------------------------------------------------------------------------------------------------
 # The interface of all sufficient statistics: they add up.
 #

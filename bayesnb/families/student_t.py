@@ -12,23 +12,6 @@ from bayesnb.core.arrays import log_rising, namespace, row_pieces
 from bayesnb.families.moments import Moments, Scatter
 from bayesnb.families.statistics import ROUNDING
 
-__all__ = [
-    "StudentT",
-    "default_rate",
-    "distances",
-    "left_out",
-    "log_det",
-    "log_multivariate_gamma_ratio",
-    "log_normal",
-    "log_student_t",
-    "predictive_matrix",
-    "refitted_rows",
-    "too_far",
-    "too_narrow",
-    "vectors_left_out",
-    "vectors_refitted",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Squared distances of rows from the centre of each class, measured by a matrix, over the observed cells.
 #
@@ -44,7 +27,7 @@ ROWS = 256
 """Rows with missing cells that JAX computes at a time: each row has a matrix for every class."""
 
 
-class Distances(NamedTuple):
+class _Distances(NamedTuple):
     """What the density of a row needs.
 
     Attributes
@@ -59,7 +42,7 @@ class Distances(NamedTuple):
     observed: Any
 
 
-def distances(x: Any, centre: Any, matrix: Any) -> Distances:
+def distances(x: Any, centre: Any, matrix: Any) -> _Distances:
     """Distances of all rows; rows in which the same cells are missing are computed together.
 
     Parameters
@@ -80,9 +63,9 @@ def distances(x: Any, centre: Any, matrix: Any) -> Distances:
         whole = len(columns) == x.shape[1]
         some, middle = (matrix, centre) if whole else (matrix[..., columns[:, None], columns], centre[..., columns])
         away = x[rows][:, slice(None) if whole else columns] - middle[..., None, :]
-        squared[..., rows, :] = np.swapaxes(squared_distance(some[..., None, :, :], away), -1, -2)
+        squared[..., rows, :] = np.swapaxes(_squared_distance(some[..., None, :, :], away), -1, -2)
         log_dets[..., rows, :] = log_det(some)[..., None, :]
-    return Distances(squared, log_dets, observed.sum(axis=1, keepdims=True))
+    return _Distances(squared, log_dets, observed.sum(axis=1, keepdims=True))
 
 
 def _patterns(observed: np.ndarray) -> list[tuple[Any, np.ndarray]]:
@@ -94,7 +77,7 @@ def _patterns(observed: np.ndarray) -> list[tuple[Any, np.ndarray]]:
     return [(rows, columns) for rows, columns in pairs if len(columns)]
 
 
-def squared_distance(matrix: Any, away: Any) -> Any:
+def _squared_distance(matrix: Any, away: Any) -> Any:
     """The squared length of vectors (..., columns) as positive definite matrices (..., columns, columns) measure it.
 
     A matrix of a single vector axis measures all vectors along that axis.
@@ -143,14 +126,14 @@ def _cholesky(matrix: Any) -> tuple[Any, Any]:
     return factor, size
 
 
-def _distances_in_jax(x: Any, centre: Any, matrix: Any) -> Distances:
+def _distances_in_jax(x: Any, centre: Any, matrix: Any) -> _Distances:
     """Where no cell is missing, there is one Cholesky factor for each class, else one for each row and class."""
     x = x.astype(jnp.float64)
     observed = ~jnp.isnan(x)
     cells = jnp.where(observed, x, 0.0)
 
     def of_whole_rows() -> tuple[Any, Any]:
-        squared = jax.vmap(squared_distance, (0, 1), 1)(matrix[:, None], cells[:, None] - centre)
+        squared = jax.vmap(_squared_distance, (0, 1), 1)(matrix[:, None], cells[:, None] - centre)
         return squared, jnp.broadcast_to(log_det(matrix), squared.shape)
 
     def of_rows() -> tuple[Any, Any]:
@@ -158,7 +141,7 @@ def _distances_in_jax(x: Any, centre: Any, matrix: Any) -> Distances:
         return jax.lax.map(each, (cells, observed), batch_size=ROWS)
 
     squared, log_dets = jax.lax.cond(observed.all(), of_whole_rows, of_rows)
-    return Distances(squared, log_dets, observed.sum(axis=1, keepdims=True))
+    return _Distances(squared, log_dets, observed.sum(axis=1, keepdims=True))
 
 
 def _distance_of_row(row: tuple[Any, Any], *, centre: Any, matrix: Any) -> tuple[Any, Any]:
@@ -169,7 +152,7 @@ def _distance_of_row(row: tuple[Any, Any], *, centre: Any, matrix: Any) -> tuple
     cells, observed = row
     both = observed[:, None] & observed
     filled = jnp.where(both, matrix, jnp.eye(len(cells)))
-    return squared_distance(filled, jnp.where(observed, cells - centre, 0.0)), log_det(filled)
+    return _squared_distance(filled, jnp.where(observed, cells - centre, 0.0)), log_det(filled)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -278,8 +261,8 @@ class StudentT:
         excess = jnp.where(missing[:, None], 0.0, squared * self.precision)
         sums = jax.lax.cond(
             (self.exponent == self.exponent[:, :1]).all(),
-            partial(sum_of_logs, group=GROUP),
-            partial(sum_of_logs, group=1),
+            partial(_sum_of_logs, group=GROUP),
+            partial(_sum_of_logs, group=1),
             excess,
             self.exponent,
         )
@@ -297,10 +280,10 @@ def _log_kernels(x: Any, loc: Any, precision: Any, exponent: Any, *, group: int)
     """Sum over observed columns of exponent * log(1 + (x - loc)² precision), and whether no cell is missing."""
     missing = jnp.isnan(x)
     excess = jnp.where(missing[:, None], 0.0, (x[:, None] - loc) ** 2 * precision)
-    return sum_of_logs(excess, exponent, group=group), ~missing.any()
+    return _sum_of_logs(excess, exponent, group=group), ~missing.any()
 
 
-def sum_of_logs(excess: Any, exponent: Any, *, group: int) -> Any:
+def _sum_of_logs(excess: Any, exponent: Any, *, group: int) -> Any:
     r"""Sum over columns of exponent * log(1 + excess), in float64, shape (rows, classes).
 
     A multiplication is faster than a logarithm. Columns with the same exponent e therefore share one logarithm,
@@ -507,7 +490,7 @@ def _plain_sum(excess: np.ndarray, exponent: np.ndarray) -> np.ndarray:
 
 @partial(jax.jit, static_argnames="group")
 def _compiled_log_sums(table: Any, x: Any, mean: Any, *, group: int) -> Any:
-    return _log_sums(table, x, mean, add=partial(sum_of_logs, group=group))
+    return _log_sums(table, x, mean, add=partial(_sum_of_logs, group=group))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -536,7 +519,7 @@ def predictive_matrix(family: Any) -> Any:
     return family.scale * ((family.kappa + 1) / family.kappa)[..., None]
 
 
-def log_student_t(df: Any, of_rows: Distances) -> Any:
+def log_student_t(df: Any, of_rows: _Distances) -> Any:
     r"""Log density of the observed cells of rows whose matrix and degrees of freedom are those of all columns.
 
     With k observed cells and squared distance d by the matrix A,
@@ -556,7 +539,7 @@ def log_student_t(df: Any, of_rows: Distances) -> Any:
     return constant - 0.5 * of_rows.log_det - 0.5 * (df + number) * xp.log1p(of_rows.squared)
 
 
-def log_normal(of_rows: Distances) -> Any:
+def log_normal(of_rows: _Distances) -> Any:
     """Log density of the observed cells of rows with a multivariate normal distribution."""
     return -0.5 * (of_rows.squared + of_rows.log_det + of_rows.observed * np.log(2 * np.pi))
 
@@ -587,7 +570,7 @@ def vectors_left_out(whole: Any, statistics: Scatter, x: np.ndarray, codes: np.n
     for c in np.unique(codes):
         rows = np.flatnonzero(codes == c)
         kappa, df = whole.kappa[c, 0], whole.df[c, 0]
-        distance = squared_distance(whole.scale[c][None], x[rows] - whole.loc[c]) * kappa / (kappa - 1)
+        distance = _squared_distance(whole.scale[c][None], x[rows] - whole.loc[c]) * kappa / (kappa - 1)
         if distance.max() > 1 - SMALLEST_REST_OF_ROWS:
             return None
         constant = log_rising((df - size) / 2, np.array(size / 2)) - 0.5 * size * np.log(np.pi)
@@ -634,8 +617,8 @@ def vectors_refitted(
         rest = Scatter(rest.n[:, some], rest.mean[:, some], rest.scatter[:, some])
         after = given.on_scale_of(rest.pooled()).update(rest)
         matrix = predictive_matrix(after)
-        squared = squared_distance(matrix, cells[some] - after.loc)
-        of_rows = Distances(squared, log_det(matrix), np.full((1, 1), size))
+        squared = _squared_distance(matrix, cells[some] - after.loc)
+        of_rows = _Distances(squared, log_det(matrix), np.full((1, 1), size))
         result[rows][some] = log_student_t(after.df[..., 0] - size + 1, of_rows).T
     return result
 

@@ -18,8 +18,6 @@ from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.statistics import Counts
 from bayesnb.families.two_parameters import LearnedNegativeBinomial
 
-__all__ = ["Binomial", "Geometric", "NegativeBinomial", "log_beta_ratio", "log_choose"]
-
 # --------------------------------------------------------------------------------------------------
 # Log densities of successes and failures
 # --------------------------------------------------------------------------------------------------
@@ -59,7 +57,7 @@ def log_beta_ratio(one: Any, other: Any, a: Any, b: Any) -> Any:
     return log_rising(a, one) + log_rising(b, other) - log_rising(a + b, one + other)
 
 
-def log_beta_binomial(one: Any, other: Any, a: Any, b: Any) -> Any:
+def _log_beta_binomial(one: Any, other: Any, a: Any, b: Any) -> Any:
     """Log density of s successes among s + f trials, whose probability has a Beta(a, b) distribution.
 
     The arguments are those of `log_beta_ratio`.
@@ -67,7 +65,7 @@ def log_beta_binomial(one: Any, other: Any, a: Any, b: Any) -> Any:
     return log_choose(one, other) + log_beta_ratio(one, other, a, b)
 
 
-def log_beta_negative_binomial(x: Any, successes: Any, a: Any, b: Any) -> Any:
+def _log_beta_negative_binomial(x: Any, successes: Any, a: Any, b: Any) -> Any:
     """Log density of x failures before success number r, whose probability has a Beta(a, b) distribution.
 
     It is that of r successes among r + x trials, times the share r / (r + x) of the orders with a success at the end.
@@ -86,7 +84,7 @@ def log_beta_negative_binomial(x: Any, successes: Any, a: Any, b: Any) -> Any:
     array
     """
     xp, _ = namespace(x, a, b)
-    return log_beta_binomial(successes, x, a, b) - xp.log1p(x / successes)
+    return _log_beta_binomial(successes, x, a, b) - xp.log1p(x / successes)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -97,7 +95,7 @@ def log_beta_negative_binomial(x: Any, successes: Any, a: Any, b: Any) -> Any:
 BETA_PRIOR = "prob ~ Beta({concentration1}, {concentration0})"
 
 
-class SuccessFamily(ExponentialFamily, ConjugateFamily):
+class _SuccessFamily(ExponentialFamily, ConjugateFamily):
     r"""Cells that count successes and failures of one probability, whose prior is :math:`\mathrm{Beta}(a, b)`.
 
     With S successes and F failures the posterior is :math:`\mathrm{Beta}(a + S,\, b + F)`. A subclass has the fields
@@ -154,7 +152,7 @@ LARGEST = 2.0**53
 """The largest number of trials: float64 holds every whole number up to here."""
 
 
-class TotalCountFamily(SuccessFamily):
+class _TotalCountFamily(_SuccessFamily):
     """A family of successes and failures with a constant `total_count`.
 
     Formulas take one number. Columns with different numbers therefore are different blocks of the model: `spread` gives
@@ -222,7 +220,7 @@ class TotalCountFamily(SuccessFamily):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Geometric(SuccessFamily):
+class Geometric(_SuccessFamily):
     r"""Columns of numbers of failures before the first success; :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
 
     .. math:: p(x \mid \theta) = \theta\, (1 - \theta)^x, \quad x = 0, 1, 2, \dots
@@ -288,7 +286,7 @@ class Geometric(SuccessFamily):
         return statistics.n, statistics.total
 
     def cell_log_predictive(self, x: Any) -> Any:
-        return log_beta_negative_binomial(x, 1.0, self.concentration1, self.concentration0)
+        return _log_beta_negative_binomial(x, 1.0, self.concentration1, self.concentration0)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -298,7 +296,7 @@ class Geometric(SuccessFamily):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Binomial(TotalCountFamily):
+class Binomial(_TotalCountFamily):
     r"""Columns of numbers of successes in n trials, n known; :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
 
     .. math:: p(x \mid \theta) = \binom{n}{x} \theta^x (1 - \theta)^{n - x}, \quad x = 0, 1, \dots, n
@@ -381,7 +379,7 @@ class Binomial(TotalCountFamily):
         return statistics.total[..., 0], statistics.total[..., 1]
 
     def cell_log_predictive(self, x: Any) -> Any:
-        return log_beta_binomial(x, self.total_count - x, self.concentration1, self.concentration0)
+        return _log_beta_binomial(x, self.total_count - x, self.concentration1, self.concentration0)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -391,7 +389,7 @@ class Binomial(TotalCountFamily):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class NegativeBinomial(TotalCountFamily):
+class NegativeBinomial(_TotalCountFamily):
     r"""Columns of counts that spread wider than Poisson counts; :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
 
     A cell is the number of failures before success number r:
@@ -512,4 +510,4 @@ class NegativeBinomial(TotalCountFamily):
         return self.total_count * statistics.n, statistics.total
 
     def cell_log_predictive(self, x: Any) -> Any:
-        return log_beta_negative_binomial(x, self.total_count, self.concentration1, self.concentration0)
+        return _log_beta_negative_binomial(x, self.total_count, self.concentration1, self.concentration0)

@@ -18,8 +18,6 @@ from bayesnb.families.hyperparameters import with_defaults
 from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct
 from bayesnb.families.statistics import Counts, Occurrences, occurrences, safe_ratio
 
-__all__ = ["Beta", "Gamma", "LearnedNegativeBinomial", "VonMises"]
-
 ROUNDING = 1e-13
 """Difference of two logarithms, spread, or distance of a resultant length from one, below which it is a rounding error:
 shapes and concentrations of more than 5e12 to 1e13 count as infinite."""

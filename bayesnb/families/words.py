@@ -30,15 +30,6 @@ from bayesnb.families.distributions import log_of
 from bayesnb.families.exponential import Weights, times
 from bayesnb.families.statistics import Counts, class_sums, clear_rounding
 
-__all__ = [
-    "Annotations",
-    "Documents",
-    "Multinomial",
-    "WordFamily",
-    "log_coefficient",
-    "log_dirichlet_multinomial",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Rows of word counts: coefficients, rising factorials and sums that touch only the words that occur
 # --------------------------------------------------------------------------------------------------
@@ -150,7 +141,7 @@ def _with_data(counts: Any, data: np.ndarray) -> Any:
     return shared_csr(data, counts.indices, counts.indptr, counts.shape)
 
 
-def log_multinomial_coefficient(x: Any) -> Any:
+def _log_multinomial_coefficient(x: Any) -> Any:
     """Log of the number of orders of a vector of counts, shape (...,) of x (..., columns)."""
     _, special = namespace(x)
     return special.gammaln(x.sum(axis=-1) + 1.0) - special.gammaln(x + 1.0).sum(axis=-1)
@@ -171,7 +162,7 @@ def log_dirichlet_multinomial(x: Any, concentration: Any) -> Any:
     array, shape (...,)
     """
     of_sequence = log_rising(concentration, x).sum(axis=-1) - log_rising(concentration.sum(axis=-1), x.sum(axis=-1))
-    return of_sequence + log_multinomial_coefficient(x)
+    return of_sequence + _log_multinomial_coefficient(x)
 
 
 def log_coefficient(x: Any) -> np.ndarray:
@@ -329,7 +320,7 @@ class Multinomial(WordFamily, DirichletFamily):
 
 def _log_density_in_jax(parameters: Parameters, counts: Any) -> Any:
     in_sequence = times(counts[:, None, :], log_of(parameters, "prob")).sum(axis=-1)
-    return in_sequence + log_multinomial_coefficient(counts)[:, None]
+    return in_sequence + _log_multinomial_coefficient(counts)[:, None]
 
 
 # --------------------------------------------------------------------------------------------------

@@ -20,8 +20,6 @@ from bayesnb.model.naive_bayes import Model, as_model, read_for
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
 
-__all__ = ["fit_batches", "fit_parquet"]
-
 # --------------------------------------------------------------------------------------------------
 # What both read
 # --------------------------------------------------------------------------------------------------

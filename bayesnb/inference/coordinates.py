@@ -16,28 +16,12 @@ from bayesnb.families.distributions import LogProbability
 from bayesnb.families.draw import log_gammas
 from bayesnb.families.formulas import compiled
 
-__all__ = [
-    "Anchored",
-    "BentGamma",
-    "BentSimplex",
-    "Coordinate",
-    "Drawn",
-    "Plain",
-    "ScaledCovariance",
-    "Sticks",
-    "bend",
-    "concentration_of",
-    "log_sigmoid",
-    "unbend",
-    "unconstrained",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Coordinates: the value at a point, the density there, and the point of a value
 # --------------------------------------------------------------------------------------------------
 
 
-class Position(NamedTuple):
+class _Position(NamedTuple):
     """A site at a point of the sampler.
 
     Attributes
@@ -78,7 +62,7 @@ class Coordinate(ABC):
     """
 
     @abstractmethod
-    def at(self, z: Any, prior: dist.Distribution) -> Position:
+    def at(self, z: Any, prior: dist.Distribution) -> _Position:
         """Value and log density at z, under JAX.
 
         Parameters
@@ -243,7 +227,7 @@ class BentGamma(Coordinate):
     excess: Any
     log_rate: Any
 
-    def at(self, z: Any, prior: dist.Distribution) -> Position:
+    def at(self, z: Any, prior: dist.Distribution) -> _Position:
         log_gamma, log_slope = z - self.log_rate, jnp.zeros(())
         if self.bent is not None:
             u, of_bend = bend(z, self.excess)
@@ -254,7 +238,7 @@ class BentGamma(Coordinate):
         log_density = (shape * log_gamma - rate * jnp.exp(log_gamma) + log_slope + log_normaliser).sum()
         log_value = -log_gamma if isinstance(prior, dist.InverseGamma) else log_gamma
         value = jnp.exp(jnp.clip(log_value, -LARGEST_LOG, LARGEST_LOG))
-        return Position(value, jnp.exp(jnp.minimum(log_value, LARGEST_LOG)), log_density)
+        return _Position(value, jnp.exp(jnp.minimum(log_value, LARGEST_LOG)), log_density)
 
     def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
         u = drawn.logs[0] + self.log_rate
@@ -283,14 +267,14 @@ class ScaledCovariance(Coordinate):
 
     root: Any
 
-    def at(self, z: Any, prior: dist.Distribution) -> Position:
+    def at(self, z: Any, prior: dist.Distribution) -> _Position:
         transform = biject_to(constraints.positive_definite)
         scaled = transform(z)
         value = self.root @ scaled @ jnp.swapaxes(self.root, -1, -2)
         value = (value + jnp.swapaxes(value, -1, -2)) / 2
         log_root = jnp.log(jnp.diagonal(self.root, axis1=-2, axis2=-1)).sum()
         log_density = prior.log_prob(value).sum() + transform.log_abs_det_jacobian(z, scaled).sum()
-        return Position(value, value, log_density + (value.shape[-1] + 1) * log_root)
+        return _Position(value, value, log_density + (value.shape[-1] + 1) * log_root)
 
     def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
         half = np.linalg.solve(self.root, drawn.value)
@@ -326,7 +310,7 @@ class Anchored(Coordinate):
     centre: Any
     ratio: Any
 
-    def at(self, z: Any, prior: dist.Distribution) -> Position:
+    def at(self, z: Any, prior: dist.Distribution) -> _Position:
         away, lead = self.ratio * z, self.centre - prior.loc
         if isinstance(prior, dist.MultivariateNormal):
             from_prior = _solved(prior.scale_tril, lead) + away
@@ -334,7 +318,7 @@ class Anchored(Coordinate):
         else:
             from_prior, value = lead / prior.scale + away, self.centre + prior.scale * away
         log_density = -0.5 * (from_prior**2).sum() + (jnp.log(self.ratio) - 0.5 * jnp.log(2 * jnp.pi)).sum()
-        return Position(value, value, log_density)
+        return _Position(value, value, log_density)
 
     def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
         if isinstance(prior, dist.MultivariateNormal):
@@ -360,11 +344,11 @@ def _solved(factor: Any, vector: Any) -> Any:
 class Plain(Coordinate):
     """NumPyro's ``biject_to`` of the support: the logarithm of a positive number, a real number as it is."""
 
-    def at(self, z: Any, prior: dist.Distribution) -> Position:
+    def at(self, z: Any, prior: dist.Distribution) -> _Position:
         transform = biject_to(prior.support)
         value = transform(z)
         log_density = prior.log_prob(value).sum() + transform.log_abs_det_jacobian(z, value).sum()
-        return Position(value, value, log_density)
+        return _Position(value, value, log_density)
 
     def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
         return np.asarray(compiled(unconstrained, prior.support, drawn.value))
@@ -388,7 +372,7 @@ def concentration_of(prior: Any) -> Any:
     return prior.concentration
 
 
-def _position(log_prob: Any, prior: Any, log_density: Any) -> Position:
+def _position(log_prob: Any, prior: Any, log_density: Any) -> _Position:
     r"""The position of logarithms of probabilities, shape (..., categories).
 
     `log_density` is what the coordinate adds to :math:`\sum_k \alpha_k \log p_k` and the prior's constant.
@@ -397,7 +381,7 @@ def _position(log_prob: Any, prior: Any, log_density: Any) -> Position:
     log_normaliser = gammaln(concentration.sum(axis=-1)) - gammaln(concentration).sum(axis=-1)
     of_prior = (concentration * log_prob).sum() + jnp.broadcast_to(log_normaliser, log_prob.shape[:-1]).sum()
     value = LogProbability(*((log_prob[..., 0], log_prob[..., 1]) if isinstance(prior, dist.Beta) else (log_prob,)))
-    return Position(value, jnp.exp(value.log), of_prior + log_density)
+    return _Position(value, jnp.exp(value.log), of_prior + log_density)
 
 
 def _logs(drawn: Drawn) -> np.ndarray:
@@ -418,7 +402,7 @@ class Sticks(Coordinate):
     so that the density of z is :math:`\sum_k \alpha_k \log p_k`, without any subtraction from one.
     """
 
-    def at(self, z: Any, prior: dist.Distribution) -> Position:
+    def at(self, z: Any, prior: dist.Distribution) -> _Position:
         z = z[..., None] if isinstance(prior, dist.Beta) else z
         taken = log_sigmoid(z)
         left = jnp.cumsum(taken - z, axis=-1)
@@ -460,7 +444,7 @@ class BentSimplex(Coordinate):
     excess: Any
     total: Any
 
-    def at(self, z: Any, prior: dist.Distribution) -> Position:
+    def at(self, z: Any, prior: dist.Distribution) -> _Position:
         u, log_slope = bend(z, self.excess)
         log_total = logsumexp(u, axis=-1)
         of_total = (self.total * log_total - jnp.exp(log_total)).sum()

@@ -22,19 +22,6 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem, Unlabelled, another_family, gives_mode, ways_to_fit, ways_to_posterior
 from bayesnb.posterior.kinds import PointPosterior
 
-__all__ = [
-    "EM",
-    "MAP",
-    "MLE",
-    "Step",
-    "chain_quantiles",
-    "climb",
-    "extrapolated",
-    "first_responsibilities",
-    "label_log_joint",
-    "probabilities",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Accelerated expectation-maximisation, over the probabilities of the missing labels
 # --------------------------------------------------------------------------------------------------
@@ -240,7 +227,7 @@ def _predictive(problem: Problem, counted_rows: Unlabelled, membership: np.ndarr
     return total
 
 
-def expected_statistics(problem: Problem, responsibilities: np.ndarray) -> ModelStatistics:
+def _expected_statistics(problem: Problem, responsibilities: np.ndarray) -> ModelStatistics:
     """Statistics of all rows, given the probabilities of the missing labels, shape (rows, classes)."""
     rows = problem.unlabelled
     assert rows is not None
@@ -289,7 +276,7 @@ class _PointEstimate(Inference):
         num_starts, accelerate, tolerance = self._search()
 
         def step(responsibilities: np.ndarray) -> Step:
-            parameters = self._estimate(problem, expected_statistics(problem, responsibilities))
+            parameters = self._estimate(problem, _expected_statistics(problem, responsibilities))
             after, of_rows = probabilities(label_log_joint(model, rows, parameters))
             density = float(of_rows @ rows.weights) + float(model.prior.log_likelihood(parameters, problem.statistics))
             return Step(parameters, density + self._log_prior(model, parameters), after)

@@ -26,8 +26,6 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 
-__all__ = ["ConvergenceWarning", "EmpiricalBayes", "Exact", "Inference", "require_closed_form", "warn_of_draws"]
-
 # --------------------------------------------------------------------------------------------------
 # The interface of an inference
 # --------------------------------------------------------------------------------------------------

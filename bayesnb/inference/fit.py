@@ -28,8 +28,6 @@ from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
 
-__all__ = ["as_inference", "conditioned", "fit", "from_parameters", "from_samples"]
-
 # --------------------------------------------------------------------------------------------------
 # The inference that a user gives, by name or with settings, or the default
 # --------------------------------------------------------------------------------------------------
@@ -113,7 +111,7 @@ def _with_categories(model: Model, schema: Schema, parameters: Mapping[Any, Any]
     return replace(schema, categories=categories)
 
 
-def read_samples(samples: Any) -> tuple[Mapping[str, Any], dict[str, np.ndarray]]:
+def _read_samples(samples: Any) -> tuple[Mapping[str, Any], dict[str, np.ndarray]]:
     """Draws by site, and the sampler's statistics by ArviZ's names, of what `bayesnb.from_samples` takes."""
     if "posterior" not in samples:
         return samples, {}
@@ -155,7 +153,7 @@ def _find(parameters: Mapping[Any, Any], owner: Any, family: Family, parameter: 
 
 
 @in_float64
-def check_support(model: BoundModel, parameters: ModelParameters) -> None:
+def _check_support(model: BoundModel, parameters: ModelParameters) -> None:
     """Refuse values that cannot be parameters: probabilities that do not sum to one, a negative variance.
 
     Raises
@@ -374,7 +372,7 @@ def from_parameters(
         if name not in read:
             raise ValueError(f"parameters has {name!r}, which the model does not: it has {[*sites]}")
     values = resolved.sites.parameters(sites)
-    check_support(resolved, values)
+    _check_support(resolved, values)
     return PointPosterior(resolved, values)
 
 
@@ -432,7 +430,7 @@ def from_samples(
     """
     problem = read_table(as_model(model), X, y, sample_weight, classes, feature_names)
     resolved = problem.resolved
-    draws, sample_stats = read_samples(samples)
+    draws, sample_stats = _read_samples(samples)
     parameters = resolved.sites.parameters(draws, resolved.class_prior.probs)
     leading = parameters.class_prob.ndim - 1
     if leading not in (1, 2):
@@ -445,7 +443,7 @@ def from_samples(
             raise ValueError(f"the draws of {name!r} are not all finite: leave these draws out, or sample again")
     if parameters.class_prob.size == 0:
         raise ValueError(f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: give at least one draw")
-    check_support(resolved, parameters)
+    _check_support(resolved, parameters)
     if leading == 1:
         parameters = jax.tree.map(lambda value: value[None], parameters)
     for name, value in sample_stats.items():

@@ -30,8 +30,6 @@ from bayesnb.model.problem import Problem, refuse_coupled, ways_to_fit
 from bayesnb.posterior.kinds import CollapsedPosterior, SampledPosterior
 from bayesnb.posterior.under_draws import flatten, in_pieces
 
-__all__ = ["ChainHyperparameters", "Gibbs", "exchangeable", "on_groupings", "posterior_of_draws", "relabel"]
-
 # --------------------------------------------------------------------------------------------------
 # Draws of learned hyperparameters given statistics, the parameters integrated out
 # --------------------------------------------------------------------------------------------------

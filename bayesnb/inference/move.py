@@ -24,8 +24,6 @@ from bayesnb.inference.coordinates import (
     concentration_of,
 )
 
-__all__ = ["Beginning", "Walks", "begin", "draw_sites", "potential", "run_at"]
-
 # --------------------------------------------------------------------------------------------------
 # Draws of all sites of a program by NumPy, with logarithms of numbers that may underflow
 # --------------------------------------------------------------------------------------------------
@@ -34,7 +32,7 @@ Walk = Callable[[Sample], None]
 """Calls ``sample(site, distribution)`` for every site of a program, in order."""
 
 
-def unwrapped(distribution: dist.Distribution) -> dist.Distribution:
+def _unwrapped(distribution: dist.Distribution) -> dist.Distribution:
     """The base distribution inside `Independent` and `ExpandedDistribution`."""
     while isinstance(distribution, dist.Independent | dist.ExpandedDistribution):
         distribution = distribution.base_dist
@@ -46,7 +44,7 @@ def distributions(walk: Walk, values: Mapping[str, np.ndarray]) -> dict[str, dis
     found = {}
 
     def note(name: str, distribution: dist.Distribution) -> np.ndarray:
-        found[name] = unwrapped(distribution)
+        found[name] = _unwrapped(distribution)
         return values[name]
 
     walk(note)
@@ -76,7 +74,7 @@ def draw_sites(walk: Walk, rng: np.random.Generator, number: int) -> dict[str, D
 
 
 def _drawn(distribution: dist.Distribution, rng: np.random.Generator, leading: tuple[int, ...]) -> Drawn:
-    base = unwrapped(distribution)
+    base = _unwrapped(distribution)
     in_logs = IN_LOGS.get(type(base))
     if in_logs is None:
         return Drawn(draw(distribution, rng, leading))
@@ -212,7 +210,7 @@ CHOICES = {
 # --------------------------------------------------------------------------------------------------
 
 
-class At(Messenger):
+class _At(Messenger):
     """Runs a NumPyro program at a point: sets every site, and adds up priors, changes of variables and factors.
 
     Attributes
@@ -235,7 +233,7 @@ class At(Messenger):
             self.log_density = self.log_density + msg["fn"].log_prob(msg["value"]).sum()
             return
         name = msg["name"]
-        position = self.coordinates[name].at(self.point[name], unwrapped(msg["fn"]))
+        position = self.coordinates[name].at(self.point[name], _unwrapped(msg["fn"]))
         self.log_density = self.log_density + position.log_density
         self.stored[name] = position.stored
         msg["value"] = position.value
@@ -243,9 +241,9 @@ class At(Messenger):
 
 def run_at(
     program: Callable, arguments: tuple[Any, ...], coordinates: Mapping[str, Coordinate], point: Mapping[str, Any]
-) -> At:
+) -> _At:
     """A NumPyro program without plates, run at unconstrained numbers by site."""
-    at = At(coordinates, point)
+    at = _At(coordinates, point)
     with at:
         program(*arguments)
     return at

@@ -34,8 +34,6 @@ from bayesnb.model.weights import ConditionalLikelihood, Mixture, NormalWeights
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.kinds import SampledPosterior
 
-__all__ = ["NUTS", "sample_weights", "with_good_paths"]
-
 # --------------------------------------------------------------------------------------------------
 # Step sizes with which NUTS takes paths of a good length, where the scale of every parameter is known
 # --------------------------------------------------------------------------------------------------

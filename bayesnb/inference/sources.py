@@ -29,18 +29,6 @@ from bayesnb.model.naive_bayes import Model, NaiveBayes, read_for
 from bayesnb.model.problem import Problem, count_and_grow, count_rows
 from bayesnb.model.reading import Counted, Unseen, add_unseen
 
-__all__ = [
-    "Batch",
-    "count_batches",
-    "empty_problem",
-    "find",
-    "naming_errors",
-    "problem_of",
-    "read_dask",
-    "read_table",
-    "sample_dask",
-]
-
 # --------------------------------------------------------------------------------------------------
 # A table in memory, read at once
 # --------------------------------------------------------------------------------------------------
@@ -237,7 +225,7 @@ SAMPLE = 10_000
 
 
 @dataclass(frozen=True)
-class Sample:
+class _Sample:
     """Rows drawn at random without replacement, in memory; the sum is a sample of the rows behind both.
 
     Attributes
@@ -252,21 +240,21 @@ class Sample:
     parts: tuple[Any, ...]
 
     @classmethod
-    def of(cls, seeds: np.ndarray, partition: int, *parts: Any) -> "Sample | None":
+    def of(cls, seeds: np.ndarray, partition: int, *parts: Any) -> "_Sample | None":
         """A sample of the rows of a partition; None if it has none."""
         with naming_errors(f"partition {partition}"):
             size = len(read_rows(*parts))
         number = np.random.default_rng(seeds[partition]).random(size)
         return cls(number, tuple(part for part in parts if part is not None)).smallest() if size else None
 
-    def smallest(self) -> "Sample":
+    def smallest(self) -> "_Sample":
         """At most `SAMPLE` of the rows, in their order."""
         kept = np.sort(np.argsort(self.number)[:SAMPLE])
-        return Sample(self.number[kept], tuple(getattr(part, "iloc", part)[kept] for part in self.parts))
+        return _Sample(self.number[kept], tuple(getattr(part, "iloc", part)[kept] for part in self.parts))
 
-    def __add__(self, other: "Sample") -> "Sample":
+    def __add__(self, other: "_Sample") -> "_Sample":
         parts = tuple(_stacked(*pair) for pair in zip(self.parts, other.parts, strict=True))
-        return Sample(np.concatenate([self.number, other.number]), parts).smallest()
+        return _Sample(np.concatenate([self.number, other.number]), parts).smallest()
 
 
 def _stacked(one: Any, other: Any) -> Any:
@@ -286,7 +274,7 @@ def sample_dask(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any,
     X, y = split_labels(X, y)
     X, _ = _require_alike(X, y, sample_weight)
     seeds = random_generator(key).integers(2**63, size=len(delayed_partitions(X)))
-    found = _fold_partitions(partial(Sample.of, seeds), X, y, sample_weight)
+    found = _fold_partitions(partial(_Sample.of, seeds), X, y, sample_weight)
     if found is None:
         raise ValueError("X has no rows: give at least one")
     return (*found.parts, None)[:3]

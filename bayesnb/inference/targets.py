@@ -24,8 +24,6 @@ from bayesnb.model.blocks import CLASS_SITE, Block, ModelParameters, ModelStatis
 from bayesnb.model.prior import LearnedPrior, sample_in_program
 from bayesnb.model.problem import Problem
 
-__all__ = ["Samplable", "Target"]
-
 TEMPERATURE = 0.1
 """Chains start at draws from the posterior given a tenth of the data's weight: near, and spread wider than the
 target."""

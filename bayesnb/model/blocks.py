@@ -25,22 +25,6 @@ from bayesnb.families.exponential import times
 from bayesnb.families.formulas import log_prob
 from bayesnb.families.statistics import ClassCounts, Statistics
 
-__all__ = [
-    "CLASS_SITE",
-    "AveragedPrior",
-    "Block",
-    "ClassPrior",
-    "ModelParameters",
-    "ModelStatistics",
-    "Prior",
-    "draw_from_prior",
-    "join_blocks",
-    "log_joint",
-    "off_boundary",
-    "spread_class_prior",
-    "summed",
-]
-
 # --------------------------------------------------------------------------------------------------
 # The prior on the class probabilities
 # --------------------------------------------------------------------------------------------------

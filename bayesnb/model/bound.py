@@ -49,12 +49,6 @@ from bayesnb.model.prior import (
 from bayesnb.model.program import Sites, draw_cells, refuse_subsets, run_program, to_table
 from bayesnb.model.reading import Cells, Chunks, count_rows
 
-__all__ = [
-    "BoundModel",
-    "OpenSchema",
-    "bound_to",
-]
-
 # --------------------------------------------------------------------------------------------------
 # A model of a table: the description with the columns, classes and categories that the table has
 # --------------------------------------------------------------------------------------------------

@@ -26,19 +26,6 @@ from bayesnb.model.bound import bound_to
 from bayesnb.model.describe import Description
 from bayesnb.model.reading import LARGEST_COUNT
 
-__all__ = [
-    "Candidate",
-    "Compared",
-    "OpenColumns",
-    "candidates",
-    "choose_features",
-    "compare_candidates",
-    "family_of_words",
-    "guess_features",
-    "open_columns",
-    "warn_of_doubts",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Columns whose guessed or chosen family may not fit: found in their cells, and listed in one warning
 # --------------------------------------------------------------------------------------------------
@@ -74,7 +61,7 @@ REMEDIES = {
 
 
 @dataclass(frozen=True)
-class Doubt:
+class _Doubt:
     """A reason why the guessed family of a column may not fit, or why the column is left out.
 
     Attributes
@@ -97,7 +84,7 @@ class Doubt:
         return self.kind in (DISTINCT, EMPTY, TIMES)
 
 
-def doubt_of_numbers(cells: np.ndarray, column: Column) -> Doubt | None:
+def _doubt_of_numbers(cells: np.ndarray, column: Column) -> _Doubt | None:
     """The doubt about a column of numbers that is taken as Gaussian; None if there is none.
 
     Parameters
@@ -114,17 +101,17 @@ def doubt_of_numbers(cells: np.ndarray, column: Column) -> Doubt | None:
     return _doubt(cells, column) if _doubt(some, column) is not None else None
 
 
-def _doubt(cells: np.ndarray, column: Column) -> Doubt | None:
+def _doubt(cells: np.ndarray, column: Column) -> _Doubt | None:
     values, number = np.unique(cells, return_counts=True)
     if len(values) <= CODE_VALUES and (values == np.rint(values)).all():
-        return Doubt(FEW, column, f"({len(values)} value{'s' * (len(values) > 1)})")
+        return _Doubt(FEW, column, f"({len(values)} value{'s' * (len(values) > 1)})")
     most = int(number.argmax())
     if number[most] > MOST * cells.size:
-        return Doubt(EQUAL, column, f"({number[most] / cells.size:.0%} are {values[most]:g})")
+        return _Doubt(EQUAL, column, f"({number[most] / cells.size:.0%} are {values[most]:g})")
     return None
 
 
-def doubts_of_text(values: np.ndarray, column: Column, declared: tuple | None) -> Iterable[Doubt]:
+def _doubts_of_text(values: np.ndarray, column: Column, declared: tuple | None) -> Iterable[_Doubt]:
     """The doubts about a column of categories.
 
     Parameters
@@ -139,17 +126,17 @@ def doubts_of_text(values: np.ndarray, column: Column, declared: tuple | None) -
     distinct, positions = distinct_objects(values, column)
     observed = int((positions >= 0).sum())
     if not observed and not declared:
-        yield Doubt(EMPTY, column, "(no observed cell)")
+        yield _Doubt(EMPTY, column, "(no observed cell)")
     if observed >= JUDGED_CELLS and len(distinct) > MOST * observed:
-        yield Doubt(DISTINCT, column, f"({len(distinct)} values in {observed} cells)")
+        yield _Doubt(DISTINCT, column, f"({len(distinct)} values in {observed} cells)")
     if "?" in distinct:
         marks = int((positions == distinct.index("?")).sum())
-        yield Doubt(MARKS, column, f"holds '?' in {marks} cell{'s' * (marks > 1)}")
+        yield _Doubt(MARKS, column, f"holds '?' in {marks} cell{'s' * (marks > 1)}")
 
 
-def warn_of_doubts(doubts: Iterable[Doubt]) -> None:
+def warn_of_doubts(doubts: Iterable[_Doubt]) -> None:
     """Warn of all columns at once, those of each kind in a line; five columns are named, and the others counted."""
-    by_kind: dict[str, list[Doubt]] = {}
+    by_kind: dict[str, list[_Doubt]] = {}
     for doubt in doubts:
         by_kind.setdefault(doubt.kind, []).append(doubt)
     if not by_kind:
@@ -164,7 +151,7 @@ def warn_of_doubts(doubts: Iterable[Doubt]) -> None:
     warn(f"{head}:\n" + "\n".join(lines), UserWarning, same=(points, [*by_kind]))
 
 
-def _line(remedy: str, doubts: list[Doubt]) -> str:
+def _line(remedy: str, doubts: list[_Doubt]) -> str:
     shown = first_few([f"{doubt.column!r} {doubt.seen}" for doubt in doubts])
     first: Any = doubts[0].column
     return f"- {shown}: {remedy.format(name=first)}"
@@ -193,7 +180,7 @@ class OpenColumns:
     table: Table
     given: dict[Any, Family]
     positions: tuple[int, ...]
-    doubts: tuple[Doubt, ...] = ()
+    doubts: tuple[_Doubt, ...] = ()
 
     @property
     def open(self) -> tuple[int, ...]:
@@ -250,13 +237,13 @@ def _without_useless(columns: OpenColumns) -> OpenColumns:
         If no column is left.
     """
     table = columns.table
-    doubts: list[Doubt] = []
+    doubts: list[_Doubt] = []
     for position in columns.open:
         name = table.names[position]
         if table.is_time(position):
-            doubts.append(Doubt(TIMES, name, "(dates or times)"))
+            doubts.append(_Doubt(TIMES, name, "(dates or times)"))
         elif table.kind(position) == "category":
-            doubts += doubts_of_text(table.values(position, slice(None)), name, table.declared_categories(position))
+            doubts += _doubts_of_text(table.values(position, slice(None)), name, table.declared_categories(position))
     useless = {doubt.column for doubt in doubts if doubt.leaves_out}
     kept = tuple(position for position in columns.positions if table.names[position] not in useless)
     if not kept:
@@ -297,7 +284,7 @@ def _read_families(families: Any) -> dict[Any, Family]:
     return dict(families)
 
 
-def observed(table: Table, position: int) -> np.ndarray:
+def _observed(table: Table, position: int) -> np.ndarray:
     """The observed cells of a column of numbers, in all rows."""
     cells = table.numbers([position], slice(None))[:, 0]
     return cells[~np.isnan(cells)]
@@ -313,23 +300,23 @@ def guess_features(columns: OpenColumns) -> dict[Any, Family]:
     guessed: dict[int, Family] = {}
     doubts = [*columns.doubts]
     for position in columns.open:
-        guessed[position], found = guess_family(columns.table, position)
+        guessed[position], found = _guess_family(columns.table, position)
         doubts += found
     warn_of_doubts(doubts)
     return columns.features(guessed)
 
 
-def guess_family(table: Table, position: int) -> tuple[Family, list[Doubt]]:
+def _guess_family(table: Table, position: int) -> tuple[Family, list[_Doubt]]:
     """Family that the type of a column suggests, and the doubt about it."""
     kind, name = table.kind(position), table.names[position]
     if kind == "boolean":
         return Bernoulli(), []
     if kind == "category":
         return Categorical(), []
-    cells = observed(table, position)
+    cells = _observed(table, position)
     if cells.size and np.isin(cells, (0.0, 1.0)).all():
         return Bernoulli(), []
-    doubt = doubt_of_numbers(cells, name)
+    doubt = _doubt_of_numbers(cells, name)
     return Gaussian(), [] if doubt is None else [doubt]
 
 
@@ -479,7 +466,7 @@ class Compared:
     log_evidence: float
 
 
-def chosen_candidates(rows: LabelledRows, positions: Sequence[int]) -> dict[int, Candidate]:
+def _chosen_candidates(rows: LabelledRows, positions: Sequence[int]) -> dict[int, Candidate]:
     """The candidate of the highest evidence for each column, by position; none for a column without observed cells."""
     found = {position: candidates(rows.table, position, rows.weights) for position in positions}
     # The evidence of a single candidate is not needed.
@@ -575,8 +562,8 @@ def choose_features(columns: OpenColumns, rows: LabelledRows) -> dict[Any, Famil
     # Rows without a label do not count, but the family must hold their cells.
     weights = np.where(rows.codes < 0, 0.0, rows.weights)
     rows = replace(rows, table=rows.table.counting(weights), codes=np.maximum(rows.codes, 0), weights=weights)
-    chosen = chosen_candidates(rows, columns.open)
+    chosen = _chosen_candidates(rows, columns.open)
     warn_of_doubts(columns.doubts)
     families = {position: candidate.family for position, candidate in chosen.items()}
-    empty = {position: guess_family(columns.table, position)[0] for position in columns.open if position not in chosen}
+    empty = {position: _guess_family(columns.table, position)[0] for position in columns.open if position not in chosen}
     return columns.features(families | empty)

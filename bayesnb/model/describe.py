@@ -23,27 +23,6 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number, require_hyperprior
 from bayesnb.model.blocks import CLASS_SITE, Block, ModelStatistics
 
-__all__ = [
-    "EVERY_COLUMN",
-    "Description",
-    "block_name",
-    "categorical_columns",
-    "declared_categories",
-    "feature_names",
-    "features_of",
-    "in_column_order",
-    "log_evidences",
-    "log_inclusion",
-    "parameter_notes",
-    "positions_of_features",
-    "printed_model",
-    "printed_story",
-    "read_classes",
-    "read_inclusion",
-    "shared_families",
-    "spread_inclusion",
-]
-
 # --------------------------------------------------------------------------------------------------
 # The arguments that describe a model, read and checked
 # --------------------------------------------------------------------------------------------------
@@ -58,7 +37,7 @@ EVERY_COLUMN = _EveryColumn.EVERY_COLUMN
 """Name of the only feature of a model that has one family for every column."""
 
 
-def read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
+def _read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
     """Features as a mapping from name to (family, columns); columns None means the column of that name."""
     if isinstance(features, Family):
         _require_described(features)
@@ -123,7 +102,7 @@ def _is_hashable(value: Any) -> bool:
     return True
 
 
-def read_class_concentration(value: Any) -> Any:
+def _read_class_concentration(value: Any) -> Any:
     """The class prior's concentration, a number, an array or a distribution."""
     if isinstance(value, dist.Distribution):
         require_hyperprior("class_concentration", value, positive=True)
@@ -134,7 +113,7 @@ def read_class_concentration(value: Any) -> Any:
     return float(concentration) if concentration.ndim == 0 else concentration
 
 
-def read_class_probs(value: Any) -> Any:
+def _read_class_probs(value: Any) -> Any:
     """Known class probabilities: an array, a mapping from label, "empirical" or None."""
     if value is None:
         return None
@@ -472,9 +451,9 @@ class Description(Printed, Params):
         feature_inclusion: Any = None,
         outside_is_missing: Iterable[Any] = (),
     ) -> None:
-        object.__setattr__(self, "features", read_features(features))
-        object.__setattr__(self, "class_concentration", read_class_concentration(class_concentration))
-        object.__setattr__(self, "class_probs", read_class_probs(class_probs))
+        object.__setattr__(self, "features", _read_features(features))
+        object.__setattr__(self, "class_concentration", _read_class_concentration(class_concentration))
+        object.__setattr__(self, "class_probs", _read_class_probs(class_probs))
         given = self.learns_classes or np.any(self.class_concentration != 1.0)
         if class_probs is not None and given:
             raise ValueError("class_concentration and class_probs are both given: known probabilities have no prior")

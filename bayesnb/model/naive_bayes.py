@@ -13,8 +13,6 @@ from bayesnb.model.choose import choose_features, family_of_words, guess_feature
 from bayesnb.model.describe import Description
 from bayesnb.model.program import refuse_subsets
 
-__all__ = ["Model", "NaiveBayes", "as_model", "read_for"]
-
 
 class _NeedsTable:
     """An attribute of `BoundModel` that a description does not have; reading it raises an error."""

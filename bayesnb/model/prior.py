@@ -29,17 +29,6 @@ from bayesnb.model.blocks import (
 )
 from bayesnb.model.describe import Description, block_name
 
-__all__ = [
-    "LearnedPrior",
-    "hyperparameter_axes",
-    "lay_out",
-    "learned_prior",
-    "refuse_beyond_float64",
-    "resolve",
-    "sample_in_program",
-    "with_constants",
-]
-
 # --------------------------------------------------------------------------------------------------
 # A description laid out over the columns of a table, as blocks
 # --------------------------------------------------------------------------------------------------
@@ -117,7 +106,7 @@ FIRST_CODE = 2.0
 """Smallest of the numbers that mark learned hyperparameters; above one, because one is the placeholder."""
 
 
-def placeholder_codes(hyperpriors: Mapping[str, dist.Distribution]) -> dict[str, np.ndarray]:
+def _placeholder_codes(hyperpriors: Mapping[str, dist.Distribution]) -> dict[str, np.ndarray]:
     """Different numbers for all learned hyperparameters, in the order in which `LearnedPrior.given` lines them up."""
     codes = {}
     start = FIRST_CODE
@@ -208,7 +197,7 @@ def learned_prior(
     class_prior : ClassPrior
         With ones in the places of the learned hyperparameters, as in the blocks.
     """
-    coded = description.with_hyperparameters(placeholder_codes(description.hyperpriors))
+    coded = description.with_hyperparameters(_placeholder_codes(description.hyperpriors))
     coded_blocks = lay_out(coded, schema, [block.columns for block in blocks])
     coded_classes = spread_class_prior(coded.class_concentration, coded.class_probs, schema.classes)
     numbers = Prior(class_prior, tuple(block.family for block in blocks))
@@ -334,7 +323,7 @@ def _with_defaults(
     description: Description, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
 ) -> dict[Any, tuple[Family, Any]]:
     """The features with numbers in the places of their defaults, and the hyperpriors as they were."""
-    coded = description.with_hyperparameters(placeholder_codes(description.hyperpriors))
+    coded = description.with_hyperparameters(_placeholder_codes(description.hyperpriors))
     others = _on_scale_of(lay_out(coded, schema, [block.columns for block in blocks]), statistics)
     features: dict[Any, tuple[Family, Any]] = {}
     for name, (family, columns) in description.features.items():

@@ -26,23 +26,6 @@ from bayesnb.model.describe import Description, log_evidences, log_inclusion
 from bayesnb.model.prior import refuse_beyond_float64
 from bayesnb.model.reading import Chunks, Counted, Unseen
 
-__all__ = [
-    "Problem",
-    "Unlabelled",
-    "another_family",
-    "check_decay",
-    "count_and_grow",
-    "count_more",
-    "count_rows",
-    "gives_mode",
-    "has_closed_form",
-    "or_closed_form",
-    "refuse_coupled",
-    "ways_to_fit",
-    "ways_to_posterior",
-    "with_categories",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Rows whose label is missing. They are kept, because no statistic describes a row under all labels at once
 # --------------------------------------------------------------------------------------------------
@@ -496,16 +479,16 @@ def count_and_grow(problem: Problem, rows: LabelledRows) -> tuple[Problem, Count
     chunks = read(problem.model)
     if any(block.has_categories and block.whole_rows for block in problem.model.blocks):
         # Such a family cannot count a row before the categories of all its cells are known.
-        problem = with_new_categories(problem, rows.table, chunks.unseen())
+        problem = _with_new_categories(problem, rows.table, chunks.unseen())
         return problem, read(problem.model).count(rows.codes, rows.weights)
     counted = chunks.count(rows.codes, rows.weights)
-    grown = with_new_categories(problem, rows.table, counted.unseen)
+    grown = _with_new_categories(problem, rows.table, counted.unseen)
     if grown is not problem:
         counted = read(grown.model).count(rows.codes, rows.weights)
     return grown, counted
 
 
-def with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Problem:
+def _with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Problem:
     """The problem with the new categories of a table added, if it may have more categories.
 
     Parameters

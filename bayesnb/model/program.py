@@ -18,8 +18,6 @@ from bayesnb.families.base import Family, JointFamily, Parameters, filled_cells,
 from bayesnb.families.draw import draw
 from bayesnb.model.blocks import CLASS_SITE, Block, ModelParameters, Prior, draw_from_prior
 
-__all__ = ["Site", "Sites", "coordinate", "draw_cells", "refuse_subsets", "run_program", "to_table", "total_counts"]
-
 # --------------------------------------------------------------------------------------------------
 # Names of the parameters in results: sites, dimensions and labels
 # --------------------------------------------------------------------------------------------------
@@ -339,7 +337,7 @@ def draw_cells(
     """
     cells = []
     for block, values in zip(blocks, parameters, strict=True):
-        size = {"total_count": total_counts(total_count, num_rows)} if block.has_totals else {}
+        size = {"total_count": _total_counts(total_count, num_rows)} if block.has_totals else {}
         drawn = draw(block.family.likelihood(**values, **size), rng)
         cells.append(_inside(block.family.support, drawn) if block.family.cell == "number" else drawn)
     return cells
@@ -359,7 +357,7 @@ def _inside(support: Any, cells: np.ndarray) -> np.ndarray:
     return cells
 
 
-def total_counts(total_count: Any, num_rows: int) -> np.ndarray:
+def _total_counts(total_count: Any, num_rows: int) -> np.ndarray:
     """The total of each row's count vector, shape (rows,).
 
     Raises

@@ -20,24 +20,6 @@ from bayesnb.families.base import Family, accepts_fractions
 from bayesnb.families.statistics import ClassCounts, Membership
 from bayesnb.model.blocks import Block, ModelStatistics
 
-__all__ = [
-    "LARGEST_COUNT",
-    "LARGEST_NUMBER",
-    "Cells",
-    "Chunks",
-    "Counted",
-    "Unseen",
-    "add_unseen",
-    "count_rows",
-    "is_lost",
-    "log_normalised",
-    "normalise",
-    "normalise_into",
-    "not_negative_up_to",
-    "warn_lost",
-    "with_fallback",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Class probabilities from log joint densities
 # --------------------------------------------------------------------------------------------------
@@ -152,7 +134,7 @@ LARGEST_NUMBER = 1e150
 """The largest cell: float64 holds the sum of the squares of a hundred million such cells."""
 
 
-def checked_cells(
+def _checked_cells(
     x: Any, block: Block, rows: slice, tolerant: frozenset[Any], unseen: dict[Any, dict[Any, int]]
 ) -> Any:
     """The cells of a block, none of them outside the support of its family; a warning of counts that lose digits.
@@ -429,7 +411,7 @@ class Chunks:
             x = self.table.numbers(places, rows, sparse="sparse" in family.takes, booleans=as_stored)
             if self.table.non_negative and accepts_fractions(family):
                 return x
-            return checked_cells(x, block, rows, self.tolerant, unseen)
+            return _checked_cells(x, block, rows, self.tolerant, unseen)
 
         cells = tuple(map(of_block, self.blocks, self.columns))
         return cells, {column: values for column, values in unseen.items() if values}

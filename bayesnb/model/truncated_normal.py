@@ -7,8 +7,6 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, solve_triangular
 from scipy.special import log_ndtr, logsumexp, ndtri_exp
 
-__all__ = ["TruncatedNormal", "reflected_draws"]
-
 # --------------------------------------------------------------------------------------------------
 # Draws of normal vectors without negative entries, by trajectories that are reflected at zero
 # --------------------------------------------------------------------------------------------------

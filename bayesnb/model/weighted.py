@@ -16,8 +16,6 @@ from bayesnb.model.prior import hyperparameter_axes
 from bayesnb.model.program import Sites
 from bayesnb.model.weights import priors
 
-__all__ = ["WeightedModel", "WeightedParameters"]
-
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)

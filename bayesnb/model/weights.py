@@ -13,24 +13,6 @@ from bayesnb.core.arrays import PIECE_CELLS, namespace, row_pieces
 from bayesnb.core.running import added, in_order, one_blas_thread
 from bayesnb.model.truncated_normal import TruncatedNormal
 
-__all__ = [
-    "SPREADS",
-    "Approximation",
-    "ConditionalLikelihood",
-    "FeatureWeights",
-    "Mixture",
-    "NormalWeights",
-    "Search",
-    "approximate",
-    "find_mode",
-    "learn_on",
-    "mixed",
-    "mixed_features",
-    "priors",
-    "share_without_information",
-    "some_rows",
-]
-
 # --------------------------------------------------------------------------------------------------
 # The posterior of the weights of features
 # --------------------------------------------------------------------------------------------------

@@ -42,8 +42,6 @@ from bayesnb.posterior.kinds import SampledPosterior
 from bayesnb.posterior.under_draws import flatten
 from bayesnb.posterior.weighted import of_features
 
-__all__ = ["plot_densities", "plot_spikes"]
-
 # --------------------------------------------------------------------------------------------------
 # The figure of predictive densities: the distribution of each column in each class
 # --------------------------------------------------------------------------------------------------
@@ -175,7 +173,7 @@ def plot_densities(
 
 def _features(posterior: Posterior, features: Sequence[Any] | None) -> list[tuple[int, int]]:
     """Block and place in it of each column to show."""
-    known = shown_columns(posterior)
+    known = _shown_columns(posterior)
     if not known:
         raise ValueError("the model has only count vectors, which have no density: plot_spikes shows them")
     if features is None:
@@ -201,7 +199,7 @@ def _most_telling(
     return [columns[k] for k in order], wanted
 
 
-def shown_columns(posterior: Posterior) -> dict[Any, tuple[int, int]]:
+def _shown_columns(posterior: Posterior) -> dict[Any, tuple[int, int]]:
     """Position of the block, and in it, of each column that has a density, by name, in the order of the table.
 
     Columns of a count vector have none: the likelihood is given their total.

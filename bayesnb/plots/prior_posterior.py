@@ -21,8 +21,6 @@ from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.parameters import marginals_by_site, require
 from bayesnb.posterior.weighted import of_features
 
-__all__ = ["plot_prior_posterior"]
-
 LEVELS = (0.002, 0.05, 0.25, 0.5, 0.75, 0.95, 0.998)
 """Quantiles of prior and posterior that determine the range and the height of a panel."""
 

@@ -15,14 +15,12 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
-__all__ = ["first_rows", "plot_evidence", "plot_log_odds", "plot_proba"]
-
 # --------------------------------------------------------------------------------------------------
 # The rows of a table that a figure shows, and their names
 # --------------------------------------------------------------------------------------------------
 
 
-def first_rows(X: Any, max_rows: int) -> tuple[Any, int, int]:
+def _first_rows(X: Any, max_rows: int) -> tuple[Any, int, int]:
     """The first rows of a table, their number and the number of all rows.
 
     Raises
@@ -40,7 +38,7 @@ def first_rows(X: Any, max_rows: int) -> tuple[Any, int, int]:
     return (X.tocsr() if hasattr(X, "tocsr") else X)[:shown], shown, rows
 
 
-def names_of_rows(X: Any, labels: Sequence[Any] | None, shown: int, rows: int) -> list[str]:
+def _names_of_rows(X: Any, labels: Sequence[Any] | None, shown: int, rows: int) -> list[str]:
     """Text beside each row that is shown: its label; without labels its index in a pandas table, or its position.
 
     Raises
@@ -213,8 +211,8 @@ def plot_log_odds(
     pair = None if classes is None else _pair(posterior, classes)
     proportion("prob", prob)
     X, y = split_labels(X, y)
-    table, shown, rows = first_rows(X, max_rows)
-    names = names_of_rows(X, labels, shown, rows)
+    table, shown, rows = _first_rows(X, max_rows)
+    names = _names_of_rows(X, labels, shown, rows)
     log_proba = posterior.predict_log_proba(table)
     right, left = _most_probable(log_proba, posterior.classes) if pair is None else pair
     truth, kinds = _kinds(y, rows, posterior.classes[[right, left]].tolist())
@@ -380,8 +378,8 @@ def plot_proba(
     proportion("prob", prob)
     shown_classes = _classes(posterior, classes)
     X, y = split_labels(X, y)
-    table, shown, rows = first_rows(X, max_rows)
-    names = names_of_rows(X, labels, shown, rows)
+    table, shown, rows = _first_rows(X, max_rows)
+    names = _names_of_rows(X, labels, shown, rows)
     truth = None if y is None else read_labels(y, rows).codes(posterior.classes)[:shown]
     points = posterior.predict_proba(table)
     order = np.argsort(-points.max(axis=1), kind="stable") if yes_or_no("sort", sort) else np.arange(shown)

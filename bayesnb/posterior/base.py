@@ -22,8 +22,6 @@ from bayesnb.model.program import draw_cells, to_table
 from bayesnb.posterior.draws import DataOfFit, Draws, headline
 from bayesnb.posterior.predictions import Predictions
 
-__all__ = ["Posterior", "mean_total_count", "parameters_by_class"]
-
 # --------------------------------------------------------------------------------------------------
 # The table with which a posterior prints its parameters: a row for each, and a column for each class
 # --------------------------------------------------------------------------------------------------

@@ -16,8 +16,6 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import SampledPosterior
 from bayesnb.posterior.under_draws import flatten, pieces_of_rows
 
-__all__ = ["ColumnDensities", "column_densities", "draw_numbers", "legend_entries", "simulated_cells"]
-
 GRID = 300
 """Points of a density."""
 

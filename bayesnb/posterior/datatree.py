@@ -22,8 +22,6 @@ from bayesnb.model.program import Sites, coordinate
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.under_draws import log_joint_under
 
-__all__ = ["as_tree", "dataset_of_sites", "tree_of_draws"]
-
 
 def tree_of_draws(
     posterior: Any, X: Any, y: Any, predictions: Any, num_chains: int | None, num_draws: int | None, key: Any

@@ -27,17 +27,6 @@ from bayesnb.model.reading import LARGEST_COUNT, LARGEST_NUMBER, Cells, log_norm
 from bayesnb.model.weights import FeatureWeights, mixed
 from bayesnb.posterior.under_draws import flatten, log_sum, pieces_of_rows
 
-__all__ = [
-    "Averaged",
-    "Given",
-    "Integrated",
-    "MeanOfClosedForms",
-    "MeanOverDraws",
-    "RowDensity",
-    "WeightedDensity",
-    "function_of_array",
-]
-
 # --------------------------------------------------------------------------------------------------
 # The density of the cells of a block of columns
 # --------------------------------------------------------------------------------------------------

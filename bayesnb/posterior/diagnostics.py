@@ -12,8 +12,6 @@ from scipy.special import ndtri
 from bayesnb.core.checking import first_few
 from bayesnb.core.running import in_order
 
-__all__ = ["KINDS", "Diagnostics", "diagnose", "e_bfmi", "ess_of_mean", "rhat_and_ess"]
-
 # --------------------------------------------------------------------------------------------------
 # R-hat and effective sample sizes of many parameters at once.
 #

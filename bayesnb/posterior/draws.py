@@ -20,8 +20,6 @@ from bayesnb.posterior.parameters import ParameterDistribution, require
 from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, uncertainty_under
 
-__all__ = ["DataOfFit", "Draws", "Fitting", "headline"]
-
 # --------------------------------------------------------------------------------------------------
 # The table of a posterior's parameters, and the first line of its printed form
 # --------------------------------------------------------------------------------------------------

@@ -17,8 +17,6 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import features_of
 from bayesnb.posterior.predictions import NATS, nats_of
 
-__all__ = ["UNITS", "Explanation", "evidence_of_row"]
-
 BEFORE = "before any cell"
 """Name of the part that no feature contributes: the log odds of the class probabilities."""
 

@@ -31,8 +31,6 @@ from bayesnb.families.statistics import Statistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import EVERY_COLUMN
 
-__all__ = ["read", "save"]
-
 # --------------------------------------------------------------------------------------------------
 # Values as JSON and arrays, and back
 # --------------------------------------------------------------------------------------------------
@@ -49,10 +47,10 @@ TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
 
 def save(path: Any, value: Any, name: str = "value") -> None:
     """Write a record or a dictionary, which errors call `name`, to a netCDF file; errors as for `Posterior.save`."""
-    require_backend("save")
+    _require_backend("save")
     writer = _Writer()
     text = writer.apart(value, name)
-    write_file(Path(path), text, writer.arrays)
+    _write_file(Path(path), text, writer.arrays)
 
 
 def read(path: Any, records: Sequence[type], families: Sequence[type[Family]]) -> Any:
@@ -71,8 +69,8 @@ def read(path: Any, records: Sequence[type], families: Sequence[type[Family]]) -
     OSError, ValueError
         As for `bayesnb.load`.
     """
-    require_backend("load")
-    text, arrays = read_file(Path(path))
+    _require_backend("load")
+    text, arrays = _read_file(Path(path))
     return _Reader(arrays, records, families).together(text)
 
 
@@ -291,7 +289,7 @@ TOGETHER: dict[str, Callable[..., Any]] = {
 # --------------------------------------------------------------------------------------------------
 
 
-def replace_file(path: Path, parts: Sequence[bytes | memoryview]) -> None:
+def _replace_file(path: Path, parts: Sequence[bytes | memoryview]) -> None:
     """Write a file to a temporary path in the same folder, then give it the final path in one step.
 
     At each moment the path names the old file or the new one, whole, whatever interrupts the writer and however many
@@ -360,7 +358,7 @@ GROUP = "arrays"
 """Name of the group of arrays, which are numbered."""
 
 
-def write_file(path: Path, description: Any, arrays: Sequence[np.ndarray]) -> None:
+def _write_file(path: Path, description: Any, arrays: Sequence[np.ndarray]) -> None:
     """Write a description, which JSON can hold, and arrays.
 
     The file is netCDF, followed by its seal. Libraries that read netCDF ignore what follows it.
@@ -368,11 +366,11 @@ def write_file(path: Path, description: Any, arrays: Sequence[np.ndarray]) -> No
     Raises
     ------
     OSError
-        As for `replace_file`.
+        As for `_replace_file`.
     """
     # Python's JSON has words for infinite numbers, which may be labels.
     content = _netcdf({"bayesnb_format": FORMAT, "bayesnb": json.dumps(description)}, arrays)
-    replace_file(path, [content, _seal(hashlib.sha256(content))])
+    _replace_file(path, [content, _seal(hashlib.sha256(content))])
 
 
 def _netcdf(attributes: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> bytes:
@@ -403,15 +401,15 @@ def _storable(value: np.ndarray) -> np.ndarray:
     return array.astype(np.int8) if array.dtype == bool else array
 
 
-def read_file(path: Path) -> tuple[Any, list[np.ndarray]]:
-    """The description and the arrays that `write_file` wrote.
+def _read_file(path: Path) -> tuple[Any, list[np.ndarray]]:
+    """The description and the arrays that `_write_file` wrote.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
         If there is no such file, or it is a folder.
     ValueError
-        If the file is not one of `write_file`'s, is cut short or changed, or was written by another version.
+        If the file is not one of `_write_file`'s, is cut short or changed, or was written by another version.
     """
     if not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}")
@@ -502,7 +500,7 @@ def _changed(path: Path) -> str:
     )
 
 
-def require_backend(verb: str) -> None:
+def _require_backend(verb: str) -> None:
     """Raise an error if the libraries that write netCDF are not installed."""
     try:
         import h5netcdf

@@ -20,16 +20,6 @@ from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.draws import Fitting
 from bayesnb.posterior.parameters import AveragedForm, ClosedForm, DrawnValues, OnePoint, marginals_by_site
 
-__all__ = [
-    "AveragedPosterior",
-    "ClosedFormPosterior",
-    "CollapsedPosterior",
-    "ExactPosterior",
-    "PointPosterior",
-    "SampledPosterior",
-    "SpreadPosterior",
-]
-
 # --------------------------------------------------------------------------------------------------
 # A single value for every parameter
 # --------------------------------------------------------------------------------------------------

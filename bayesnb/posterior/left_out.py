@@ -28,18 +28,6 @@ from bayesnb.posterior.parameters import require
 from bayesnb.posterior.under_draws import pieces_of_rows
 from bayesnb.posterior.weighted import WeightedPosterior
 
-__all__ = [
-    "DensityError",
-    "FeaturesLeftOut",
-    "LeftOut",
-    "Weighable",
-    "all_features_left_out",
-    "features_left_out",
-    "leave_one_out",
-    "refuse_weights",
-    "require_rows_of_fit",
-]
-
 
 class DensityError(ValueError):
     """The densities of rows given the other rows are not known, zero or infinite: nothing can be learned from them."""
@@ -50,7 +38,7 @@ class DensityError(ValueError):
 # --------------------------------------------------------------------------------------------------
 
 
-def sampled_features(posterior: SampledPosterior) -> Callable[[Cells, LabelledRows], Found]:
+def _sampled_features(posterior: SampledPosterior) -> Callable[[Cells, LabelledRows], Found]:
     """Log density of each feature given the other rows, estimated from draws given all rows.
 
     A row changes the parameters of its own class alone. The density of its cell there is a mean over draws with weights
@@ -157,7 +145,7 @@ def _of_rows(posterior: ExactPosterior) -> JointDensities:
 
 def _of_features(posterior: AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> JointDensities:
     """The densities of single features, which are averaged or have weights."""
-    density, of_features = posterior.density, of_features_without(posterior.generative, rows)
+    density, of_features = posterior.density, _of_features_without(posterior.generative, rows)
 
     def joint_densities(chunk: Cells, some: LabelledRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         log_class_prob = log_class_probs_without(posterior, some)
@@ -170,13 +158,13 @@ def _of_features(posterior: AveragedPosterior | WeightedPosterior, rows: Labelle
     return joint_densities
 
 
-def of_features_without(posterior: Weighable, rows: LabelledRows) -> Callable[[Cells, LabelledRows], Found]:
+def _of_features_without(posterior: Weighable, rows: LabelledRows) -> Callable[[Cells, LabelledRows], Found]:
     """What gives the log density of each feature of encoded rows, each row given the others."""
     if isinstance(posterior, ExactPosterior):
         return closed_form_features(posterior)
     if isinstance(posterior, SampledPosterior):
         refuse_weights(rows, "draws")
-        return sampled_features(posterior)
+        return _sampled_features(posterior)
     refuse_weights(rows, "posteriors averaged over features")
     return averaged_features(posterior)
 
@@ -335,7 +323,7 @@ def features_left_out(posterior: Weighable, rows: LabelledRows, places: np.ndarr
     places = np.arange(len(rows)) if places is None else places
     log_density = np.empty((len(places), len(rows.classes), len(names)))
     log_class_prob = np.empty(log_density.shape[:2])
-    of_features = of_features_without(posterior, rows)
+    of_features = _of_features_without(posterior, rows)
     positions = positions_of_features(posterior.model.blocks)
 
     def compute(where: slice, chunk: Cells) -> None:

@@ -20,16 +20,6 @@ from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 from bayesnb.posterior.parameters import require
 
-__all__ = [
-    "OF_FREQUENCIES",
-    "REMEDY",
-    "Found",
-    "averaged_features",
-    "closed_form_features",
-    "fitted_blocks",
-    "log_class_probs_without",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Densities of rows under their own class, given the other rows, where all rows have the same prior.
 #
@@ -49,7 +39,7 @@ OF_FREQUENCIES = (
 """What to do about weights that leave-one-out refuses."""
 
 
-def refuse_rows(rows: LabelledRows, impossible: np.ndarray, block: Block) -> None:
+def _refuse_rows(rows: LabelledRows, impossible: np.ndarray, block: Block) -> None:
     """Raise an error for rows that cannot have been among the data; the cells (rows, columns) mark them.
 
     Raises
@@ -65,7 +55,7 @@ def refuse_rows(rows: LabelledRows, impossible: np.ndarray, block: Block) -> Non
         )
 
 
-def log_density_without(block: Block, counted: Any, x: Any, rows: LabelledRows, *, refitted: bool) -> np.ndarray:
+def _log_density_without(block: Block, counted: Any, x: Any, rows: LabelledRows, *, refitted: bool) -> np.ndarray:
     """Log density of each row of a block given the other rows, by the family's faster way where it has one.
 
     Parameters
@@ -89,7 +79,7 @@ def log_density_without(block: Block, counted: Any, x: Any, rows: LabelledRows, 
     nothing = np.full((len(rows), len(rows.classes)) if refitted else len(rows), np.nan)
     found = nothing if known is None else np.array(known)
     if block.is_joint and not refitted:
-        refuse_rows(rows, np.isneginf(found)[:, None], block)
+        _refuse_rows(rows, np.isneginf(found)[:, None], block)
     slow = np.flatnonzero(~np.isfinite(found.reshape(len(rows), -1)).all(axis=1))
     for piece, without in without_rows(block, counted, x[slow], rows.take(slow), refitted=refitted):
         of_classes = without.of_classes().sum(axis=-1)
@@ -97,7 +87,7 @@ def log_density_without(block: Block, counted: Any, x: Any, rows: LabelledRows, 
     return found
 
 
-def given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Iterator[tuple[slice, np.ndarray]]:
+def _given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Iterator[tuple[slice, np.ndarray]]:
     """Log p(x_i | y_i, D without i) of a block's columns, some rows at a time.
 
     Yields
@@ -106,7 +96,7 @@ def given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> It
         The rows, and their cells' log densities, shape (rows, columns); (rows, 1) for a vector of counts.
     """
     if block.is_joint:
-        yield slice(0, len(rows)), log_density_without(block, counted, x, rows, refitted=False)[:, None]
+        yield slice(0, len(rows)), _log_density_without(block, counted, x, rows, refitted=False)[:, None]
         return
     for piece, without in without_rows(block, counted, x, rows):
         yield piece, without.of_classes()[:, 0]
@@ -122,7 +112,7 @@ def given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> It
 
 
 @dataclass(frozen=True)
-class WithoutRows:
+class _WithoutRows:
     """A block without each of some rows: for each row a copy of every class, or of its own class alone.
 
     The columns of all copies are laid out side by side: rows of D columns become one row of rows * D columns. A vector
@@ -175,13 +165,13 @@ class WithoutRows:
 
 def without_rows(
     block: Block, counted: Any, x: Any, rows: LabelledRows, *, refitted: bool = False
-) -> Iterator[tuple[slice, WithoutRows]]:
+) -> Iterator[tuple[slice, _WithoutRows]]:
     """The block without each row, some rows at a time.
 
     Parameters
     ----------
     block, counted, x, rows
-        As for `log_density_without`.
+        As for `_log_density_without`.
     refitted : bool, default False
         Whether every class is copied, and the prior follows the other rows; else the row's own class is.
 
@@ -211,14 +201,14 @@ def without_rows(
         taken = cell if (weights == 1.0).all() else weighted(cell, weights)
         rest = (before - taken).without_rounding(before)
         impossible = ~np.asarray(prior.possible(rest)).reshape(len(copied), len(some), -1)
-        refuse_rows(some, impossible.any(axis=0), block)
+        _refuse_rows(some, impossible.any(axis=0), block)
         if refitted:
             prior = prior.on_scale_of(rest.pooled())
-        yield piece, WithoutRows(prior, rest, cell, cells, len(some))
+        yield piece, _WithoutRows(prior, rest, cell, cells, len(some))
 
 
 def _copies(copied: np.ndarray, joint: bool, leaf: Any) -> np.ndarray:
-    """An array (classes, columns, ...) for each row, given the classes (copied classes, rows); see `WithoutRows`."""
+    """An array (classes, columns, ...) for each row, given the classes (copied classes, rows); see `_WithoutRows`."""
     values = np.asarray(leaf)[copied]
     shape = (-1, *values.shape[2:]) if joint else (len(copied), -1, *values.shape[3:])
     return values.reshape(shape)
@@ -238,7 +228,7 @@ def weighted(cells: Statistics, weights: np.ndarray) -> Statistics:
 
 
 @dataclass(frozen=True)
-class FittedBlock:
+class _FittedBlock:
     """A block of an exact posterior, with what its density needs when a row is left out.
 
     Attributes
@@ -268,10 +258,10 @@ class FittedBlock:
                 without[~lacking] = self.log_densities(x[~lacking], rows.take(~lacking))[1]
             return held, without
         if self.follows:
-            return held, log_density_without(self.prior, self.statistics, x, rows, refitted=True)
+            return held, _log_density_without(self.prior, self.statistics, x, rows, refitted=True)
         # Only the row's own class changes without the row.
         without = held.copy()
-        without[np.arange(len(rows)), rows.codes] = log_density_without(
+        without[np.arange(len(rows)), rows.codes] = _log_density_without(
             self.prior, self.statistics, x, rows, refitted=False
         )
         return held, without
@@ -291,11 +281,11 @@ class FittedBlock:
         return type(self)(alone, of_column(self.posterior, j), statistics, self.follows)
 
 
-def fitted_blocks(posterior: ExactPosterior) -> list[FittedBlock]:
+def fitted_blocks(posterior: ExactPosterior) -> list[_FittedBlock]:
     """The blocks of an exact posterior, for leave-one-out."""
     problem = posterior.problem
     return [
-        FittedBlock(as_given if follows else resolved, family, counted, follows or couples_classes(family))
+        _FittedBlock(as_given if follows else resolved, family, counted, follows or couples_classes(family))
         for as_given, resolved, family, counted, follows in zip(
             problem.model.blocks,
             posterior.model.blocks,
@@ -391,8 +381,8 @@ def _hypotheses(
     together = replace(block, family=block.family.take(slice(0, 1)))
     nobody = replace(rows, codes=np.zeros_like(rows.codes))
     for (piece, own), (_, of_all) in zip(
-        given_the_rest(block, statistics, x, rows),
-        given_the_rest(together, statistics.pooled(), x, nobody),
+        _given_the_rest(block, statistics, x, rows),
+        _given_the_rest(together, statistics.pooled(), x, nobody),
         strict=True,
     ):
         of_classes = (

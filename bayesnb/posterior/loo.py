@@ -23,25 +23,13 @@ from bayesnb.posterior.left_out import LeftOut, leave_one_out, refuse_weights
 from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
-__all__ = [
-    "by_row",
-    "elpd_and_remarks",
-    "elpd_fields",
-    "loo",
-    "loo_scores",
-    "remark_on_impossible_rows",
-    "remark_on_labels",
-    "remark_on_weights",
-    "sum_with_error",
-]
-
 # --------------------------------------------------------------------------------------------------
 # ArviZ's record of a leave-one-out score, and the warnings about it
 # --------------------------------------------------------------------------------------------------
 
 
 @dataclass(kw_only=True, repr=False)
-class ExactELPD(ELPDDataLOO):
+class _ExactELPD(ELPDDataLOO):
     """An exact leave-one-out score, as ArviZ's record of one by importance sampling.
 
     It has no posterior samples and no Pareto k to print. ``arviz.compare`` takes it as any other.
@@ -119,7 +107,7 @@ def _named(rows: np.ndarray) -> str:
     return f"row{'s' * (len(rows) > 1)} {first_few(list(map(str, rows)))}"
 
 
-def remark_on_maxima(problem: Problem) -> list[str]:
+def _remark_on_maxima(problem: Problem) -> list[str]:
     """Warning that hyperparameters were also learned from the rows that are left out."""
     if problem.learned_from is None:
         return []
@@ -130,7 +118,7 @@ def remark_on_maxima(problem: Problem) -> list[str]:
     ]
 
 
-def remark_on_draws(problem: Problem | None) -> list[str]:
+def _remark_on_draws(problem: Problem | None) -> list[str]:
     """Warning that the prior of the draws was also taken from the rows that are left out."""
     found = {
         "labels": 'the class probabilities (class_probs="empirical")',
@@ -163,7 +151,7 @@ MIN_DRAWS = 25
 """Smallest number of draws; with fewer, the smoothed tail has fewer than the five draws that its fit needs."""
 
 
-def psis_loo(posterior: Posterior, rows: LabelledRows, progress: bool | None) -> tuple[ELPDDataLOO, list[str]]:
+def _psis_loo(posterior: Posterior, rows: LabelledRows, progress: bool | None) -> tuple[ELPDDataLOO, list[str]]:
     """ArviZ's leave-one-out score of the labels, and the warnings about it; parameters as for `loo`.
 
     Raises
@@ -195,7 +183,7 @@ def psis_loo(posterior: Posterior, rows: LabelledRows, progress: bool | None) ->
         tree = _draws_and_densities(posterior, rows)
         begin("importance sampling")
         found = arviz_stats.loo(tree, var_name="y", pointwise=True)
-    remarks = remark_on_draws(posterior.problem)
+    remarks = _remark_on_draws(posterior.problem)
     found.warning = found.warning or bool(remarks)
     return found, remarks
 
@@ -307,17 +295,17 @@ def elpd_and_remarks(
 ) -> tuple[ELPDDataLOO, list[str]]:
     """As `loo`; returns the warnings instead of issuing them."""
     if isinstance(posterior.generative, SampledPosterior):
-        return psis_loo(posterior, rows, progress)
+        return _psis_loo(posterior, rows, progress)
     instead = "draws by nb.NUTS(), or nb.kfold(model, X, y, inference=nb.MAP())"
     left_out = leave_one_out(require(posterior, "a closed form", "loo", instead), rows)
     pointwise, remarks = left_out.of_label, _remarks(posterior, left_out)
     fields = elpd_fields(pointwise, left_out.in_sample, remarks)
-    return ExactELPD(**fields, good_k=GOOD_K, pareto_k=by_row(np.zeros(len(pointwise)))), remarks
+    return _ExactELPD(**fields, good_k=GOOD_K, pareto_k=by_row(np.zeros(len(pointwise)))), remarks
 
 
 def _remarks(posterior: Posterior, left_out: LeftOut) -> list[str]:
     problem = require(posterior, "data", "loo").problem
-    return remark_on_labels(problem, left_out.of_label) + remark_on_maxima(problem) + remark_on_weights(posterior)
+    return remark_on_labels(problem, left_out.of_label) + _remark_on_maxima(problem) + remark_on_weights(posterior)
 
 
 def loo_scores(

@@ -22,19 +22,6 @@ from bayesnb.model.weighted import WeightedModel, WeightedParameters
 from bayesnb.model.weights import FeatureWeights
 from bayesnb.posterior.diagnostics import Diagnostics
 
-__all__ = [
-    "PROB",
-    "AveragedForm",
-    "ClosedForm",
-    "DrawnValues",
-    "OnePoint",
-    "ParameterDistribution",
-    "PosteriorError",
-    "WithWeights",
-    "marginals_by_site",
-    "require",
-]
-
 # --------------------------------------------------------------------------------------------------
 # What functions need of a posterior
 # --------------------------------------------------------------------------------------------------
@@ -50,7 +37,7 @@ type Need = Literal[
 """What a function may need of a posterior."""
 
 
-class PosteriorError(TypeError, ValueError):
+class _PosteriorError(TypeError, ValueError):
     """A function does not take this kind of posterior."""
 
 
@@ -77,7 +64,7 @@ def require(posterior: Any, need: Need, verb: str, instead: str = "") -> Any:
     raise _refusal(known, need, verb, instead)
 
 
-def _refusal(known: "ParameterDistribution", need: Need, verb: str, instead: str) -> PosteriorError:
+def _refusal(known: "ParameterDistribution", need: Need, verb: str, instead: str) -> _PosteriorError:
     """The error for a posterior that does not have what a function needs, by what is known of its parameters."""
     more = {"data": " without data", "a sampler to run again": " of a sampler that is not known"}.get(need, "")
     if need == "a distribution of the parameters":
@@ -89,7 +76,7 @@ def _refusal(known: "ParameterDistribution", need: Need, verb: str, instead: str
     else:
         ways = "nb.fit(model, X, y)" * (need == "data" or has_closed_form(known.model))
         ways += " without feature_inclusion" * (need == "the closed form of one model" and "average" in known.told)
-    return PosteriorError(
+    return _PosteriorError(
         f"{verb} needs {need}, and {known.told}{more}: use {', or '.join(filter(None, (ways, instead)))}"
     )
 
@@ -240,7 +227,7 @@ class ClosedForm(ParameterDistribution):
 
     def _of_site(self, site: Site, levels: dict[str, float]) -> dict[str, Any]:
         """Mean, standard deviation and quantiles of the parameters of a site."""
-        return _described(marginal_of_site(site, self.prior.families), levels)
+        return _described(_marginal_of_site(site, self.prior.families), levels)
 
 
 def _described(marginal: dist.Distribution, levels: dict[str, float]) -> dict[str, Any]:
@@ -264,11 +251,11 @@ def marginals_by_site(model: BoundModel, prior: Prior) -> dict[str, dist.Distrib
         found[CLASS_SITE] = dirichlet_marginal(prior.classes.concentration)
     for site in model.sites:
         if isinstance(prior.families[site.block], ConjugateFamily):
-            found[site.name] = marginal_of_site(site, prior.families)
+            found[site.name] = _marginal_of_site(site, prior.families)
     return found
 
 
-def marginal_of_site(site: Site, families: Sequence[Any]) -> dist.Distribution:
+def _marginal_of_site(site: Site, families: Sequence[Any]) -> dist.Distribution:
     """Distribution of every scalar parameter of a site, whose family is conjugate; batch shape that of the site."""
     family = families[site.block]
     if site.column is not None:
@@ -302,7 +289,7 @@ class AveragedForm(ClosedForm):
         return ModelParameters(np.asarray(self.prior.classes.mean()), tuple(blocks))
 
     def _of_site(self, site: Site, levels: dict[str, float]) -> dict[str, Any]:
-        own, shared = (marginal_of_site(site, families) for families in (self.prior.families, self.prior.shared))
+        own, shared = (_marginal_of_site(site, families) for families in (self.prior.families, self.prior.shared))
         inclusion = self.prior.inclusion[site.block]
         return _summary_of_mixture(inclusion if site.column is None else inclusion[site.column], own, shared, levels)
 

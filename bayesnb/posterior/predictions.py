@@ -15,14 +15,12 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.reading import Cells, with_fallback
 from bayesnb.posterior.density import RowDensity, function_of_array
 
-__all__ = ["NATS", "Predictions", "nats_of"]
-
 # --------------------------------------------------------------------------------------------------
 # Predictions for Dask collections, one partition at a time
 # --------------------------------------------------------------------------------------------------
 
 
-def partition_by_partition[**P](
+def _partition_by_partition[**P](
     method: Callable[Concatenate[Any, Any, P], np.ndarray],
 ) -> Callable[Concatenate[Any, Any, P], np.ndarray]:
     """Let a method that returns an array by rows return a Dask array if X is a Dask array or data frame."""
@@ -65,7 +63,7 @@ def nats_of(unit: Any, units: Mapping[str, float] = NATS) -> float:
     return units[unit]
 
 
-def decision_rule(
+def _decision_rule(
     classes: np.ndarray, *, loss: Any = None, confidence: float | None = None, abstain: Any = None
 ) -> Rule:
     """The decision rule for given arguments; `Posterior.predict` explains them.
@@ -201,7 +199,7 @@ class Predictions(ABC):
     def class_probs(self) -> np.ndarray:
         """Predictive class probabilities before any feature is seen, shape (classes,)."""
 
-    @partition_by_partition
+    @_partition_by_partition
     def log_joint(self, X: Any) -> np.ndarray:
         """Log density of each row together with each class.
 
@@ -226,7 +224,7 @@ class Predictions(ABC):
     def _filled(self, put: Callable[[Cells, np.ndarray], None], X: Any) -> np.ndarray:
         return self.model.read(X).fill(put, len(self.model.schema.classes))
 
-    @partition_by_partition
+    @_partition_by_partition
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log of `predict_proba`, computed without leaving the log scale.
 
@@ -236,7 +234,7 @@ class Predictions(ABC):
         """
         return with_fallback(self._filled(self.density.put_log_proba, X), -np.inf, log(self.class_probs()))
 
-    @partition_by_partition
+    @_partition_by_partition
     def predict_proba(self, X: Any) -> np.ndarray:
         """Posterior predictive class probabilities.
 
@@ -258,7 +256,7 @@ class Predictions(ABC):
         """
         return with_fallback(self._filled(self.density.put_proba, X), 0.0, self.class_probs())
 
-    @partition_by_partition
+    @_partition_by_partition
     def predict(self, X: Any, *, loss: Any = None, confidence: float | None = None, abstain: Any = None) -> np.ndarray:
         r"""The label to decide for in each row: the most probable one, or the one of least expected loss.
 
@@ -305,7 +303,7 @@ class Predictions(ABC):
         >>> posterior.predict([[1], [0], [np.nan]], confidence=0.7)
         array(['ill', 'well', None], dtype=object)
         """
-        decide = decision_rule(self.classes, loss=loss, confidence=confidence, abstain=abstain)
+        decide = _decision_rule(self.classes, loss=loss, confidence=confidence, abstain=abstain)
         return decide(self.predict_proba(X))
 
     def decision_boundary(self) -> tuple[np.ndarray, float]:

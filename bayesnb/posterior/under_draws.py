@@ -13,18 +13,6 @@ from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.reading import Cells, normalise, warn_lost
 
-__all__ = [
-    "draws_in_pieces",
-    "flatten",
-    "in_pieces",
-    "independent_draws",
-    "log_joint_under",
-    "log_sum",
-    "pieces_of_rows",
-    "proba_quantiles_under",
-    "uncertainty_under",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Densities of rows under draws of the parameters
 # --------------------------------------------------------------------------------------------------

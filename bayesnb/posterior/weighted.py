@@ -33,17 +33,6 @@ from bayesnb.posterior.density import WeightedDensity
 from bayesnb.posterior.kinds import ClosedFormPosterior, PointPosterior, SampledPosterior
 from bayesnb.posterior.parameters import PROB, WithWeights, require
 
-__all__ = [
-    "Fitted",
-    "WeightedPosterior",
-    "WeightsFrame",
-    "model_of",
-    "no_information",
-    "of_features",
-    "posterior_of",
-    "with_weights_of",
-]
-
 # --------------------------------------------------------------------------------------------------
 # The frame of weights of features, which draws itself
 # --------------------------------------------------------------------------------------------------

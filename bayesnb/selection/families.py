@@ -39,8 +39,6 @@ from bayesnb.posterior.column_densities import (
 )
 from bayesnb.posterior.left_out import leave_one_out
 
-__all__ = ["ROUNDING", "FamilyChoice", "choose_families"]
-
 # --------------------------------------------------------------------------------------------------
 # The figure of families that were compared: the densities of each column's classes under the first two
 # --------------------------------------------------------------------------------------------------
@@ -62,7 +60,7 @@ ROUNDING = 1e-9
 """A score that is higher by less, in nats, is the same."""
 
 
-def best_for_labels(
+def _best_for_labels(
     columns: OpenColumns, rows: LabelledRows, compared: Mapping[int, Sequence[Compared]]
 ) -> tuple[dict[int, int], dict[int, np.ndarray]]:
     """The families of the highest leave-one-out log score of the labels, found column by column.
@@ -461,7 +459,7 @@ def choose_families(
     compared = compare_candidates(rows, {position: _candidates(rows, position) for position in columns.open})
     place, differences = dict.fromkeys(compared, 0), None
     if criterion == "labels":
-        place, differences = best_for_labels(columns, rows, compared)
+        place, differences = _best_for_labels(columns, rows, compared)
     warn_of_doubts(columns.doubts)
     names = columns.table.names
     return FamilyChoice(

@@ -29,15 +29,6 @@ from bayesnb.posterior.loo import sum_with_error
 from bayesnb.posterior.weighted import model_of
 from bayesnb.selection.families import ROUNDING
 
-__all__ = [
-    "FeatureSelection",
-    "block_label",
-    "changed",
-    "rewritten_features",
-    "select_features",
-    "with_features",
-]
-
 # --------------------------------------------------------------------------------------------------
 # The features of a model of which some columns are dropped or merged; the other columns keep their families
 # --------------------------------------------------------------------------------------------------
@@ -186,7 +177,7 @@ def _inclusion(given: Any, names: Sequence[Any], kept: Sequence[int]) -> Any:
 
 
 @dataclass(frozen=True)
-class LabelRatios:
+class _LabelRatios:
     """What each feature says about the label of each row, given the other rows.
 
     Attributes
@@ -219,7 +210,7 @@ class LabelRatios:
 
 
 @dataclass(frozen=True)
-class Step:
+class _Step:
     """A subset of the features, and the leave-one-out score of the labels with it.
 
     Attributes
@@ -241,7 +232,7 @@ class Step:
     se: float
 
 
-def while_rising(ratios: LabelRatios) -> list[Step]:
+def _while_rising(ratios: _LabelRatios) -> list[_Step]:
     """Drop or add the feature that raises the score most, again and again, while the score rises.
 
     One feature always remains. Of changes that are equally good, the one of the last feature is made, so that the
@@ -254,7 +245,7 @@ def while_rising(ratios: LabelRatios) -> list[Step]:
     """
     kept = np.ones(ratios.of_features.shape[-1])
     of_all = ratios.log_proba(kept)
-    steps = [Step(None, kept, float(ratios.weights @ of_all), 0.0, 0.0)]
+    steps = [_Step(None, kept, float(ratios.weights @ of_all), 0.0, 0.0)]
     while len(kept) > 1:
         scores = ratios.scores_of_changes(kept)
         if kept.sum() == 1:
@@ -267,7 +258,7 @@ def while_rising(ratios: LabelRatios) -> list[Step]:
         score = float(ratios.weights @ log_proba)
         if score <= steps[-1].score + ROUNDING:
             break
-        steps.append(Step(feature, kept, score, *sum_with_error(log_proba - of_all, ratios.weights)))
+        steps.append(_Step(feature, kept, score, *sum_with_error(log_proba - of_all, ratios.weights)))
     return steps
 
 
@@ -500,7 +491,7 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     found, remarks = found.of_possible_labels("the score")
     for remark in remarks:
         warn(remark, UserWarning)
-    steps = while_rising(_ratios(found))
+    steps = _while_rising(_ratios(found))
     better = steps[-1].difference > STANDARD_ERRORS * steps[-1].se
     kept = (steps[-1] if better else steps[0]).kept > 0
     notes = [f"{remark}." for remark in remarks]
@@ -542,15 +533,15 @@ def _refuse(problem: Problem, weights: np.ndarray) -> None:
         )
 
 
-def _ratios(found: FeaturesLeftOut) -> LabelRatios:
+def _ratios(found: FeaturesLeftOut) -> _LabelRatios:
     """Log densities relative to those of the row's class."""
     own = np.arange(len(found.rows)), found.rows.codes
     of_classes, of_features = found.log_class_prob, found.log_density
     of_features -= of_features[own][:, None]
-    return LabelRatios(of_classes - of_classes[own][:, None], of_features, found.rows.weights)
+    return _LabelRatios(of_classes - of_classes[own][:, None], of_features, found.rows.weights)
 
 
-def _as_frame(steps: Sequence[Step], names: Sequence[Any]) -> pd.DataFrame:
+def _as_frame(steps: Sequence[_Step], names: Sequence[Any]) -> pd.DataFrame:
     """The attribute `table` of `FeatureSelection`."""
     lines = [
         {

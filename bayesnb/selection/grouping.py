@@ -34,14 +34,12 @@ from bayesnb.selection.joint_blocks import (
     mergeable_parts,
 )
 
-__all__ = ["ColumnGrouping", "group_columns", "merge_while_rising"]
-
 # --------------------------------------------------------------------------------------------------
 # A model with joint blocks in the place of some of its columns
 # --------------------------------------------------------------------------------------------------
 
 
-def grouped_model(model: Model, bound: BoundModel, merged: Mapping[tuple[int, ...], Family]) -> Model:
+def _grouped_model(model: Model, bound: BoundModel, merged: Mapping[tuple[int, ...], Family]) -> Model:
     """The model with joint blocks, each where its first column was; other columns keep their families.
 
     Parameters
@@ -68,7 +66,7 @@ def grouped_model(model: Model, bound: BoundModel, merged: Mapping[tuple[int, ..
 
 
 @dataclass(frozen=True)
-class Merge:
+class _Merge:
     """Two parts as one block.
 
     Attributes
@@ -104,7 +102,7 @@ class Merge:
 
 
 @dataclass(frozen=True)
-class Search:
+class _Search:
     """What a search found.
 
     Attributes
@@ -121,14 +119,14 @@ class Search:
         Whether pairs were left out because their block cannot be.
     """
 
-    merges: tuple[Merge, ...]
+    merges: tuple[_Merge, ...]
     blocks: tuple[Part, ...]
-    best_left: Merge | None
+    best_left: _Merge | None
     too_wide: bool
     too_many: bool
 
 
-def merge_while_rising(parts: Sequence[Part], blocks: Mapping[type[Family], Blocks], max_width: int) -> Search:
+def merge_while_rising(parts: Sequence[Part], blocks: Mapping[type[Family], Blocks], max_width: int) -> _Search:
     """Merge the pair of parts with the highest log Bayes factor, again and again while it exceeds its threshold.
 
     All pairs are measured at the beginning, and after a merge those of the new block.
@@ -143,7 +141,7 @@ def merge_while_rising(parts: Sequence[Part], blocks: Mapping[type[Family], Bloc
     """
     left = dict(enumerate(parts))
     gain = np.full((len(parts), len(parts)), -np.inf)
-    merges: list[Merge] = []
+    merges: list[_Merge] = []
     too_wide = too_many = False
     new = list(combinations(left, 2))
     while True:
@@ -162,10 +160,10 @@ def merge_while_rising(parts: Sequence[Part], blocks: Mapping[type[Family], Bloc
         if (competing := int((gain > -np.inf).sum())) > 0:
             i, j = map(int, np.unravel_index(gain.argmax(), gain.shape))
             first, second = sorted((left[i], left[j]), key=lambda part: part.columns)
-            best = Merge(first, second, float(gain[i, j]), competing)
+            best = _Merge(first, second, float(gain[i, j]), competing)
         if best is None or best.log_bayes_factor <= best.threshold:
             merged = tuple(part for part in left.values() if part.given is None)
-            return Search(tuple(merges), merged, best, too_wide, too_many)
+            return _Search(tuple(merges), merged, best, too_wide, too_many)
         merges.append(best)
         gain[[i, j]] = gain[:, [i, j]] = -np.inf
         del left[j]
@@ -417,7 +415,7 @@ def group_columns(
     search = merge_while_rising(parts, blocks, width)
     families = {part.columns: blocks[part.joint].family(part.columns) for part in search.blocks}
     return ColumnGrouping(
-        model=grouped_model(model, problem.model, families),
+        model=_grouped_model(model, problem.model, families),
         table=_as_frame(search.merges),
         blocks={part.label: part.names for part in search.blocks},
         notes=tuple(_notes(parts, search, cells, width)),
@@ -445,7 +443,7 @@ def _with_every_row(part: Part, blocks: Blocks) -> Part:
     return replace(part, log_evidence=blocks.log_evidence_with_gaps(part.columns))
 
 
-def _as_frame(merges: Sequence[Merge]) -> pd.DataFrame:
+def _as_frame(merges: Sequence[_Merge]) -> pd.DataFrame:
     """The attribute `table` of `ColumnGrouping`."""
     found = {
         "first": [merge.first.label for merge in merges],
@@ -458,7 +456,7 @@ def _as_frame(merges: Sequence[Merge]) -> pd.DataFrame:
     return table.assign(total=table["log_bayes_factor"].cumsum())
 
 
-def _notes(parts: Sequence[Part], search: Search, cells: Cells, max_width: int) -> Iterator[str]:
+def _notes(parts: Sequence[Part], search: _Search, cells: Cells, max_width: int) -> Iterator[str]:
     joints = [part.joint for part in parts]
     if len(joints) == len(set(joints)):
         yield (

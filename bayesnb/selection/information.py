@@ -34,16 +34,6 @@ from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.under_draws import draws_in_pieces, independent_draws
 from bayesnb.posterior.weighted import of_features
 
-__all__ = [
-    "FeatureEvidence",
-    "MutualInformation",
-    "feature_evidence",
-    "information_estimate",
-    "information_in_data",
-    "mutual_information",
-    "noncentrality",
-]
-
 # --------------------------------------------------------------------------------------------------
 # Mutual information of a posterior's parameters: at their mean, and averaged over draws
 # --------------------------------------------------------------------------------------------------

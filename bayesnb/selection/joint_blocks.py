@@ -27,8 +27,6 @@ from bayesnb.model.describe import EVERY_COLUMN, declared_categories
 from bayesnb.model.problem import Problem
 from bayesnb.selection.features import block_label
 
-__all__ = ["ZERO_AND_ONE", "Blocks", "Cells", "Part", "blocks_of", "joins_densities", "mergeable_parts"]
-
 # --------------------------------------------------------------------------------------------------
 # The parts of a model that may be merged: single columns, and joint blocks; and their cells
 # --------------------------------------------------------------------------------------------------
@@ -249,7 +247,7 @@ def _has_joint_blocks(family: Family) -> bool:
     return number and isinstance(family, ConjugateFamily) and not _learned(family)
 
 
-def require_alike(parts: Sequence[Part], what: str, values: Sequence[Any]) -> None:
+def _require_alike(parts: Sequence[Part], what: str, values: Sequence[Any]) -> None:
     """Refuse parts that differ in what a joint block has one of: numbers of the classes, or a text.
 
     Raises
@@ -268,7 +266,7 @@ def require_alike(parts: Sequence[Part], what: str, values: Sequence[Any]) -> No
         )
 
 
-def shortest(values: np.ndarray) -> Any:
+def _shortest(values: np.ndarray) -> Any:
     """A hyperparameter (classes, columns) as one number or (columns,) where that says the same."""
     values = np.asarray(values)
     if (values == values.flat[0]).all():
@@ -285,7 +283,7 @@ MATRIX_CELLS = 2**21
 
 
 @dataclass(frozen=True)
-class NumberBlocks(Blocks):
+class _NumberBlocks(Blocks):
     """The columns of real numbers that may share a block.
 
     A block of any of them has the marginal of one prior of them all. The marginal of an inverse Wishart distribution of
@@ -347,9 +345,9 @@ class NumberBlocks(Blocks):
         prior = self.prior(columns)
         scale = prior.scale
         return MultivariateGaussian(
-            loc=None if "loc" in self.follows else shortest(prior.loc),
-            kappa=shortest(prior.kappa),
-            df=None if (prior.df == len(columns) + 1).all() else shortest(prior.df),
+            loc=None if "loc" in self.follows else _shortest(prior.loc),
+            kappa=_shortest(prior.kappa),
+            df=None if (prior.df == len(columns) + 1).all() else _shortest(prior.df),
             scale=None if "scale" in self.follows else scale[0] if (scale == scale[:1]).all() else scale,
         )
 
@@ -368,7 +366,7 @@ def _matrices(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
     return np.moveaxis(values[:, blocks[:, :, None], blocks[:, None, :]], 1, 0)
 
 
-def _number_blocks(problem: Problem, parts: Sequence[Part], cells: Cells) -> NumberBlocks:
+def _number_blocks(problem: Problem, parts: Sequence[Part], cells: Cells) -> _NumberBlocks:
     """The cells and the prior of the parts that are real numbers.
 
     Raises
@@ -381,11 +379,11 @@ def _number_blocks(problem: Problem, parts: Sequence[Part], cells: Cells) -> Num
     own = [_normal(part.own) for part in given]
     # In a block of one column df is twice the concentration of a Gaussian.
     concentrations = [(family.df - part.width + 1) / 2 for part, family in zip(given, own, strict=True)]
-    require_alike(given, "kappa", [family.kappa for family in own])
-    require_alike(given, "concentration", concentrations)
+    _require_alike(given, "kappa", [family.kappa for family in own])
+    _require_alike(given, "concentration", concentrations)
     for what, told in (("loc", "loc"), ("scale", "rate")):
         follow = ["from the data" if what in _follows(part) else "a number" for part in given]
-        require_alike(given, told, follow)
+        _require_alike(given, told, follow)
     like = Gaussian(kappa=own[0].kappa, concentration=concentrations[0]) if own else Gaussian()
     normal = [_on_scale_of(cells, part, like) if part.density else _normal(part.own) for part in parts]
     scale = np.stack([block_diag(*of_class) for of_class in zip(*(family.scale for family in normal), strict=True)])
@@ -393,7 +391,7 @@ def _number_blocks(problem: Problem, parts: Sequence[Part], cells: Cells) -> Num
     of_all = MultivariateGaussian(loc, normal[0].kappa, normal[0].df - parts[0].width + len(columns), scale)
     # Blocks with missing cells do not use this scatter matrix.
     statistics = scatter(np.nan_to_num(cells.of(columns)), cells.membership)
-    return NumberBlocks(cells, columns, statistics, of_all, _follows(parts[0]))
+    return _NumberBlocks(cells, columns, statistics, of_all, _follows(parts[0]))
 
 
 def joins_densities(parts: Sequence[Part]) -> bool:
@@ -436,7 +434,7 @@ TABLE_CELLS = 2**22
 
 
 @dataclass(frozen=True)
-class CategoryBlocks(Blocks):
+class _CategoryBlocks(Blocks):
     """The columns of categories that may share a block.
 
     Attributes
@@ -538,11 +536,11 @@ class CategoryBlocks(Blocks):
 
     def family(self, columns: Sequence[int]) -> JointCategorical:
         categories = {self.names[column]: self.given[column] for column in columns if self.given[column] is not None}
-        concentration = None if self.total is None else shortest(self._concentration(self._sizes(columns)))
+        concentration = None if self.total is None else _shortest(self._concentration(self._sizes(columns)))
         return JointCategorical(concentration, categories or None, self.other)
 
 
-def _category_blocks(problem: Problem, parts: Sequence[Part], cells: Cells) -> CategoryBlocks:
+def _category_blocks(problem: Problem, parts: Sequence[Part], cells: Cells) -> _CategoryBlocks:
     """The cells and the prior of the parts that are categories.
 
     Raises
@@ -554,11 +552,11 @@ def _category_blocks(problem: Problem, parts: Sequence[Part], cells: Cells) -> C
     families = {column: part.given for part in parts for column in part.columns}
     categories = {column: problem.model.schema.categories.get(column, ZERO_AND_ONE) for column in names}
     other = [part.given.cell == "category" and part.given.other for part in parts]
-    require_alike(parts, "the category for all other values", [f"other={value}" for value in other])
+    _require_alike(parts, "the category for all other values", [f"other={value}" for value in other])
     default, totals = all(_has_default(part) for part in parts), []
     if not default:
         totals = [_total(part) for part in parts]
-        require_alike(parts, "the prior weight of all categories together", totals)
+        _require_alike(parts, "the prior weight of all categories together", totals)
     given = {
         column: declared_categories(family, names[column]) if family.cell == "category" else ZERO_AND_ONE
         for column, family in families.items()
@@ -566,7 +564,7 @@ def _category_blocks(problem: Problem, parts: Sequence[Part], cells: Cells) -> C
     # Blocks with missing cells are not counted by these codes.
     codes: dict[tuple[int, ...], tuple[np.ndarray, int]] = {}
     codes |= {(j,): (np.nan_to_num(cells.by_column[j]).astype(np.intp), len(categories[j])) for j in names}
-    return CategoryBlocks(cells, names, categories, given, other[0], None if default else totals[0], codes)
+    return _CategoryBlocks(cells, names, categories, given, other[0], None if default else totals[0], codes)
 
 
 def _has_default(part: Part) -> bool:

@@ -24,8 +24,6 @@ from bayesnb.posterior.loo import elpd_and_remarks, sum_with_error
 from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import posterior_of, with_weights_of
 
-__all__ = ["ModelComparison", "compare_models"]
-
 
 @dataclass(frozen=True, repr=False)
 class ModelComparison(Printed):

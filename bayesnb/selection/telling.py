@@ -25,8 +25,6 @@ from bayesnb.posterior.kinds import SampledPosterior
 from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
-__all__ = ["TellingFeatures", "telling_features"]
-
 FEWEST_DRAWS, MOST_DRAWS = 50, 250
 """Draws in each of four chains from a closed form."""
 
@@ -316,14 +314,14 @@ def _candidates(
         """Summary of the means over the rows of each class, shape (4, 1, classes)."""
         by_class = []
         for c, x in enumerate(rows.of_block(i)):
-            found = odds(i, j, x, partial(own_against_others, c))
+            found = odds(i, j, x, partial(_own_against_others, c))
             by_class.append(summary(found.mean(axis=-1), found.mean(axis=0).var() / rows.number_simulated(i)))
         return np.stack(by_class, axis=-1)[:, None, :]
 
     for i, block in enumerate(model.blocks):
         if block.has_totals:
             for x, labels in _single_words(block):
-                found = summary(odds(i, 0, x, against_others))
+                found = summary(odds(i, 0, x, _against_others))
                 yield [(label, None) for label in labels], found, np.full_like(found[:2], np.nan)
             continue
         for j, name in enumerate(features_of(block)):
@@ -331,7 +329,7 @@ def _candidates(
             if values:
                 x = np.zeros((len(values), len(block.columns)))
                 x[:, j] = np.arange(len(values))
-                found = summary(odds(i, j, x, against_others))
+                found = summary(odds(i, j, x, _against_others))
                 yield [(name, value) for value in values], found, np.full_like(found[:2], np.nan)
             else:
                 found = odds_of_own_rows(i, j)
@@ -340,7 +338,7 @@ def _candidates(
                 yield [(name, None)], found, medians
 
 
-def against_others(log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
+def _against_others(log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
     """Log ratio of each class's density to that of the others, averaged by class probabilities, on the last axis.
 
     Both arguments broadcast; a constant in `log_prob` cancels. NaN where a value is impossible under all classes.
@@ -361,8 +359,8 @@ def _of_others(log_joint: np.ndarray) -> np.ndarray:
     return found
 
 
-def own_against_others(c: int, log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
-    """The log ratio of `against_others` for class `c` alone, shape (..., rows)."""
+def _own_against_others(c: int, log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
+    """The log ratio of `_against_others` for class `c` alone, shape (..., rows)."""
     joint, prob = (np.delete(part, c, axis=-1) for part in (log_prob + log_density, log_prob))
     with np.errstate(invalid="ignore"):
         return np.asarray(

@@ -34,8 +34,6 @@ from bayesnb.posterior.left_out import (
 from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import Fitted, WeightedPosterior, no_information, posterior_of
 
-__all__ = ["weight_features", "weighted_or_plain"]
-
 NUM_CHAINS, NUM_DRAWS = 4, 1000
 """Shape of the draws of the weights."""
 
