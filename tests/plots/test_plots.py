@@ -261,6 +261,25 @@ def test_the_most_telling_spikes_are_named(binary):
     assert tallest.names == [X.columns[j] for j in np.sort(np.argsort(-tallest.heights)[:2])]
 
 
+def test_spikes_of_xwindows(data):
+    """Murphy (2012), Figure 3.8 and Table 3.1."""
+    stored = np.load(data / "xwindows" / "xwindows.npz")
+    counts = scipy.sparse.csr_array((stored["data"], stored["indices"], stored["indptr"]), shape=stored["shape"])
+    train = stored["split"] == 0
+    words = pd.read_csv(data / "xwindows" / "xwindows.vocab.txt.gz", header=None, keep_default_na=False)[0].tolist()
+    posterior = nb.fit(nb.Bernoulli(), pd.DataFrame(counts.toarray()[train], columns=words), stored["y"][train])
+    first, second = (spikes(axis) for axis in nb.plot_spikes(posterior, label="tallest").axes)
+    for panel, tallest in (
+        (first, {"subject": 0.997788, "this": 0.628319, "with": 0.535398, "but": 0.471239, "you": 0.431416}),
+        (second, {"subject": 0.997788, "windows": 0.639381, "this": 0.539823, "with": 0.537611, "but": 0.517699}),
+    ):
+        heights = [panel.heights[words.index(word)] for word in tallest]
+        np.testing.assert_allclose(heights, [*tallest.values()], atol=1e-6)
+        assert sorted(name.split("\n")[0] for name in panel.names) == sorted(tallest)
+        everywhere = [name.split("\n")[0] for name in panel.names if "in every class" in name.replace("\n", " ")]
+        assert sorted(everywhere) == ["subject", "with"]
+
+
 def test_narrow_panels_name_fewer_spikes():
     X = np.eye(6)
     frame = pd.DataFrame(X, columns=[f"the column numbered {j}" for j in range(6)])

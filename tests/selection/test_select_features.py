@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import scipy.sparse
 from refitting import rows_of
+from sklearn.model_selection import StratifiedKFold
 
 import bayesnb as nb
 from bayesnb.selection.features import with_features
@@ -398,6 +399,21 @@ def held_out(model, rows, labels, X, y):
     """Mean log probability of the labels of new rows."""
     posterior = nb.fit(model, rows, labels)
     return posterior.predict_log_proba(X)[np.arange(len(y)), np.searchsorted(posterior.classes, y)].mean()
+
+
+@pytest.mark.slow
+def test_votes_are_predicted_better_by_few_of_them(data):
+    """Rows held out, the features selected anew in each of ten folds."""
+    frame = pd.read_csv(data / "uci" / "vote.csv")
+    X, y = frame.iloc[:, :-1], frame.iloc[:, -1].to_numpy()
+    scores = {"all": [], "selected": []}
+    for train, test in StratifiedKFold(10, shuffle=True, random_state=0).split(X, y):
+        found = nb.select_features(nb.Categorical(), X.iloc[train], y[train])
+        assert 4 <= len(found.kept) <= 5
+        for name, model in (("all", nb.Categorical()), ("selected", found.model)):
+            scores[name].append(held_out(model, X.iloc[train], y[train], X.iloc[test], y[test]))
+    assert np.mean(scores["all"]) == pytest.approx(-0.63, abs=0.02)
+    assert np.mean(scores["selected"]) == pytest.approx(-0.126, abs=0.01)
 
 
 @pytest.mark.slow
