@@ -187,6 +187,40 @@ def _rest_by_series(z: Any) -> Any:
     return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / large
 
 
+def log_choose(one: Any, other: Any) -> Any:
+    r"""Log of the binomial coefficient :math:`\Gamma(s + f + 1) / (\Gamma(s + 1)\, \Gamma(f + 1))`.
+
+    Parameters
+    ----------
+    one, other : array
+        Numbers s and f from zero; they broadcast.
+
+    Returns
+    -------
+    array
+    """
+    xp, special = namespace(one, other)
+    fewer = xp.minimum(one, other)
+    return log_rising(xp.maximum(one, other) + 1.0, fewer) - special.gammaln(fewer + 1.0)
+
+
+def log_beta_ratio(one: Any, other: Any, a: Any, b: Any) -> Any:
+    r"""Log of :math:`B(a + s, b + f) / B(a, b)`, the density of a sequence of s successes and f failures.
+
+    Parameters
+    ----------
+    one, other : array
+        Numbers s and f from zero.
+    a, b : array
+        Positive; all arguments broadcast.
+
+    Returns
+    -------
+    array
+    """
+    return log_rising(a, one) + log_rising(b, other) - log_rising(a + b, one + other)
+
+
 def in_float64[**P, R](function: Callable[P, R]) -> Callable[P, R]:
     """Run a function with JAX in float64. The user's global setting does not change."""
 

@@ -16,8 +16,8 @@ from bayesnb.core.checking import warn
 from bayesnb.data.tables import ArrayTable, Table, is_missing
 from bayesnb.estimators.base import Estimator, named, read_counts, read_mixed, read_numbers
 from bayesnb.families.categories import Bernoulli, Categorical
+from bayesnb.families.counts_and_waits import Poisson
 from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
-from bayesnb.families.rates import Poisson
 from bayesnb.families.statistics import Counts
 from bayesnb.families.words import Multinomial
 from bayesnb.model.naive_bayes import NaiveBayes

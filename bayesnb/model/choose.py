@@ -15,12 +15,11 @@ from bayesnb.families.base import Family, of_column
 from bayesnb.families.bins import resolution
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.counts_and_waits import Exponential, Geometric, NegativeBinomial, Poisson
 from bayesnb.families.formulas import cdf, ends, log_prob
 from bayesnb.families.gaussian import Gaussian, LogNormal
 from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.polya_tree import PolyaTree
-from bayesnb.families.rates import Exponential, Poisson
-from bayesnb.families.successes import Geometric, NegativeBinomial
 from bayesnb.families.words import Multinomial
 from bayesnb.model.bound import bound_to
 from bayesnb.model.describe import Description

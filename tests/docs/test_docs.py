@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 MODULES = sorted(module.name for module in pkgutil.walk_packages(nb.__path__, "bayesnb."))
 LONG = {
     "bayesnb.checks.sbc",
-    "bayesnb.families.successes",
+    "bayesnb.families.counts_and_waits",
     "bayesnb.inference.exact",
     "bayesnb.inference.gibbs",
     "bayesnb.inference.nuts",

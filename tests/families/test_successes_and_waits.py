@@ -15,9 +15,9 @@ from scipy.special import betaln, loggamma, logsumexp
 from slow import names_fast
 
 import bayesnb as nb
+from bayesnb.core.arrays import log_beta_ratio, log_choose
 from bayesnb.families.distributions import log_negative_binomial
 from bayesnb.families.draw import draw
-from bayesnb.families.successes import log_beta_ratio, log_choose
 from bayesnb.families.words import log_dirichlet_multinomial
 
 BY_NAME = {case.name: case for case in CASES}

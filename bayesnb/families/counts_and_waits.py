@@ -1,4 +1,4 @@
-"""Families of a probability of success with a beta prior."""
+"""Counts and waiting times: of a rate with a gamma prior, or of a probability of success with a beta prior."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -10,81 +10,255 @@ import numpy as np
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
-from bayesnb.core.arrays import log_rising, namespace
+from bayesnb.core.arrays import log_beta_ratio, log_choose, log_factorial, log_rising, namespace, row_pieces
 from bayesnb.families.base import LIKELIEST, Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.distributions import Beta, GammaPoisson, beta_mode, log_and_log_rest
+from bayesnb.families.distributions import Beta, GammaPoisson, beta_mode, log_and_log_rest, log_negative_binomial
 from bayesnb.families.exponential import ExponentialFamily
-from bayesnb.families.statistics import Counts
+from bayesnb.families.hyperparameters import with_defaults
+from bayesnb.families.statistics import Counts, safe_ratio
 from bayesnb.families.two_parameters import LearnedNegativeBinomial
 
 # --------------------------------------------------------------------------------------------------
-# Log densities of successes and failures
+# What families of a rate share: a gamma prior on it
 # --------------------------------------------------------------------------------------------------
 
 
-def log_choose(one: Any, other: Any) -> Any:
-    r"""Log of the binomial coefficient :math:`\Gamma(s + f + 1) / (\Gamma(s + 1)\, \Gamma(f + 1))`.
+class _RateFamily(ExponentialFamily, ConjugateFamily):
+    r"""Cells from zero on whose density has a rate, with the prior :math:`\mathrm{Gamma}(a, b)` of rate b.
+
+    With N events in the time S the posterior is :math:`\mathrm{Gamma}(a + N,\, b + S)`. A subclass has the fields
+    `concentration` and `rate`, a and b, and states `events` besides its density.
+    """
+
+    concentration: Hyperparameter
+    rate: Hyperparameter
+
+    positive: ClassVar[tuple[str, ...]] = ("concentration", "rate")
+    flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0, "rate": 0.0}
+
+    @abstractmethod
+    def events(self, statistics: Counts) -> tuple[Any, Any]:
+        """Number of the events behind statistics, and the time that they took, shape (..., classes, columns)."""
+
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        return {"rate": sample("rate", dist.Gamma(self.concentration, self.rate))}
+
+    def terms(self, x: Any) -> tuple[Any]:
+        return (x,)
+
+    def on_scale_of(self, pooled: Counts) -> Self:
+        number, time = self.events(pooled)
+        wait = safe_ratio(time, number)
+        return with_defaults(self, rate=self.concentration * np.where(wait > 0, wait, 1.0))
+
+    def update(self, statistics: Counts) -> Self:
+        number, time = self.events(statistics)
+        after: dict[str, Any] = {"concentration": self.concentration + number, "rate": self.rate + time}
+        return replace(self, **after)
+
+    def possible(self, statistics: Counts) -> Any:
+        return (statistics.n >= 0) & (statistics.total >= 0) & ((statistics.n > 0) | (statistics.total == 0))
+
+    def log_evidence(self, statistics: Counts) -> Any:
+        a, b, after = self.concentration, self.rate, self.update(statistics)
+        xp, _ = namespace(b, after.rate)
+        of_gamma = log_rising(a, after.concentration - a)
+        return statistics.log_base + of_gamma + a * xp.log(b) - after.concentration * xp.log(after.rate)
+
+    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
+        number, time = self.events(statistics)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return {"rate": np.where(time > 0, number / time, np.nan)}
+
+    def maximum_a_posteriori(self, statistics: Counts) -> dict[str, Any]:
+        after = self.update(statistics)
+        return {"rate": np.where(after.concentration >= 1, (after.concentration - 1) / after.rate, np.nan)}
+
+
+# --------------------------------------------------------------------------------------------------
+# Counts with a gamma prior on their rate
+# --------------------------------------------------------------------------------------------------
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Poisson(_RateFamily):
+    r"""Columns of counts; :math:`\lambda_{cj} \sim \mathrm{Gamma}(a, b)` with rate b.
+
+    With N observed cells of sum S, the posterior is :math:`\mathrm{Gamma}(a + S,\, b + N)` and the predictive negative
+    binomial: Gelman et al. (2013), *Bayesian Data Analysis*, 3rd edition, section 2.6.
 
     Parameters
     ----------
-    one, other : array
-        Numbers s and f from zero; they broadcast.
+    concentration : float or array, default 1.0
+        Shape of the gamma prior; broadcasts to (columns,) or (classes, columns).
+    rate : float or array, optional
+        Rate of the gamma prior. By default `concentration` over the column's mean, so that the prior's mean is the mean
+        of the data in any unit.
+    fractional : bool, default False
+        Accept numbers that are not counts. The formulas then have gamma functions in place of factorials, and the
+        result is not a probability of the data.
 
-    Returns
-    -------
-    array
+    Raises
+    ------
+    ValueError
+        If a hyperparameter is not positive and finite.
+
+    See Also
+    --------
+    NegativeBinomial : Counts with more spread than a Poisson distribution.
+    Hurdle : Many zeros, and another family for the rest.
+    Multinomial : Count vectors.
+
+    Notes
+    -----
+    Numerical domain: counts up to 1e9. A log density has an error of about 2e-12 at counts of 1e3, 2e-9 at 1e6 and
+    2e-6 at 1e9, and an evidence one of 2e-16 times the sum of the column's counts times its logarithm. Larger counts
+    give a warning, and counts above 2**53, of which float64 does not hold every one, an error.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> posterior = nb.fit(nb.Poisson(), [[3], [0], [4], [9], [7], [12]], ["a"] * 3 + ["b"] * 3)
+    >>> posterior.predict_proba([[2], [8], [None]]).round(2)
+    array([[0.96, 0.04],
+           [0.06, 0.94],
+           [0.5 , 0.5 ]])
     """
-    xp, special = namespace(one, other)
-    fewer = xp.minimum(one, other)
-    return log_rising(xp.maximum(one, other) + 1.0, fewer) - special.gammaln(fewer + 1.0)
+
+    concentration: Hyperparameter = 1.0
+    rate: Hyperparameter = None
+    fractional: bool = field(default=False, metadata={"static": True})
+
+    support: ClassVar[Any] = constraints.nonnegative_integer
+    holds: ClassVar[str] = "a count 0, 1, 2, ..."
+    hint: ClassVar[str] = "use nb.Gaussian() for measurements"
+    _story: ClassVar[tuple[str, ...]] = ("Poisson(rate)", "rate ~ Gamma({concentration}, {rate})")
+
+    def likelihood(self, rate: Any) -> dist.Distribution:
+        return dist.Poisson(rate)
+
+    def events(self, statistics: Counts) -> tuple[Any, Any]:
+        return statistics.total, statistics.n
+
+    def natural(self, parameters: Parameters) -> tuple[tuple[Any], Any]:
+        rate = parameters["rate"]
+        return (namespace(rate)[0].log(rate),), rate
+
+    def log_base(self, x: Any) -> Any:
+        return -log_factorial(x)
+
+    def cell_log_predictive(self, x: Any) -> Any:
+        return log_negative_binomial(x, self.concentration, self.rate)
 
 
-def log_beta_ratio(one: Any, other: Any, a: Any, b: Any) -> Any:
-    r"""Log of :math:`B(a + s, b + f) / B(a, b)`, the density of a sequence of s successes and f failures.
+# --------------------------------------------------------------------------------------------------
+# Waiting times with a gamma prior on their rate
+# --------------------------------------------------------------------------------------------------
+
+LEFT = 1e-6
+"""Share of a sum that is left without one cell, below which the difference has lost too many digits."""
+
+
+class _Exponential(dist.Exponential):
+    """NumPyro's distribution, whose support leaves out zero, at which it has a density."""
+
+    support = constraints.nonnegative
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Exponential(_RateFamily):
+    r"""Columns of waiting times, from zero on; :math:`\lambda_{cj} \sim \mathrm{Gamma}(a, b)` with rate b.
+
+    With N observed cells of sum S, the posterior is :math:`\mathrm{Gamma}(a + N,\, b + S)`. The predictive density is a
+    Lomax density (a Pareto density shifted to zero) of shape a and scale b: Gelman et al. (2013), *Bayesian Data
+    Analysis*, 3rd edition, section 2.6; Fink (1997), *A Compendium of Conjugate Priors*.
 
     Parameters
     ----------
-    one, other : array
-        Numbers s and f from zero.
-    a, b : array
-        Positive; all arguments broadcast.
+    concentration : float or array, default 1.0
+        Shape of the gamma prior, in observations; broadcasts to (columns,) or (classes, columns).
+    rate : float or array, optional
+        Rate of the gamma prior, a sum of waiting times, in the unit of the column. By default `concentration` times the
+        column's mean: the prior's mean rate is then one over the mean of the data, and a change of the column's unit
+        changes no prediction. A column of zeros counts as one of mean 1.
 
-    Returns
-    -------
-    array
+    Raises
+    ------
+    ValueError
+        If a hyperparameter is not positive and finite.
+
+    See Also
+    --------
+    Gamma : Positive numbers, without a closed form.
+    LogNormal : Positive numbers whose logarithms are normal.
+
+    Notes
+    -----
+    Numerical domain: cells of any unit, zeros among them. Measured against 60 digits, with concentrations from 1e-6 to
+    1e12, rates from 1e-200 to 1e200 and cells up to 1e4 times the mean: a log predictive density d has an error of
+    2e-15 max(1, abs(d)). The evidence of up to 1e12 cells has an error of 2e-13 for each cell.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = [[0.2], [0.3], [4.0], [7.0]], ["a", "a", "b", "b"]
+    >>> posterior = nb.fit(nb.NaiveBayes(nb.Exponential()), X, y)
+    >>> posterior.predict_proba([[0.4], [9.0]]).round(3)
+    array([[0.746, 0.254],
+           [0.144, 0.856]])
     """
-    return log_rising(a, one) + log_rising(b, other) - log_rising(a + b, one + other)
 
+    concentration: Hyperparameter = 1.0
+    rate: Hyperparameter = None
 
-def _log_beta_binomial(one: Any, other: Any, a: Any, b: Any) -> Any:
-    """Log density of s successes among s + f trials, whose probability has a Beta(a, b) distribution.
+    support: ClassVar[Any] = constraints.nonnegative
+    holds: ClassVar[str] = "a number from zero on"
+    hint: ClassVar[str] = "mark the cell as missing (NaN), or use nb.Gaussian() for numbers of either sign"
+    why_no_estimate: ClassVar[dict[str, str]] = Family.why_no_estimate | {
+        LIKELIEST: "no observed cell above zero",
+    }
+    _story: ClassVar[tuple[str, ...]] = ("Exponential(rate)", "rate ~ Gamma({concentration}, {rate})")
 
-    The arguments are those of `log_beta_ratio`.
-    """
-    return log_choose(one, other) + log_beta_ratio(one, other, a, b)
+    def likelihood(self, rate: Any) -> dist.Distribution:
+        return _Exponential(rate)
 
+    def events(self, statistics: Counts) -> tuple[Any, Any]:
+        return statistics.n, statistics.total
 
-def _log_beta_negative_binomial(x: Any, successes: Any, a: Any, b: Any) -> Any:
-    """Log density of x failures before success number r, whose probability has a Beta(a, b) distribution.
+    def natural(self, parameters: Parameters) -> tuple[tuple[Any], Any]:
+        rate = parameters["rate"]
+        return (-rate,), -namespace(rate)[0].log(rate)
 
-    It is that of r successes among r + x trials, times the share r / (r + x) of the orders with a success at the end.
+    def cell_log_predictive(self, x: Any) -> Any:
+        xp, _ = namespace(x, self.rate)
+        return xp.log(self.concentration) - xp.log(self.rate) - (self.concentration + 1) * xp.log1p(x / self.rate)
 
-    Parameters
-    ----------
-    x : array
-        Numbers from zero.
-    successes : float or array
-        The number r, positive.
-    a, b : array
-        Positive; all arguments broadcast.
-
-    Returns
-    -------
-    array
-    """
-    xp, _ = namespace(x, a, b)
-    return _log_beta_binomial(successes, x, a, b) - xp.log1p(x / successes)
+    def row_log_left_out(
+        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Counts, *, refitted: bool
+    ) -> np.ndarray | None:
+        if not refitted or self.rate is not None:
+            return None
+        shape = len(x), len(statistics.n)
+        found = np.empty(shape)
+        pooled = statistics.pooled()
+        for rows in row_pieces(len(x), x.shape[1] * shape[1]):
+            observed = ~np.isnan(x[rows])[:, None, :]
+            cells = np.where(observed, x[rows][:, None, :], 0.0)
+            weight = observed * weights[rows, None, None]
+            own = weight * (codes[rows, None] == np.arange(shape[1]))[..., None]
+            others, rest = pooled.n - weight, pooled.total - weight * cells
+            # The general way handles rows after which only a rounding error, or nothing, is left.
+            n, total = statistics.n - own, statistics.total - own * cells
+            clear = (others > 0) & (rest > LEFT * pooled.total) & (n >= 0) & (total >= -LEFT * statistics.total)
+            a = self.concentration + n
+            with np.errstate(divide="ignore", invalid="ignore"):
+                b = self.concentration * rest / others + total
+                densities = np.log(a) - np.log(b) - (a + 1) * np.log1p(cells / b)
+            found[rows] = np.where(observed, np.where(clear, densities, np.nan), 0.0).sum(axis=-1)
+        return found
 
 
 # --------------------------------------------------------------------------------------------------
@@ -142,6 +316,31 @@ class _SuccessFamily(ExponentialFamily, ConjugateFamily):
     def maximum_a_posteriori(self, statistics: Counts) -> dict[str, Any]:
         after = self.update(statistics)
         return {"prob": beta_mode(after.concentration1, after.concentration0)}
+
+
+class _FailuresFamily(_SuccessFamily):
+    r"""Cells that count the failures before success number r, in trials of one probability.
+
+    With N observed cells of sum S, the posterior is :math:`\mathrm{Beta}(a + r N,\, b + S)`. A subclass states r.
+    """
+
+    @property
+    @abstractmethod
+    def _wanted(self) -> float:
+        """The number r, positive."""
+
+    def terms(self, x: Any) -> tuple[Any]:
+        return (x,)
+
+    def natural(self, parameters: Parameters) -> tuple[tuple[Any], Any]:
+        log_success, log_failure = log_and_log_rest(parameters, "prob")
+        return (log_failure,), -self._wanted * log_success
+
+    def trials(self, statistics: Counts) -> tuple[Any, Any]:
+        return self._wanted * statistics.n, statistics.total
+
+    def cell_log_predictive(self, x: Any) -> Any:
+        return self.log_base(x) + log_beta_ratio(self._wanted, x, self.concentration1, self.concentration0)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -220,7 +419,7 @@ class _TotalCountFamily(_SuccessFamily):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Geometric(_SuccessFamily):
+class Geometric(_FailuresFamily):
     r"""Columns of numbers of failures before the first success; :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
 
     .. math:: p(x \mid \theta) = \theta\, (1 - \theta)^x, \quad x = 0, 1, 2, \dots
@@ -272,21 +471,12 @@ class Geometric(_SuccessFamily):
     hint: ClassVar[str] = "use nb.Exponential() for waiting times that are not whole, or mark the cell as missing (NaN)"
     _story: ClassVar[tuple[str, ...]] = ("Geometric(prob)", BETA_PRIOR)
 
+    @property
+    def _wanted(self) -> float:
+        return 1.0
+
     def likelihood(self, prob: Any) -> dist.Distribution:
         return dist.GeometricProbs(prob)
-
-    def terms(self, x: Any) -> tuple[Any]:
-        return (x,)
-
-    def natural(self, parameters: Parameters) -> tuple[tuple[Any], Any]:
-        log_success, log_failure = log_and_log_rest(parameters, "prob")
-        return (log_failure,), -log_success
-
-    def trials(self, statistics: Counts) -> tuple[Any, Any]:
-        return statistics.n, statistics.total
-
-    def cell_log_predictive(self, x: Any) -> Any:
-        return _log_beta_negative_binomial(x, 1.0, self.concentration1, self.concentration0)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -379,7 +569,7 @@ class Binomial(_TotalCountFamily):
         return statistics.total[..., 0], statistics.total[..., 1]
 
     def cell_log_predictive(self, x: Any) -> Any:
-        return _log_beta_binomial(x, self.total_count - x, self.concentration1, self.concentration0)
+        return self.log_base(x) + log_beta_ratio(*self.terms(x), self.concentration1, self.concentration0)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -389,7 +579,7 @@ class Binomial(_TotalCountFamily):
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class NegativeBinomial(_TotalCountFamily):
+class NegativeBinomial(_FailuresFamily, _TotalCountFamily):
     r"""Columns of counts that spread wider than Poisson counts; :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
 
     A cell is the number of failures before success number r:
@@ -495,19 +685,10 @@ class NegativeBinomial(_TotalCountFamily):
     def likelihood(self, prob: Any) -> dist.Distribution:
         return GammaPoisson(self.total_count, prob / (1 - prob))
 
-    def terms(self, x: Any) -> tuple[Any]:
-        return (x,)
-
     def log_base(self, x: Any) -> Any:
-        # The binomial coefficient of r + x - 1 and x.
+        # The binomial coefficient of r + x - 1 and x: of the orders of r + x trials, r / (r + x) end with a success.
         return log_choose(x, self.total_count) - namespace(x)[0].log1p(x / self.total_count)
 
-    def natural(self, parameters: Parameters) -> tuple[tuple[Any], Any]:
-        log_success, log_failure = log_and_log_rest(parameters, "prob")
-        return (log_failure,), -self.total_count * log_success
-
-    def trials(self, statistics: Counts) -> tuple[Any, Any]:
-        return self.total_count * statistics.n, statistics.total
-
-    def cell_log_predictive(self, x: Any) -> Any:
-        return _log_beta_negative_binomial(x, self.total_count, self.concentration1, self.concentration0)
+    @property
+    def _wanted(self) -> float:
+        return self.total_count
