@@ -290,7 +290,7 @@ class Calibration(Printed):
         diagram.set_ylim(low, high)
         beside = f"{up} ({percent(self.prob)} interval)"
         diagram.set_ylabel(beside, fontsize=SMALL)
-        panels.set_heights(2.4, text_width(beside, SMALL) / SHARE / 2)
+        panels.set_height(max(2.4, text_width(beside, SMALL) / SHARE / 2))
         histogram.set_ylabel("predictions", fontsize=SMALL)
         histogram.set_xlabel(across, fontsize=SMALL)
         errors = self.table.loc["calibration_error"]

@@ -54,7 +54,7 @@ def how_many(shown: int, number: int, noun: str, which: str) -> str:
     which : str
         Which ones are shown, if not all are; empty if the caller has named them.
     """
-    named = f"{number} {noun if number == 1 else PLURALS.get(noun, f'{noun}s')}"
+    named = f"{number:,} {noun if number == 1 else PLURALS.get(noun, f'{noun}s')}"
     if shown == number:
         return named
     return f"the {which} {shown} of {named}" if which else f"{shown} of {named}"
@@ -206,24 +206,17 @@ def _panels(rows: Sequence[Rows], across: int | None, ax: Any, axes: Any, figsiz
     )
     width = min(NAME, 0.42 * panels.panel_width)
     names = [[wrap_to(name, width, SMALL) for name in panel.names] for panel in rows]
-    panels.set_heights(
-        max(
-            max(len(texts) * max(panel.height, 0.05 + _lines(texts)), LEAST)
-            for panel, texts in zip(rows, names, strict=True)
-        ),
-        max(len(texts) * (0.03 + _lines(texts)) for texts in names),
-    )
+    bands = [
+        max(panel.height, 0.05 + max(map(line_number, texts)) * line_height(SMALL))
+        for panel, texts in zip(rows, names, strict=True)
+    ]
+    panels.set_height(max(LEAST, *(len(texts) * band for texts, band in zip(names, bands, strict=True))))
     panels.panel_width -= max(text_width(text, SMALL) for texts in names for text in texts)
     for axis, panel, texts in zip(panels.axes, rows, names, strict=True):
         name_rows(axis, texts)
         axis.set_xlabel(wrap_to(panel.x_label, panels.panel_width, SMALL), fontsize=SMALL)
     panels.heads([panel.title for panel in rows])
     return panels
-
-
-def _lines(texts: Sequence[str]) -> float:
-    """Inches of the longest name: all rows of a panel are as high."""
-    return max(map(line_number, texts)) * line_height(SMALL)
 
 
 def _limits(rows: Sequence[Rows]) -> tuple[float, float]:

@@ -1,6 +1,5 @@
 """Panels, and the texts around them."""
 
-import math
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
@@ -9,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.checking import a_type, listed, near_matches, warn, whole_number
-from bayesnb.core.printing import counted
+from bayesnb.core.checking import a_type, listed, near_matches, whole_number
+from bayesnb.core.printing import counted, shortened
 
 # --------------------------------------------------------------------------------------------------
 # Checks of what the caller of a figure gives: classes, features, order, axes and size
@@ -180,14 +179,7 @@ def wrap_to(text: Any, width: float, size: str, weight: Any = "normal") -> str:
 
 def _escaped(text: Any) -> str:
     """A text whose dollar signs start no formula; its long lines without their middle."""
-    lines = [
-        _without_middle(line, MOST_LETTERS) if len(line) > MOST_LETTERS else line for line in str(text).split("\n")
-    ]
-    return "\n".join(lines).replace("$", r"\$")
-
-
-def _without_middle(line: str, kept: int) -> str:
-    return f"{line[: kept - kept // 2]}\N{HORIZONTAL ELLIPSIS}{line[len(line) - kept // 2 :]}"
+    return "\n".join(shortened(line, MOST_LETTERS) for line in str(text).split("\n")).replace("$", r"\$")
 
 
 def _wrap_line(line: str, width: float, size: str, weight: Any) -> str:
@@ -207,18 +199,6 @@ def _wrap_line(line: str, width: float, size: str, weight: Any) -> str:
             rest = rest[kept:]
         lines[-1] += rest
     return "\n".join(text.rstrip() for text in lines if text.strip())
-
-
-def shorten_to(text: Any, width: float, size: str) -> str:
-    """Text in one line of at most `width` inches; what is too long has three dots in place of its middle."""
-    whole = _escaped(text)
-    if text_width(whole, size) <= width:
-        return whole
-
-    def is_too_wide(kept: int) -> bool:
-        return text_width(_without_middle(whole, kept), size) > width
-
-    return _without_middle(whole, max(1, bisect_left(range(1, len(whole)), True, key=is_too_wide)))
 
 
 def _longest(text: str, fits: Callable[[str], bool]) -> int:
@@ -307,11 +287,8 @@ MARGIN = 0.1
 HANDLE = 5.8
 """Heights of a letter that a legend needs beside the text of an entry: its handle, and the space around it."""
 
-LEAST = 0.3
-"""Inches of height that a panel of a grid needs at least."""
-
 TALL = 40.0
-"""Inches of a figure in which everything has room, to measure what the texts around the panels need."""
+"""Inches of a figure whose height is not given yet, in which the texts around the panels are measured."""
 
 
 @dataclass
@@ -319,7 +296,7 @@ class Panels:
     """The panels of a figure, and the texts around them.
 
     A new figure has its title at the top and its legend at the bottom. If its height is not given, it grows with these
-    texts. If it is given and they do not fit, there is a warning. In axes that the caller gives, nothing outside them
+    texts. In axes that the caller gives, nothing outside them
     is drawn: the label belongs to the last panel, the legend is inside one, and there is a title only if there is one
     panel.
 
@@ -337,8 +314,8 @@ class Panels:
         Inches that the title of a panel has.
     across : int
         Panels side by side.
-    height, least : float
-        Inches of the panels below each other, by default and at least, without the texts around them.
+    height : float
+        Inches of the panels below each other, without the texts around them, if the height of the figure is not given.
     """
 
     figure: Any
@@ -349,36 +326,17 @@ class Panels:
     panel_width: float
     across: int
     height: float
-    least: float
 
-    def set_heights(self, height: float, least: float) -> None:
-        """Inches of each panel of a grid, by default and at least, without the texts around it."""
-        down = -(-len(self.axes) // self.across)
-        self.height, self.least = down * max(height, least), down * least
+    def set_height(self, height: float) -> None:
+        """Inches of each panel of a grid, without the texts around it."""
+        self.height = -(-len(self.axes) // self.across) * height
 
     def drawn(self) -> Any:
-        """The figure, to which nothing is added any more; its height follows from the layout of a tall one.
-
-        Warns
-        -----
-        UserWarning
-            If the caller gave a height that is too small.
-        """
-        if self.given:
-            return self.figure
-        width, height = self.figure.get_size_inches()
-        self.figure.set_figheight(TALL)
-        self.figure.draw_without_rendering()
-        around = TALL * (1 - sum(axis.get_position().height for axis in self.axes[:: self.across]))
-        self.figure.set_figheight(around + self.height if self.grows else height)
-        if not self.grows and height < around + self.least:
-            least = math.ceil(10 * (around + self.least)) / 10
-            warn(
-                f"a figure {width:g} inches wide and {height:g} inches high is too small for its texts: give "
-                f"figsize=({width:g}, {least:g}), or ({width:g}, None) for a height that follows from what the figure "
-                "shows, or show less",
-                UserWarning,
-            )
+        """The figure, to which nothing is added any more; if its height is not given, it follows from the layout."""
+        if self.grows:
+            self.figure.draw_without_rendering()
+            around = TALL * (1 - sum(axis.get_position().height for axis in self.axes[:: self.across]))
+            self.figure.set_figheight(around + self.height)
         return self.figure
 
     def title(self, text: str) -> None:
@@ -510,7 +468,7 @@ def grid_of_panels(
     for axis in found:
         _dress(axis)
     space = wide / across - 2 * MARGIN
-    return Panels(figure, found, False, high is None, wide - 2 * MARGIN, space, across, down * height, down * LEAST)
+    return Panels(figure, found, False, high is None, wide - 2 * MARGIN, space, across, down * height)
 
 
 def panel_of_rows(
@@ -550,15 +508,13 @@ def panel_of_rows(
         return panels
     wide, high = (width, None) if figsize is None else _size_in_inches(figsize)
     texts = _row_names(names, wide)
-    of_name = max(map(line_number, texts)) * line_height(SMALL)
-    band = max(row_height, 0.05 + of_name)
+    band = max(row_height, 0.05 + max(map(line_number, texts)) * line_height(SMALL))
     figure = Picture(figsize=(wide, high or TALL), layout="constrained")
     axis = figure.subplots()
     _dress(axis)
     name_rows(axis, texts)
     space = wide - max(text_width(text, SMALL) for text in texts) - 0.3
-    heights = len(texts) * band, len(texts) * (0.03 + of_name)
-    return Panels(figure, [axis], False, high is None, wide - 2 * MARGIN, space, 1, *heights)
+    return Panels(figure, [axis], False, high is None, wide - 2 * MARGIN, space, 1, len(texts) * band)
 
 
 def _row_names(names: Sequence[Any], width: float) -> list[str]:
@@ -581,7 +537,7 @@ def _panels_of(axes: list[Any]) -> Panels:
         _dress(axis)
     figure = axes[0].get_figure(root=True)
     wide = axes[-1].get_window_extent().width / figure.dpi
-    return Panels(figure, axes, True, False, wide, wide, 1, 0.0, 0.0)
+    return Panels(figure, axes, True, False, wide, wide, 1, 0.0)
 
 
 def _dress(axis: Any) -> None:

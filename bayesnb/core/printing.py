@@ -122,7 +122,7 @@ class DataTable:
         shown = shown.set_axis([*map(str, shown.columns)], axis=1).set_axis(names, axis=0).rename_axis(columns=head)
         too_long = _width(self._text(shown)) - width
         longest = max(map(len, [*names, str(head)]))
-        shown = shown.set_axis([_shortened(name, max(LEAST_LABEL, longest - too_long)) for name in names], axis=0)
+        shown = shown.set_axis([shortened(name, max(LEAST_LABEL, longest - too_long)) for name in names], axis=0)
         found = self._text(shown)
         while self.more_columns and len(shown.columns) > 1 and _width(found) > width:
             shown = shown.iloc[:, :-1]
@@ -260,7 +260,7 @@ def _width(lines: Sequence[str]) -> int:
     return max(map(len, lines))
 
 
-def _shortened(name: str, length: int) -> str:
+def shortened(name: str, length: int) -> str:
     """A name without its middle if it is longer: names that differ do so at the ends."""
     if len(name) <= length:
         return name

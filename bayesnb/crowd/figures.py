@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.core.checking import listed, near_matches, proportion, whole_number
-from bayesnb.core.forest import Points, Rows, forest
+from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.panels import (
     HATCHES,
     SMALL,
@@ -19,12 +19,11 @@ from bayesnb.core.panels import (
     muted,
     panel_of_rows,
     percent,
-    shorten_to,
     text_color,
     text_width,
     yes_or_no,
 )
-from bayesnb.core.printing import counted
+from bayesnb.core.printing import shortened
 from bayesnb.posterior.kinds import PointPosterior
 
 # --------------------------------------------------------------------------------------------------
@@ -71,9 +70,9 @@ def positions_of(argument: str, names: Any, index: pd.Index) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------
 
 ORDERS = {
-    "accuracy": ("accuracy", 1, " with the lowest accuracy"),
-    "annotations": ("num_annotations", -1, " with the most annotations"),
-    None: ("", 0, ""),
+    "accuracy": ("accuracy", 1, "least accurate"),
+    "annotations": ("num_annotations", -1, "most active"),
+    None: ("", 0, "first"),
 }
 """By order, the column of the frame, its sign, and what the first annotators are."""
 
@@ -104,13 +103,6 @@ def _order_of_annotators(frame: pd.DataFrame, annotators: Any, sort: str | None)
     return at[np.argsort(sign * frame[column].to_numpy()[at], kind="stable")]
 
 
-def _how_many(shown: int, number: int, noun: str, which: str) -> str:
-    """What a title says of the items or annotators that are shown; `which` tells them from the others."""
-    if shown == number:
-        return counted(number, noun)
-    return f"the{' first' * (not which)} {shown} of {number:,} {noun}s{which}"
-
-
 def _names_of(shown: pd.DataFrame) -> list[str]:
     """The items or annotators of a frame, each with its number of annotations in brackets.
 
@@ -132,8 +124,8 @@ def others(labels: Sequence[Any]) -> str:
 MOST_CLASSES = 8
 """Classes that are shown by default."""
 
-NAME = 0.9
-"""Inches of the name of a class or label at most."""
+NAME = 18
+"""Letters of the name of a class or label at most."""
 
 CELL = 0.34
 """Inches of a cell."""
@@ -309,7 +301,7 @@ class AnnotationFigures:
             at=float(most_frequent.max()),
             at_label=f"label {most_frequent.idxmax()} for every item",
         )
-        which = _how_many(len(at), len(order), "annotator", ORDERS[sort][2])
+        which = how_many(len(at), len(order), "annotator", ORDERS[sort][2])
         title = f"Accuracy of {which}\n(in brackets: number of annotations"
         title += "; a point estimate has no intervals)" if is_point else ")"
         return forest([rows], title=title, ax=ax, figsize=figsize)
@@ -381,7 +373,7 @@ class AnnotationFigures:
         order = _order_of_annotators(frame, annotators, sort)
         at = order[: whole_number("max_panels", max_panels)]
         matrices, intervals, *names_of_both = _matrices(self, at, classes, prob)
-        names, labels = ([shorten_to(name, NAME, TINY) for name in names] for names in names_of_both)
+        names, labels = ([shortened(name, NAME).replace("$", r"\$") for name in names] for names in names_of_both)
         beside, widest = (max(text_width(name, TINY) for name in texts) for texts in (names, labels))
         interval = max(text_width(text, TINY) for text in np.unique(intervals)) + 0.06
         rows, columns = matrices.shape[1:]
@@ -399,7 +391,7 @@ class AnnotationFigures:
         with_intervals = 0.06 < interval <= cell
         upright = widest > cell
         lines = rows * ((1 + with_intervals) * line_height(TINY) + 0.02)
-        panels.set_heights(rows * CELL, max(lines, text_width(SIDE, SMALL) / -(-len(at) // panels.across)))
+        panels.set_height(max(rows * CELL, lines, text_width(SIDE, SMALL) / -(-len(at) // panels.across)))
         for panel, values in enumerate(matrices):
             axis = panels.axes[panel]
             _draw(axis, values, intervals[panel] if with_intervals else np.full(values.shape, ""))
@@ -408,7 +400,7 @@ class AnnotationFigures:
             below = labels if lowest else [""] * columns
             axis.set_xticks(np.arange(columns), below, fontsize=TINY, rotation=90 if upright else 0)
         panels.heads(_names_of(frame.iloc[at]))
-        which = _how_many(len(at), len(order), "annotator", ORDERS[sort][2])
+        which = how_many(len(at), len(order), "annotator", ORDERS[sort][2])
         below = f"; below a mean: {percent(prob)} interval" * with_intervals
         panels.title(f"Confusion matrices in percent: {which}\n(in brackets: number of annotations{below})")
         panels.x_label("label given by the annotator")
@@ -493,7 +485,7 @@ class AnnotationFigures:
             left = left + width
         axis.set_xlim(0.0, 1.0)
         panels.x_label("probability of the class")
-        which = _how_many(len(at), number, "item", " with the largest entropy" * sort)
+        which = how_many(len(at), number, "item", "most uncertain" if sort else "first")
         panels.title(
             f"Labels of {which}\n({below:,} of {'all ' * (items is None)}{number:,} labels have a probability below "
             f"{percent(SURE)}; in brackets: number of annotations)"

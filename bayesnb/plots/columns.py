@@ -22,12 +22,12 @@ from bayesnb.core.panels import (
     grid_of_panels,
     line_number,
     muted,
-    shorten_to,
     text_color,
     text_width,
     wrap_to,
     yes_or_no,
 )
+from bayesnb.core.printing import shortened
 from bayesnb.data.read import labelled_rows
 from bayesnb.families.formulas import mean_of
 from bayesnb.posterior.base import Posterior
@@ -49,8 +49,8 @@ from bayesnb.posterior.weighted import of_features
 MOST_MARKS = 40
 """Bars of a panel, those of all classes together, beyond which rare categories share one."""
 
-TALL_NAME = 0.9
-"""Inches of a category's name, if the names are too wide to be side by side."""
+TALL_NAME = 18
+"""Letters of a category's name, if the names are too wide to be side by side."""
 
 
 @of_features
@@ -257,7 +257,7 @@ def _name_categories(panels: Panels, axis: Any, at: np.ndarray, names: list[str]
     level = [wrap_to(name, space, TINY) for name in names]
     divided = any(text_width(max(name.split() or [""], key=len), TINY) > space for name in names)
     upright = divided or max(map(line_number, level)) > 2
-    texts = [shorten_to(name, TALL_NAME, TINY) for name in names] if upright else level
+    texts = [shortened(name, TALL_NAME).replace("$", r"\$") for name in names] if upright else level
     axis.set_xticks(at, texts, rotation=90 if upright else 0, fontsize=TINY)
 
 
@@ -389,7 +389,7 @@ def plot_spikes(
         len(shown), axes=axes, figsize=figsize, across=1 if axes is None else None, width=max(9.0, BESIDE + widest)
     )
     of_classes = [wrap_to(f"y = {every[c]}", CLASS, SMALL) for c in shown]
-    panels.set_heights(1.5, max(text_width(text, SMALL) for text in of_classes))
+    panels.set_height(max(1.5, *(text_width(text, SMALL) for text in of_classes)))
     space = panels.panel_width if panels.given else panels.panel_width + 0.2 - BESIDE
     for axis, c, of_class, of_panel in zip(panels.axes, shown, of_classes, ranked, strict=True):
         axis.vlines(np.arange(probs.shape[1]), 0.0, probs[c], color=muted(0.75), linewidth=0.6)

@@ -8,7 +8,8 @@ import pandas as pd
 
 from bayesnb.core.checking import proportion, warns_once, whole_number
 from bayesnb.core.forest import Points, Rows, forest, how_many
-from bayesnb.core.panels import MARKERS, SMALL, chosen, percent, shorten_to, yes_or_no
+from bayesnb.core.panels import MARKERS, chosen, percent, yes_or_no
+from bayesnb.core.printing import shortened
 from bayesnb.data.labels import read_labels
 from bayesnb.data.read import as_table, split_labels
 from bayesnb.posterior.base import Posterior
@@ -295,8 +296,8 @@ MOST_PROBABLE = 3
 MARKED = 0.8
 """Share of a row's height that its marks take."""
 
-NAME = 2.2
-"""Inches of the name of a row and a class."""
+NAME = 36
+"""Letters of the name of a row and a class."""
 
 MARK = 0.13
 """Inches of a mark in a row of several."""
@@ -403,9 +404,9 @@ def plot_proba(
     if named:
         others = f"{len(known) - number} others"
         of_rows = [[*(known[code] for code in row), others] for row in codes]
-        texts = [f"{name}, {label}" for name, of_row in zip(names, of_rows, strict=True) for label in of_row]
-        # The forest escapes dollar signs, as `shorten_to` does.
-        names = [shorten_to(text, NAME, SMALL).replace(r"\$", "$") for text in texts]
+        names = [
+            shortened(f"{name}, {label}", NAME) for name, of_row in zip(names, of_rows, strict=True) for label in of_row
+        ]
         marks = [Points(values.ravel(), filled=filled.ravel(), ends=None if ends is None else ends.reshape(2, -1))]
     else:
         texts = [f"y = {known[code]}" if number > 1 or truth is not None else "" for code in codes[0]]

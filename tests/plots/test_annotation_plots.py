@@ -85,11 +85,11 @@ class TestAnnotators:
             "Accuracy of 3 annotators\n(in brackets: number of annotations)"
         )
         assert point().plot_annotators(max_annotators=2).get_suptitle() == (
-            "Accuracy of the 2 of 3 annotators with the lowest accuracy\n"
+            "Accuracy of the least accurate 2 of 3 annotators\n"
             "(in brackets: number of annotations; a point estimate has no intervals)"
         )
         title = point().plot_confusion(max_panels=1, figsize=(9, None)).get_suptitle()
-        assert title.startswith("Confusion matrices in percent: the 1 of 3 annotators with the most annotations")
+        assert title.startswith("Confusion matrices in percent: the most active 1 of 3 annotators")
         title = point().plot_confusion(max_panels=2, sort=None).get_suptitle()
         assert "the first 2 of 3 annotators\n" in title
 
@@ -188,7 +188,7 @@ class TestItems:
         below = (point().items["probability"] < 0.9).sum()
         title = point().plot_items(max_items=5, figsize=(12, None)).get_suptitle()
         assert title == (
-            f"Labels of the 5 of 24 items with the largest entropy\n({below} of all 24 labels have a probability below "
+            f"Labels of the most uncertain 5 of 24 items\n({below} of all 24 labels have a probability below "
             "90 %; in brackets: number of annotations)"
         )
         title = point().plot_items(items=[3], figsize=(12, None)).get_suptitle()

@@ -3,7 +3,6 @@
 A new plot needs an entry in `PLOTS`.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -221,16 +220,6 @@ def test_no_text_is_clipped_in_another_style(name: str) -> None:
 def test_a_wide_figure_has_its_size(name: str) -> None:
     figure = PLOTS[name].call(figsize=(10, 6))
     assert figure.get_size_inches().tolist() == [10, 6]
-
-
-@pytest.mark.slow
-@every_plot
-def test_no_text_is_clipped_at_the_height_that_the_warning_names(name: str) -> None:
-    with pytest.warns(UserWarning, match=r"too small for its texts: give figsize=\(") as caught:
-        PLOTS[name].call(figsize=(6.4, 0.1))
-    found = re.search(r"figsize=\(6.4, ([\d.]+)\)", str(caught[0].message))
-    assert found
-    assert collisions(PLOTS[name].call(figsize=(6.4, float(found[1])))) == []
 
 
 @pytest.mark.slow

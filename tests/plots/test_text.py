@@ -6,7 +6,7 @@ import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from bayesnb.core.panels import shorten_to, text_width, wrap_to
+from bayesnb.core.panels import text_width, wrap_to
 
 DPI = 1000
 """So high that letters are not moved to whole pixels."""
@@ -31,8 +31,7 @@ def test_the_backslash_of_a_dollar_sign_has_no_width() -> None:
     assert text_width(price, "small") == pytest.approx(drawn_width(price, "small", "normal"), rel=0.02)
 
 
-@pytest.mark.parametrize("write", [shorten_to, wrap_to])
-def test_few_letters_of_a_long_text_are_measured(write: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_few_letters_of_a_long_text_are_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     def measured(text: str) -> int:
         letters = 0
 
@@ -42,7 +41,7 @@ def test_few_letters_of_a_long_text_are_measured(write: Any, monkeypatch: pytest
             return text_width(text, *font)
 
         monkeypatch.setattr("bayesnb.core.panels.text_width", counting)
-        shown = write(text, 1.0, "small")
+        shown = wrap_to(text, 1.0, "small")
         monkeypatch.undo()
         assert all(text_width(line, "small") <= 1.0 for line in shown.split("\n"))
         assert shown.startswith("letters")
