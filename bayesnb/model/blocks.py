@@ -13,6 +13,7 @@ import numpy as np
 import numpyro
 import numpyro.distributions as dist
 from numpyro.distributions import constraints
+from scipy.special import expit, log_expit
 
 from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.checking import listed
@@ -470,7 +471,7 @@ class Prior:
 
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""
-        return replace(self, families=tuple(family.take(codes) for family in self.families)).draw(rng).blocks
+        return Prior(self.classes, tuple(family.take(codes) for family in self.families)).draw(rng).blocks
 
     def walk(self, sample: Sample, *, integrated: bool = False) -> None:
         """Call ``sample(site, distribution)`` for every site of `program`."""
@@ -521,6 +522,7 @@ class Prior:
         return ModelParameters(class_prob, tuple(blocks))
 
 
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class AveragedPrior(Prior):
     """A distribution of all parameters in which all classes share those of a feature, unless it is included.
@@ -529,12 +531,31 @@ class AveragedPrior(Prior):
     ----------
     shared : tuple of Family
         Distribution of the shared parameters of each block, class axis of length one.
-    inclusion : tuple of array, shape (features of the block,)
-        Probability that each feature depends on the class.
+    log_odds : tuple of array, shape (features of the block,)
+        Log odds that each feature depends on the class.
     """
 
     shared: tuple[Any, ...]
-    inclusion: tuple[np.ndarray, ...]
+    log_odds: tuple[np.ndarray, ...]
+
+    @property
+    def inclusion(self) -> tuple[np.ndarray, ...]:
+        """Probability that each feature depends on the class."""
+        return tuple(map(expit, self.log_odds))
+
+    def update(self, statistics: ModelStatistics) -> "AveragedPrior":
+        own = super().update(statistics)
+        shared = tuple(given(family, one.pooled()) for family, one in zip(self.shared, statistics.blocks, strict=True))
+        evidences = zip(self.log_odds, log_evidences(self.families, self.shared, statistics), strict=True)
+        log_odds = tuple(odds + alone - together for odds, (alone, together) in evidences)
+        return AveragedPrior(own.classes, own.families, shared, log_odds)
+
+    def log_evidence(self, statistics: ModelStatistics) -> Any:
+        total = self.classes.log_evidence(statistics.classes)
+        evidences = log_evidences(self.families, self.shared, statistics)
+        for odds, (own, together) in zip(self.log_odds, evidences, strict=True):
+            total = total + np.logaddexp(log_expit(odds) + own, log_expit(-odds) + together).sum()
+        return total
 
     def draw(
         self,
@@ -552,6 +573,31 @@ class AveragedPrior(Prior):
         of_all = Prior(self.classes, self.shared).draw_for_rows(np.zeros_like(codes), rng)
         depends = (rng.uniform(size=(len(codes), len(prob))) < prob for prob in self.inclusion)
         return tuple(map(_chosen, depends, own, of_all))
+
+
+def log_evidences(
+    families: Sequence[Any], shared: Sequence[Any], statistics: ModelStatistics
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Log evidence of each feature under both hypotheses, given the labels; call it in float64.
+
+    Parameters
+    ----------
+    families, shared : sequence of ConjugateFamily
+        For each block the prior of a parameter for each class, and of one that all classes share.
+    statistics : ModelStatistics
+
+    Returns
+    -------
+    list of tuple of array, shape (features of the block,)
+        For each block, with a parameter for each class and with a shared one.
+    """
+    return [
+        (
+            np.asarray(family.given_dependence().log_evidence(counted)).sum(axis=0),
+            np.asarray(together.log_evidence(counted.pooled()))[0],
+        )
+        for family, together, counted in zip(families, shared, statistics.blocks, strict=True)
+    ]
 
 
 def _chosen(depends: np.ndarray, own: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, np.ndarray]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 import jax
 import numpy as np
 import numpyro.distributions as dist
+from scipy.special import logit
 
 from bayesnb.core.arrays import dense, in_float64, log
 from bayesnb.core.checking import whole_number
@@ -195,8 +196,11 @@ class BoundModel(Printed):
 
     @property
     def prior(self) -> Prior:
-        """The distribution of all parameters before the data, with a parameter for every class."""
-        return Prior(self.class_prior, self.families)
+        """The distribution of all parameters before the data."""
+        if self.inclusion is None:
+            return Prior(self.class_prior, self.families)
+        log_odds = tuple(map(logit, self.inclusion))
+        return AveragedPrior(self.class_prior, self.families, shared_families(self.blocks), log_odds)
 
     @cached_property
     def inclusion(self) -> tuple[np.ndarray, ...] | None:
@@ -365,9 +369,6 @@ class BoundModel(Printed):
         """Independent draws of all parameters from the prior, shape sample_shape + (classes, ...)."""
         if self.hyperpriors:
             return self.learned.draw(rng, sample_shape)
-        if self.inclusion is not None:
-            shared = shared_families(self.blocks)
-            return AveragedPrior(self.class_prior, self.families, shared, self.inclusion).draw(rng, sample_shape)
         return self.prior.draw(rng, sample_shape)
 
     def simulate(

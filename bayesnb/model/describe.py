@@ -11,7 +11,6 @@ from typing import Any, Self
 import jax
 import numpy as np
 import numpyro.distributions as dist
-from scipy.special import log_expit, logit
 
 from bayesnb.core.checking import Params, a_type, first_few, whole_number, with_params
 from bayesnb.core.printing import Code, Heading, Piece, Printed
@@ -21,7 +20,7 @@ from bayesnb.data.tables import is_missing
 from bayesnb.families.base import Family, listed_categories, parameter_names, with_hyperparameters
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number, require_hyperprior
-from bayesnb.model.blocks import CLASS_SITE, Block, ModelStatistics
+from bayesnb.model.blocks import CLASS_SITE, Block
 
 # --------------------------------------------------------------------------------------------------
 # The arguments that describe a model, read and checked
@@ -389,31 +388,6 @@ def shared_families(blocks: Sequence[Block]) -> tuple[ConjugateFamily, ...]:
                 )
         shared.append(block.family.take(slice(0, 1)))
     return tuple(shared)
-
-
-def log_evidences(blocks: Sequence[Block], statistics: ModelStatistics) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Log evidence of each feature under both hypotheses, given the labels; call it in float64.
-
-    Returns
-    -------
-    list of tuple of array, shape (features of the block,)
-        For each block, with a parameter for each class and with a shared one.
-    """
-    found = []
-    for block, common, counted in zip(blocks, shared_families(blocks), statistics.blocks, strict=True):
-        assert isinstance(block.family, ConjugateFamily)
-        own = np.asarray(block.family.given_dependence().log_evidence(counted)).sum(axis=0)
-        found.append((own, np.asarray(common.log_evidence(counted.pooled()))[0]))
-    return found
-
-
-def log_inclusion(prior: np.ndarray, log_bayes_factor: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Log posterior probability that a feature depends on the class, and that it does not.
-
-    The first is log(p B / (1 - p + p B)), with p the prior probability and B the Bayes factor.
-    """
-    log_odds = logit(prior) + log_bayes_factor
-    return log_expit(log_odds), log_expit(-log_odds)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import Block, ModelStatistics, Prior
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import Description, log_evidences, log_inclusion
+from bayesnb.model.describe import Description
 from bayesnb.model.prior import refuse_beyond_float64
 from bayesnb.model.reading import Chunks, Counted, Unseen
 
@@ -311,15 +311,6 @@ class Problem:
 
     @cached_property
     @in_float64
-    def log_inclusion(self) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
-        """For each block, log posterior probability that each feature depends on the class, and that it does not."""
-        prior = self.resolved.inclusion
-        assert prior is not None
-        evidences = log_evidences(self.resolved.blocks, self.statistics)
-        return tuple(log_inclusion(p, own - shared) for p, (own, shared) in zip(prior, evidences, strict=True))
-
-    @cached_property
-    @in_float64
     def posterior(self) -> Prior:
         """The prior given the data; a family without a closed form stays as its prior."""
         return to_numpy(self.resolved.prior.update(self.statistics))
@@ -335,14 +326,7 @@ class Problem:
             If rows have no label: the sum over all their labels has no closed form.
         """
         self.require_labels("log_evidence in closed form", "leave them out")
-        prior = self.resolved
-        if prior.inclusion is None:
-            return float(prior.prior.log_evidence(self.statistics))
-        total = float(prior.class_prior.log_evidence(self.statistics.classes))
-        with np.errstate(divide="ignore"):
-            for p, (own, shared) in zip(prior.inclusion, log_evidences(prior.blocks, self.statistics), strict=True):
-                total += float(np.logaddexp(np.log(p) + own, np.log1p(-p) + shared).sum())
-        return total
+        return float(self.resolved.prior.log_evidence(self.statistics))
 
     def add(self, statistics: ModelStatistics, *, decay: float = 1.0) -> "Problem":
         """The problem with more data, after the weights of the data so far were multiplied by `decay`.

@@ -15,7 +15,7 @@ from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from pkgutil import iter_modules
-from typing import Any, BinaryIO
+from typing import Any
 from uuid import uuid4
 
 import jax
@@ -345,12 +345,6 @@ def _replace_file(path: Path, parts: Sequence[bytes | memoryview]) -> None:
 FORMAT = 4
 """Version of the file's layout; another one is an error."""
 
-SEAL = b"\nbayesnb sha256 "
-"""What a seal begins with; the checksum of all bytes before it follows, in hexadecimal digits."""
-
-PIECE_BYTES = 2**20
-"""Bytes of a file that are read at a time."""
-
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 """The first bytes of an HDF5 file."""
 
@@ -370,7 +364,7 @@ def _write_file(path: Path, description: Any, arrays: Sequence[np.ndarray]) -> N
     """
     # Python's JSON has words for infinite numbers, which may be labels.
     content = _netcdf({"bayesnb_format": FORMAT, "bayesnb": json.dumps(description)}, arrays)
-    _replace_file(path, [content, _seal(hashlib.sha256(content))])
+    _replace_file(path, [content, _seal(content)])
 
 
 def _netcdf(attributes: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> bytes:
@@ -436,57 +430,39 @@ def _read_file(path: Path) -> tuple[Any, list[np.ndarray]]:
 def _read_content(path: Path) -> tuple[bool, dict[str, Any], dict[str, np.ndarray]]:
     """Whether the file has a seal, its attributes, and its arrays by name.
 
-    xarray would read it too, but leaves a filter of warnings behind.
-    """
-    import h5netcdf
-
-    while True:
-        with open(path, "rb") as file:
-            sealed = _check_seal(file, path)
-            try:
-                with h5netcdf.File(path, "r") as opened:
-                    attributes = dict(opened.attrs)
-                    group = opened.groups.get(GROUP)
-                    arrays = {} if group is None else {name: found[...] for name, found in group.variables.items()}
-            except Exception as error:
-                raise ValueError(_unreadable(path)) from error
-            # Another process may have put a new file in the place of the one whose seal was compared.
-            if os.path.samestat(os.fstat(file.fileno()), path.stat()):
-                return sealed, attributes, arrays
-
-
-def _seal(checksum: Any) -> bytes:
-    return SEAL + checksum.hexdigest().encode() + b"\n"
-
-
-def _check_seal(file: BinaryIO, path: Path) -> bool:
-    """Whether a file has a seal.
-
-    It is compared before HDF5 reads the file: HDF5 keeps text of any length in a heap without a checksum, and some
-    damages of the heap let it read for ever.
+    The file is read once: another process may put a new one in its place. The seal is compared before HDF5 takes the
+    bytes apart: it keeps text of any length in a heap without a checksum, and some damages of the heap let it read for
+    ever. xarray would read the file too, but leaves a filter of warnings behind.
 
     Raises
     ------
     ValueError
         If the file is not HDF5, is shorter than it says, or has changed since it was sealed.
     """
-    head, size = file.read(48), file.seek(0, os.SEEK_END)
+    import h5netcdf
+    import h5py
+
+    content = path.read_bytes()
     # The superblock states HDF5's length (HDF5 File Format Specification, section II.A).
-    place = 40 if head[8:9] < b"\x02" else 28
-    end = int.from_bytes(head[place : place + 8], "little")
-    if not head.startswith(SIGNATURE) or size < end:
+    place = 40 if content[8:9] < b"\x02" else 28
+    end = int.from_bytes(content[place : place + 8], "little")
+    if not content.startswith(SIGNATURE) or len(content) < end:
         raise ValueError(_unreadable(path))
-    file.seek(0)
-    if size == end:
-        return False
-    checksum, left = hashlib.sha256(), end
-    while left and (piece := file.read(min(left, PIECE_BYTES))):
-        checksum.update(piece)
-        left -= len(piece)
-    if file.read(len(SEAL) + 100) != _seal(checksum):
+    image, seal = content[:end], content[end:]
+    if seal and seal != _seal(image):
         raise ValueError(_changed(path))
-    file.seek(0)
-    return True
+    try:
+        with h5py.File(h5py.h5f.open_file_image(image)) as file, h5netcdf.File(file, "r") as opened:
+            attributes = dict(opened.attrs)
+            group = opened.groups.get(GROUP)
+            arrays = {} if group is None else {name: found[...] for name, found in group.variables.items()}
+    except Exception as error:
+        raise ValueError(_unreadable(path)) from error
+    return bool(seal), attributes, arrays
+
+
+def _seal(image: bytes) -> bytes:
+    return b"\nbayesnb sha256 " + hashlib.sha256(image).hexdigest().encode() + b"\n"
 
 
 def _unreadable(path: Path) -> str:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 import numpyro.distributions as dist
+from scipy.special import log_expit
 
 from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.printing import Piece
-from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.blocks import CLASS_SITE, AveragedPrior, ModelParameters, Prior
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import feature_names, in_column_order, shared_families
+from bayesnb.model.describe import feature_names, in_column_order
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior, parameters_by_class
 from bayesnb.posterior.density import Averaged, Given, Integrated, MeanOfClosedForms, MeanOverDraws, RowDensity
@@ -256,13 +256,6 @@ class AveragedPosterior(ClosedFormPosterior):
 
     closed_form: AveragedPrior
 
-    def __init__(self, problem: Problem, inference: Fitting) -> None:
-        super().__init__(problem, inference)
-        self.shared = _updated(problem)
-        self._log_inclusion = problem.log_inclusion
-        closed_form = problem.posterior
-        self.closed_form = AveragedPrior(closed_form.classes, closed_form.families, self.shared, self.inclusion)
-
     @property
     def inclusion_probability(self) -> Any:
         """Posterior probability that each feature depends on the class, a pandas series by feature."""
@@ -275,12 +268,13 @@ class AveragedPosterior(ClosedFormPosterior):
     @property
     def inclusion(self) -> tuple[np.ndarray, ...]:
         """Posterior probability that each feature depends on the class, for each block an array."""
-        return tuple(np.exp(log_probs[0]) for log_probs in self._log_inclusion)
+        return self.closed_form.inclusion
 
     @property
     def density(self) -> RowDensity:
-        blocks = zip(self.families, self.shared, self._log_inclusion, strict=True)
-        return RowDensity(log(self.class_probs()), [Averaged(own, shared, *probs) for own, shared, probs in blocks])
+        blocks = zip(self.families, self.closed_form.shared, self.closed_form.log_odds, strict=True)
+        averaged = [Averaged(own, shared, log_expit(odds), log_expit(-odds)) for own, shared, odds in blocks]
+        return RowDensity(log(self.class_probs()), averaged)
 
     @property
     def distribution(self) -> AveragedForm:
@@ -288,16 +282,6 @@ class AveragedPosterior(ClosedFormPosterior):
 
     def _details(self) -> str:
         return f"averaged over the subsets of {len(feature_names(self.model.blocks))} features"
-
-
-@in_float64
-def _updated(problem: Problem) -> tuple[ConjugateFamily, ...]:
-    """Each block's shared family given the data of all classes."""
-    shared = shared_families(problem.resolved.blocks)
-    return tuple(
-        to_numpy(family.update(counted.pooled()))
-        for family, counted in zip(shared, problem.statistics.blocks, strict=True)
-    )
 
 
 # --------------------------------------------------------------------------------------------------

@@ -7,14 +7,14 @@ from typing import Any, Self
 
 import jax
 import numpy as np
+from scipy.special import log_expit
 
 from bayesnb.core.arrays import dense, log
 from bayesnb.data.read import LabelledRows
 from bayesnb.families.base import JointFamily, log_predictive_given, of_column
 from bayesnb.families.conjugate import ConjugateFamily, cells_log_predictive, couples_classes
 from bayesnb.families.statistics import ClassCounts, Statistics
-from bayesnb.model.blocks import Block
-from bayesnb.model.describe import log_evidences, log_inclusion
+from bayesnb.model.blocks import AveragedPrior, Block, log_evidences
 from bayesnb.model.reading import Cells
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
@@ -339,20 +339,20 @@ def closed_form_features(posterior: ExactPosterior) -> Callable[[Cells, Labelled
 
 def averaged_features(posterior: AveragedPosterior) -> Callable[[Cells, LabelledRows], Found]:
     """As `closed_form_features`, the two hypotheses of each feature averaged."""
-    inclusion, problem = posterior.model.inclusion, posterior.problem
-    assert inclusion is not None
-    evidences = log_evidences(posterior.model.blocks, problem.statistics)
+    before, problem = posterior.model.prior, posterior.problem
+    assert isinstance(before, AveragedPrior)
+    evidences = log_evidences(before.families, before.shared, problem.statistics)
 
     def of_features(chunk: Cells, some: LabelledRows) -> Found:
-        for i, (x, prior) in enumerate(zip(chunk, inclusion, strict=True)):
+        for i, (x, log_odds) in enumerate(zip(chunk, before.log_odds, strict=True)):
             block, counted = problem.model.blocks[i], problem.statistics.blocks[i]
             if problem.follows[i] or couples_classes(block.family):
                 hypotheses = _refitted_hypotheses(block, counted, x, some)
             else:
                 hypotheses = _hypotheses(posterior, i, np.subtract(*evidences[i]), x, some)
             for piece, log_bayes_factor, of_classes, of_all in hypotheses:
-                log_in, log_out = log_inclusion(prior, log_bayes_factor)
-                averages = np.logaddexp(log_in[:, None] + of_classes, (log_out + of_all)[:, None])
+                after = log_odds + log_bayes_factor
+                averages = np.logaddexp(log_expit(after)[:, None] + of_classes, (log_expit(-after) + of_all)[:, None])
                 for j in range(averages.shape[-1]):
                     yield piece, i, j, averages[..., j]
 

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 import pandas as pd
-from scipy.special import chdtr, chdtrc, chndtrinc, expit, ndtr
+from scipy.special import chdtr, chdtrc, chndtrinc, expit, logit, ndtr
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import first_few, proportion, warn, warns_once, whole_number
@@ -17,12 +17,10 @@ from bayesnb.core.panels import chosen, percent, yes_or_no
 from bayesnb.core.running import random_generator
 from bayesnb.families.base import Family, JointFamily, Parameters
 from bayesnb.families.categories import Bernoulli
-from bayesnb.model.blocks import Block, ModelParameters, ModelStatistics
+from bayesnb.model.blocks import Block, ModelParameters, ModelStatistics, log_evidences
 from bayesnb.model.describe import (
     feature_names,
     in_column_order,
-    log_evidences,
-    log_inclusion,
     read_inclusion,
     shared_families,
     spread_inclusion,
@@ -401,8 +399,9 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> Featur
     problem.require_labels("feature_evidence", "leave them out")
     blocks = posterior.model.blocks
     prior = spread_inclusion("prior_inclusion", read_inclusion("prior_inclusion", prior_inclusion), blocks)
-    log_bayes_factors = [own - shared for own, shared in log_evidences(blocks, problem.statistics)]
-    posteriors = [np.exp(log_inclusion(p, found)[0]) for p, found in zip(prior, log_bayes_factors, strict=True)]
+    evidences = log_evidences(posterior.model.families, shared_families(blocks), problem.statistics)
+    log_bayes_factors = [own - shared for own, shared in evidences]
+    posteriors = [expit(logit(p) + found) for p, found in zip(prior, log_bayes_factors, strict=True)]
     return FeatureEvidence(
         {
             "log_bayes_factor": in_column_order(blocks, log_bayes_factors),
@@ -431,7 +430,7 @@ def _column_inclusion(posterior: Posterior) -> list[np.ndarray]:
             statistics = ModelStatistics(problem.statistics.classes, (counted,))
             try:
                 shared_families([block])
-                ((own, shared),) = log_evidences([replace(block, family=family)], statistics)
+                ((own, shared),) = log_evidences([family], shared_families([replace(block, family=family)]), statistics)
                 log_bayes_factor = own - shared
             except ValueError:  # no closed form, or priors that differ by class
                 pass
