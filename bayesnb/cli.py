@@ -18,9 +18,9 @@ from bayesnb.core.checking import near_matches, proportion, warn
 from bayesnb.core.printing import DataTable, Paragraph, as_text, counted, width
 from bayesnb.datasets import penguins_path
 from bayesnb.estimators.load import load
+from bayesnb.families.binned import Histogram
 from bayesnb.families.categories import Categorical
 from bayesnb.families.conjugate import couples_classes
-from bayesnb.families.histogram import Histogram
 from bayesnb.inference.fit import fit
 from bayesnb.inference.nuts import NUTS
 from bayesnb.model.bound import BoundModel

@@ -1,4 +1,4 @@
-"""Feature distributions, one file each; here is what authors of families need."""
+"""Feature distributions, those of one kin in a file; here is what authors of families need."""
 
 import lazy_loader as _lazy
 

@@ -10,11 +10,11 @@ import numpy as np
 import numpyro.distributions as dist
 import scipy.sparse
 
+from bayesnb.families.binned import CoupledTree, draw_cells
 from bayesnb.families.bins import Binned
 from bayesnb.families.distributions import RIDGE, GammaVector, ZeroOr
 from bayesnb.families.formulas import compiled, inherited_from
 from bayesnb.families.joint_categorical import CombinationOfCategories
-from bayesnb.families.polya_tree import CoupledTree, draw_cells
 
 # --------------------------------------------------------------------------------------------------
 # Draws from NumPyro's distributions, by NumPy where it has a sampler.

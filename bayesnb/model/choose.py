@@ -12,6 +12,7 @@ from bayesnb.core.checking import first_few, listed, near_matches, warn
 from bayesnb.data.read import GivenRows, LabelledRows
 from bayesnb.data.tables import Column, SparseTable, Table, distinct_objects
 from bayesnb.families.base import Family, of_column
+from bayesnb.families.binned import PolyaTree
 from bayesnb.families.bins import resolution
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.conjugate import ConjugateFamily
@@ -19,7 +20,6 @@ from bayesnb.families.counts_and_waits import Exponential, Geometric, NegativeBi
 from bayesnb.families.formulas import cdf, ends, log_prob
 from bayesnb.families.gaussian import Gaussian, LogNormal
 from bayesnb.families.hurdle import Hurdle
-from bayesnb.families.polya_tree import PolyaTree
 from bayesnb.families.words import Multinomial
 from bayesnb.model.bound import bound_to
 from bayesnb.model.describe import Description
