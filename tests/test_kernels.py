@@ -21,10 +21,8 @@ from bayesnb.checks import statistics as replicates
 from bayesnb.core.arrays import csr_pieces, csr_rows
 from bayesnb.core.running import in_order, num_threads
 from bayesnb.data.labels import read_labels
-from bayesnb.data.read import as_table
 from bayesnb.data.tables import distinct
 from bayesnb.estimators import MultinomialNB
-from bayesnb.estimators.discrete import highest_numbers
 from bayesnb.families import gaussian
 from bayesnb.families import words as documents
 from bayesnb.families.exponential import Weights
@@ -106,13 +104,6 @@ def test_negative_codes_are_unseen_categories(rng):
     X[7, 2] = -1
     with pytest.warns(UserWarning, match=r"column 2: 1 cell\(s\) hold categories not seen in training \(-1\)"):
         posterior.predict_proba(X)
-
-
-@pytest.mark.parametrize("shape", [(1, 3), (63, 2), (64, 3), (1000, 5)])
-def test_highest_numbers_are_those_of_numpy(shape):
-    X = np.arange(-9, shape[0] * shape[1] - 9).reshape(shape)
-    for form in (X, np.asfortranarray(X), X[::-1], np.hstack([X, X])[:, 1:]):
-        np.testing.assert_array_equal(highest_numbers(as_table(form)), form.max(axis=0))
 
 
 @pytest.mark.parametrize("kind", [np.int8, np.uint8, np.int64, np.uint64])

@@ -1,6 +1,6 @@
 """Whether class probabilities are believable, and the picture of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,8 +33,6 @@ LABELS = {
     "confidence": ("probability of the predicted class", "accuracy"),
 }
 
-SCALES = ("auto", "linear", "logit")
-
 NEAR_ONE = 0.05
 """A probability nearer to zero or one than this is hard to read on a linear axis."""
 
@@ -46,17 +44,6 @@ SHARE = 0.75
 
 BINS = 20
 """Bars of the histogram."""
-
-
-def _names_in_legend(calibration: "Calibration", names: Sequence[str] | None) -> dict[str, str]:
-    """By model, its name in the legend."""
-    models = list(calibration.predictions)
-    if names is None:
-        return {model: calibration.names[model] for model in models}
-    given = [names] if isinstance(names, str) else list(names)
-    if len(given) != len(models):
-        raise ValueError(f"names is {given}: give {len(models)}, for {' and '.join(models)}")
-    return dict(zip(models, map(str, given), strict=True))
 
 
 def _ends(bins: pd.DataFrame, kind: str, scale: str) -> tuple[float, float]:
@@ -124,6 +111,11 @@ def _draw_bins(axis: Any, bins: pd.DataFrame, ends: tuple[float, float], look: M
 
 DIGITS = 12
 """Predictions that differ by less count as equal, because two sums of the same numbers may differ by rounding."""
+
+BIN_COLUMNS = [
+    *("model", "kind", "lower", "upper", "mean_predicted"),
+    *("observed", "observed_lower", "observed_upper", "count"),
+]
 
 SIMULATIONS = 400
 """Number of sets of labels drawn from the predictions, to estimate the calibration error by chance."""
@@ -197,27 +189,13 @@ class Calibration(Printed):
     names: dict[str, str]
     on_fit: bool = False
 
-    def plot(
-        self,
-        *,
-        kind: str = "classes",
-        scale: str = "auto",
-        names: Sequence[str] | None = None,
-        axes: Any = None,
-        figsize: Any = None,
-    ) -> Any:
+    def plot(self, *, kind: str = "classes", axes: Any = None, figsize: Any = None) -> Any:
         """Reliability diagram with intervals, over a histogram of the predictions.
 
         Parameters
         ----------
         kind : {"classes", "confidence"}, default "classes"
             The probabilities of every class, or those of the predicted class.
-        scale : {"auto", "linear", "logit"}, default "auto"
-            The axes of probabilities and frequencies. A logit axis spreads probabilities near zero and one. By default
-            it is taken if a model's mean predictions in at least half of its bins are nearer to zero or one than 0.05.
-        names : sequence of str, optional
-            Names of the models in the legend, as many as were compared; by default the types of the two, or "posterior"
-            and "other" where these are the same.
         axes : sequence of matplotlib axes, optional
             Two, for the diagram and for the histogram; by default in a new figure.
         figsize : (width, height), optional
@@ -227,14 +205,14 @@ class Calibration(Printed):
         -------
         matplotlib.figure.Figure
             Points on the diagonal are calibrated. The shaded sides say "overconfident": there the predictions are
-            nearer to zero or one than the frequencies. On a logit axis what is beyond the ends, such as a frequency of
-            one, is drawn at the end.
+            nearer to zero or one than the frequencies. The axes are logit, which spreads probabilities near zero and
+            one, if a model's mean predictions in at least half of its bins are nearer to zero or one than 0.05. What is
+            beyond the ends of a logit axis, such as a frequency of one, is drawn at the end.
 
         Raises
         ------
         TypeError, ValueError
-            If there is no such kind or scale, or `names`, `axes` and
-            `figsize` do not fit.
+            If there is no such kind, or `axes` and `figsize` do not fit.
 
         See Also
         --------
@@ -248,13 +226,10 @@ class Calibration(Printed):
         >>> figure = nb.calibration(posterior, X[1::3], y[1::3]).plot(kind="confidence")
         """
         one_of("kind", kind, LABELS)
-        one_of("scale", scale, SCALES)
-        models = _names_in_legend(self, names)
         bins = self.bins[self.bins["kind"] == kind]
-        if scale == "auto":
-            mean = bins["mean_predicted"]
-            near = (np.minimum(mean, 1 - mean) < NEAR_ONE).groupby(bins["model"]).mean()
-            scale = "logit" if near.max() >= 0.5 else "linear"
+        mean = bins["mean_predicted"]
+        near = (np.minimum(mean, 1 - mean) < NEAR_ONE).groupby(bins["model"]).mean()
+        scale = "logit" if near.max() >= 0.5 else "linear"
         low, high = _ends(bins, kind, scale)
         ratios = [SHARE, 1 - SHARE]
         new: dict[str, Any] = {} if axes is not None else {"across": 1, "height_ratios": ratios, "figsize": (5.0, 6.0)}
@@ -267,11 +242,11 @@ class Calibration(Printed):
             edges = expit(np.linspace(logit(low), logit(high), BINS + 1))
         else:
             edges = np.linspace(max(low, 0.0), 1.0, BINS + 1)
-        entries = []
-        for model, name in models.items():
+        entries, errors = [], self.table.loc["calibration_error"]
+        for model, predictions in self.predictions.items():
             look = LOOKS[model]
-            entries.append((_draw_bins(diagram, bins[bins["model"] == model], (low, high), look), name))
-            predictions = self.predictions[model]
+            points = _draw_bins(diagram, bins[bins["model"] == model], (low, high), look)
+            entries.append((points, f"{self.names[model]}: calibration error {errors[model]:.3f}"))
             values = predictions.ravel() if kind == "classes" else predictions.max(axis=1)
             line = {"color": look["color"], "linestyle": look["linestyle"]}
             histogram.hist(np.clip(values, edges[0], edges[-1]), bins=edges, histtype="step", linewidth=1.5, **line)
@@ -293,14 +268,7 @@ class Calibration(Printed):
         panels.set_height(max(2.4, text_width(beside, SMALL) / SHARE / 2))
         histogram.set_ylabel("predictions", fontsize=SMALL)
         histogram.set_xlabel(across, fontsize=SMALL)
-        errors = self.table.loc["calibration_error"]
-        panels.legend(
-            [
-                (handle, f"{name}: calibration error {errors[model]:.3f}")
-                for (handle, name), model in zip(entries, models, strict=True)
-            ],
-            inside=0,
-        )
+        panels.legend(entries, inside=0)
         return panels.drawn()
 
     def _parts(self) -> list[Piece]:
@@ -414,11 +382,10 @@ def calibration(
     rows = {model: _scores(predictions[model], log_probs[model], codes, bins) for model in predictions}
     rng = random_generator(key)
     chance = {model: _error_by_chance(values.max(axis=1), bins, rng) for model, values in predictions.items()}
+    of_models = [_bins(model, values, codes, bins, prob) for model, values in predictions.items()]
     return Calibration(
         table=_table(rows, chance),
-        bins=pd.concat([_bins(model, values, codes, bins, prob) for model, values in predictions.items()]).reset_index(
-            drop=True
-        ),
+        bins=pd.concat(of_models, ignore_index=True),
         predictions=predictions,
         classes=posterior.classes,
         prob=prob,
@@ -488,8 +455,8 @@ def _positions(theirs: Any, labels: list[Any]) -> list[int]:
     return [found.index(label) for label in labels]
 
 
-def _scores(probs: np.ndarray, log_probs: np.ndarray, codes: np.ndarray, bins: int) -> dict[str, np.ndarray]:
-    """Terms of each score by row, shape (rows,). The score is their mean."""
+def _scores(probs: np.ndarray, log_probs: np.ndarray, codes: np.ndarray, bins: int) -> pd.DataFrame:
+    """Terms of each score, a column each, by row. The score is their mean."""
     rows = np.arange(len(codes))
     truth = np.zeros(probs.shape)
     truth[rows, codes] = 1.0
@@ -502,16 +469,18 @@ def _scores(probs: np.ndarray, log_probs: np.ndarray, codes: np.ndarray, bins: i
     member = _membership(confidence, bins)
     gap = hit - confidence
     sign = np.sign(np.bincount(member, gap))
-    return {
-        "accuracy": hit,
-        "confidence": confidence,
-        "log_score": log_probs[rows, codes],
-        "brier": brier,
-        "reliability": brier - recalibrated,
-        "resolution": at_frequency - recalibrated,
-        "uncertainty": at_frequency,
-        "calibration_error": sign[member] * gap,
-    }
+    return pd.DataFrame(
+        {
+            "accuracy": hit,
+            "confidence": confidence,
+            "log_score": log_probs[rows, codes],
+            "brier": brier,
+            "reliability": brier - recalibrated,
+            "resolution": at_frequency - recalibrated,
+            "uncertainty": at_frequency,
+            "calibration_error": sign[member] * gap,
+        }
+    )
 
 
 def _isotonic(predicted: np.ndarray, outcome: np.ndarray) -> np.ndarray:
@@ -537,23 +506,17 @@ def _error_by_chance(confidence: np.ndarray, bins: int, rng: np.random.Generator
     return found
 
 
-def _table(rows: Mapping[str, Mapping[str, np.ndarray]], chance: Mapping[str, np.ndarray]) -> pd.DataFrame:
-    columns: dict[str, dict[str, float]] = {}
+def _table(rows: Mapping[str, pd.DataFrame], chance: Mapping[str, np.ndarray]) -> pd.DataFrame:
+    each = dict(rows)
     with np.errstate(invalid="ignore"):  # a label that was given probability zero
-        each = dict(rows)
         if "other" in rows:
-            each["difference"] = {name: mine - rows["other"][name] for name, mine in rows["posterior"].items()}
-        for model, scores in each.items():
-            columns[model] = {name: float(values.mean()) for name, values in scores.items()}
-            columns[f"{model}_se"] = {name: _standard_error(values) for name, values in scores.items()}
-        for model, errors in chance.items():
-            columns[model]["calibration_error_by_chance"] = float(errors.mean())
-            columns[f"{model}_se"]["calibration_error_by_chance"] = float(errors.std(ddof=1))
-    return pd.DataFrame(columns).rename_axis("score")
-
-
-def _standard_error(values: np.ndarray) -> float:
-    return float(values.std(ddof=1) / np.sqrt(values.size)) if values.size > 1 else float("nan")
+            each["difference"] = rows["posterior"] - rows["other"]
+        found = {model: scores.mean(skipna=False) for model, scores in each.items()}
+        found |= {f"{model}_se": scores.sem(skipna=False) for model, scores in each.items()}
+    table = pd.DataFrame({name: found[name] for model in each for name in (model, f"{model}_se")})
+    for model, errors in chance.items():
+        table.loc["calibration_error_by_chance", [model, f"{model}_se"]] = errors.mean(), errors.std(ddof=1)
+    return table.rename_axis("score")
 
 
 def _bins(model: str, probs: np.ndarray, codes: np.ndarray, bins: int, prob: float) -> pd.DataFrame:
@@ -570,29 +533,13 @@ def _bins(model: str, probs: np.ndarray, codes: np.ndarray, bins: int, prob: flo
             ones=("outcome", "sum"),
             count=("outcome", "size"),
         )
-        lower, upper = _jeffreys_interval(found.pop("ones").to_numpy(), found["count"].to_numpy(), prob)
-        found.insert(4, "observed_lower", lower)
-        found.insert(5, "observed_upper", upper)
-        frames.append(found.assign(model=model, kind=kind))
-    return pd.concat(frames)[["model", "kind", *found.columns]]
+        ones, zeros = found["ones"], found["count"] - found["ones"]
+        lower, upper = beta(ones + 0.5, zeros + 0.5).interval(prob)
+        # An interval reaches 0 or 1 if all outcomes are equal.
+        ends = {"observed_lower": np.where(ones == 0, 0.0, lower), "observed_upper": np.where(zeros == 0, 1.0, upper)}
+        frames.append(found.assign(model=model, kind=kind, **ends))
+    return pd.concat(frames)[BIN_COLUMNS]
 
 
 def _hit(probs: np.ndarray, codes: np.ndarray) -> np.ndarray:
     return (probs.argmax(axis=1) == codes).astype(np.float64)
-
-
-def _jeffreys_interval(ones: np.ndarray, count: np.ndarray, prob: float) -> tuple[np.ndarray, np.ndarray]:
-    """Equal-tailed interval of a frequency under Jeffreys' prior, which reaches 0 or 1 if all outcomes are equal.
-
-    Parameters
-    ----------
-    ones, count : array, shape (bins,)
-    prob : float
-
-    Returns
-    -------
-    tuple of array of shape (bins,)
-    """
-    zeros = count - ones
-    lower, upper = beta(ones + 0.5, zeros + 0.5).interval(prob)
-    return np.where(ones == 0, 0.0, lower), np.where(zeros == 0, 1.0, upper)

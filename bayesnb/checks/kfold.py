@@ -1,7 +1,7 @@
 """Cross-validation."""
 
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import reduce
@@ -43,31 +43,24 @@ class _GatheredWarnings:
     """Warnings of fits to training parts. Messages of fits that have not converged differ in numbers: one is shown."""
 
     def __init__(self) -> None:
-        self.found: dict[tuple[type[Warning], str], tuple[str, list[Any]]] = {}
+        self.found: dict[tuple[type[Warning], str], tuple[str, list[str]]] = {}
 
     @contextmanager
-    def of_fold(self, fold: Any) -> Iterator[None]:
-        """Gather the warnings of the fit without a fold; None means the fit to all rows."""
+    def of_fit(self, which: str) -> Iterator[None]:
+        """Gather the warnings of a fit."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             yield
         for one in caught:
             message = str(one.message)
             same = "" if issubclass(one.category, ConvergenceWarning) else message
-            self.found.setdefault((one.category, same), (message, []))[1].append(fold)
+            self.found.setdefault((one.category, same), (message, []))[1].append(which)
 
     def issue(self) -> None:
-        """Issue each warning once, naming its folds."""
-        for (category, same), (message, folds) in self.found.items():
-            first = "" if same or len(folds) == 1 else "the first says: "
-            warn(f"kfold, {_fits(folds)}: {first}{message}", category)
-
-
-def _fits(folds: Sequence[Any]) -> str:
-    without = list(dict.fromkeys(str(fold) for fold in folds if fold is not None))
-    parts = [f"without fold{'s' * (len(without) > 1)} {', '.join(without)}"] if without else []
-    parts += ["to all rows"] if None in folds else []
-    return f"fit{'s' * (len(without) + (None in folds) > 1)} {' and '.join(parts)}"
+        """Issue each warning once, naming its fits."""
+        for (category, same), (message, fits) in self.found.items():
+            first = "" if same or len(fits) == 1 else "the first says: "
+            warn(f"kfold, fit {', '.join(dict.fromkeys(fits))}: {first}{message}", category)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -171,7 +164,7 @@ def kfold(
     fold_keys: Iterator[Any] = repeat(0)
     if isinstance(posterior, Model | Family):
         fold_keys = (jax.random.fold_in(folds_key, f) for f in count())
-        with gathered.of_fold(None):
+        with gathered.of_fit("to all rows"):
             fitted = _fit(as_model(posterior), given, as_inference(inference), whole_key)
     else:
         way = "nb.kfold(model, X, y, inference=nb.NUTS() or nb.MAP()), which fits anew"
@@ -210,7 +203,7 @@ def kfold(
     for f, name in enumerate(progress_bar("kfold", "fold", asked, items=names)):
         pieces = list(some_at_a_time(np.flatnonzero(fold == f)))
         training = problem.take_away(reduce(add, (_count(problem.model, *piece) for piece in pieces)))
-        with gathered.of_fold(name):
+        with gathered.of_fit(f"without fold {name}"):
             try:
                 rest = with_weights_of(fitted, quiet.fit(training, key=next(fold_keys)))
             except ValueError as error:

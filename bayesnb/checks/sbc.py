@@ -11,7 +11,7 @@ import numpyro.distributions as dist
 import pandas as pd
 import xarray as xr
 from arviz_stats.base import array_stats
-from scipy.stats import binom
+from arviz_stats.ecdf_utils import compute_ecdf, ecdf_pit
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import proportion, whole_number
@@ -45,44 +45,8 @@ NUMBERS = 0.45
 """Inches of the numbers beside a panel."""
 
 
-# --------------------------------------------------------------------------------------------------
-# Uniform values: their empirical distribution function, a band that contains it, and p-values as text
-# --------------------------------------------------------------------------------------------------
-
-
-def uniform_band(num_values: int, prob: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Band that contains the whole empirical distribution function of uniform values with a given probability.
-
-    Pointwise binomial intervals, widened until all of them hold simultaneously: Säilynoja, Bürkner and Vehtari (2022),
-    *Statistics and Computing* 32, 32. The widening is found by simulation.
-
-    Parameters
-    ----------
-    num_values : int
-    prob : float
-        Probability that the function stays inside at every point.
-
-    Returns
-    -------
-    tuple of array
-        Points in (0, 1), and the lower and upper end at each, as differences from the uniform distribution function.
-    """
-    points = np.linspace(0, 1, 102)[1:-1]
-    cells = np.full(len(points) + 1, 1 / (len(points) + 1))
-    counts = np.random.default_rng(0).multinomial(num_values, cells, size=5000).cumsum(axis=1)[:, :-1]
-    possible = np.arange(num_values + 1)[:, None]
-    tail = 2 * np.minimum(binom.cdf(possible, num_values, points), binom.sf(possible - 1, num_values, points))
-    unusual = tail[counts, np.arange(len(points))].min(axis=1)
-    level = np.quantile(unusual, 1 - prob)
-    lower, upper = (binom.ppf(q, num_values, points) / num_values - points for q in (level / 2, 1 - level / 2))
-    return points, lower, upper
-
-
-def ecdf_difference(pit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Corners of the empirical distribution function of values in (0, 1), and its difference from the uniform one."""
-    points = np.repeat(np.concatenate([[0.0], np.sort(pit), [1.0]]), 2)[1:-1]
-    height = np.repeat(np.arange(len(pit) + 1) / len(pit), 2)
-    return points, height - points
+BAND_SIMULATIONS = 1000
+"""Simulations of uniform values that determine the band."""
 
 
 def _shown_p(p_value: float) -> str:
@@ -262,8 +226,9 @@ class SBC(Printed):
     ) -> Any:
         """Empirical distribution of the PIT values minus the uniform one (line), one panel a parameter.
 
-        Each panel has its own scale; the band is the same in all, and holds the whole line with probability one minus
-        the error rate if the posterior is right. A line above zero shows a posterior that is too high, a line below
+        Each panel has its own scale; the band is the same in all, ArviZ's, and holds the whole line with probability
+        one minus the error rate if the posterior is right (Säilynoja, Bürkner and Vehtari 2022, *Statistics and
+        Computing* 32, 32). A line above zero shows a posterior that is too high, a line below
         zero one that is too low. A line above zero at the left and below zero at the right shows one that is too
         narrow.
 
@@ -301,11 +266,12 @@ class SBC(Printed):
         table = self.table
         shown = table["p_value"].sort_values(kind="stable").index[: whole_number("max_panels", max_panels)]
         panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
-        points, lower, upper = uniform_band(len(self.pit), 1 - self.error_rate)
+        # The band depends on the number of values alone.
+        points, _, lower, upper = ecdf_pit(self.pit[shown[0]], 1 - self.error_rate, BAND_SIMULATIONS)
         for axis, label in zip(panels.axes, shown, strict=True):
-            axis.fill_between(points, lower, upper, step="mid", color=muted(0.2), linewidth=0)
+            axis.fill_between(points, lower - points, upper - points, color=muted(0.2), linewidth=0)
             axis.axhline(0.0, color=muted(0.5), linewidth=0.8)
-            axis.plot(*ecdf_difference(self.pit[label].to_numpy()), color="C0", linewidth=1.4)
+            axis.plot(points, compute_ecdf(self.pit[label], points) - points, color="C0", linewidth=1.4)
             axis.set_xlim(0, 1)
             axis.set_xticks([0, 0.5, 1], ["0", "0.5", "1"])
             axis.locator_params(axis="y", nbins=5)

@@ -332,7 +332,8 @@ def _categories(table: Table, known: Mapping[int, tuple], least: Any) -> dict[in
     ValueError
         If a number is infinite, or the columns of numbers have too many categories.
     """
-    highest = highest_numbers(table)
+    whole = isinstance(table, ArrayTable) and table.cells.dtype.kind in "iu"
+    highest = table.cells.max(axis=0) if whole else None
     found: dict[int, range | tuple] = {}
     for j in range(len(table.names)):
         before = known.get(j, ())
@@ -369,17 +370,6 @@ def _highest_number(table: Table, column: int) -> int:
             "numbers from 0: mark the cell as missing (NaN), or give it a number"
         )
     return int(np.nanmax(numbers, initial=-1.0))
-
-
-def highest_numbers(table: Table) -> np.ndarray | None:
-    """Largest number of each column of an array of whole numbers, in one pass; None for any other table."""
-    if not (isinstance(table, ArrayTable) and table.cells.dtype.kind in "iu"):
-        return None
-    array = table.cells
-    # NumPy reduces few long rows faster than many short ones.
-    width = 64 if array.flags.c_contiguous and len(array) >= 64 else 1
-    long = array[: len(array) // width * width].reshape(-1, width * array.shape[1]).max(axis=0)
-    return np.vstack([long.reshape(width, -1), array[len(array) // width * width :]]).max(axis=0)
 
 
 def _whole_numbers(X: np.ndarray) -> np.ndarray:

@@ -134,8 +134,6 @@ CALIBRATION = [
     (lambda: nb.calibration(POSTERIOR, X, Y, prob=1), ValueError, "prob is 1"),
     (lambda: nb.calibration(POSTERIOR, X, Y, bins=0), ValueError, "bins is 0"),
     (lambda: calibrated(None).plot(kind="bars"), ValueError, "kind is 'bars': give one of ['classes', 'confidence']"),
-    (lambda: calibrated(None).plot(scale="log"), ValueError, "scale is 'log': give one of ['auto', 'linear', 'logit']"),
-    (lambda: calibrated(HALF).plot(names="m"), ValueError, "names is ['m']: give 2, for posterior and other"),
 ]
 
 CERTAIN = nb.fit(nb.Categorical(), [["u"], ["u"]], ["a", "a"])

@@ -160,11 +160,11 @@ LATE = ("R-hat is 1.0", nb.ConvergenceWarning), ("R-hat is 1.1", nb.ConvergenceW
     [
         (
             {0: LATE[:1], 1: LATE[1:]},
-            ["kfold, fits without fold one and to all rows: the first says: R-hat is 1.0"],
+            ["kfold, fit to all rows, without fold one: the first says: R-hat is 1.0"],
         ),
         (
             {1: [("few rows", UserWarning)], 2: [("few rows", UserWarning), ("no spread", UserWarning)]},
-            ["kfold, fit without fold three: no spread", "kfold, fits without folds one, three: few rows"],
+            ["kfold, fit without fold one, without fold three: few rows", "kfold, fit without fold three: no spread"],
         ),
     ],
 )

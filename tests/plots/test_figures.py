@@ -112,9 +112,6 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "items": lambda: crowd().plot_items(max_items=4),
     "sensitivity": lambda: nb.sensitivity(one_class()).plot(),
     "feature evidence": lambda: nb.feature_evidence(exact()).plot(),
-    "reliability of sure predictions": lambda: nb.calibration(exact(), table(), LABELS, bins=4).plot(
-        scale="logit", names=["all columns"]
-    ),
     "reliability": lambda: nb.calibration(exact(), table(), LABELS, other=pair_like(), bins=4).plot(),
     "reliability of predictions": lambda: nb.calibration(exact(), table(), LABELS, bins=4).plot(kind="confidence"),
 }
