@@ -71,7 +71,6 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "Sensitivity.plot": {"kind": "parameters", "max_parameters": 30},
     "TellingFeatures.plot": {"max_panels": 10},
     "VonMises": {"concentration": 1.5},
-    "WeightedPosterior.simulate": {"num_rows": 100},
     "WeightsFrame.plot": {"max_features": 40},
     "calibration": {"bins": 10},
     "check": {"num_replicates": 500},

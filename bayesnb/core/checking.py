@@ -44,8 +44,8 @@ def whole_number(name: str, value: Any) -> int:
     return int(value)
 
 
-def proportion(name: str, value: Any) -> float:
-    """A probability or an error rate, strictly between zero and one.
+def proportion(name: str, value: Any, *, or_one: bool = False) -> float:
+    """A probability, a share or an error rate, strictly between zero and one, or one itself.
 
     Raises
     ------
@@ -53,8 +53,9 @@ def proportion(name: str, value: Any) -> float:
         If it is no such number.
     """
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    if not (number and 0 < value < 1):
-        raise ValueError(f"{name} is {value!r}: give a number between 0 and 1")
+    if not (number and (0 < value < 1 or (or_one and value == 1))):
+        allowed = "above 0 and at most 1" if or_one else "between 0 and 1"
+        raise ValueError(f"{name} is {value!r}: give a number {allowed}")
     return float(value)
 
 

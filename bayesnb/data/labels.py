@@ -1,7 +1,7 @@
 """Labels of rows, and what rows show of classes and categories."""
 
 from collections.abc import Hashable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -250,14 +250,9 @@ class Found:
         For columns whose types list no categories, by position: the distinct values.
     """
 
-    labels: np.ndarray | None
-    listed: dict[int, tuple]
-    values: dict[int, frozenset]
-
-    @classmethod
-    def nothing(cls) -> "Found":
-        """Nothing found: the start of a sum."""
-        return cls(None, {}, {})
+    labels: np.ndarray | None = None
+    listed: dict[int, tuple] = field(default_factory=dict)
+    values: dict[int, frozenset] = field(default_factory=dict)
 
     def __add__(self, other: "Found") -> "Found":
         listed = dict(self.listed)

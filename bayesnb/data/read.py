@@ -2,7 +2,6 @@
 
 import operator
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
@@ -221,7 +220,7 @@ def _read_names(feature_names: Any, num_columns: int) -> tuple[Column, ...]:
         if isinstance(names, str | bytes):
             raise TypeError
         names = tuple(str(name) if isinstance(name, str) else name for name in names)
-        occurrences = Counter(names)
+        hash(names)
     except TypeError:
         raise TypeError(
             f"feature_names is {feature_names!r}: give a name for each column, such as "
@@ -231,9 +230,7 @@ def _read_names(feature_names: Any, num_columns: int) -> tuple[Column, ...]:
         raise ValueError(
             f"feature_names has {len(names)} names and X has {num_columns} columns: give one name for each column"
         )
-    twice = [name for name, times in occurrences.items() if times > 1]
-    if twice:
-        raise ValueError(f"feature_names holds {listed(twice)} more than once: give every column a name of its own")
+    _refuse_duplicates(names, "feature_names")
     return names
 
 

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from bayesnb.core.arrays import PIECE_CELLS
-from bayesnb.core.checking import Params, listed, near_matches, with_params
+from bayesnb.core.checking import Params, listed, near_matches, proportion, with_params
 from bayesnb.core.running import in_order, num_threads
 from bayesnb.data.labels import as_labels, warn_of_one_class
 from bayesnb.data.read import as_frame, as_table, is_dask, one_row, with_names, with_one_row
@@ -27,7 +27,7 @@ from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference
 from bayesnb.inference.sources import read_table
 from bayesnb.model.naive_bayes import Model
-from bayesnb.model.problem import Problem, check_decay, count_more
+from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.reading import LARGEST_NUMBER, not_negative_up_to
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.files import save
@@ -489,7 +489,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         save(path, {"estimator": name} | vars(self), name)
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
-        check_decay(self.decay)
+        proportion("decay", self.decay, or_one=True)
         if sample_weight is not None and not np.any(np.asarray(sample_weight)):
             raise ValueError("every sample_weight is zero, so that no row counts: give a row a weight above zero")
         model = self._model(table, labels, sample_weight)

@@ -38,7 +38,7 @@ def _problem_of(
     check : callable
         Gets the problem before the statistics are counted, and may raise an error.
     """
-    found = Found.nothing()
+    found = Found()
     if not schema.complete:
         found = sum((find(schema, batch) for batch in read("categories")), start=found)
     return count_batches(schema.bind(found), read("statistics"), check, growing=schema.growing)

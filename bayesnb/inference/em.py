@@ -364,7 +364,7 @@ class MLE(_PointEstimate):
     """
 
     def check(self, problem: Problem) -> None:
-        problem.require_every_feature("MLE")
+        problem.model.require_every_feature("MLE")
         for block in problem.model.blocks:
             if type(block.family).maximum_likelihood is Family.maximum_likelihood:
                 raise ValueError(
@@ -425,7 +425,7 @@ class MAP(_PointEstimate):
     """
 
     def check(self, problem: Problem) -> None:
-        problem.require_every_feature(type(self).__name__)
+        problem.model.require_every_feature(type(self).__name__)
         for block in problem.model.blocks:
             if not gives_mode(type(block.family)):
                 ways = ways_to_fit(problem.model) if problem.unlabelled is None else _ways_to_posterior(problem)

@@ -361,7 +361,7 @@ class Gibbs(Inference):
             whole_number(f"Gibbs({name}=...)", getattr(self, name))
 
     def check(self, problem: Problem) -> None:
-        problem.require_every_feature("Gibbs")
+        problem.model.require_every_feature("Gibbs")
         require_closed_form(problem.model, "posterior given the labels", ways_to_fit(problem.model))
         if problem.model.hyperpriors:
             refuse_coupled(problem.model, "nb.NUTS()" if problem.unlabelled is None else "numbers as hyperparameters")
@@ -476,8 +476,9 @@ def _draw_given(
         else in_chains(updated)
         for family, updated, counted in zip(prior.families, after.families, statistics.blocks, strict=True)
     )
-    drawn = Prior(after.classes, families).draw(rng, hyperparameters=hyperparameters.values)
-    return replace(drawn, class_prob=np.broadcast_to(drawn.class_prob, classes.n.shape))
+    drawn = Prior(after.classes, families).draw(rng)
+    class_prob = np.broadcast_to(drawn.class_prob, classes.n.shape)
+    return replace(drawn, class_prob=class_prob, hyperparameters=dict(hyperparameters.values))
 
 
 def _log_density(problem: Problem, parameters: ModelParameters) -> np.ndarray:

@@ -182,7 +182,7 @@ class NUTS(Inference):
             raise ValueError(f"NUTS(target_accept_prob={self.target_accept_prob!r}): give a number between 0 and 1")
 
     def check(self, problem: Problem) -> None:
-        problem.require_every_feature("NUTS")
+        problem.model.require_every_feature("NUTS")
         # With labels, NUTS samples only the hyperparameters that are learned.
         if problem.unlabelled is not None or not problem.model.hyperpriors:
             refuse_coupled(problem.model, "nb.Exact(), with missing labels nb.Gibbs()")

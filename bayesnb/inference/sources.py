@@ -208,7 +208,7 @@ def read_dask(
     X, named = _require_alike(X, y, sample_weight)
     table = read_for(model, without_rows(X, named), None, None, feature_names).table
     schema = OpenSchema.of(model, table.names, table.named, classes)
-    found, others = Found.nothing(), (y, sample_weight)
+    found, others = Found(), (y, sample_weight)
     if not schema.complete:
         found = _fold_partitions(partial(_of_batch, find, schema), X[schema.open_names] if named else X, *others)
     bound = schema.bind(found, some)

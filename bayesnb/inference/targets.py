@@ -160,12 +160,12 @@ class Target(Samplable):
         values = {name: sites[name] for name in self.model.hyperpriors}
         if self._integrated:
             after = self.model.learned.given(values).update(self.problem.statistics)
-            drawn = after.draw(rng, hyperparameters=values)
+            drawn = after.draw(rng)
             own = (
                 {name: sites.get(f"{i}.{name}", draws) for name, draws in block.items()}
                 for i, block in enumerate(drawn.blocks)
             )
-            return replace(drawn, blocks=tuple(own))
+            return replace(drawn, blocks=tuple(own), hyperparameters=values)
         known, leading = self.model.class_prior.probs, next(iter(sites.values())).shape[:2]
         class_prob = sites[CLASS_SITE] if known is None else np.broadcast_to(known, (*leading, len(known)))
         families = enumerate(self.model.families)

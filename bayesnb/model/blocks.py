@@ -449,12 +449,7 @@ class Prior:
         pairs = zip(self.families, parameters.blocks, strict=True)
         return of_classes, tuple(_in_pieces(_log_priors, family, values, leading, learned) for family, values in pairs)
 
-    def draw(
-        self,
-        rng: np.random.Generator,
-        sample_shape: tuple[int, ...] = (),
-        hyperparameters: Mapping[str, Any] | None = None,
-    ) -> ModelParameters:
+    def draw(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
         """Independent draws of all parameters; they have the leading axes of the arrays, too."""
 
         def spread(leaf: Any) -> np.ndarray:
@@ -467,7 +462,7 @@ class Prior:
             classes, families = jax.tree.map(spread, (self.classes, self.families))
             class_prob = np.asarray(classes.prior(sample))
             blocks = tuple(to_numpy(draw_from_prior(family, sample)) for family in families)
-        return ModelParameters(class_prob, blocks, dict(hyperparameters or {}))
+        return ModelParameters(class_prob, blocks)
 
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""
@@ -557,13 +552,8 @@ class AveragedPrior(Prior):
             total = total + np.logaddexp(log_expit(odds) + own, log_expit(-odds) + together).sum()
         return total
 
-    def draw(
-        self,
-        rng: np.random.Generator,
-        sample_shape: tuple[int, ...] = (),
-        hyperparameters: Mapping[str, Any] | None = None,
-    ) -> ModelParameters:
-        own = super().draw(rng, sample_shape, hyperparameters)
+    def draw(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
+        own = super().draw(rng, sample_shape)
         of_all = Prior(self.classes, self.shared).draw(rng, sample_shape)
         depends = ((rng.uniform(size=(*sample_shape, len(prob))) < prob)[..., None, :] for prob in self.inclusion)
         return replace(own, blocks=tuple(map(_chosen, depends, own.blocks, of_all.blocks)))

@@ -47,7 +47,7 @@ from bayesnb.model.prior import (
     sample_in_program,
     with_constants,
 )
-from bayesnb.model.program import Sites, draw_cells, refuse_subsets, run_program, to_table
+from bayesnb.model.program import Sites, draw_cells, run_program, to_table
 from bayesnb.model.reading import Cells, Chunks, count_rows
 
 # --------------------------------------------------------------------------------------------------
@@ -433,6 +433,20 @@ class BoundModel(Printed):
                 "number, or take the model of a fit (posterior.model)"
             )
 
+    def require_every_feature(self, what: str) -> None:
+        """Refuse a model that averages over subsets of its features.
+
+        Raises
+        ------
+        ValueError
+            If a feature may be left out.
+        """
+        if self.feature_inclusion is not None:
+            raise ValueError(
+                f"{what} has a parameter for every class and no subsets of features to average over: fit a model with "
+                "feature_inclusion by nb.Exact(), or leave it out"
+            )
+
     def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
         """The row-level NumPyro program: the definition of the model.
 
@@ -457,7 +471,7 @@ class BoundModel(Printed):
             If the model averages over subsets of its features, or a hyperparameter is left to the scale of data and X
             and y are not both given.
         """
-        refuse_subsets(self.feature_inclusion)
+        self.require_every_feature("the program")
         given = None if X is None else read_rows(X, y)
         labels = None if y is None else read_labels(y, len(y)) if given is None else given.labels
         size = len(given) if given is not None else len(labels.values) if labels is not None else num_rows or 1
@@ -476,7 +490,6 @@ class BoundModel(Printed):
             model.blocks,
             model.sites,
             prior,
-            len(self.schema.classes),
             size,
             codes=codes,
             cells=cells,

@@ -11,7 +11,6 @@ from bayesnb.families.base import Family
 from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.choose import choose_features, family_of_words, guess_features, open_columns
 from bayesnb.model.describe import Description
-from bayesnb.model.program import refuse_subsets
 
 
 class _NeedsTable:
@@ -221,7 +220,6 @@ class NaiveBayes(Description):
         ValueError
             If X and y are not both given.
         """
-        refuse_subsets(self.feature_inclusion)
         if X is None or y is None:
             raise ValueError(
                 "the model does not know its columns and classes yet: run the program with X and y, or take it from a "

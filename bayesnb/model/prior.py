@@ -167,7 +167,7 @@ class LearnedPrior:
     def draw(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
         """Independent draws from the prior of hyperparameters and parameters."""
         values = self.draw_hyperparameters(rng, sample_shape)
-        return self.given(values).draw(rng, hyperparameters=values)
+        return replace(self.given(values).draw(rng), hyperparameters=values)
 
     def draw_hyperparameters(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> dict[str, Any]:
         """Independent draws of the hyperparameters alone, by name."""

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import csr_rows, distinct_rows, in_float64, stacked, to_numpy
-from bayesnb.core.checking import listed, warn
+from bayesnb.core.checking import listed, proportion, warn
 from bayesnb.core.running import in_order
 from bayesnb.data.read import LabelledRows, read_rows
 from bayesnb.data.schema import Schema, sort_categories, warn_of_twins, warn_unseen
@@ -296,19 +296,6 @@ class Problem:
             rows = "1 row has" if number == 1 else f"{number:.12g} rows have"
             raise ValueError(f"{what} needs every label, and {rows} none: {remedy}")
 
-    def require_every_feature(self, inference: str) -> None:
-        """Refuse a model that averages over subsets of its features.
-
-        Raises
-        ------
-        ValueError
-        """
-        if self.model.feature_inclusion is not None:
-            raise ValueError(
-                f"{inference} has a parameter for every class and no subsets of features to average over: fit a model "
-                "with feature_inclusion by nb.Exact(), or leave it out"
-            )
-
     @cached_property
     @in_float64
     def posterior(self) -> Prior:
@@ -336,7 +323,7 @@ class Problem:
         ValueError
             If `decay` is not above 0 and at most 1.
         """
-        return replace(self, statistics=self.statistics * check_decay(decay) + statistics)
+        return replace(self, statistics=self.statistics * proportion("decay", decay, or_one=True) + statistics)
 
     def take_away(self, statistics: ModelStatistics) -> "Problem":
         """The problem with data taken away.
@@ -364,23 +351,6 @@ class Problem:
             for block, counted in zip(problem.resolved.blocks, blocks, strict=True):
                 _refuse(_without_posterior(block, counted, len(classes)), partial(cell, block))
         return problem
-
-
-def check_decay(decay: Any) -> float:
-    """The factor for the weight of old data at an update.
-
-    Raises
-    ------
-    ValueError
-        If it is not a number above 0 and at most 1.
-    """
-    number = isinstance(decay, int | float | np.integer | np.floating) and not isinstance(decay, bool)
-    if not (number and 0 < decay <= 1):
-        raise ValueError(
-            f"decay is {decay!r}: give a number above 0 and at most 1, the share of their weight that the data so far "
-            "keep; 1 keeps all, and a new fit none"
-        )
-    return float(decay)
 
 
 def _differ(one: Family, other: Family) -> bool:

@@ -205,25 +205,10 @@ def coordinate(labels: Sequence[Any]) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------
 
 
-def refuse_subsets(feature_inclusion: Any) -> None:
-    """Raise an error for a model that averages over subsets of its features.
-
-    Raises
-    ------
-    ValueError
-    """
-    if feature_inclusion is not None:
-        raise ValueError(
-            "the program has a parameter for every class and no subsets of features to average over: take that of "
-            "the model without feature_inclusion, or average in closed form, nb.fit(model, X, y)"
-        )
-
-
 def run_program(
     blocks: Sequence[Block],
     sites: Sites,
     prior: Prior,
-    num_classes: int,
     num_rows: int,
     *,
     codes: np.ndarray | None,
@@ -239,7 +224,7 @@ def run_program(
         Names of the parameters.
     prior : Prior
         Apart from the blocks, because learned hyperparameters are sampled before.
-    num_classes, num_rows : int
+    num_rows : int
     codes : array of int, shape (rows,), or None
         Positions of the labels among the classes.
     cells : sequence of array, shape (rows, columns), or None
@@ -248,7 +233,7 @@ def run_program(
         Totals of the count vectors to draw.
     """
     class_prob = prior.classes.prior(numpyro.sample)
-    parameters = _sample_parameters(blocks, sites, prior.families, num_classes)
+    parameters = _sample_parameters(blocks, sites, prior.families, len(class_prob))
     with numpyro.plate("row", num_rows):
         label = numpyro.sample("y", dist.Categorical(probs=jnp.asarray(class_prob)), obs=codes)
         for i, block in enumerate(blocks):

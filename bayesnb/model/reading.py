@@ -324,21 +324,14 @@ class Chunks:
 
         return reduce(add, in_order(one_chunk, self.slices))
 
-    def encoded(self, *, warn: bool = True) -> Iterator[tuple[slice, Cells]]:
-        """Each chunk's rows and cells, one after another.
-
-        Parameters
-        ----------
-        warn : bool, default True
-            Whether to warn of values that are not among the categories.
-        """
+    def encoded(self) -> Iterator[tuple[slice, Cells]]:
+        """Each chunk's rows and cells, one after another; then a warning of unseen values."""
         found: Unseen = {}
         for rows in self.slices:
             cells, unseen = self.encode(rows, compact=False)
             found = add_unseen(found, unseen)
             yield rows, cells
-        if warn:
-            warn_unseen(found)
+        warn_unseen(found)
 
     def unseen(self) -> Unseen:
         """The values that are not among the categories, without a warning."""

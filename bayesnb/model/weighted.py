@@ -39,6 +39,12 @@ class WeightedParameters(ModelParameters):
     spread: Any = None
     other: ModelParameters | None = None
 
+    @classmethod
+    def of(cls, parameters: ModelParameters, weight: Any, offset: Any, spread: Any, other: Any = None) -> Self:
+        """Parameters of the model without weights, with weights beside them."""
+        beside = parameters.class_prob, parameters.blocks, parameters.hyperparameters
+        return cls(*beside, weight, offset, spread, other)
+
     def weights(self) -> dict[str, Any]:
         found = {"feature_weight": self.weight, "class_offset": self.offset, "weight_spread": self.spread}
         return {name: value for name, value in found.items() if value is not None}
@@ -129,10 +135,8 @@ class WeightedModel(BoundModel):
         for k, prior in enumerate(given):
             draws[which == k] = prior.draw(int((which == k).sum()), rng)
         weight, offset = np.split(draws, [given[0].num_weights], axis=1)
-        return WeightedParameters(
-            parameters.class_prob,
-            parameters.blocks,
-            parameters.hyperparameters,
+        return WeightedParameters.of(
+            parameters,
             np.broadcast_to(weight, (num_draws, num_features)).reshape(*sample_shape, num_features),
             offset.reshape(*sample_shape, -1),
             None if self.shared else np.array([prior.spread for prior in given])[which].reshape(sample_shape),

@@ -332,9 +332,10 @@ class Posterior(Printed, Predictions, Draws, DataOfFit):
         if total_count is None:
             total_count = mean_total_count(self.problem)
         model, num_rows, rng = self.model, whole_number("num_rows", num_rows), random_generator(key)
-        probs = np.tile(self.class_probs(), (num_rows, 1))
+        known = self.generative
+        probs = np.tile(known.class_probs(), (num_rows, 1))
         codes = draw(dist.CategoricalProbs(probs), rng).astype(np.intp)
-        cells = draw_cells(model.blocks, self.distribution.draw_for_rows(codes, rng), num_rows, rng, total_count)
+        cells = draw_cells(model.blocks, known.distribution.draw_for_rows(codes, rng), num_rows, rng, total_count)
         if like is None:
             cells = [_within_bins(block.family, drawn) for block, drawn in zip(model.blocks, cells, strict=True)]
         else:

@@ -42,26 +42,21 @@ class Integrated:
     varies: ClassVar[str] = "family"
     """The field that has an axis of draws in a mean over draws."""
 
-    def of_rows(self, x: Any) -> np.ndarray:
-        """Log density of each row under each class, shape (rows, classes)."""
-        return np.asarray(self.family.row_log_predictive(x))
+    def of_rows(self, x: Any, *, ratio: bool = False) -> Any:
+        """Log density of each row under each class, NumPy or JAX, shape (rows, classes).
 
-    def ratio_of_rows(self, x: Any) -> np.ndarray:
-        """As `of_rows`, up to a term of each row that all classes share."""
-        return np.asarray(self.family.row_log_predictive(x, ratio=True))
+        With `ratio`, a term of each row that all classes share may be left out.
+        """
+        return self.family.row_log_predictive(x, ratio=ratio)
 
     def column(self, j: int) -> "Integrated":
         """The block of one column."""
         return Integrated(of_column(self.family, j))
 
-    def in_jax(self, x: Any) -> Any:
-        """As `of_rows`, for JAX."""
-        return self.family.row_log_predictive(x)
-
     def features_in_jax(self, x: Any) -> Any:
         """Log density of each feature, for JAX, shape (rows, classes, features)."""
         joint = isinstance(self.family, JointFamily)
-        return self.in_jax(x)[..., None] if joint else cells_log_predictive(self.family, x)
+        return self.of_rows(x)[..., None] if joint else cells_log_predictive(self.family, x)
 
 
 @jax.tree_util.register_dataclass
@@ -81,18 +76,14 @@ class Averaged(Integrated):
     log_in: np.ndarray
     log_out: np.ndarray
 
-    def of_rows(self, x: Any) -> np.ndarray:
+    def of_rows(self, x: Any, *, ratio: bool = False) -> Any:
+        if isinstance(x, jax.Array):
+            return self.features_in_jax(x).sum(axis=-1)
         return log_average(self.family, self.shared, self.log_in, self.log_out, x)
-
-    def ratio_of_rows(self, x: Any) -> np.ndarray:
-        return self.of_rows(x)
 
     def column(self, j: int) -> "Averaged":
         column = slice(j, j + 1)
         return Averaged(of_column(self.family, j), of_column(self.shared, j), self.log_in[column], self.log_out[column])
-
-    def in_jax(self, x: Any) -> Any:
-        return self.features_in_jax(x).sum(axis=-1)
 
     def features_in_jax(self, x: Any) -> Any:
         own, shared = (Integrated(family).features_in_jax(x) for family in (self.family, self.shared))
@@ -119,11 +110,8 @@ class Given:
 
     varies: ClassVar[str] = "parameters"
 
-    def of_rows(self, x: Any) -> np.ndarray:
-        return np.asarray(self.family.row_log_likelihood(self.parameters, x))
-
-    def ratio_of_rows(self, x: Any) -> np.ndarray:
-        return np.asarray(self.family.row_log_likelihood(self.parameters, x, ratio=True))
+    def of_rows(self, x: Any, *, ratio: bool = False) -> Any:
+        return self.family.row_log_likelihood(self.parameters, x, ratio=ratio)
 
     def column(self, j: int) -> "Given":
         values = parameters_of_column(self.parameters, j, self.num_leading)
@@ -137,9 +125,6 @@ class Given:
         """Log density under each draw, a function of rows (draws, rows, classes)."""
         return self.family.densities_of_rows(self.parameters, x)
 
-    def in_jax(self, x: Any) -> Any:
-        return self.family.row_log_likelihood(self.parameters, x)
-
     def features_in_jax(self, x: Any) -> Any:
         """Log of the mean over draws of the density of each feature."""
         if isinstance(self.family, JointFamily):
@@ -148,7 +133,7 @@ class Given:
 
     def mean_in_jax(self, x: Any) -> Any:
         """Log of the mean over draws of the density of each row, for JAX."""
-        return _log_mean(lambda values: replace(self, parameters=values).in_jax(x), self.parameters)
+        return _log_mean(lambda values: replace(self, parameters=values).of_rows(x), self.parameters)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -187,7 +172,7 @@ class RowDensity:
         tuple of array, shapes (classes,) and (rows, classes)
         """
         blocks = zip(self.blocks, cells, strict=True)
-        return self.log_class_prob, summed(block.ratio_of_rows(x) for block, x in blocks)
+        return self.log_class_prob, summed(block.of_rows(x, ratio=True) for block, x in blocks)
 
     def put_log_joint(self, cells: Cells, out: np.ndarray) -> None:
         """Put `log_joint` into an array, shape (rows, classes)."""
@@ -253,7 +238,7 @@ class RowDensity:
 
 def _sum_of_blocks(arrays: tuple[Any, Sequence[Any]], cells: Sequence[Any]) -> Any:
     log_class_prob, blocks = arrays
-    return sum((block.in_jax(x) for block, x in zip(blocks, cells, strict=True)), start=log_class_prob)
+    return sum((block.of_rows(x) for block, x in zip(blocks, cells, strict=True)), start=log_class_prob)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import jax
@@ -428,26 +428,15 @@ class WithWeights(ParameterDistribution):
         (rng,) = random_generator(key).spawn(1)
         num_chains, num_draws = parameters.class_prob.shape[:2]
         other = jax.tree.map(lambda value: np.roll(value, num_draws // 2, axis=1), parameters)
-        return WeightedParameters(
-            **{field.name: getattr(parameters, field.name) for field in fields(parameters)},
-            **self.weights.take(num_chains, num_draws, rng),
-            other=other,
-        )
+        return WeightedParameters.of(parameters, **self.weights.take(num_chains, num_draws, rng), other=other)
 
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         return self.unweighted.draw_for_rows(codes, rng)
 
     def mean(self) -> ModelParameters:
-        own = self.unweighted.mean()
         means = {name: columns["mean"] for name, columns in self.weights.summary(PROB).items()}
-        return WeightedParameters(
-            own.class_prob,
-            own.blocks,
-            own.hyperparameters,
-            means["feature_weight"],
-            means["class_offset"],
-            means.get("weight_spread"),
-        )
+        of_weights = means["feature_weight"], means["class_offset"], means.get("weight_spread")
+        return WeightedParameters.of(self.unweighted.mean(), *of_weights)
 
     def summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         return self.unweighted.summaries(prob) | self.weights.summary(prob)

@@ -8,7 +8,7 @@ from typing import Any, Concatenate
 import numpy as np
 
 from bayesnb.core.arrays import log
-from bayesnb.core.checking import near_matches
+from bayesnb.core.checking import near_matches, proportion
 from bayesnb.data.labels import as_labels
 from bayesnb.data.read import is_dask, map_partitions
 from bayesnb.model.bound import BoundModel
@@ -99,7 +99,7 @@ def _decision_rule(
         actions, losses = _read_loss(loss, classes)
         return lambda proba: actions[(proba @ losses.T).argmin(axis=1)]
     if confidence is not None:
-        labels, least = _with_marker(classes, abstain), _read_confidence(confidence)
+        labels, least = _with_marker(classes, abstain), proportion("confidence", confidence, or_one=True)
         return lambda proba: labels[np.where(proba.max(axis=1) >= least, proba.argmax(axis=1), len(classes))]
     return lambda proba: classes[proba.argmax(axis=1)]
 
@@ -113,13 +113,6 @@ def _with_marker(classes: np.ndarray, abstain: Any) -> np.ndarray:
     labels[:-1] = classes.astype(object)
     labels[-1] = abstain
     return labels
-
-
-def _read_confidence(confidence: Any) -> float:
-    number = isinstance(confidence, int | float | np.integer | np.floating) and not isinstance(confidence, bool)
-    if not (number and 0 < confidence <= 1):
-        raise ValueError(f"confidence is {confidence!r}: give a probability, above 0 and at most 1")
-    return float(confidence)
 
 
 def _read_loss(loss: Any, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -260,15 +260,6 @@ class WeightedPosterior(Posterior):
     def distribution(self) -> WithWeights:
         return WithWeights(self._weighted_model, self.unweighted.distribution, self.feature_weights)
 
-    def simulate(
-        self, num_rows: int = 100, *, like: Any = None, key: Any = 0, total_count: Any = None
-    ) -> tuple[Any, np.ndarray]:
-        """New rows and labels from the posterior without weights, which act on the labels only.
-
-        Parameters, result and errors as for `ExactPosterior.simulate`.
-        """
-        return self.unweighted.simulate(num_rows, like=like, key=key, total_count=total_count)
-
     def marginals(self) -> dict[str, Any]:
         """Distribution of every scalar parameter, as `ExactPosterior.marginals`; none of the weights, which have draws.
 

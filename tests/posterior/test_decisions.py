@@ -169,7 +169,7 @@ def _frame(index, columns, value=1.0):
         ({"loss": _frame(["refer"], ["iris", "lily", "rose"], None)}, "deciding 'refer' where 'iris' is true is nan"),
         ({"loss": _frame(["refer"], [0, 1, 2])}, "no column 'iris'"),
         ({"loss": pl.DataFrame({"iris": [0.0], "lily": [1.0], "rose": [1.0]})}, "polars table, whose rows have no"),
-        ({"confidence": 0}, "confidence is 0: give a probability, above 0 and at most 1"),
+        ({"confidence": 0}, "confidence is 0: give a number above 0 and at most 1"),
         ({"confidence": 1.01}, r"confidence is 1\.01"),
         ({"confidence": -0.5}, r"confidence is -0\.5"),
         ({"confidence": np.nan}, "confidence is nan"),
