@@ -1,8 +1,7 @@
 """Distributions that NumPyro lacks, or makes slowly."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -14,7 +13,6 @@ from jax.scipy.special import xlog1py, xlogy
 from numpyro.distributions import constraints, transforms
 from numpyro.distributions.util import promote_shapes, validate_sample
 from scipy import stats
-from scipy.optimize.elementwise import bracket_root, find_root
 
 from bayesnb.core.arrays import log_beta, log_rising, namespace
 
@@ -453,8 +451,11 @@ class GammaPoisson(dist.GammaPoisson):
 RIDGE = 1e-13
 """What is added to the diagonal of a matrix of correlations, so that rounding does not make it singular."""
 
-LEVELS = (np.arange(128) + 0.5) / 128
-"""Probabilities of the variances that stand for its distribution in that of a covariance."""
+LEVELS = (np.arange(4096) + 0.5) / 4096
+"""Probabilities of the quantiles that stand for a distribution."""
+
+PAIRED = (np.arange(1, 4097) * (np.sqrt(5) - 1) / 2) % 1
+"""Probabilities of a second variable, which with `LEVELS` fill the unit square evenly: Kronecker's sequence."""
 
 
 class CovarianceElement(dist.Distribution):
@@ -464,8 +465,8 @@ class CovarianceElement(dist.Distribution):
     A covariance is the product of such a variance :math:`\Sigma_{jj}` and the independent coefficient of a regression
     on column j, Student-t with :math:`\nu' + 1` degrees of freedom, location :math:`\Psi_{jk} / \Psi_{jj}` and squared
     scale :math:`(\Psi_{kk} - \Psi_{jk}^2 / \Psi_{jj}) / (\Psi_{jj} (\nu' + 1))`: Press (1982), *Applied Multivariate
-    Analysis*, section 5.2; Gelman et al. (2013), *Bayesian Data Analysis*, appendix A. The variance is replaced by 128
-    equally probable values, which leaves an error of up to 0.004 in a probability.
+    Analysis*, section 5.2; Gelman et al. (2013), *Bayesian Data Analysis*, appendix A. The distribution of a covariance
+    is that of 4,096 such products, whose probabilities are within 0.004 of the exact ones.
 
     Parameters
     ----------
@@ -477,96 +478,62 @@ class CovarianceElement(dist.Distribution):
     support = constraints.real
 
     def __init__(self, df: Any, scale: Any) -> None:
-        self.scale = np.asarray(scale)
-        self.df = np.asarray(df)
+        self.df, self.scale = np.asarray(df), np.asarray(scale)
+        self.reduced = self.df[..., None] - self.scale.shape[-1] + 1
+        self.squares = np.diagonal(self.scale, axis1=-2, axis2=-1)[..., None]
         super().__init__(batch_shape=self.scale.shape)
 
     @property
-    def _reduced(self) -> Any:
-        """Degrees of freedom of a variance, which follow from the number of columns."""
-        return self.df[..., None] - self.scale.shape[-1] + 1
-
-    @property
     def mean(self) -> Any:
-        rest = self._reduced - 2
+        rest = self.reduced - 2
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(rest > 0, self.scale / rest, np.inf)
 
     @property
     def variance(self) -> Any:
-        size = self.scale.shape[-1]
-        rest = self.df[..., None] - size
-        squares = np.diagonal(self.scale, axis1=-2, axis2=-1)
-        product = squares[..., :, None] * squares[..., None, :]
+        rest = self.reduced - 1
+        product = self.squares * np.swapaxes(self.squares, -1, -2)
         with np.errstate(divide="ignore", invalid="ignore"):
             known = ((rest + 1) * self.scale**2 + (rest - 1) * product) / (rest * (rest - 1) ** 2 * (rest - 3))
         return np.where(rest > 3, known, np.inf)
 
     def cdf(self, value: Any) -> Any:
-        is_variance, (shape, rate), *covariance = self._parts
-        with np.errstate(divide="ignore"):
-            of_variance = scipy.special.gammaincc(shape, rate / np.maximum(value, 0.0))
-        return np.where(is_variance, of_variance, self._average(scipy.special.stdtr, value, *covariance))
-
-    def log_prob(self, value: Any, intermediates: Any = None) -> Any:
-        is_variance, (shape, rate), *covariance = self._parts
-        positive = np.where(value > 0, value, 1.0)
-        of_variance = stats.invgamma.logpdf(positive, shape, scale=rate)
-        density = self._average(lambda df, away: stats.t.pdf(away, df), value, *covariance, power=1)
-        with np.errstate(divide="ignore"):
-            of_covariance = np.log(density / covariance[-1])
-        return np.where(is_variance, np.where(value > 0, of_variance, -np.inf), of_covariance)
+        of_variance = stats.invgamma.cdf(value, self.reduced / 2, scale=self.squares / 2)
+        return self._choose(of_variance, self._by_element(value, lambda at, points: np.interp(at, points, LEVELS)))
 
     def icdf(self, q: Any) -> Any:
-        is_variance, (shape, rate), *covariance = self._parts
-        level = np.broadcast_to(np.asarray(q, dtype=np.float64), np.broadcast_shapes(np.shape(q), self.scale.shape))
-        found = np.array(np.broadcast_to(rate / scipy.special.gammainccinv(shape, level), level.shape))
-        others = np.broadcast_to(~is_variance, level.shape)
-        if others.any():
-            arguments = [np.broadcast_to(part, level.shape)[others] for part in (level, *covariance)]
-            found[others] = self._covariance_quantile(*arguments)
-        return found
+        of_variance = stats.invgamma.ppf(q, self.reduced / 2, scale=self.squares / 2)
+        return self._choose(of_variance, self._by_element(q, lambda at, points: np.interp(at, LEVELS, points)))
+
+    def log_prob(self, value: Any, intermediates: Any = None) -> Any:
+        of_variance = stats.invgamma.logpdf(value, self.reduced / 2, scale=self.squares / 2)
+        variances, *coefficient = self._parts
+        density = [stats.t.pdf(value / each, self.reduced + 1, *coefficient) / each for each in variances[16::32]]
+        return self._choose(of_variance, np.log(np.mean(density, axis=0)))
+
+    def _choose(self, of_variances: Any, of_covariances: Any) -> Any:
+        return np.where(np.eye(self.scale.shape[-1], dtype=bool), of_variances, of_covariances)
 
     @property
-    def _parts(self) -> tuple[Any, ...]:
-        """Which elements are variances, the shape and rate of each row's variance, and what a covariance depends on.
+    def _parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Variances at `LEVELS`, and location and scale of the coefficients."""
+        variances = self.squares / 2 / scipy.special.gammainccinv(self.reduced / 2, self._of_numbers(LEVELS))
+        slope, others = self.scale / self.squares, np.swapaxes(self.squares, -1, -2)
+        left = np.maximum(others - self.scale * slope, np.finfo(np.float64).eps * others)
+        return variances, slope, np.sqrt(left / (self.squares * (self.reduced + 1)))
 
-        The latter are the position of the degrees of freedom, the scale of the row's variance, and the location and
-        scale of the coefficient.
-        """
-        squares = np.diagonal(self.scale, axis1=-2, axis2=-1)
-        given, other = (np.broadcast_to(part, self.scale.shape) for part in (squares[..., None], squares[..., None, :]))
-        slope = self.scale / given
-        is_variance = np.eye(self.scale.shape[-1], dtype=bool)
-        reduced = np.broadcast_to(self._reduced, self.scale.shape)
-        left = np.where(is_variance, 1.0, np.maximum(other - self.scale * slope, np.finfo(np.float64).eps * other))
-        place = np.broadcast_to(np.arange(self.df.size).reshape(self.df.shape)[..., None], self.scale.shape)
-        return is_variance, (reduced / 2, given / 2), place, given, slope, np.sqrt(left / (given * (reduced + 1)))
+    def _by_element(self, at: Any, function: Callable[[Any, Any], Any]) -> np.ndarray:
+        """A function of numbers and of the quantiles of their element at `LEVELS`."""
+        shape, (variances, slope, spread) = self.batch_shape, self._parts
+        standard = scipy.special.stdtrit(self.reduced + 1, self._of_numbers(PAIRED))
+        variances, standard = (np.broadcast_to(part, (len(LEVELS), *shape)) for part in (variances, standard))
+        at = np.broadcast_to(at, np.broadcast_shapes(np.shape(at), shape))
+        found = np.empty(at.shape)
+        for element in np.ndindex(*shape):
+            of_element = (..., *element)
+            coefficients = slope[element] + spread[element] * standard[of_element]
+            found[of_element] = function(at[of_element], np.sort(variances[of_element] * coefficients))
+        return found
 
-    @cached_property
-    def _units(self) -> np.ndarray:
-        """Equally probable values of a variance of scale one, shape (levels, numbers of degrees of freedom)."""
-        return 0.5 / scipy.special.gammainccinv(self._reduced.ravel() / 2, LEVELS[:, None])
-
-    def _average(
-        self, function: Any, value: Any, place: Any, given: Any, slope: Any, spread: Any, *, power: int = 0
-    ) -> Any:
-        """Average over the variance of a function of df and the coefficient, divided by a power of the variance."""
-        place = np.asarray(place, dtype=np.intp)
-        df, total = self._reduced.ravel()[place] + 1, 0.0
-        for unit in self._units:
-            variance = given * unit[place]
-            total = total + function(df, (value / variance - slope) / spread) / variance**power
-        return total / len(LEVELS)
-
-    def _covariance_quantile(self, level: np.ndarray, *parts: Any) -> np.ndarray:
-        """Inverse of the distribution function of covariances, by the method of Chandrupatla (1997)."""
-
-        def excess(value: Any, level: Any, *parts: Any) -> Any:
-            return self._average(scipy.special.stdtr, value, *parts) - level
-
-        _, given, slope, spread = parts
-        typical, arguments = given * (np.abs(slope) + spread), (level, *parts)
-        around = bracket_root(excess, -typical, typical, args=arguments, maxiter=400)
-        tolerances = {"xatol": 0.0, "xrtol": 1e-9, "fatol": 1e-13}
-        return np.asarray(find_root(excess, around.bracket, args=arguments, tolerances=tolerances).x)
+    def _of_numbers(self, numbers: np.ndarray) -> np.ndarray:
+        return numbers.reshape(-1, *[1] * self.scale.ndim)

@@ -21,7 +21,7 @@ from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.parameters import marginals_by_site, require
 from bayesnb.posterior.weighted import of_features
 
-LEVELS = (0.002, 0.05, 0.25, 0.5, 0.75, 0.95, 0.998)
+LEVELS = np.array([0.002, 0.05, 0.25, 0.5, 0.75, 0.95, 0.998])
 """Quantiles of prior and posterior that determine the range and the height of a panel."""
 
 TAIL = 4
@@ -312,7 +312,7 @@ def _draw_priors(axis: Any, grid: np.ndarray, curves: list[_Curve], densities: l
 def _quantiles(distribution: Any) -> Any:
     """Shape (levels, ...)."""
     if isinstance(distribution, dist.Distribution):
-        return np.array([quantile(distribution, np.full(distribution.batch_shape, level)) for level in LEVELS])
+        return quantile(distribution, LEVELS.reshape(-1, *[1] * len(distribution.batch_shape)))
     return np.quantile(distribution, LEVELS, axis=0)
 
 
