@@ -2,32 +2,304 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from functools import partial
+from typing import Any, ClassVar, NamedTuple, Self
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 
-from bayesnb.core.arrays import namespace, row_pieces, sqrt
+from bayesnb.core.arrays import log_rising, namespace, row_pieces, sqrt
 from bayesnb.families.base import LIKELIEST, Family, Hyperparameter, JointFamily, Parameters, Sample, filled_cells
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import CovarianceElement, TDistribution
-from bayesnb.families.gaussian import Gaussian
+from bayesnb.families.gaussian import Gaussian, default_rate, too_far, too_narrow
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
 from bayesnb.families.moments import Moments, Scatter, scatter
-from bayesnb.families.student_t import (
-    default_rate,
-    distances,
-    log_det,
-    log_multivariate_gamma_ratio,
-    log_normal,
-    log_student_t,
-    predictive_matrix,
-    too_far,
-    too_narrow,
-    vectors_left_out,
-    vectors_refitted,
-)
+
+# --------------------------------------------------------------------------------------------------
+# Squared distances of rows from the centre of each class, measured by a matrix, over the observed cells.
+#
+# Densities of vectors with an elliptical shape are functions of three numbers for each row and class: the squared
+# distance :math:`(x - m)^T A^{-1} (x - m)`, the logarithm of the determinant of A, and the number of observed cells.
+# Where cells of a row are missing, all three are those of the observed cells, with their rows and columns of A.
+# --------------------------------------------------------------------------------------------------
+
+SMALLEST_SHARE = 1e-14
+"""Smallest share of a column's variance that the columns before it may leave."""
+
+ROWS = 256
+"""Rows with missing cells that JAX computes at a time: each row has a matrix for every class."""
+
+
+class _Distances(NamedTuple):
+    """What the density of a row needs.
+
+    Attributes
+    ----------
+    squared, log_det : array, shape (..., rows, classes)
+    observed : array, shape (rows, 1)
+        Number of observed cells.
+    """
+
+    squared: Any
+    log_det: Any
+    observed: Any
+
+
+def distances(x: Any, centre: Any, matrix: Any) -> _Distances:
+    """Distances of all rows; rows in which the same cells are missing are computed together.
+
+    Parameters
+    ----------
+    x : array or jax.Array, shape (rows, columns)
+        Missing cells are NaN. A JAX array is for JAX to compile, to run and to differentiate; there are then no axes
+        before those of the classes.
+    centre : array, shape (..., classes, columns)
+    matrix : array, shape (..., classes, columns, columns)
+    """
+    if isinstance(x, jax.Array):
+        return _distances_in_jax(x, centre, matrix)
+    centre, matrix = np.asarray(centre), np.asarray(matrix)
+    observed = ~np.isnan(x)
+    shape = (*centre.shape[:-2], len(x), centre.shape[-2])
+    squared, log_dets = np.zeros(shape), np.zeros(shape)
+    for rows, columns in _patterns(observed):
+        whole = len(columns) == x.shape[1]
+        some, middle = (matrix, centre) if whole else (matrix[..., columns[:, None], columns], centre[..., columns])
+        away = x[rows][:, slice(None) if whole else columns] - middle[..., None, :]
+        squared[..., rows, :] = np.swapaxes(_squared_distance(some[..., None, :, :], away), -1, -2)
+        log_dets[..., rows, :] = _log_det(some)[..., None, :]
+    return _Distances(squared, log_dets, observed.sum(axis=1, keepdims=True))
+
+
+def _patterns(observed: np.ndarray) -> list[tuple[Any, np.ndarray]]:
+    """Rows in which the same cells are observed, and these columns; rows without a cell are left out."""
+    if observed.all():
+        return [(slice(None), np.arange(observed.shape[1]))]
+    kinds, which = np.unique(observed, axis=0, return_inverse=True)
+    pairs = ((np.flatnonzero(which == k), np.flatnonzero(kind)) for k, kind in enumerate(kinds))
+    return [(rows, columns) for rows, columns in pairs if len(columns)]
+
+
+def _squared_distance(matrix: Any, away: Any) -> Any:
+    """The squared length of vectors (..., columns) as positive definite matrices (..., columns, columns) measure it.
+
+    A matrix of a single vector axis measures all vectors along that axis.
+    """
+    xp, _ = namespace(matrix, away)
+    factor, size = _cholesky(matrix)
+    if factor.shape[-3:-2] == (1,):
+        # One matrix for many vectors: its root once, and a product of matrices.
+        root = xp.linalg.inv(factor[..., 0, :, :]) / size
+        solved = away @ xp.swapaxes(root, -1, -2)
+    else:
+        solved = xp.linalg.solve(factor, (away / size)[..., None])[..., 0]
+    return (solved**2).sum(axis=-1)
+
+
+def _log_det(matrix: Any) -> Any:
+    """Logarithm of the determinant of positive definite matrices, shape (...,)."""
+    xp, _ = namespace(matrix)
+    factor, size = _cholesky(matrix)
+    return 2 * (xp.log(xp.diagonal(factor, axis1=-2, axis2=-1)) + xp.log(size)).sum(axis=-1)
+
+
+def _cholesky(matrix: Any) -> tuple[Any, Any]:
+    """Cholesky factor of the matrix with ones on its diagonal, and the square roots that scale it so.
+
+    So scaled, the units of the columns do not matter, and no product of them overflows.
+
+    Raises
+    ------
+    ValueError
+        If a column has no variance of its own beside the others, up to the digits of float64; under NumPy only.
+    """
+    xp, _ = namespace(matrix)
+    size = xp.sqrt(xp.diagonal(matrix, axis1=-2, axis2=-1))
+    scaled = matrix / size[..., :, None] / size[..., None, :]
+    try:
+        factor = xp.linalg.cholesky(scaled)
+        singular = xp is np and bool((np.diagonal(factor, axis1=-2, axis2=-1) ** 2 < SMALLEST_SHARE).any())
+    except np.linalg.LinAlgError:
+        singular = True
+    if singular:
+        raise ValueError(
+            "a matrix of MultivariateGaussian is singular in float64: columns of the block determine each other, and "
+            "`scale` is too small beside their spread; leave `scale` out, give a larger one, or drop a column"
+        )
+    return factor, size
+
+
+def _distances_in_jax(x: Any, centre: Any, matrix: Any) -> _Distances:
+    """Where no cell is missing, there is one Cholesky factor for each class, else one for each row and class."""
+    x = x.astype(jnp.float64)
+    observed = ~jnp.isnan(x)
+    cells = jnp.where(observed, x, 0.0)
+
+    def of_whole_rows() -> tuple[Any, Any]:
+        squared = jax.vmap(_squared_distance, (0, 1), 1)(matrix[:, None], cells[:, None] - centre)
+        return squared, jnp.broadcast_to(_log_det(matrix), squared.shape)
+
+    def of_rows() -> tuple[Any, Any]:
+        each = partial(_distance_of_row, centre=centre, matrix=matrix)
+        return jax.lax.map(each, (cells, observed), batch_size=ROWS)
+
+    squared, log_dets = jax.lax.cond(observed.all(), of_whole_rows, of_rows)
+    return _Distances(squared, log_dets, observed.sum(axis=1, keepdims=True))
+
+
+def _distance_of_row(row: tuple[Any, Any], *, centre: Any, matrix: Any) -> tuple[Any, Any]:
+    """Squared distance and log determinant of the observed cells of one row, shape (classes,) each.
+
+    A missing cell gets a row and a column of the identity, and the distance zero.
+    """
+    cells, observed = row
+    both = observed[:, None] & observed
+    filled = jnp.where(both, matrix, jnp.eye(len(cells)))
+    return _squared_distance(filled, jnp.where(observed, cells - centre, 0.0)), _log_det(filled)
+
+
+# --------------------------------------------------------------------------------------------------
+# Densities of rows that are multivariate Student-t, and the same with the row left out of its class
+# --------------------------------------------------------------------------------------------------
+
+SMALLEST_REST_OF_ROWS = 1e-6
+"""Smallest share of a spread that must remain without a row; below, the difference is too inaccurate."""
+
+
+def _log_multivariate_gamma_ratio(df: Any, more: Any, size: int) -> Any:
+    r"""Log of :math:`\Gamma_p((\nu + n) / 2) / \Gamma_p(\nu / 2)`, the multivariate gamma functions of p columns.
+
+    Parameters
+    ----------
+    df, more : array
+        The degrees of freedom and what is added to them.
+    size : int
+        The number p.
+    """
+    return sum(log_rising((df - j) / 2, more / 2) for j in range(size))
+
+
+def _predictive_matrix(family: Any) -> Any:
+    r"""The matrix that measures distances in the predictive density, :math:`\Psi (\kappa + 1) / \kappa`."""
+    return family.scale * ((family.kappa + 1) / family.kappa)[..., None]
+
+
+def _log_student_t(df: Any, of_rows: _Distances) -> Any:
+    r"""Log density of the observed cells of rows whose matrix and degrees of freedom are those of all columns.
+
+    With k observed cells and squared distance d by the matrix A,
+
+    .. math:: \log\Gamma((\nu + k) / 2) - \log\Gamma(\nu / 2) - \tfrac{k}{2} \log \pi - \tfrac12 \log |A|
+              - \tfrac{\nu + k}{2} \log(1 + d).
+
+    Parameters
+    ----------
+    df : array, shape (classes,)
+        The :math:`\nu` of the predictive density, which does not depend on the cells observed.
+    of_rows : Distances
+    """
+    xp, _ = namespace(of_rows.squared, df)
+    number = of_rows.observed
+    constant = log_rising(df / 2 + 0.0 * number, number / 2) - 0.5 * number * np.log(np.pi)
+    return constant - 0.5 * of_rows.log_det - 0.5 * (df + number) * xp.log1p(of_rows.squared)
+
+
+def _log_normal(of_rows: _Distances) -> Any:
+    """Log density of the observed cells of rows with a multivariate normal distribution."""
+    return -0.5 * (of_rows.squared + of_rows.log_det + of_rows.observed * np.log(2 * np.pi))
+
+
+def _vectors_left_out(whole: Any, statistics: Scatter, x: np.ndarray, codes: np.ndarray) -> np.ndarray | None:
+    r"""Log density of each row given the others of its class, shape (rows,); None where a difference loses its digits.
+
+    Without the row the scale matrix is :math:`\Psi - \frac{\kappa}{\kappa - 1} d d^T` with d the distance from the
+    location, a change of rank one: its determinant is that of :math:`\Psi` times
+    :math:`1 - \frac{\kappa}{\kappa - 1} d^T \Psi^{-1} d`. The density of the row is the ratio of the normalisers of
+    both posteriors.
+
+    Parameters
+    ----------
+    whole : MultivariateGaussian
+        The posterior given all rows.
+    statistics : Scatter
+        Of all rows.
+    x : array, shape (rows, columns)
+    codes : array of int, shape (rows,)
+    """
+    columns = statistics.of_columns
+    if np.isnan(x).any() or (statistics.n <= 1).any() or (columns.ssd <= 0).any():
+        return None
+    share = (x - columns.mean[codes]) ** 2 * (columns.n / ((columns.n - 1) * columns.ssd))[codes]
+    found = np.empty(len(x))
+    size = x.shape[1]
+    for c in np.unique(codes):
+        rows = np.flatnonzero(codes == c)
+        kappa, df = whole.kappa[c, 0], whole.df[c, 0]
+        distance = _squared_distance(whole.scale[c][None], x[rows] - whole.loc[c]) * kappa / (kappa - 1)
+        if distance.max() > 1 - SMALLEST_REST_OF_ROWS:
+            return None
+        constant = log_rising((df - size) / 2, np.array(size / 2)) - 0.5 * size * np.log(np.pi)
+        constant += 0.5 * size * np.log1p(-1 / kappa) - 0.5 * _log_det(whole.scale[c])
+        found[rows] = constant + 0.5 * (df - 1) * np.log1p(-distance)
+    return found if share.max(initial=0.0) < 1 - SMALLEST_REST_OF_ROWS else None
+
+
+def _vectors_refitted(
+    prior: Any, statistics: Scatter, x: np.ndarray, codes: np.ndarray, weights: np.ndarray
+) -> np.ndarray:
+    """As `ConjugateFamily.row_log_left_out`, refitted, by the posterior of each class without each row.
+
+    Parameters
+    ----------
+    prior : MultivariateGaussian
+        The prior with its defaults not set.
+    statistics : Scatter
+        Of all rows.
+    x : array, shape (rows, columns)
+    codes : array of int, shape (rows,)
+    weights : array, shape (rows,)
+
+    Returns
+    -------
+    array, shape (rows, classes)
+        NaN where a row cannot have been among the data, or lacks a cell.
+    """
+    num_classes, size = statistics.mean.shape
+    result = np.full((len(x), num_classes), np.nan)
+    before, given = (
+        _with_axis_of_rows(kind, names)
+        for kind, names in ((statistics, ("n", "mean", "scatter")), (prior, ("loc", "kappa", "df", "scale")))
+    )
+    for rows in row_pieces(len(x), num_classes * size * size):
+        cells = x[rows]
+        own = np.where(codes[rows] == np.arange(num_classes)[:, None], weights[rows], 0.0)[..., None]
+        mean = np.broadcast_to(cells, (num_classes, *cells.shape))
+        row = Scatter(own, mean, np.zeros((*mean.shape, size)))
+        with np.errstate(invalid="ignore"):
+            rest = (before - row).without_rounding(before)
+            possible = prior.possible(rest).all(axis=(0, 2)) & ~np.isnan(cells).any(axis=1)
+        some = np.flatnonzero(possible)
+        rest = Scatter(rest.n[:, some], rest.mean[:, some], rest.scatter[:, some])
+        after = given.on_scale_of(rest.pooled()).update(rest)
+        matrix = _predictive_matrix(after)
+        squared = _squared_distance(matrix, cells[some] - after.loc)
+        of_rows = _Distances(squared, _log_det(matrix), np.full((1, 1), size))
+        result[rows][some] = _log_student_t(after.df[..., 0] - size + 1, of_rows).T
+    return result
+
+
+def _with_axis_of_rows(kind: Any, names: tuple[str, ...]) -> Any:
+    """Arrays (classes, ...) with an axis of rows, of length one, behind that of the classes."""
+    values = {name: getattr(kind, name) for name in names}
+    return type(kind)(**{name: None if value is None else np.asarray(value)[:, None] for name, value in values.items()})
+
+
+# --------------------------------------------------------------------------------------------------
+# Vectors of measurements with a normal-inverse-Wishart prior
+# --------------------------------------------------------------------------------------------------
 
 SMALLEST_EIGENVALUE = 1e-12
 """Of a matrix with ones on its diagonal; below, the columns determine each other."""
@@ -215,7 +487,7 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         away = statistics.mean - mean
         about = statistics.scatter + statistics.n[..., None] * away[..., :, None] * away[..., None, :]
         trace = xp.trace(xp.linalg.solve(covariance, about), axis1=-2, axis2=-1)
-        constant = covariance.shape[-1] * np.log(2 * np.pi) + log_det(covariance)
+        constant = covariance.shape[-1] * np.log(2 * np.pi) + _log_det(covariance)
         return -0.5 * (statistics.n * constant[..., None] + trace[..., None])
 
     def maximum_likelihood(self, statistics: Scatter) -> dict[str, Any]:
@@ -237,9 +509,9 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         # Murphy (2007), Eq. 266.
         xp, _ = namespace(self.scale, statistics.n)
         posterior, size = self.update(statistics), self.scale.shape[-1]
-        determinants = self.df * log_det(self.scale)[..., None] - posterior.df * log_det(posterior.scale)[..., None]
+        determinants = self.df * _log_det(self.scale)[..., None] - posterior.df * _log_det(posterior.scale)[..., None]
         return (
-            log_multivariate_gamma_ratio(self.df, statistics.n, size)
+            _log_multivariate_gamma_ratio(self.df, statistics.n, size)
             + 0.5 * determinants
             + 0.5 * size * (xp.log(self.kappa) - xp.log(posterior.kappa) - statistics.n * np.log(np.pi))
         )
@@ -273,20 +545,20 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         mean, covariance = parameters["mean"], parameters["covariance"]
         if isinstance(x, jax.Array):
-            return lambda rows: log_normal(distances(x[rows], mean, covariance))
+            return lambda rows: _log_normal(distances(x[rows], mean, covariance))
         *leading, num_classes, _ = mean.shape
         mean, covariance = (value.reshape(-1, *value.shape[len(leading) :]) for value in (mean, covariance))
 
         def of_rows(rows: slice) -> np.ndarray:
             some = x[rows]
             pieces = row_pieces(len(mean), num_classes * some.size)
-            found = [log_normal(distances(some, mean[draws], covariance[draws])) for draws in pieces]
+            found = [_log_normal(distances(some, mean[draws], covariance[draws])) for draws in pieces]
             return np.concatenate(found).reshape(*leading, len(some), num_classes)
 
         return of_rows
 
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
-        return log_student_t(self._predictive_df, distances(x, self.loc, predictive_matrix(self)))
+        return _log_student_t(self._predictive_df, distances(x, self.loc, _predictive_matrix(self)))
 
     @property
     def _predictive_df(self) -> Any:
@@ -296,8 +568,8 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Scatter, *, refitted: bool
     ) -> np.ndarray | None:
         if refitted:
-            return vectors_refitted(self, statistics, x, codes, weights)
-        return vectors_left_out(self.update(statistics), statistics, x, codes) if (weights == 1.0).all() else None
+            return _vectors_refitted(self, statistics, x, codes, weights)
+        return _vectors_left_out(self.update(statistics), statistics, x, codes) if (weights == 1.0).all() else None
 
     def story(self) -> tuple[str, list[str]]:
         loc, kappa, scale = (format_number(value) for value in (self.loc, self.kappa, self.scale))

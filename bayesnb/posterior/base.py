@@ -194,6 +194,11 @@ class Posterior(Printed, Predictions, Draws, DataOfFit):
     """
 
     @property
+    def classes(self) -> np.ndarray:
+        """Labels, in the column order of `predict_proba`."""
+        return self.model.schema.classes
+
+    @property
     def generative(self) -> Any:
         """The posterior of the features given the class: without weights of features, which act on the labels only."""
         return self

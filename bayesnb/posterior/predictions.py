@@ -179,11 +179,6 @@ class Predictions(ABC):
     model: BoundModel
 
     @property
-    def classes(self) -> np.ndarray:
-        """Labels, in the column order of `predict_proba`."""
-        return self.model.schema.classes
-
-    @property
     @abstractmethod
     def density(self) -> RowDensity:
         """The density of encoded rows together with each class, the parameters integrated out."""
@@ -296,7 +291,7 @@ class Predictions(ABC):
         >>> posterior.predict([[1], [0], [np.nan]], confidence=0.7)
         array(['ill', 'well', None], dtype=object)
         """
-        decide = _decision_rule(self.classes, loss=loss, confidence=confidence, abstain=abstain)
+        decide = _decision_rule(self.model.schema.classes, loss=loss, confidence=confidence, abstain=abstain)
         return decide(self.predict_proba(X))
 
     def decision_boundary(self) -> tuple[np.ndarray, float]:
@@ -313,7 +308,7 @@ class Predictions(ABC):
         ValueError
             If there are not two classes, or a column holds other numbers than 0 and 1.
         """
-        classes, blocks = self.classes.tolist(), self.model.blocks
+        classes, blocks = self.model.schema.classes.tolist(), self.model.blocks
         if len(classes) != 2:
             raise ValueError(
                 f"there are {len(classes)} classes {classes}, and a linear rule needs two: fit two of them"

@@ -19,7 +19,7 @@ from bayesnb.families.base import with_hyperparameters
 from bayesnb.families.draw import draw
 from bayesnb.families.exponential import _product as product_of_arrays
 from bayesnb.families.formulas import log_prob, quantile
-from bayesnb.families.student_t import StudentT
+from bayesnb.families.gaussian import StudentT
 from bayesnb.posterior.under_draws import flatten
 
 BY_NAME = {case.name: case for case in CASES}

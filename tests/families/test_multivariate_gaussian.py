@@ -19,7 +19,7 @@ from bayesnb.families.distributions import CovarianceElement
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import compiled, independent_pit, log_prob
 from bayesnb.families.moments import scatter
-from bayesnb.families.student_t import distances
+from bayesnb.families.multivariate_gaussian import distances
 from bayesnb.inference.coordinates import Anchored, Drawn, ScaledCovariance
 from bayesnb.inference.sources import read_table
 from bayesnb.inference.targets import Target
