@@ -27,7 +27,7 @@ from bayesnb.core.panels import (
     wrap_to,
     yes_or_no,
 )
-from bayesnb.core.printing import shortened
+from bayesnb.core.printing import counted, shortened
 from bayesnb.data.read import labelled_rows
 from bayesnb.families.formulas import mean_of
 from bayesnb.posterior.base import Posterior
@@ -403,10 +403,9 @@ def plot_spikes(
             named.pop()
         _name_spikes(axis, probs[c], {j: texts[j] for j in sorted(named)}, alike, space)
     panels.axes[-1].set_xlabel("columns, in the order of the table", fontsize=SMALL)
-    count = probs.shape[1]
     what = "p(x = 1 | y)" if whole.is_binary else "p(column | y)"
     first = f", {how_many(len(shown), len(wanted), 'class', 'first')}" if len(shown) < len(wanted) else ""
-    panels.title(f"Posterior mean of {what} for {count} column{'s' * (count != 1)}{first}")
+    panels.title(f"Posterior mean of {what} for {counted(probs.shape[1], 'column')}{first}")
     return panels.drawn()
 
 

@@ -209,30 +209,7 @@ class _LabelRatios:
         return scores
 
 
-@dataclass(frozen=True)
-class _Step:
-    """A subset of the features, and the leave-one-out score of the labels with it.
-
-    Attributes
-    ----------
-    feature : int or None
-        The feature that was dropped or added; None for the first step, which has all features.
-    kept : array, shape (features,)
-        One for each feature that the subset has, else zero.
-    score : float
-        Sum of the log probabilities of the labels.
-    difference, se : float
-        The score minus that of all features, and the standard error of the sum of the rows' differences.
-    """
-
-    feature: int | None
-    kept: np.ndarray
-    score: float
-    difference: float
-    se: float
-
-
-def _while_rising(ratios: _LabelRatios) -> list[_Step]:
+def _while_rising(ratios: _LabelRatios) -> np.ndarray:
     """Drop or add the feature that raises the score most, again and again, while the score rises.
 
     One feature always remains. Of changes that are equally good, the one of the last feature is made, so that the
@@ -240,12 +217,12 @@ def _while_rising(ratios: _LabelRatios) -> list[_Step]:
 
     Returns
     -------
-    list of Step
-        The first has all features, and the last the best subset that was found.
+    array, shape (steps, features)
+        Subsets, with one for each feature that a subset has, else zero. The first has all features, and the last is the
+        best that was found.
     """
     kept = np.ones(ratios.of_features.shape[-1])
-    of_all = ratios.log_proba(kept)
-    steps = [_Step(None, kept, float(ratios.weights @ of_all), 0.0, 0.0)]
+    steps, highest = [kept], ratios.weights @ ratios.log_proba(kept)
     while len(kept) > 1:
         scores = ratios.scores_of_changes(kept)
         if kept.sum() == 1:
@@ -254,12 +231,12 @@ def _while_rising(ratios: _LabelRatios) -> list[_Step]:
         kept = kept.copy()
         kept[feature] = 1.0 - kept[feature]
         # The score of a subset does not depend on the path that led to it, so that no subset comes twice.
-        log_proba = ratios.log_proba(kept)
-        score = float(ratios.weights @ log_proba)
-        if score <= steps[-1].score + ROUNDING:
+        score = ratios.weights @ ratios.log_proba(kept)
+        if score <= highest + ROUNDING:
             break
-        steps.append(_Step(feature, kept, score, *sum_with_error(log_proba - of_all, ratios.weights)))
-    return steps
+        steps.append(kept)
+        highest = score
+    return np.array(steps)
 
 
 def _of_own_class(log_ratio: np.ndarray) -> np.ndarray:
@@ -491,21 +468,24 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     found, remarks = found.of_possible_labels("the score")
     for remark in remarks:
         warn(remark, UserWarning)
-    steps = _while_rising(_ratios(found))
-    better = steps[-1].difference > STANDARD_ERRORS * steps[-1].se
-    kept = (steps[-1] if better else steps[0]).kept > 0
+    ratios = _ratios(found)
+    steps = _while_rising(ratios)
+    table = _as_frame(steps, ratios, found.names)
+    gain, error = table[["difference", "se"]].iloc[-1]
+    better = gain > STANDARD_ERRORS * error
+    kept = steps[-1 if better else 0] > 0
     notes = [f"{remark}." for remark in remarks]
     if len(steps) > 1 and not better:
         notes.insert(
             0,
-            f"The best subset that was found is not kept: its score is {steps[-1].difference:.1f} higher than that of "
-            f"all features, which is not more than two standard errors of {steps[-1].se:.1f}.",
+            f"The best subset that was found is not kept: its score is {gain:.1f} higher than that of all features, "
+            f"which is not more than two standard errors of {error:.1f}.",
         )
     return FeatureSelection(
         model=with_features(model, problem.model, np.flatnonzero(kept).tolist()),
         kept=tuple(compress(found.names, kept)),
         dropped=tuple(compress(found.names, ~kept)),
-        table=_as_frame(steps, found.names),
+        table=table,
         notes=tuple(notes),
     )
 
@@ -541,16 +521,13 @@ def _ratios(found: FeaturesLeftOut) -> _LabelRatios:
     return _LabelRatios(of_classes - of_classes[own][:, None], of_features, found.rows.weights)
 
 
-def _as_frame(steps: Sequence[_Step], names: Sequence[Any]) -> pd.DataFrame:
+def _as_frame(steps: np.ndarray, ratios: _LabelRatios, names: Sequence[Any]) -> pd.DataFrame:
     """The attribute `table` of `FeatureSelection`."""
-    lines = [
-        {
-            "feature": "all features" if step.feature is None else names[step.feature],
-            "action": "" if step.feature is None else "add" if step.kept[step.feature] else "drop",
-            "elpd_label": step.score,
-            "difference": step.difference,
-            "se": step.se,
-        }
-        for step in steps
-    ]
-    return pd.DataFrame(lines, index=pd.RangeIndex(len(lines), name="step"))
+    log_proba = np.array([ratios.log_proba(kept) for kept in steps])
+    differences = [sum_with_error(of_step - log_proba[0], ratios.weights) for of_step in log_proba]
+    changes = np.diff(steps, axis=0)
+    table = pd.DataFrame(differences, columns=["difference", "se"]).rename_axis("step")
+    table.insert(0, "feature", ["all features", *(names[feature] for feature in np.abs(changes).argmax(axis=1))])
+    table.insert(1, "action", ["", *np.where(changes.sum(axis=1) > 0, "add", "drop")])
+    table.insert(2, "elpd_label", log_proba @ ratios.weights)
+    return table

@@ -426,9 +426,6 @@ def _normal(family: Any) -> MultivariateGaussian:
 ZERO_AND_ONE = (0, 1)
 """Categories of a `Bernoulli` column."""
 
-PAIRS = 64
-"""Pairs whose counts are in memory at a time."""
-
 TABLE_CELLS = 2**22
 """Entries of a table of counts that is filled; the combinations of larger ones are sorted."""
 
@@ -461,37 +458,21 @@ class _CategoryBlocks(Blocks):
 
     def log_evidence_of_complete(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
         """Log evidence of the block of each pair of parts, shape (pairs,); -inf beyond a million combinations."""
-        found = np.full(len(pairs), -np.inf)
-        sizes = [tuple(sorted(self._sizes((*first.columns, *second.columns)))) for first, second in pairs]
-        allowed = [k for k, of_block in enumerate(sizes) if math.prod(of_block) <= MOST]
-        for some in batched(allowed, PAIRS):
-            # Tables of one size are computed together.
-            tables: dict[tuple[tuple[int, ...], int], list[tuple[int, np.ndarray]]] = {}
-            for k in some:
-                first, second = pairs[k]
-                count = self._count(first.columns, second.columns)
-                tables.setdefault((sizes[k], count.shape[-1]), []).append((k, count))
-            for (of_block, _), alike in tables.items():
-                members, counts = zip(*alike, strict=True)
-                found[list(members)] = self._log_evidence_of(of_block, np.stack(counts))
-        return found
+        return np.array([self._log_evidence_of(first.columns, second.columns) for first, second in pairs])
 
-    def _log_evidence_of(self, sizes: tuple[int, ...], count: np.ndarray) -> np.ndarray:
-        """Log evidence of blocks whose columns have so many categories, shape (blocks,).
-
-        Parameters
-        ----------
-        sizes : tuple of int
-        count : array, shape (blocks, classes, shown)
-            Weight of the rows of each combination that rows show.
-        """
-        number, shown = math.prod(sizes), count.shape[-1]
+    def _log_evidence_of(self, first: tuple[int, ...], second: tuple[int, ...]) -> float:
+        sizes = tuple(sorted(self._sizes((*first, *second))))
+        number = math.prod(sizes)
+        if number > MOST:
+            return -np.inf
+        count = self._count(first, second)
+        shown = count.shape[-1]
         prior = np.repeat(self._concentration(sizes), shown, axis=-1)
         if shown < number:
             # The combinations that no row shows are one entry, by the aggregation property of the Dirichlet.
             prior = np.append(prior, prior[:, :1] * (number - shown), axis=-1)
-            count = np.append(count, np.zeros((*count.shape[:-1], 1)), axis=-1)
-        return np.asarray(dirichlet_log_evidence(np.broadcast_to(prior, count.shape), count)).sum(axis=-1)
+            count = np.append(count, np.zeros((len(count), 1)), axis=-1)
+        return float(np.sum(dirichlet_log_evidence(prior, count)))
 
     def _sizes(self, columns: Sequence[int]) -> tuple[int, ...]:
         return tuple(len(self.categories[column]) for column in columns)
