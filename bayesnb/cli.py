@@ -103,8 +103,6 @@ IN_OPTIONS = (
 UNNAMED = re.compile(r"Unnamed: \d+")
 """What pandas calls a column whose header is empty."""
 
-DATE = re.compile(r"\d{1,4}([-/.])\d{1,2}\1\d{1,4}([ T].*)?")
-
 
 def read_csv(table: str, missing: list[str] | None, text: list[str] | None = None) -> pd.DataFrame:
     """The table in a file.
@@ -205,12 +203,9 @@ def _choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[s
     Warns
     -----
     UserWarning
-        If a column holds dates, which count as categories, or its family probably misleads. The warning gives the
-        options of the command line too.
+        If the family of a column probably misleads. The warning gives the options of the command line too.
     """
     _require_columns(features, categorical or [])
-    for column in features.columns.difference(categorical or []):
-        _warn_of_dates(features[column])
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         families = {column: Categorical() for column in categorical or []}
@@ -218,19 +213,6 @@ def _choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[s
     for warning in caught:
         warn(f"{warning.message}. {IN_OPTIONS}", warning.category)
     return model
-
-
-def _warn_of_dates(column: pd.Series) -> None:
-    values = column.dropna()
-    if pd.api.types.is_numeric_dtype(values) or values.empty:
-        return
-    if all(DATE.fullmatch(str(value).strip()) for value in values):
-        warn(
-            f"column {column.name!r} holds dates, such as {str(values.iloc[0])!r}, and each date counts as a category: "
-            f"leave the column out (--drop {column.name}), or put what matters (the year, the month, the number of "
-            "days) into columns of numbers",
-            UserWarning,
-        )
 
 
 def read_for(model: BoundModel, table: str, missing: list[str] | None, also: str | None = None) -> pd.DataFrame:
@@ -445,9 +427,6 @@ def _predict_command(
         Path | None, typer.Option(metavar="FILE", help="CSV file to write, by default the standard output.")
     ] = None,
     missing: MissingText = None,
-    digits: Annotated[
-        int, typer.Option(metavar="N", min=1, max=17, help="Significant digits of probabilities; 17 are all.")
-    ] = 6,
     interval: Annotated[
         float | None,
         typer.Option(metavar="PROB", help="Add a credible interval of each probability, such as of 0.89."),
@@ -476,7 +455,7 @@ def _predict_command(
             ends = posterior.proba_interval(rows, prob=proportion("--interval", interval))
             for c, label in enumerate(posterior.classes):
                 found[f"lower_{label}"], found[f"upper_{label}"] = ends[:, c].T
-        found.to_csv(sys.stdout if out is None else out, index=False, float_format=f"%.{digits}g")
+        found.to_csv(sys.stdout if out is None else out, index=False)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -338,60 +338,6 @@ def _moments(z: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, 
 
 
 # --------------------------------------------------------------------------------------------------
-# How many rows of a class agree in most of their discrete columns
-# --------------------------------------------------------------------------------------------------
-
-MAX_ROWS = 150
-"""Largest number of rows that are compared with others."""
-
-MAX_OTHERS = 2**12
-"""Largest number of rows that they are compared with; more would hardly change an average over so few rows."""
-
-MAX_DISCRETE = 200
-"""Largest number of discrete features that are compared."""
-
-
-def _agreement(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
-    """Number of other rows of the same class that agree with a row on more than 80 % of the discrete columns.
-
-    Columns in which one of the two rows has a missing cell do not count. The number is averaged over at most `MAX_ROWS`
-    rows.
-    """
-    places = [
-        (i, j)
-        for i, block in enumerate(model.blocks)
-        if block.has_categories or block.is_binary
-        for j in range(len(block.columns))
-    ]
-    if len(places) < 2:
-        return None
-    if len(places) > MAX_DISCRETE:
-        places = [places[k] for k in np.sort(rng.choice(len(places), MAX_DISCRETE, replace=False))]
-    categories = model.schema.categories
-    sizes = [len(categories.get(model.blocks[i].columns[j], (0, 1))) for i, j in places]
-    # 5 for each agreement, -4 for each column observed in both rows: positive if more than 80 % agree, and exact.
-    weights = np.repeat(np.array([5, -4], dtype=np.float32), [sum(sizes), len(places)])[:, None]
-    size = len(data.labels.codes)
-    others = rng.choice(size, min(size, MAX_OTHERS), replace=False)
-    codes, num_rows = data.labels.codes[others], min(size, MAX_ROWS)
-    same_class = codes[:num_rows, None] == codes
-    # Of the other rows of a class, each that is compared stands for so many.
-    taken = np.bincount(codes, minlength=len(data.labels.classes))
-    stands_for = ((data.labels.sizes - 1) / np.maximum(taken - 1, 1))[codes[:num_rows]]
-
-    def values(rows: Rows) -> np.ndarray:
-        x = columns_at(rows.cells, places)[:, others]
-        is_category = [cells == np.arange(number)[:, None] for cells, number in zip(x, sizes, strict=True)]
-        hot = np.concatenate([*is_category, ~np.isnan(x)]).astype(np.float32)
-        agreeing = ((hot[:, :num_rows] * weights).T @ hot > 0) & same_class
-        # Each row with any observed cell agrees with itself.
-        itself = (~np.isnan(x[:, :num_rows])).any(axis=0)
-        return np.array([((agreeing.sum(axis=1) - itself) * stands_for).sum() / num_rows])
-
-    return Statistic(["agreement"], values, MERGE_OR_DROP)
-
-
-# --------------------------------------------------------------------------------------------------
 # The built-in statistics by name, and the choice of statistics
 # --------------------------------------------------------------------------------------------------
 
@@ -418,7 +364,6 @@ BUILT_IN: dict[str, tuple[Sequence[Build], str]] = {
         "count vectors",
     ),
     "dependence": ([_dependence], "two columns"),
-    "agreement": ([_agreement], "two 0/1 or categorical columns"),
 }
 """How each statistic is prepared, and the columns that it needs."""
 

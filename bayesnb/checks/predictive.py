@@ -40,12 +40,6 @@ EXTREME = 0.02
 FITTED = "class_frequency, mean and variance are last: on the rows of the fit, most families agree with them."
 """What is printed below statistics that are fitted."""
 
-HEAVY = (
-    "{}: the replicates have heavy tails, as where few rows tell a variance. A few of them determine mean ± sd, which "
-    "may change with each further replicate; p-values do not depend on them."
-)
-"""What is printed below lines whose replicates have heavy tails."""
-
 ENOUGH = 49
 """With R replicates, fewer than this, chance makes a statistic extreme with probability 1 / (R + 1) > `EXTREME`."""
 
@@ -197,12 +191,6 @@ class Check(Printed):
             text += f"; undefined and dropped: {_listed(self.dropped)}"
         return f"{text}."
 
-    @property
-    def _heavy(self) -> list[str]:
-        """Lines whose replicates' standard deviation is above three times their interquartile range; 0.74 if normal."""
-        middle = self.replicated.quantile(0.75) - self.replicated.quantile(0.25)
-        return list(self.table.index[(self.table["replicated_sd"] > 3 * middle) & (middle > 0)])
-
     def _advice(self) -> list[str]:
         """A sentence for each next step, with the statistics that it is for."""
         by_step: dict[str, list[str]] = {}
@@ -236,8 +224,6 @@ class Check(Printed):
         found: list[Piece] = [Heading(self._story()), DataTable(shown, rest=rest)]
         if last.any():
             found.append(Paragraph(FITTED))
-        if self._heavy:
-            found.append(Paragraph(HEAVY.format(_listed(self._heavy))))
         if self.other_rows:
             found.append(Paragraph(self.other_rows))
         return [*found, *map(Paragraph, self._advice())]
@@ -376,8 +362,6 @@ def check(
     - ``dependence`` and ``dependence[class]``: mean absolute correlation of pairs of features within a class, at most
       300 pairs chosen at random; a categorical column enters as whether the cell holds its most frequent category.
       Without the class, the average over classes weighted by their rows.
-    - ``agreement``: how many other rows of its class agree with a row on more than 80 % of the 0/1 and categorical
-      columns, averaged over at most 150 rows; of more than 4,096 rows, estimated from as many chosen at random.
 
     In print the smallest adjusted p-values are first, and ``class_frequency``, ``mean`` and ``variance`` are last
     unless they are extreme. The variance of a family with one parameter, such as `Poisson`, follows from its mean, and

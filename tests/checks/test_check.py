@@ -13,7 +13,7 @@ import bayesnb as nb
 from bayesnb.checks.predictive import Check, check
 from bayesnb.core.printing import ROWS
 
-NAMES = ["class_frequency", "mean", "variance", "shape", "zero_share", "burstiness", "dependence", "agreement"]
+NAMES = ["class_frequency", "mean", "variance", "shape", "zero_share", "burstiness", "dependence"]
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_p_values_are_calibrated_on_data_of_the_model(mixed):
     extreme = (p_values < 0.02) | (p_values > 0.98)
     # A uniform p-value is extreme with probability 0.04; those of quantities that were fitted hardly ever.
     assert np.nanmean(extreme.where(p_values.notna()).to_numpy(float)) < 0.04
-    for name in ["dependence", "agreement", "burstiness[words, a]", "zero_share[visits, a]"]:
+    for name in ["dependence", "burstiness[words, a]", "zero_share[visits, a]"]:
         assert extreme.loc[name].sum() <= 9, name  # binomial(60, 0.04) exceeds 9 with probability 1e-4
         assert 0.3 < p_values.loc[name].mean() < 0.7, name
     # The fit does not pull the correlation of features along, so that its p-value is uniform.
@@ -192,9 +192,6 @@ def test_every_statistic_by_hand(simulated, checked):
     of_class = [correlation(coded[y == label]) for label in "ab"]
     assert observed[["dependence[a]", "dependence[b]"]].tolist() == pytest.approx(of_class)
     assert observed["dependence"] == pytest.approx(np.average(of_class, weights=[(y == "a").sum(), (y == "b").sum()]))
-    discrete = X[["v1", "v2", "v3", "colour"]].to_numpy()
-    agreeing = (discrete[:, None] == discrete[None]).sum(axis=2) > 0.8 * 4
-    assert observed["agreement"] == pytest.approx((agreeing & (y[:, None] == y)).sum() / len(y) - 1)
     assert "variance[v1, a]" not in observed
 
 
@@ -235,14 +232,10 @@ def test_three_rows_have_a_correlation_and_two_have_none():
     assert found.dropped == ("dependence[b]",)
 
 
-def test_agreement_with_some_rows_estimates_that_with_all(rng):
-    """Of many rows and columns some are compared, and each equal row stands for the others."""
-    X, y = rng.integers(0, 2, (5000, 210)), np.repeat(["a", "b"], [3000, 2000])
-    X[:3000] = 1
-    found = check(nb.fit(nb.Bernoulli(), X, y), X, y, statistics=["agreement", "dependence"], num_replicates=2)
-    rows_of_a = found.table["observed"]["agreement"] / 2999 * 150
-    assert rows_of_a == pytest.approx(round(rows_of_a), abs=1e-9)
-    assert 60 < rows_of_a < 120
+def test_a_class_without_spread_has_no_dependence(rng):
+    X, y = rng.integers(0, 2, (50, 3)), np.repeat(["a", "b"], [30, 20])
+    X[:30] = 1
+    found = check(nb.fit(nb.Bernoulli(), X, y), X, y, statistics="dependence", num_replicates=2)
     assert found.dropped == ("dependence[a]",)
 
 
@@ -300,7 +293,7 @@ def test_dependence_is_found_in_real_tables(data, name, rows):
     X, y = table.iloc[:, :-1], table.iloc[:, -1]
     assert len(X) == rows
     found = check(nb.fit(nb.NaiveBayes(nb.Categorical()), X, y), X, y, num_replicates=60).table
-    assert found.loc[["dependence", "agreement"], "p_value"].max() < 0.01
+    assert found.loc["dependence", "p_value"] < 0.01
     assert found.filter(like="class_frequency", axis=0)["p_value"].between(0.05, 0.95).all()
 
 
@@ -368,7 +361,7 @@ def test_a_row_of_weight_w_is_checked_as_w_rows(table):
     def rows(X, y):
         return {"rows": len(y), "ones": float(X.sum().sum())}
 
-    statistics = ["mean", "class_frequency", "dependence", "agreement", rows]
+    statistics = ["mean", "class_frequency", "dependence", rows]
     found = check(weighted, table(X), y, sample_weight=times, statistics=statistics, num_replicates=50)
     expected = check(repeated, table(X[copies]), y[copies], statistics=statistics, num_replicates=50)
     pd.testing.assert_frame_equal(found.table, expected.table)
@@ -560,13 +553,6 @@ def test_less_dependence_than_expected_asks_for_another_step(rng):
     X = np.repeat(rng.integers(0, 2, (120, 1)), 2, axis=1)
     above = check(posterior, X, ["a"] * 120, statistics="dependence", num_replicates=40)
     assert above.advice["dependence"].startswith("merge columns that depend on each other")
-
-
-@pytest.mark.parametrize(("far", "heavy"), [(19.0, False), (24.0, True)])
-def test_lines_whose_replicates_have_heavy_tails_are_named(far, heavy):
-    """Two replicates far from the others make a standard deviation of 2.7 or 3.3 times the interquartile range."""
-    found = told(np.r_[0.0, np.linspace(-1.0, 1.0, 101), far, -far])
-    assert ("gap: the replicates have heavy tails" in in_a_line(found)) is heavy
 
 
 def test_few_replicates_are_told_and_forty_nine_are_enough():

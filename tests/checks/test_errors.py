@@ -80,7 +80,6 @@ CHECK = [
         for name, needs in {
             "burstiness": "count vectors",
             "dependence": "two columns",
-            "agreement": "two 0/1",
             "shape": "columns of measurements",
         }.items()
     ),
