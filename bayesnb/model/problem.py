@@ -430,12 +430,7 @@ def count_and_grow(problem: Problem, rows: LabelledRows) -> tuple[Problem, Count
     def read(model: BoundModel) -> Chunks:
         return replace(model.read(rows.table), adds=True)
 
-    chunks = read(problem.model)
-    if any(block.has_categories and block.whole_rows for block in problem.model.blocks):
-        # Such a family cannot count a row before the categories of all its cells are known.
-        problem = _with_new_categories(problem, rows.table, chunks.unseen())
-        return problem, read(problem.model).count(rows.codes, rows.weights)
-    counted = chunks.count(rows.codes, rows.weights)
+    counted = read(problem.model).count(rows.codes, rows.weights)
     grown = _with_new_categories(problem, rows.table, counted.unseen)
     if grown is not problem:
         counted = read(grown.model).count(rows.codes, rows.weights)

@@ -333,13 +333,6 @@ class Chunks:
             yield rows, cells
         warn_unseen(found)
 
-    def unseen(self) -> Unseen:
-        """The values that are not among the categories, without a warning."""
-        found: Unseen = {}
-        for rows in self.slices:
-            found = add_unseen(found, self.encode(rows, compact=True)[1])
-        return found
-
     def whole(self, *, warn: bool = True) -> Cells:
         """The cells of all rows at once; as `encoded`."""
         cells, unseen = self.encode(slice(0, self.table.num_rows), compact=False)

@@ -261,14 +261,9 @@ class AveragedPosterior(ClosedFormPosterior):
         """Posterior probability that each feature depends on the class, a pandas series by feature."""
         import pandas as pd
 
-        values = in_column_order(self.model.blocks, [prob.tolist() for prob in self.inclusion])
+        values = in_column_order(self.model.blocks, [prob.tolist() for prob in self.closed_form.inclusion])
         names = pd.Index(feature_names(self.model.blocks), name="feature", tupleize_cols=False)
         return pd.Series(values, index=names, name="inclusion_probability", dtype=np.float64)
-
-    @property
-    def inclusion(self) -> tuple[np.ndarray, ...]:
-        """Posterior probability that each feature depends on the class, for each block an array."""
-        return self.closed_form.inclusion
 
     @property
     def density(self) -> RowDensity:

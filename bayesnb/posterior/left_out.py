@@ -169,6 +169,11 @@ def _of_features_without(posterior: Weighable, rows: LabelledRows) -> Callable[[
     return averaged_features(posterior)
 
 
+def named_rows(rows: np.ndarray) -> str:
+    """Rows by number, the first few of many."""
+    return f"row{'s' * (len(rows) > 1)} {first_few(list(map(str, rows)))}"
+
+
 def refuse_weights(rows: LabelledRows, kind: str) -> None:
     """Refuse rows with weights other than one.
 
@@ -293,9 +298,8 @@ class FeaturesLeftOut:
             )
         lost = self.rows.place[~possible]
         remark = (
-            f"row{'s' * (len(lost) > 1)} {first_few(list(map(str, lost)))} {'do' if len(lost) > 1 else 'does'} not "
-            f"count in {what}: without the row its label has probability zero, whatever the features; leave "
-            "class_probs out for a Dirichlet prior"
+            f"{named_rows(lost)} {'do' if len(lost) > 1 else 'does'} not count in {what}: without the row its label "
+            "has probability zero, whatever the features; leave class_probs out for a Dirichlet prior"
         )
         return self.take(possible), [remark]
 

@@ -12,14 +12,14 @@ from arviz_base import dict_to_dataset
 from arviz_stats import ELPDDataLOO
 from scipy.special import logsumexp
 
-from bayesnb.core.checking import first_few, warn_of
+from bayesnb.core.checking import warn_of
 from bayesnb.core.running import steps
 from bayesnb.data.read import LabelledRows, labelled_rows
 from bayesnb.model.problem import Problem, has_closed_form, or_closed_form
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.datatree import as_tree
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
-from bayesnb.posterior.left_out import LeftOut, leave_one_out, refuse_weights
+from bayesnb.posterior.left_out import LeftOut, leave_one_out, named_rows, refuse_weights
 from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
@@ -85,7 +85,7 @@ def remark_on_labels(problem: Problem, pointwise: np.ndarray) -> list[str]:
         return []
     label = "their labels have" if len(alone) > 1 else "its label has"
     return [
-        f"{_named(alone)}: the rows not left out hold no such label, so that {label} probability zero under "
+        f"{named_rows(alone)}: the rows not left out hold no such label, so that {label} probability zero under "
         'class_probs="empirical" and the score is minus infinity; leave class_probs out for a Dirichlet prior'
     ]
 
@@ -96,15 +96,10 @@ def remark_on_impossible_rows(impossible: np.ndarray) -> list[str]:
     if not len(lost):
         return []
     return [
-        f"{_named(lost)}: the estimate from the other rows is exactly 0 or 1 somewhere and leaves probability zero "
+        f"{named_rows(lost)}: the estimate from the other rows is exactly 0 or 1 somewhere and leaves probability zero "
         "under every class, so that the score is that of the class probabilities. A posterior (nb.Exact(), nb.NUTS()) "
         "gives every row a probability"
     ]
-
-
-def _named(rows: np.ndarray) -> str:
-    """Rows by number, the first few of many."""
-    return f"row{'s' * (len(rows) > 1)} {first_few(list(map(str, rows)))}"
 
 
 def _remark_on_maxima(problem: Problem) -> list[str]:
