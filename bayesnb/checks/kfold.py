@@ -16,13 +16,12 @@ from arviz_stats import ELPDDataLOOKFold
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import warn, warn_of, whole_number
 from bayesnb.core.running import as_key, progress_bar, random_generator, split
-from bayesnb.data.labels import read_labels
 from bayesnb.data.read import GivenRows, LabelledRows, read_rows
+from bayesnb.data.schema import read_labels
 from bayesnb.families.base import Family
 from bayesnb.families.statistics import Membership
 from bayesnb.inference.exact import ConvergenceWarning, Inference
-from bayesnb.inference.fit import as_inference
-from bayesnb.inference.sources import problem_of
+from bayesnb.inference.fit import as_inference, problem_of
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model

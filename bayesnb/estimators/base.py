@@ -19,13 +19,12 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 from bayesnb.core.arrays import PIECE_CELLS
 from bayesnb.core.checking import Params, listed, near_matches, proportion, with_params
 from bayesnb.core.running import in_order, num_threads
-from bayesnb.data.labels import as_labels, warn_of_one_class
 from bayesnb.data.read import as_frame, as_table, is_dask, one_row, with_names, with_one_row
+from bayesnb.data.schema import as_labels, warn_of_one_class
 from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct, is_missing
 from bayesnb.families.conjugate import number_of_values
 from bayesnb.inference.exact import Inference
-from bayesnb.inference.fit import as_inference
-from bayesnb.inference.sources import read_table
+from bayesnb.inference.fit import as_inference, read_table
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.reading import LARGEST_NUMBER, not_negative_up_to

@@ -11,20 +11,19 @@ from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, warn
-from bayesnb.data.labels import warn_of_one_class
-from bayesnb.data.read import is_dask
-from bayesnb.data.schema import Schema
+from bayesnb.data.read import GivenRows, is_dask
+from bayesnb.data.schema import Schema, warn_of_one_class
 from bayesnb.families.base import Family, JointFamily, parameter_names
 from bayesnb.inference.em import EM, MAP, MLE
 from bayesnb.inference.exact import Exact, Inference
 from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
-from bayesnb.inference.sources import empty_problem, read_dask, read_table
+from bayesnb.inference.sources import empty_problem, read_dask
 from bayesnb.model.blocks import CLASS_SITE, ModelParameters
-from bayesnb.model.bound import BoundModel
+from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.describe import EVERY_COLUMN, categorical_columns, read_classes
-from bayesnb.model.naive_bayes import Model, as_model
-from bayesnb.model.problem import Problem
+from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, read_for
+from bayesnb.model.problem import Problem, count_rows
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
 
@@ -63,6 +62,46 @@ def as_inference(inference: Any) -> Inference:
         error = ValueError if isinstance(inference, str) else TypeError
         raise error(f"inference is {inference!r}: give one of {[*INFERENCES]}, or such as nb.NUTS(num_samples=500)")
     return INFERENCES[inference]
+
+
+# --------------------------------------------------------------------------------------------------
+# A table in memory, read at once
+# --------------------------------------------------------------------------------------------------
+
+
+def read_table(
+    model: Model, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, feature_names: Any = None
+) -> Problem:
+    """The problem of a table; rows without a label are kept as they are.
+
+    Parameters
+    ----------
+    model : NaiveBayes or BoundModel
+    X : table, shape (rows, columns)
+    y : labels of shape (rows,), str or None
+    sample_weight : array, shape (rows,), optional
+    classes : sequence or int, optional
+    feature_names : sequence, shape (columns,), optional
+        As for `fit`.
+
+    Raises
+    ------
+    ValueError, TypeError
+        If the data do not fit the model, naming column, row and value; or if there are neither labels nor classes.
+    """
+    return problem_of(model, read_for(model, X, y, sample_weight, feature_names), classes)
+
+
+def problem_of(model: Model, given: GivenRows, classes: Any = None) -> Problem:
+    """The problem of rows that `read_for` has read; parameters and errors as for `read_table`."""
+    if given.labels is None and classes is None and isinstance(model, NaiveBayes):
+        raise ValueError(
+            "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
+            "in classes=3"
+        )
+    bound = bound_to(model, given, classes)
+    statistics, unlabelled = count_rows(bound, given.of_classes(bound.schema.classes, may_miss=True))
+    return Problem(bound, statistics, unlabelled=unlabelled, growing=isinstance(model, NaiveBayes))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Tables in memory and of Dask, read into a problem; what tables in pieces share."""
+"""Tables of Dask, read into a problem, and what tables in pieces share."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -12,7 +12,6 @@ import numpy as np
 from bayesnb.core.arrays import stacked
 from bayesnb.core.checking import a_type
 from bayesnb.core.running import random_generator
-from bayesnb.data.labels import Found
 from bayesnb.data.read import (
     GivenRows,
     as_graph_value,
@@ -23,51 +22,11 @@ from bayesnb.data.read import (
     split_labels,
     without_rows,
 )
-from bayesnb.data.schema import warn_unseen
-from bayesnb.model.bound import BoundModel, OpenSchema, bound_to
-from bayesnb.model.naive_bayes import Model, NaiveBayes, read_for
-from bayesnb.model.problem import Problem, count_and_grow, count_rows
+from bayesnb.data.schema import Found, warn_unseen
+from bayesnb.model.bound import BoundModel, OpenSchema
+from bayesnb.model.naive_bayes import Model, read_for
+from bayesnb.model.problem import Problem, count_and_grow
 from bayesnb.model.reading import Counted, Unseen, add_unseen
-
-# --------------------------------------------------------------------------------------------------
-# A table in memory, read at once
-# --------------------------------------------------------------------------------------------------
-
-
-def read_table(
-    model: Model, X: Any, y: Any, sample_weight: Any = None, classes: Any = None, feature_names: Any = None
-) -> Problem:
-    """The problem of a table; rows without a label are kept as they are.
-
-    Parameters
-    ----------
-    model : NaiveBayes or BoundModel
-    X : table, shape (rows, columns)
-    y : labels of shape (rows,), str or None
-    sample_weight : array, shape (rows,), optional
-    classes : sequence or int, optional
-    feature_names : sequence, shape (columns,), optional
-        As for `fit`.
-
-    Raises
-    ------
-    ValueError, TypeError
-        If the data do not fit the model, naming column, row and value; or if there are neither labels nor classes.
-    """
-    return problem_of(model, read_for(model, X, y, sample_weight, feature_names), classes)
-
-
-def problem_of(model: Model, given: GivenRows, classes: Any = None) -> Problem:
-    """The problem of rows that `read_for` has read; parameters and errors as for `read_table`."""
-    if given.labels is None and classes is None and isinstance(model, NaiveBayes):
-        raise ValueError(
-            "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
-            "in classes=3"
-        )
-    bound = bound_to(model, given, classes)
-    statistics, unlabelled = count_rows(bound, given.of_classes(bound.schema.classes, may_miss=True))
-    return Problem(bound, statistics, unlabelled=unlabelled, growing=isinstance(model, NaiveBayes))
-
 
 # --------------------------------------------------------------------------------------------------
 # A table that is read in pieces

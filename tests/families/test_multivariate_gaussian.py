@@ -21,7 +21,7 @@ from bayesnb.families.formulas import compiled, independent_pit, log_prob
 from bayesnb.families.moments import scatter
 from bayesnb.families.multivariate_gaussian import distances
 from bayesnb.inference.coordinates import Anchored, Drawn, ScaledCovariance
-from bayesnb.inference.sources import read_table
+from bayesnb.inference.fit import read_table
 from bayesnb.inference.targets import Target
 from bayesnb.posterior.left_out import leave_one_out
 

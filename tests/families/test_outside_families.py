@@ -28,7 +28,7 @@ from slow import cases_fast, names_fast
 import bayesnb as nb
 from bayesnb.estimators import NaiveBayesClassifier
 from bayesnb.families.base import parameter_names
-from bayesnb.inference.sources import read_table
+from bayesnb.inference.fit import read_table
 
 mpl.use("agg")
 

@@ -28,7 +28,7 @@ from bayesnb.families.exponential import LONGEST_STEP, Concentrated, _step, maxi
 from bayesnb.families.formulas import cdf
 from bayesnb.families.statistics import Counts
 from bayesnb.families.two_parameters import LARGE, LearnedNegativeBinomial, _log_bessel
-from bayesnb.inference.sources import read_table
+from bayesnb.inference.fit import read_table
 from bayesnb.inference.targets import Target
 
 BY_NAME = {case.name: case for case in SAMPLED}

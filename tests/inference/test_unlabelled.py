@@ -19,8 +19,8 @@ from small_crowd import CRITICAL_Z, z_scores
 import bayesnb as nb
 from bayesnb.core.arrays import dense
 from bayesnb.inference.em import first_responsibilities, label_log_joint
+from bayesnb.inference.fit import read_table
 from bayesnb.inference.gibbs import _draw_labels, exchangeable, relabel
-from bayesnb.inference.sources import read_table
 from bayesnb.inference.targets import Target
 from bayesnb.model.blocks import ModelParameters
 
