@@ -340,7 +340,7 @@ def _number_of_replicates(rng):
 
 
 IN_PIECES = {
-    "bayesnb.posterior.left_out_blocks.PIECE_CELLS": _leaving_out,
+    "bayesnb.posterior.left_out.HYPERPARAMETERS": _leaving_out,
     "bayesnb.core.arrays.PIECE_CELLS": _averaged_and_under_draws,
     "bayesnb.posterior.diagnostics.SLAB_CELLS": _convergence,
     "bayesnb.checks.same_draws.IN_PIECES": _tests_of_marginals,

@@ -160,6 +160,14 @@ def clear_rounding(after: Any, before: Any) -> Any:
     return np.where(np.abs(after) <= ROUNDING * np.abs(before), 0.0, after)
 
 
+def times_each(cells: Statistics, weights: np.ndarray) -> Statistics:
+    """The statistics of cells that are side by side on the first axes, those of `weights`, each times its weight."""
+    first = tuple(range(weights.ndim))
+    last = tuple(axis - weights.ndim for axis in first)  # NumPy broadcasts weights against the last axes
+    product = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), first, last), cells) * weights
+    return jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), last, first), product)
+
+
 def safe_ratio(part: Any, whole: Any) -> Any:
     """Part / whole, zero where the whole is empty."""
     xp, _ = namespace(part, whole)

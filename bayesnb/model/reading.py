@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from numpyro.distributions import constraints
 
-from bayesnb.core.arrays import all_whole, in_float64, log, row_pieces
+from bayesnb.core.arrays import all_whole, in_float64, log, row_pieces, stacked
 from bayesnb.core.checking import warn
 from bayesnb.core.running import in_order
 from bayesnb.data.schema import OutsideSupport, Schema, are_codes, encode_categories, warn_unseen
@@ -352,6 +352,17 @@ class Chunks:
         for unseen in in_order(one_chunk, self.slices):
             found = add_unseen(found, unseen)
         warn_unseen(found)
+
+    def of_rows(self, places: np.ndarray) -> Cells:
+        """The encoded cells of some rows, given their positions in ascending order."""
+        found: dict[int, Cells] = {}
+
+        def take(where: slice, cells: Cells) -> None:
+            start, stop = np.searchsorted(places, (where.start, where.stop))
+            found[where.start] = tuple(x[places[start:stop] - where.start] for x in cells)
+
+        self.each(take)
+        return tuple(map(stacked, zip(*(found[start] for start in sorted(found)), strict=True)))
 
     def fill(self, put: Callable[[Cells, np.ndarray], None], width: int, leading: tuple[int, ...] = ()) -> np.ndarray:
         """An array of shape leading + (rows, width) that a function fills chunk by chunk.

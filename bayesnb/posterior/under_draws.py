@@ -6,7 +6,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from scipy.special import entr
+from scipy.special import entr, logsumexp
 
 from bayesnb.core.arrays import log
 from bayesnb.model.blocks import ModelParameters
@@ -177,3 +177,17 @@ def log_sum(joint: np.ndarray) -> np.ndarray:
     joint -= highest
     with np.errstate(divide="ignore"):
         return np.log(np.exp(joint, out=joint).sum(axis=0)) + highest
+
+
+def log_mean_without(densities: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Log densities given the other rows, shape (rows, classes), from those under draws (draws, rows, classes)."""
+    found = logsumexp(densities, axis=0) - np.log(len(densities))
+    own = np.ascontiguousarray(densities[:, np.arange(len(codes)), codes].T)
+    varies = own.max(axis=-1) > own.min(axis=-1)  # a missing cell has density one under all draws
+    # A closed form does without ArviZ, whose import takes a second.
+    from arviz_stats.base import array_stats
+
+    # ArviZ takes log likelihoods and changes their sign.
+    log_weights, _ = array_stats.psislw(own[varies])
+    found[np.flatnonzero(varies), codes[varies]] = logsumexp(log_weights + own[varies], axis=-1)
+    return found
