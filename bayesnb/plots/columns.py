@@ -20,7 +20,6 @@ from bayesnb.core.panels import (
     background,
     chosen,
     grid_of_panels,
-    line_number,
     muted,
     text_color,
     text_width,
@@ -49,8 +48,8 @@ from bayesnb.posterior.weighted import of_features
 MOST_MARKS = 40
 """Bars of a panel, those of all classes together, beyond which rare categories share one."""
 
-TALL_NAME = 18
-"""Letters of a category's name, if the names are too wide to be side by side."""
+LONGEST_NAME = 18
+"""Letters of a category's name, beyond which it loses its middle."""
 
 
 @of_features
@@ -215,50 +214,38 @@ def _shown_columns(posterior: Posterior) -> dict[Any, tuple[int, int]]:
 
 def _draw_categories(panels: Panels, axis: Any, column: ColumnDensities, shown: list[int]) -> None:
     """A point for the probability of each category, over bars of its share of the data."""
-    own, others = _categories(column, shown)
-    at = np.arange(len(own) + bool(others.size))
+    places, names = _places(column, shown)
+    at = np.arange(len(names))
     for i, c in enumerate(shown):
         beside = at + 0.8 * ((i + 0.5) / len(shown) - 0.5)
         cells, weights = column.observed(c)
         if cells.size:
-            shares = np.bincount(cells.astype(int), weights, minlength=len(column.names))
+            shares = np.bincount(places[cells.astype(int)], weights, minlength=len(names))
             style = {"facecolor": f"C{i}", "edgecolor": f"C{i}", "linewidth": 0.4, "hatch": HATCHES[i]}
-            axis.bar(beside, _joined(shares, own, others), 0.8 / len(shown), alpha=0.3, zorder=1, **style)
-        probs = _joined(column.density[:, c], own, others)
+            axis.bar(beside, shares, 0.8 / len(shown), alpha=0.3, zorder=1, **style)
+        probs = np.bincount(places, column.density[:, c])
         if not column.cells.size:
             axis.vlines(beside, 0.0, probs, color=f"C{i}", linestyle=LINES[i], linewidth=0.7, zorder=2)
         axis.plot(beside, probs, color=f"C{i}", marker=MARKERS[i], markersize=4, linestyle="none", zorder=3)
     highest = np.nanmax([line.get_ydata().max() for line in axis.lines] + [bar.get_height() for bar in axis.patches])
-    names = [str(column.names[k]) for k in own] + [f"{others.size} others"] * bool(others.size)
-    _name_categories(panels, axis, at, names)
+    upright = max(text_width(name, TINY) for name in names) > 0.75 * panels.panel_width / len(names)
+    axis.set_xticks(at, names, rotation=90 if upright else 0, fontsize=TINY)
     axis.set_xlim(-0.5, len(at) - 0.5)
     axis.set_ylim(0.0, 1.08 * highest)
     axis.spines["left"].set_visible(True)
     axis.yaxis.get_major_locator().set_params(nbins=3)
 
 
-def _categories(column: ColumnDensities, shown: list[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Categories with a place of their own, and the rarest, which share one where there are many."""
-    every = np.arange(len(column.names))
+def _places(column: ColumnDensities, shown: list[int]) -> tuple[np.ndarray, list[str]]:
+    """The place of each category, and the names of the places; where there are many, the rarest share the last one."""
+    names = [shortened(str(name), LONGEST_NAME).replace("$", r"\$") for name in column.names]
     most = MOST_MARKS // len(shown)
-    if len(every) <= most:
-        return every, every[:0]
-    ranked = np.argsort(-column.density[:, shown].sum(axis=1), kind="stable")
-    return np.sort(ranked[: most - 1]), np.sort(ranked[most - 1 :])
-
-
-def _joined(values: np.ndarray, own: np.ndarray, others: np.ndarray) -> np.ndarray:
-    return np.append(values[own], values[others].sum()) if others.size else values[own]
-
-
-def _name_categories(panels: Panels, axis: Any, at: np.ndarray, names: list[str]) -> None:
-    """Names below the axis, side by side where they fit, and else upright."""
-    space = 0.75 * panels.panel_width / len(names)
-    level = [wrap_to(name, space, TINY) for name in names]
-    divided = any(text_width(max(name.split() or [""], key=len), TINY) > space for name in names)
-    upright = divided or max(map(line_number, level)) > 2
-    texts = [shortened(name, TALL_NAME).replace("$", r"\$") for name in names] if upright else level
-    axis.set_xticks(at, texts, rotation=90 if upright else 0, fontsize=TINY)
+    if len(names) <= most:
+        return np.arange(len(names)), names
+    own = np.sort(np.argsort(-column.density[:, shown].sum(axis=1), kind="stable")[: most - 1])
+    places = np.full(len(names), most - 1)
+    places[own] = np.arange(most - 1)
+    return places, [*(names[k] for k in own), f"{len(names) - len(own)} others"]
 
 
 def _head(column: ColumnDensities, shown: list[int], labels: list[Any]) -> str:

@@ -107,9 +107,9 @@ class _Search:
 
     Attributes
     ----------
-    merges : tuple of Merge
+    merges : list of Merge
         In their order.
-    blocks : tuple of Part
+    blocks : list of Part
         The blocks at the end that are merged of others.
     best_left : Merge or None
         The best of the pairs that were left, which does not exceed its threshold; None if no pair was left.
@@ -119,8 +119,8 @@ class _Search:
         Whether pairs were left out because their block cannot be.
     """
 
-    merges: tuple[_Merge, ...]
-    blocks: tuple[Part, ...]
+    merges: list[_Merge]
+    blocks: list[Part]
     best_left: _Merge | None
     too_wide: bool
     too_many: bool
@@ -162,8 +162,8 @@ def merge_while_rising(parts: Sequence[Part], blocks: Mapping[type[Family], Bloc
             first, second = sorted((left[i], left[j]), key=lambda part: part.columns)
             best = _Merge(first, second, float(gain[i, j]), competing)
         if best is None or best.log_bayes_factor <= best.threshold:
-            merged = tuple(part for part in left.values() if part.given is None)
-            return _Search(tuple(merges), merged, best, too_wide, too_many)
+            merged = [part for part in left.values() if part.given is None]
+            return _Search(merges, merged, best, too_wide, too_many)
         merges.append(best)
         gain[[i, j]] = gain[:, [i, j]] = -np.inf
         del left[j]

@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import batched
 from typing import Any
 
 import numpy as np
@@ -278,9 +277,6 @@ def _shortest(values: np.ndarray) -> Any:
 # Columns of real numbers as joint blocks: the evidence of every block from one scatter matrix for each class
 # --------------------------------------------------------------------------------------------------
 
-MATRIX_CELLS = 2**21
-"""Cells of the scatter matrices in memory at a time."""
-
 
 @dataclass(frozen=True)
 class _NumberBlocks(Blocks):
@@ -313,10 +309,8 @@ class _NumberBlocks(Blocks):
         of_width: dict[int, list[int]] = {}
         for k, (first, second) in enumerate(pairs):
             of_width.setdefault(first.width + second.width, []).append(k)
-        for width, members in of_width.items():
-            step = max(1, MATRIX_CELLS // (width * width * len(self.of_all.loc)))
-            for some in batched(members, step):
-                found[list(some)] = self._log_evidence_of([pairs[k] for k in some])
+        for members in of_width.values():
+            found[members] = self._log_evidence_of([pairs[k] for k in members])
         return found
 
     def _log_evidence_of(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
