@@ -228,7 +228,7 @@ def _draw_categories(panels: Panels, axis: Any, column: ColumnDensities, shown: 
             axis.vlines(beside, 0.0, probs, color=f"C{i}", linestyle=LINES[i], linewidth=0.7, zorder=2)
         axis.plot(beside, probs, color=f"C{i}", marker=MARKERS[i], markersize=4, linestyle="none", zorder=3)
     highest = np.nanmax([line.get_ydata().max() for line in axis.lines] + [bar.get_height() for bar in axis.patches])
-    upright = max(text_width(name, TINY) for name in names) > 0.75 * panels.panel_width / len(names)
+    upright = max(text_width(name, TINY) for name in names) > 0.9 * panels.panel_width / len(names)
     axis.set_xticks(at, names, rotation=90 if upright else 0, fontsize=TINY)
     axis.set_xlim(-0.5, len(at) - 0.5)
     axis.set_ylim(0.0, 1.08 * highest)
