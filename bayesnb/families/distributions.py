@@ -448,9 +448,6 @@ class GammaPoisson(dist.GammaPoisson):
 # Elements of a covariance matrix with an inverse Wishart distribution
 # --------------------------------------------------------------------------------------------------
 
-RIDGE = 1e-13
-"""What is added to the diagonal of a matrix of correlations, so that rounding does not make it singular."""
-
 LEVELS = (np.arange(4096) + 0.5) / 4096
 """Probabilities of the quantiles that stand for a distribution."""
 

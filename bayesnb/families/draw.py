@@ -12,7 +12,7 @@ import scipy.sparse
 
 from bayesnb.families.binned import CoupledTree, draw_cells
 from bayesnb.families.bins import Binned
-from bayesnb.families.distributions import RIDGE, GammaVector, ZeroOr
+from bayesnb.families.distributions import GammaVector, ZeroOr
 from bayesnb.families.formulas import compiled, inherited_from
 from bayesnb.families.joint_categorical import CombinationOfCategories
 
@@ -109,6 +109,10 @@ def _(distribution: dist.Dirichlet, rng: np.random.Generator, shape: tuple[int, 
     log_gamma = log_gammas(concentration, rng, (*shape, concentration.shape[-1]))
     weight = np.exp(log_gamma - log_gamma.max(axis=-1, keepdims=True))
     return weight / weight.sum(axis=-1, keepdims=True)
+
+
+RIDGE = 1e-13
+"""What is added to the diagonal of a matrix of correlations, so that rounding does not make it singular."""
 
 
 @_of_class.register

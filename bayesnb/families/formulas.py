@@ -13,7 +13,7 @@ from scipy.special import gammaln, xlogy
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.families import distributions as beta
-from bayesnb.families.distributions import RIDGE, Beta, GammaVector
+from bayesnb.families.distributions import Beta, GammaVector
 
 # --------------------------------------------------------------------------------------------------
 # Functions of NumPyro's distributions with a formula of their own for some classes
@@ -343,28 +343,6 @@ def _(distribution: GammaVector, x: np.ndarray, rng: np.random.Generator) -> np.
 def _(distribution: dist.MultivariateNormal, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     away = np.asarray(x) - np.asarray(distribution.loc)
     return scipy.special.ndtr(np.linalg.solve(np.asarray(distribution.scale_tril), away[..., None])[..., 0])
-
-
-@independent_pit.register
-def _(distribution: dist.InverseWishart, x: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """The elements of Bartlett's triangular matrix in the places of those of the covariance matrix; NaN above them."""
-    covariance = np.asarray(x)
-    size = covariance.shape[-1]
-    # The covariance is U U' with U upper triangular, a Cholesky factor from the last column to the first. With the
-    # scale L L', the matrix T T' is that of the inverse of U times L, and T the triangular factor of its rows.
-    deviation = np.sqrt(np.diagonal(covariance, axis1=-2, axis2=-1))[..., None]
-    correlation = covariance / deviation / np.swapaxes(deviation, -1, -2) + RIDGE * np.eye(size)
-    upper = np.linalg.cholesky(correlation[..., ::-1, ::-1])[..., ::-1, ::-1]
-    rows = np.linalg.solve(upper, np.asarray(distribution.scale_tril) / deviation)
-    factor = np.swapaxes(np.linalg.qr(rows, mode="r"), -1, -2)
-    factor = factor * np.sign(np.diagonal(factor, axis1=-2, axis2=-1))[..., None, :]
-    found = scipy.special.ndtr(factor)
-    on_diagonal = np.arange(size)
-    halves = (np.asarray(distribution.concentration)[..., None] - on_diagonal) / 2
-    found[..., on_diagonal, on_diagonal] = scipy.special.gammainc(
-        halves, factor[..., on_diagonal, on_diagonal] ** 2 / 2
-    )
-    return np.where(np.tri(size, dtype=bool), found, np.nan)
 
 
 @independent_pit.register
