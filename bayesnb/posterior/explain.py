@@ -15,6 +15,7 @@ from bayesnb.data.read import as_row
 from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import features_of
+from bayesnb.posterior.parameters import OnePoint
 from bayesnb.posterior.predictions import NATS, nats_of
 
 BEFORE = "before any cell"
@@ -221,10 +222,9 @@ def evidence_of_row(
         return np.concatenate([_odds(log_class_prob, pair)[..., None], of_features], axis=-1)
 
     found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(posterior.density.feature(i, j, x), pair))
-    parameters = posterior.distribution.draw_for_intervals(num_draws, key)
-    draws = None
-    if parameters is not None:
-        drawn = posterior.distribution.model
+    known, draws = posterior.distribution, None
+    if not isinstance(known, OnePoint):
+        drawn, parameters = known.model, known.draw_few(None, num_draws, key)
         draws = parts(
             drawn.log_class_prob(parameters),
             lambda i, j, x: _odds(drawn.feature_log_likelihood(parameters, i, j, x), pair),

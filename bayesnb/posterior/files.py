@@ -47,10 +47,11 @@ TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
 
 def save(path: Any, value: Any, name: str = "value") -> None:
     """Write a record or a dictionary, which errors call `name`, to a netCDF file; errors as for `Posterior.save`."""
-    _require_backend("save")
     writer = _Writer()
-    text = writer.apart(value, name)
-    _write_file(Path(path), text, writer.arrays)
+    # Python's JSON has words for infinite numbers, which may be labels.
+    text = json.dumps(writer.apart(value, name))
+    content = _netcdf({"bayesnb_format": FORMAT, "bayesnb": text}, writer.arrays)
+    _replace_file(Path(path), [content, _seal(content)])
 
 
 def read(path: Any, records: Sequence[type], families: Sequence[type[Family]]) -> Any:
@@ -69,7 +70,6 @@ def read(path: Any, records: Sequence[type], families: Sequence[type[Family]]) -
     OSError, ValueError
         As for `bayesnb.load`.
     """
-    _require_backend("load")
     text, arrays = _read_file(Path(path))
     return _Reader(arrays, records, families).together(text)
 
@@ -352,30 +352,13 @@ GROUP = "arrays"
 """Name of the group of arrays, which are numbered."""
 
 
-def _write_file(path: Path, description: Any, arrays: Sequence[np.ndarray]) -> None:
-    """Write a description, which JSON can hold, and arrays.
-
-    The file is netCDF, followed by its seal. Libraries that read netCDF ignore what follows it.
-
-    Raises
-    ------
-    OSError
-        As for `_replace_file`.
-    """
-    # Python's JSON has words for infinite numbers, which may be labels.
-    content = _netcdf({"bayesnb_format": FORMAT, "bayesnb": json.dumps(description)}, arrays)
-    _replace_file(path, [content, _seal(content)])
-
-
 def _netcdf(attributes: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> bytes:
     """The bytes of a netCDF file, made in HDF5's own memory.
 
     HDF5 can also write to a Python file object, and so does xarray. HDF5 then calls Python whenever the garbage
     collector closes what is left of the file, which has crashed.
     """
-    import h5netcdf
-    import h5py
-
+    h5netcdf, h5py = _backend("save")
     # HDF5 refuses two open files of one name, also of files in memory and in several threads.
     with h5py.File(f"posterior-{uuid4().hex}", "w", driver="core", backing_store=False) as file:
         with h5netcdf.File(file, "r+") as netcdf:
@@ -396,14 +379,14 @@ def _storable(value: np.ndarray) -> np.ndarray:
 
 
 def _read_file(path: Path) -> tuple[Any, list[np.ndarray]]:
-    """The description and the arrays that `_write_file` wrote.
+    """The description and the arrays that `save` wrote.
 
     Raises
     ------
     FileNotFoundError, IsADirectoryError
         If there is no such file, or it is a folder.
     ValueError
-        If the file is not one of `_write_file`'s, is cut short or changed, or was written by another version.
+        If the file is not one of `save`'s, is cut short or changed, or was written by another version.
     """
     if not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}")
@@ -439,9 +422,7 @@ def _read_content(path: Path) -> tuple[bool, dict[str, Any], dict[str, np.ndarra
     ValueError
         If the file is not HDF5, is shorter than it says, or has changed since it was sealed.
     """
-    import h5netcdf
-    import h5py
-
+    h5netcdf, h5py = _backend("load")
     content = path.read_bytes()
     # The superblock states HDF5's length (HDF5 File Format Specification, section II.A).
     place = 40 if content[8:9] < b"\x02" else 28
@@ -476,11 +457,11 @@ def _changed(path: Path) -> str:
     )
 
 
-def _require_backend(verb: str) -> None:
-    """Raise an error if the libraries that write netCDF are not installed."""
+def _backend(verb: str) -> tuple[Any, Any]:
+    """The libraries that read and write netCDF, which an extra installs."""
     try:
         import h5netcdf
-        import h5py  # noqa: F401
+        import h5py
     except ImportError as error:
         raise ImportError(f"{verb} needs h5netcdf and h5py: pip install 'bayesnb[io]'") from error
-    del h5netcdf
+    return h5netcdf, h5py

@@ -110,10 +110,6 @@ class ParameterDistribution(ABC):
         """Draws for the methods that pass over the rows once for each draw; a closed form makes fewer by default."""
         return self.draw(num_chains, num_draws, key)
 
-    def draw_for_intervals(self, num_draws: int | None, key: Any) -> ModelParameters | None:
-        """As `draw_few`; None if the parameters have no spread."""
-        return self.draw_few(None, num_draws, key)
-
     def sample_stats(self, num_chains: int | None, num_draws: int | None) -> dict[str, np.ndarray]:
         """The sampler's statistics of the draws that `draw` gives; empty if no sampler made them."""
         return {}
@@ -160,9 +156,6 @@ class OnePoint(ParameterDistribution):
 
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         raise _refusal(self, "a distribution of the parameters", "a draw", "mean() for the values")
-
-    def draw_for_intervals(self, num_draws: int | None, key: Any) -> None:
-        return None
 
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         return tuple({name: value[codes] for name, value in block.items()} for block in self.values.blocks)

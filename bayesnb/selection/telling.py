@@ -22,6 +22,7 @@ from bayesnb.model.program import draw_cells
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.explain import ROUNDING, UNITS
 from bayesnb.posterior.kinds import SampledPosterior
+from bayesnb.posterior.parameters import OnePoint
 from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
@@ -289,7 +290,8 @@ def _candidates(
         columns = sum(len(block.columns) for block in unweighted.model.blocks)
         pairs = math.comb(len(posterior.classes), 2)
         num_draws = min(max(DRAWS_OF_COLUMNS // (columns * pairs), FEWEST_DRAWS), MOST_DRAWS)
-    model, parameters = posterior.distribution.model, posterior.distribution.draw_for_intervals(num_draws, key)
+    known = posterior.distribution
+    model, parameters = known.model, None if isinstance(known, OnePoint) else known.draw_few(None, num_draws, key)
     class_prob = posterior.class_probs()
     log_prob = log(class_prob)
     rows = _Rows(unweighted, key)
