@@ -2,7 +2,7 @@
 
 PyMC samples each model of `models.py` from its raw rows, and shares no code with bayesnb. It needs an environment of
 its own, which the tests do not: ``pip install pymc nutpie``. The tests read the JSON files that this script writes
-beside itself.
+to ``tests/references``.
 
 A reference is written only if its draws can be trusted: no divergence, R-hat below 1.01 and an ESS of at least 4,000 in
 bulk and tail of every parameter.
