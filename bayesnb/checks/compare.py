@@ -18,8 +18,8 @@ from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed,
 from bayesnb.families.formulas import log_prob
 from bayesnb.model.blocks import CLASS_SITE
 from bayesnb.model.problem import Problem
+from bayesnb.posterior.base import require
 from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
-from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
 # --------------------------------------------------------------------------------------------------

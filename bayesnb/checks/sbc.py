@@ -31,11 +31,10 @@ from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
 from bayesnb.model.problem import Problem
 from bayesnb.model.program import draw_cells
-from bayesnb.posterior.base import Posterior, mean_total_count
+from bayesnb.posterior.base import Posterior, mean_total_count, require
 from bayesnb.posterior.datatree import as_tree, dataset_of_sites
 from bayesnb.posterior.diagnostics import KINDS
 from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
-from bayesnb.posterior.parameters import require
 
 # --------------------------------------------------------------------------------------------------
 # The figure of simulation-based calibration: differences of PIT values from uniform

@@ -18,9 +18,8 @@ from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed,
 from bayesnb.families.base import with_hyperparameters
 from bayesnb.families.formulas import cdf, mean_and_sd, quantile
 from bayesnb.model.blocks import CLASS_SITE, ClassPrior, Prior
-from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.base import Posterior, require
 from bayesnb.posterior.kinds import ExactPosterior
-from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import of_features
 
 # --------------------------------------------------------------------------------------------------

@@ -21,10 +21,9 @@ from bayesnb.crowd.read import AnnotationTable, read_labels_of_items
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.problem import Unlabelled
 from bayesnb.model.program import coordinate
-from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.base import Posterior, require
 from bayesnb.posterior.files import save
 from bayesnb.posterior.kinds import PointPosterior
-from bayesnb.posterior.parameters import require
 from bayesnb.posterior.under_draws import flatten
 
 # --------------------------------------------------------------------------------------------------

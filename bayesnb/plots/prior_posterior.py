@@ -16,9 +16,9 @@ from bayesnb.core.panels import LINES, TINY, chosen, grid_of_panels, muted
 from bayesnb.core.running import random_generator
 from bayesnb.families.formulas import log_prob, quantile
 from bayesnb.model.blocks import CLASS_SITE
-from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.base import Posterior, require
 from bayesnb.posterior.kinds import ExactPosterior
-from bayesnb.posterior.parameters import marginals_by_site, require
+from bayesnb.posterior.parameters import marginals_by_site
 from bayesnb.posterior.weighted import of_features
 
 LEVELS = np.array([0.002, 0.05, 0.25, 0.5, 0.75, 0.95, 0.998])

@@ -2,7 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpyro.distributions as dist
@@ -13,13 +13,15 @@ from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Pr
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import as_table
 from bayesnb.families.bins import Resolution, as_written
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.draw import draw
 from bayesnb.model.blocks import CLASS_SITE
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import parameter_notes, printed_story
-from bayesnb.model.problem import Problem
+from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.program import draw_cells, to_table
-from bayesnb.posterior.draws import DataOfFit, Draws, headline
+from bayesnb.posterior.draws import Draws, headline
+from bayesnb.posterior.parameters import Need
 from bayesnb.posterior.predictions import Predictions
 
 # --------------------------------------------------------------------------------------------------
@@ -154,6 +156,34 @@ def mean_total_count(problem: Problem | None) -> int | None:
 
 
 # --------------------------------------------------------------------------------------------------
+# What functions need of a posterior
+# --------------------------------------------------------------------------------------------------
+
+
+def require(posterior: Any, need: Need, verb: str, instead: str = "") -> Any:
+    """The posterior, if it has what a function needs.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    need : Need
+    verb : str
+        What needs it, for the error.
+    instead : str, optional
+        What else to do, for the error.
+
+    Raises
+    ------
+    PosteriorError
+    """
+    known = posterior.generative.distribution
+    found = {"data": posterior.problem is not None, "a sampler to run again": posterior.inference is not None}
+    if found.get(need, need in known.offers):
+        return posterior
+    raise known.refusal(need, verb, instead)
+
+
+# --------------------------------------------------------------------------------------------------
 # The methods of every posterior
 # --------------------------------------------------------------------------------------------------
 
@@ -161,7 +191,18 @@ FEATURES_OF_PRIOR = 8
 """Number of features, or of groups of equal ones, whose prior a posterior prints below its own parameters."""
 
 
-class Posterior(Printed, Predictions, Draws, DataOfFit):
+class Fitting(Protocol):
+    """The interface of the inference that a posterior keeps, to run it again on other statistics."""
+
+    def fit(self, problem: Problem, *, key: Any) -> Any:
+        """Condition the problem's model on its data.
+
+        The class of the posterior depends on the model only, so that `update` and `forget` return the class they are
+        called on.
+        """
+
+
+class Posterior(Printed, Predictions, Draws):
     """Distribution of a model's parameters given data.
 
     Attributes
@@ -192,6 +233,9 @@ class Posterior(Printed, Predictions, Draws, DataOfFit):
     >>> posterior.predict_proba(X[:1]).round(3)
     array([[1., 0., 0.]])
     """
+
+    problem: Problem | None
+    inference: Fitting | None
 
     @property
     def classes(self) -> np.ndarray:
@@ -428,6 +472,108 @@ class Posterior(Printed, Predictions, Draws, DataOfFit):
         from bayesnb.posterior.files import save
 
         save(path, self)
+
+    @property
+    def log_evidence(self) -> float:
+        """Log density of the data, all parameters integrated out.
+
+        Count vectors are described given their totals. Evidences compare models of the same data in the same form only.
+
+        It depends on the model and its data only, so that every inference of the same problem gives the same number.
+        For a maximum likelihood estimate, too, it is the evidence under the model's priors.
+
+        Raises
+        ------
+        ValueError
+            If there are no data, or a family has no closed form.
+        """
+        problem = require(self, "data", "log_evidence").problem
+        if not problem.model.conjugate:
+            families = problem.model.families
+            names = [family.family_name for family in families if not isinstance(family, ConjugateFamily)]
+            raise ValueError(
+                f"log_evidence is known in closed form for conjugate families only, not for {names}: "
+                "nb.compare_models compares models by leave-one-out, too"
+            )
+        problem.require_numbers()
+        return problem.log_evidence
+
+    def update(self, X: Any, y: Any, *, sample_weight: Any = None, decay: float = 1.0, key: Any = 0) -> Self:
+        """The posterior with more data, the same as a fit to all of them together.
+
+        Closed forms and point estimates are exact in the statistics; a sampled posterior is sampled anew from the
+        merged statistics with the same settings. Defaults that follow the data's scale follow all the data. Weights of
+        features (`WeightedPosterior`) learn on: the rows are predicted before they are added, and no row is forgotten.
+
+        A category that only the new rows show becomes the last of its column, with the prior and the counts that a fit
+        to all rows would have had. If the model lists the categories, or was bound to a table before the fit, no
+        category is added, and another value counts as a missing cell, with a warning, as in a fit to all rows. With
+        ``Categorical(other=True)`` a new value counts as "other"; a fit to all rows would have given it a category of
+        its own.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+        y : labels of shape (rows,) or str
+        sample_weight : array, shape (rows,), optional
+        decay : float, default 1.0
+            Factor for the weight of the data so far, above 0 and at most 1: their statistics are multiplied by it
+            before the new ones are added, so that a row has the weight ``decay**age``, with its age in updates. The
+            weight of the prior does not change. With batches of n rows, the total weight tends to n / (1 - decay).
+        key : int or JAX key, default 0
+            For posteriors that are sampled.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the data do not fit the model; if they contain a new category and the prior has one concentration for
+            each known category, and therefore none for a new one; or if the decay is outside its range.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> posterior = nb.fit(nb.Categorical(), [["red"], ["blue"]], ["a", "b"])
+        >>> posterior.update([["green"]], ["a"]).mean()["0_prob"].round(2)
+        array([[0.2 , 0.4 , 0.4 ],
+               [0.5 , 0.25, 0.25]])
+        >>> together = nb.fit(nb.Categorical(), [["red"], ["blue"], ["green"]], ["a", "b", "a"])
+        >>> together.mean()["0_prob"].round(2)
+        array([[0.2 , 0.4 , 0.4 ],
+               [0.5 , 0.25, 0.25]])
+        """
+        problem, inference = self._require_fit("update")
+        problem, counted = count_more(problem, X, y, sample_weight)
+        return inference.fit(problem.add(counted, decay=decay), key=key)
+
+    def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
+        """The posterior after rows are removed from its data, the same as a fit to the remaining rows.
+
+        No class and no category is removed. Weights of features stay as they are.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+        y : labels of shape (rows,) or str
+        sample_weight : array, shape (rows,), optional
+            The weight that the rows have now: their first weight, times `decay` for each later update.
+        key : int or JAX key, default 0
+            For posteriors that are sampled.
+
+        Raises
+        ------
+        ValueError
+            If these rows cannot have been among the data.
+        """
+        problem, inference = self._require_fit("forget")
+        problem, counted = count_more(problem, X, y, sample_weight)
+        return inference.fit(problem.take_away(counted), key=key)
+
+    def _require_fit(self, verb: str) -> tuple[Problem, Fitting]:
+        """The problem and the inference; an error if a new fit is impossible."""
+        problem = require(self, "data", verb).problem
+        inference = require(self, "a sampler to run again", verb).inference
+        problem.require_labels(verb, "fit all the rows again, nb.fit(model, X, y, ...)")
+        return problem, inference
 
     def _parts(self) -> list[Piece]:
         posterior = parameters_by_class(self.model, self.distribution.moments)

@@ -14,10 +14,9 @@ from bayesnb.model.blocks import CLASS_SITE, AveragedPrior, ModelParameters, Pri
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import feature_names, in_column_order
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.base import Posterior, parameters_by_class
+from bayesnb.posterior.base import Fitting, Posterior, parameters_by_class
 from bayesnb.posterior.density import Averaged, Given, Integrated, MeanOfClosedForms, MeanOverDraws, RowDensity
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
-from bayesnb.posterior.draws import Fitting
 from bayesnb.posterior.parameters import AveragedForm, ClosedForm, DrawnValues, OnePoint, marginals_by_site
 
 # --------------------------------------------------------------------------------------------------

@@ -19,9 +19,8 @@ from bayesnb.families.statistics import ClassCounts, Statistics, times_each
 from bayesnb.model.blocks import AveragedPrior, Block, log_evidences
 from bayesnb.model.describe import feature_names, features_of, positions_of_features
 from bayesnb.model.reading import Cells, log_normalised
-from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.base import Posterior, require
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
-from bayesnb.posterior.parameters import require
 from bayesnb.posterior.under_draws import log_mean_without, pieces_of_rows
 from bayesnb.posterior.weighted import WeightedPosterior
 

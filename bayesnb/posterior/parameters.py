@@ -22,10 +22,6 @@ from bayesnb.model.weighted import WeightedModel, WeightedParameters
 from bayesnb.model.weights import FeatureWeights
 from bayesnb.posterior.diagnostics import Diagnostics
 
-# --------------------------------------------------------------------------------------------------
-# What functions need of a posterior
-# --------------------------------------------------------------------------------------------------
-
 type Need = Literal[
     "data",
     "a sampler to run again",
@@ -39,46 +35,6 @@ type Need = Literal[
 
 class _PosteriorError(TypeError, ValueError):
     """A function does not take this kind of posterior."""
-
-
-def require(posterior: Any, need: Need, verb: str, instead: str = "") -> Any:
-    """The posterior, if it has what a function needs.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    need : Need
-    verb : str
-        What needs it, for the error.
-    instead : str, optional
-        What else to do, for the error.
-
-    Raises
-    ------
-    PosteriorError
-    """
-    known = posterior.generative.distribution
-    found = {"data": posterior.problem is not None, "a sampler to run again": posterior.inference is not None}
-    if found.get(need, need in known.offers):
-        return posterior
-    raise _refusal(known, need, verb, instead)
-
-
-def _refusal(known: "ParameterDistribution", need: Need, verb: str, instead: str) -> _PosteriorError:
-    """The error for a posterior that does not have what a function needs, by what is known of its parameters."""
-    more = {"data": " without data", "a sampler to run again": " of a sampler that is not known"}.get(need, "")
-    if need == "a distribution of the parameters":
-        ways = ways_to_posterior(known.model)
-    elif need == "draws of a sampler":
-        ways = "nb.fit(model, X, y, nb.NUTS()) or nb.from_samples(...)"
-    elif need == "a sampler to run again":
-        ways = "nb.from_samples with its draws for all the data, or nb.fit(model, X, y)"
-    else:
-        ways = "nb.fit(model, X, y)" * (need == "data" or has_closed_form(known.model))
-        ways += " without feature_inclusion" * (need == "the closed form of one model" and "average" in known.told)
-    return _PosteriorError(
-        f"{verb} needs {need}, and {known.told}{more}: use {', or '.join(filter(None, (ways, instead)))}"
-    )
 
 
 @dataclass(frozen=True)
@@ -101,6 +57,22 @@ class ParameterDistribution(ABC):
 
     library: ClassVar[str] = "bayesnb"
     """Name of the package that made the draws, for ArviZ."""
+
+    def refusal(self, need: Need, verb: str, instead: str) -> _PosteriorError:
+        """The error for a posterior that does not have what a function needs, by what is known of its parameters."""
+        more = {"data": " without data", "a sampler to run again": " of a sampler that is not known"}.get(need, "")
+        if need == "a distribution of the parameters":
+            ways = ways_to_posterior(self.model)
+        elif need == "draws of a sampler":
+            ways = "nb.fit(model, X, y, nb.NUTS()) or nb.from_samples(...)"
+        elif need == "a sampler to run again":
+            ways = "nb.from_samples with its draws for all the data, or nb.fit(model, X, y)"
+        else:
+            ways = "nb.fit(model, X, y)" * (need == "data" or has_closed_form(self.model))
+            ways += " without feature_inclusion" * (need == "the closed form of one model" and "average" in self.told)
+        return _PosteriorError(
+            f"{verb} needs {need}, and {self.told}{more}: use {', or '.join(filter(None, (ways, instead)))}"
+        )
 
     @abstractmethod
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
@@ -155,7 +127,7 @@ class OnePoint(ParameterDistribution):
     offers = ()
 
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        raise _refusal(self, "a distribution of the parameters", "a draw", "mean() for the values")
+        raise self.refusal("a distribution of the parameters", "a draw", "mean() for the values")
 
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         return tuple({name: value[codes] for name, value in block.items()} for block in self.values.blocks)

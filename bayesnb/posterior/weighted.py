@@ -28,10 +28,10 @@ from bayesnb.model.weights import (
     share_without_information,
     some_rows,
 )
-from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.base import Posterior, require
 from bayesnb.posterior.density import WeightedDensity
 from bayesnb.posterior.kinds import ClosedFormPosterior, PointPosterior, SampledPosterior
-from bayesnb.posterior.parameters import PROB, WithWeights, require
+from bayesnb.posterior.parameters import PROB, WithWeights
 
 # --------------------------------------------------------------------------------------------------
 # The frame of weights of features, which draws itself

@@ -25,9 +25,8 @@ from bayesnb.model.describe import (
     shared_families,
     spread_inclusion,
 )
-from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.base import Posterior, require
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
-from bayesnb.posterior.parameters import require
 from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.under_draws import draws_in_pieces, independent_draws
 from bayesnb.posterior.weighted import of_features

@@ -18,10 +18,9 @@ from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, has_closed_form
-from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.base import Posterior, require
 from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.loo import elpd_and_remarks, sum_with_error
-from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import posterior_of, with_weights_of
 
 

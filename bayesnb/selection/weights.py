@@ -22,7 +22,7 @@ from bayesnb.model.weights import (
     priors,
     some_rows,
 )
-from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.base import Posterior, require
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
 from bayesnb.posterior.left_out import (
     DensityError,
@@ -31,7 +31,6 @@ from bayesnb.posterior.left_out import (
     all_features_left_out,
     features_left_out,
 )
-from bayesnb.posterior.parameters import require
 from bayesnb.posterior.weighted import Fitted, WeightedPosterior, no_information, posterior_of
 
 NUM_CHAINS, NUM_DRAWS = 4, 1000
