@@ -11,7 +11,7 @@ import pandas as pd
 
 from bayesnb.checks.same_draws import Z_COLUMNS, run_battery
 from bayesnb.core.arrays import close
-from bayesnb.core.checking import proportion, warns_once
+from bayesnb.core.checking import first_few, proportion, warns_once
 from bayesnb.core.forest import how_many, number_of_panels
 from bayesnb.core.panels import grid_of_panels, muted
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
@@ -400,13 +400,9 @@ def _against(tests: pd.DataFrame) -> list[str]:
         if len(against):
             worst = against.loc[against["z"].abs().idxmax()]
             words = WORDS[test if test in WORDS else part]
-            numbers = {"k": len(against), "n": len(group), "worst": worst["quantity"], "z": _z(worst["z"])}
+            numbers = {"k": len(against), "n": len(group), "worst": worst["quantity"], "z": f"{worst['z']:.1f}"}
             found.append(words.format(test=test, verb="are" if test == "tails" else "is", **numbers))
     return found
-
-
-def _z(z: float) -> str:
-    return f"{z:.1f}" if abs(z) <= 100 else f"{'beyond' if z > 0 else 'below'} {np.sign(z) * 100:.0f}"
 
 
 def _smallest_shift(tests: pd.DataFrame, critical_z: float) -> float:
@@ -447,7 +443,7 @@ def _differences(mine: Problem, theirs: Problem) -> list[str]:
         and one.keys() == other.keys()
         and all(one[name]["counted"].same_rows(other[name]["counted"]) for name in one)
     )
-    told = [f"the priors of {', '.join(priors[:4])}{', ...' if len(priors) > 4 else ''} differ"] if priors else []
+    told = [f"the priors of {first_few(priors, 4)} differ"] if priors else []
     return told if same else [*told, "the data differ"]
 
 

@@ -1,6 +1,6 @@
 """Posterior predictive checks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -9,10 +9,10 @@ import pandas as pd
 
 from bayesnb.checks.builtin import statistics_of
 from bayesnb.checks.statistics import Rows, draws, encode, replicate
-from bayesnb.core.checking import whole_number
+from bayesnb.core.checking import first_few, whole_number
 from bayesnb.core.forest import how_many, number_of_panels
 from bayesnb.core.panels import TINY, grid_of_panels, muted, text_color
-from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus_of
+from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, four_digits, plus_minus_of
 from bayesnb.core.running import in_order, progress_bar, random_generator
 from bayesnb.data.read import split_labels
 from bayesnb.model.blocks import ModelParameters
@@ -180,15 +180,13 @@ class Check(Printed):
     def _story(self) -> str:
         extreme = self.extreme
         found = "none is" if not extreme else f"{len(extreme)} {'is' if len(extreme) == 1 else 'are'}"
-        text = (
-            f"{len(self.table)} statistic{'s' * (len(self.table) != 1)} on {len(self.replicated)} replicated data "
-            f"sets: {found} extreme (p_adjusted below {EXTREME})"
-        )
+        on = f"{counted(len(self.table), 'statistic')} on {counted(len(self.replicated), 'replicated data set')}"
+        text = f"{on}: {found} extreme (p_adjusted below {EXTREME})"
         if len(self.replicated) < ENOUGH:
             chance = 1 / (len(self.replicated) + 1)
             text += f"; with so few replicates chance alone makes a statistic extreme with probability {chance:.2g}"
         if self.dropped:
-            text += f"; undefined and dropped: {_listed(self.dropped)}"
+            text += f"; undefined and dropped: {first_few(self.dropped, 6)}"
         return f"{text}."
 
     def _advice(self) -> list[str]:
@@ -197,7 +195,7 @@ class Check(Printed):
         for label, step in self.next_steps.items():
             detail = self.table.loc[label, "detail"]
             by_step.setdefault(step, []).append(f"{label} ({detail})" if detail else label)
-        return [f"{_listed(labels)}: {step}." for step, labels in by_step.items()]
+        return [f"{first_few(labels, 6)}: {step}." for step, labels in by_step.items()]
 
     def _parts(self) -> list[Piece]:
         return self.parts("more in .table")
@@ -256,10 +254,6 @@ def _check_of(lines: pd.DataFrame, replicated: pd.DataFrame, other_rows: str = "
         advice=lines["next_step"].to_dict(),
         other_rows=other_rows,
     )
-
-
-def _listed(labels: Sequence[str]) -> str:
-    return ", ".join(labels[:6]) + (f", ... ({len(labels)} in all)" if len(labels) > 6 else "")
 
 
 # --------------------------------------------------------------------------------------------------

@@ -63,8 +63,6 @@ class Sensitivity(Printed):
     probabilities : pandas.DataFrame or None
         For each given row and class: the predictive ``probability`` and its change for each doubling of the ``prior``'s
         and the ``likelihood``'s power.
-    prior, likelihood : tuple of float
-        The two powers of each.
 
     See Also
     --------
@@ -85,8 +83,6 @@ class Sensitivity(Printed):
 
     table: pd.DataFrame
     probabilities: pd.DataFrame | None
-    prior: tuple[float, float]
-    likelihood: tuple[float, float]
 
     @property
     def flat(self) -> pd.Series:
@@ -293,8 +289,6 @@ def sensitivity(
     return Sensitivity(
         table=table.set_index("parameter"),
         probabilities=None if X is None else _probabilities(exact, scaled, X),
-        prior=prior,
-        likelihood=likelihood,
     )
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
-import numpy as np
 import pandas as pd
 
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
@@ -23,20 +22,18 @@ class PrintedFrame(Printed, pd.DataFrame):
         What the frame holds.
     notes : sequence of str, default ()
         Sentences below the table.
-    zero : float, default 0.0
-        Numbers up to this size are rounding errors, and are printed as 0.
     """
 
     # pandas copies these when it pickles a frame; other attributes of a frame would be columns.
-    _metadata: ClassVar[list[str]] = ["_heading", "_notes", "_zero", "_beside", "note"]
+    _metadata: ClassVar[list[str]] = ["_heading", "_notes", "_beside", "note"]
 
     _beside: Any = None
     """What a subclass draws beside its columns."""
 
-    def __init__(self, frame: pd.DataFrame, heading: str, notes: Sequence[str] = (), *, zero: float = 0.0) -> None:
+    def __init__(self, frame: pd.DataFrame, heading: str, notes: Sequence[str] = ()) -> None:
         super().__init__(frame)
         self.attrs = dict(frame.attrs)
-        self._heading, self._notes, self._zero = heading, tuple(notes), zero
+        self._heading, self._notes = heading, tuple(notes)
 
     def _parts(self) -> list[Piece]:
         most = pd.get_option("display.max_rows") or len(self)
@@ -44,12 +41,9 @@ class PrintedFrame(Printed, pd.DataFrame):
         return [Heading(self._heading), table, *map(Paragraph, self._notes)]
 
     def _shown(self) -> pd.DataFrame:
-        """An ordinary frame, without rounding errors and with empty cells for None."""
+        """An ordinary frame, with empty cells for None."""
         shown = pd.DataFrame(self)
         for name in shown.columns:
-            column: Any = shown[name]
-            if column.dtype == object:
-                shown[name] = column.map(lambda value: "" if value is None else value)
-            elif self._zero and np.issubdtype(column.dtype, np.floating):
-                shown[name] = column.mask(column.abs() <= self._zero, 0.0)
+            if shown[name].dtype == object:
+                shown[name] = shown[name].map(lambda value: "" if value is None else value)
         return shown

@@ -67,6 +67,7 @@ class Explanation(PrintedFrame):
             {"log_odds": log_odds, "lower": ends[:, 0], "upper": ends[:, 1]},
             index=pd.Index(names, name="feature", tupleize_cols=False),
         )
+        frame = frame.mask(frame.abs() <= ROUNDING, 0.0)
         frame.attrs = told
         heading = f"Log odds of {told['class']} against {told['against']} in {told['unit']}"
         if draws is not None:
@@ -75,7 +76,7 @@ class Explanation(PrintedFrame):
         winner = told["class"] if total > 0 else told["against"]
         note = f"Sum {total:.4g}" + (f": {winner} is the more probable of the two." if abs(total) > ROUNDING else ".")
         notes = [note, f"{TOGETHER}: {rest}."] if rest else [note]
-        super().__init__(frame, heading, notes, zero=ROUNDING)
+        super().__init__(frame, heading, notes)
         self._beside = cells, draws
 
     def plot(self, *, max_features: int = 15, sort: bool = True, ax: Any = None, figsize: Any = None) -> Any:

@@ -565,7 +565,7 @@ def test_few_replicates_are_told_and_forty_nine_are_enough():
 def test_the_advice_names_six_lines_and_the_table_twenty(number):
     found = told(np.vstack([np.full(number, 9.0), np.zeros((99, number))]), range(number))
     first = [f"gap[{k}]" if number > 1 else "gap" for k in range(min(number, 6))]
-    more = f", ... ({number} in all)" if number > 6 else ""
+    more = f" and {number - 6} more" if number > 6 else ""
     assert f"{', '.join(first)}{more}: look for the columns or the family behind it" in in_a_line(found)
     for text in (repr(found), found._repr_html_()):
         assert ("more in" in text) is (number > ROWS)
