@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 import pandas as pd
-from scipy.special import chdtr, chdtrc, chndtrinc, expit, logit, ndtr
+from scipy.special import chdtr, chdtrc, chndtrinc, expit, logit, ndtri
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import first_few, proportion, warn, warns_once, whole_number
@@ -131,10 +131,8 @@ def _apart(block: Block, statistics: Any = None) -> tuple[Family | None, Any]:
 # Estimate and test of each column's mutual information with the class, given the data and not the prior
 # --------------------------------------------------------------------------------------------------
 
-LARGEST_STATISTIC = 1e4
-"""Chi-squared statistic above which Sankaran's approximation of the noncentral distribution is used, to 1e-7."""
-
-HALVINGS = 80
+LARGEST_STATISTIC = 1e7
+"""Chi-squared statistic above which its root is taken as normal, which is right to 1e-8."""
 
 OF_DATA = ("estimate", "lower", "upper", "p_value")
 
@@ -219,22 +217,9 @@ def noncentrality(statistic: np.ndarray, df: np.ndarray, level: float) -> np.nda
     near = some & (statistic <= LARGEST_STATISTIC)
     found[near] = chndtrinc(statistic[near], df[near], level)
     far = some & ~near
-    found[far] = _far_noncentrality(statistic[far], df[far], level)
+    root = np.sqrt(statistic[far])
+    found[far] = (root - ndtri(level) - (df[far] - 1) / (2 * root)) ** 2
     return found
-
-
-def _far_noncentrality(x: np.ndarray, df: np.ndarray, level: float) -> np.ndarray:
-    """As `noncentrality`, for large values, by the approximation of Sankaran (1963), *Biometrika* 50, 199-204."""
-    low, high = np.zeros(x.shape), x + 20 * np.sqrt(x) + 100
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        both = df + middle
-        h = 1 - 2 * both * (df + 3 * middle) / (3 * (df + 2 * middle) ** 2)
-        p, m = (df + 2 * middle) / both**2, (h - 1) * (1 - 3 * h)
-        mean = 1 + h * p * (h - 1 - 0.5 * (2 - h) * m * p)
-        below = ndtr(((x / both) ** h - mean) / (h * np.sqrt(2 * p) * (1 + 0.5 * m * p))) > level
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    return (low + high) / 2
 
 
 # --------------------------------------------------------------------------------------------------
