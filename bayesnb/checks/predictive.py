@@ -40,6 +40,12 @@ EXTREME = 0.02
 FITTED = "class_frequency, mean and variance are last: on the rows of the fit, most families agree with them."
 """What is printed below statistics that are fitted."""
 
+HEAVY = (
+    "{}: the replicates have heavy tails, as where few rows tell a variance. A few of them determine mean ± sd, which "
+    "may change with each further replicate; p-values do not depend on them."
+)
+"""What is printed below lines whose replicates have heavy tails."""
+
 ENOUGH = 49
 """With R replicates, fewer than this, chance makes a statistic extreme with probability 1 / (R + 1) > `EXTREME`."""
 
@@ -189,6 +195,12 @@ class Check(Printed):
             text += f"; undefined and dropped: {first_few(self.dropped, 6)}"
         return f"{text}."
 
+    @property
+    def _heavy(self) -> list[str]:
+        """Lines whose replicates' standard deviation is above three times their interquartile range; 0.74 if normal."""
+        middle = self.replicated.quantile(0.75) - self.replicated.quantile(0.25)
+        return list(self.table.index[(self.table["replicated_sd"] > 3 * middle) & (middle > 0)])
+
     def _advice(self) -> list[str]:
         """A sentence for each next step, with the statistics that it is for."""
         by_step: dict[str, list[str]] = {}
@@ -222,6 +234,8 @@ class Check(Printed):
         found: list[Piece] = [Heading(self._story()), DataTable(shown, rest=rest)]
         if last.any():
             found.append(Paragraph(FITTED))
+        if self._heavy:
+            found.append(Paragraph(HEAVY.format(first_few(self._heavy, 6))))
         if self.other_rows:
             found.append(Paragraph(self.other_rows))
         return [*found, *map(Paragraph, self._advice())]

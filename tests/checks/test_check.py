@@ -555,6 +555,13 @@ def test_less_dependence_than_expected_asks_for_another_step(rng):
     assert above.advice["dependence"].startswith("merge columns that depend on each other")
 
 
+@pytest.mark.parametrize(("far", "heavy"), [(19.0, False), (24.0, True)])
+def test_lines_whose_replicates_have_heavy_tails_are_named(far, heavy):
+    """Two replicates far from the others make a standard deviation of 2.7 or 3.3 times the interquartile range."""
+    found = told(np.r_[0.0, np.linspace(-1.0, 1.0, 101), far, -far])
+    assert ("gap: the replicates have heavy tails" in in_a_line(found)) is heavy
+
+
 def test_few_replicates_are_told_and_forty_nine_are_enough():
     assert "with so few replicates chance alone" in in_a_line(told(np.r_[9.0, np.zeros(48)]))
     assert "with probability 0.02." in in_a_line(told(np.r_[9.0, np.zeros(48)]))
