@@ -284,8 +284,8 @@ class Family(Params, ABC):
         """Mutual information of the class and each column's cells under given parameters, in nats.
 
         The default uses NumPyro's likelihood. It sums over counts, with an integral in place of most of the sum where
-        they reach 4096, and integrates over the quantiles of other numbers (``icdf``, or ``cdf`` and bisection).
-        Without ``cdf`` it integrates over the support, up to 40 standard deviations from each class's mean.
+        they reach 4096, and integrates angles over the circle and other numbers over their quantiles (``icdf``, or
+        ``cdf`` and bisection).
 
         Parameters
         ----------
@@ -296,7 +296,7 @@ class Family(Params, ABC):
         Returns
         -------
         array, shape (draws, columns)
-            NaN where the integral over the support is not accurate.
+            NaN where an integral is not accurate.
 
         Raises
         ------

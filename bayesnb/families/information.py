@@ -11,7 +11,7 @@ from numpyro.distributions import constraints
 from scipy.special import ndtr
 
 from bayesnb.core.running import in_order
-from bayesnb.families.formulas import ends, log_prob, quantile
+from bayesnb.families.formulas import log_prob, quantile
 
 # --------------------------------------------------------------------------------------------------
 # Mutual information that is due to chance, if the cell does not depend on the class.
@@ -197,8 +197,8 @@ def from_likelihood(
 ) -> np.ndarray:
     """Mutual information under any NumPyro likelihood of numbers.
 
-    A continuous density is integrated over its own quantiles, class by class, or over its support if it has neither
-    ``icdf`` nor ``cdf``. Counts below 4096 are summed; of larger ones, an integral replaces most of the sum.
+    A continuous density is integrated over its own quantiles, class by class, and that of an angle over the circle.
+    Counts below 4096 are summed; of larger ones, an integral replaces most of the sum.
 
     Parameters
     ----------
@@ -216,7 +216,7 @@ def from_likelihood(
     Raises
     ------
     NotImplementedError
-        If cells are neither counts nor numbers with quantiles or moments; the error says which.
+        If cells are neither counts nor angles nor numbers with quantiles; the error says which.
     """
     with jax.enable_x64(True):
         distribution = likelihood(**parameters)
@@ -225,7 +225,7 @@ def from_likelihood(
         if distribution.is_discrete:
             return _over_counts(likelihood, class_prob, parameters)
         if distribution.support is constraints.circular:
-            return _over_support(likelihood, class_prob, parameters)  # an angle has no first and last quantile
+            return _over_circle(likelihood, class_prob, parameters)  # an angle has no first and last quantile
         edges = np.arange(-TAIL, TAIL)[:, None] + (1 + DEVIATE_NODES) / 2
         deviate = edges.reshape(-1, *[1] * len(distribution.batch_shape))
         weight = np.tile(DEVIATE_WEIGHTS / 2, 2 * TAIL).reshape(deviate.shape[0], 1, 1)
@@ -234,7 +234,7 @@ def from_likelihood(
         try:
             x = quantile(distribution, ndtr(deviate))
         except NotImplementedError:
-            return _over_support(likelihood, class_prob, parameters)
+            raise NotImplementedError(f"the likelihood {type(distribution).__name__} has no icdf and no cdf") from None
         result = np.zeros((x.shape[1], x.shape[3]))
         for c in range(x.shape[2]):
             density = np.exp(log_prob(distribution, x[:, :, [c]]))
@@ -243,33 +243,21 @@ def from_likelihood(
         return result
 
 
-def _over_support(
+def _over_circle(
     likelihood: Callable[..., dist.Distribution], class_prob: np.ndarray, parameters: Mapping[str, Any]
 ) -> np.ndarray:
-    """As `from_likelihood`, by an integral over the support; NaN where a density does not integrate to one.
+    """As `from_likelihood`, by an integral over angles; NaN where a density does not integrate to one.
 
-    The rules' points are standard deviations away from the classes' means. On a bounded support, those beyond one end
-    are counted on from the other, because densities of angles go on there.
+    The rules' points are standard deviations away from the classes' means; those beyond one end of the circle are
+    counted on from the other.
     """
     whole = likelihood(**parameters)
-    try:
-        centre, scale = (np.asarray(value) for value in (whole.mean, np.sqrt(whole.variance)))
-    except NotImplementedError:
-        name = type(whole).__name__
-        raise NotImplementedError(f"the likelihood {name} has no icdf, no cdf, and no mean and variance") from None
-    lowest, highest = ends(whole)
-    if np.ndim(lowest) or np.ndim(highest):
-        name = type(whole).__name__
-        raise NotImplementedError(f"the likelihood {name} has no icdf and no cdf, and its support follows parameters")
+    centre, scale = np.asarray(whole.mean), np.sqrt(np.asarray(whole.variance))
 
     def of_piece(piece: Piece, of_class: np.ndarray) -> np.ndarray:
         breaks = _breaks(centre[piece], scale[piece], FAR_BREAKS)
-        if np.isfinite(highest - lowest):
-            both = np.broadcast_to([lowest, highest], (*breaks.shape[:2], 2))
-            breaks = np.concatenate([lowest + (breaks - lowest) % (highest - lowest), both], axis=-1)
-        x, weight = _gauss_legendre(np.clip(breaks, lowest, highest))
-        # Points at an end of the support have no weight, and the density may be infinite there.
-        x = np.where(weight > 0, x, centre[piece][:, 0, :, None])
+        both = np.broadcast_to([-np.pi, np.pi], (*breaks.shape[:2], 2))
+        x, weight = _gauss_legendre(np.concatenate([(breaks + np.pi) % (2 * np.pi) - np.pi, both], axis=-1))
         some = likelihood(**{name: np.asarray(value)[piece] for name, value in parameters.items()})
         return _if_accurate(of_class, _densities(some, x), weight)
 
@@ -342,7 +330,7 @@ def _over_many_counts(distribution: dist.Distribution, class_prob: np.ndarray, l
     The first and the last values are summed one by one, because probabilities may change much from one to the next
     there. Between them the sum is an integral with the first correction of Euler and Maclaurin: a sum from a to b is
     the integral from a - 1/2 to b + 1/2, minus a 24th of the difference between the slopes there. The points of the
-    integral are standard deviations away from the means, as in `_over_support`, and powers of two away from the ends,
+    integral are standard deviations away from the means, as in `_over_circle`, and powers of two away from the ends,
     because densities of overdispersed counts fall like a power of the count.
     """
     centre, scale = (np.asarray(value) for value in (distribution.mean, np.sqrt(distribution.variance)))

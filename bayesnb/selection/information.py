@@ -101,7 +101,7 @@ def _information(block: Block, class_prob: np.ndarray, parameters: Parameters) -
     """
     finite = [np.isfinite(value).reshape(*value.shape[:3], -1).all(axis=(1, 3)) for value in parameters.values()]
     known = np.logical_and.reduce(finite)
-    reason = "the integral of the likelihood over its support is not accurate"
+    reason = "the integral of the likelihood is not accurate"
     try:
         found = (_apart(block)[0] or Bernoulli()).mutual_information(class_prob, parameters)
     except NotImplementedError as error:
@@ -586,7 +586,7 @@ def mutual_information(
     -----
     UserWarning
         If a family cannot compute the information of a column: its likelihood has neither ``icdf`` nor ``cdf``, or
-        gives counts of 4096 or more, and an integral over its support is not accurate. The family then has to define
+        gives angles, or counts of 4096 or more, of which an integral is not accurate. The family then has to define
         ``mutual_information``.
 
     See Also
