@@ -379,7 +379,7 @@ def _hypotheses(
         of_classes = (
             np.array(family.row_log_predictive(x[piece]))[..., None]
             if block.is_joint
-            else cells_log_predictive(family, dense(x[piece]))
+            else cells_log_predictive(family, dense(x[piece]).astype(np.float64))
         )
         of_classes[np.arange(len(own)), rows.codes[piece]] = own
         yield piece, log_bayes_factor - (own - of_all), of_classes, of_all

@@ -45,8 +45,7 @@ class _ExactELPD(ELPDDataLOO):
             lines += ["", "There was a warning, which says what to do."]
         return "\n".join(lines)
 
-    def __repr__(self) -> str:
-        return str(self)
+    __repr__ = __str__
 
 
 def by_row(values: np.ndarray) -> xr.DataArray:
@@ -161,13 +160,14 @@ def _psis_loo(posterior: Posterior, rows: LabelledRows, progress: bool | None) -
             "left to estimate by leaving rows out"
             + ("; nb.loo_scores of the closed form, nb.fit(model, X, y), has the elpd of the features" * exact)
         )
-    number = posterior.draws()["class_prob"][..., 0].size
+    draws = posterior.draws()
+    number = draws["class_prob"][..., 0].size
     if number < MIN_DRAWS:
         raise ValueError(
             f"there {'is 1 draw' if number == 1 else f'are {number} draws'}: importance sampling needs at least "
             f"{MIN_DRAWS}; sample more{or_closed_form(posterior.model)}"
         )
-    if all((draws == draws[:1, :1]).all() for draws in posterior.draws().values()):
+    if all((values == values[:1, :1]).all() for values in draws.values()):
         raise ValueError(
             "all draws are the same, so that no weighting of them can leave a row out: sample again"
             f"{or_closed_form(posterior.model)}"

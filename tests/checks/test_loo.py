@@ -214,3 +214,10 @@ def test_an_impossible_row_is_noted():
     assert found.table.loc["frequencies", "elpd"] == -np.inf
     assert found.table["prior_saw"].tolist() == ["", "labels"]
     assert found.notes[0].startswith("frequencies: rows 2, 3: the rows not left out hold no such label")
+
+
+@pytest.mark.parametrize("inclusion", [None, 0.5])
+def test_codes_in_a_small_type_have_the_scores_of_numbers(inclusion, rng):
+    X, y = rng.integers(0, 3, (40, 2)).astype(np.int8), np.arange(40) % 2
+    posterior = nb.fit(nb.NaiveBayes(nb.Categorical(), feature_inclusion=inclusion), X, y)
+    np.testing.assert_allclose(loo_scores(posterior, X, y), loo_scores(posterior, X.astype(float), y), rtol=1e-12)

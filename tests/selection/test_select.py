@@ -223,7 +223,9 @@ class TestAveraged:
 
     def test_simulated_rows_have_the_predictive_distribution(self, rng):
         X, y = rng.integers(0, 2, (20, 2)), rng.integers(0, 2, 20)
-        averaged = nb.fit(nb.NaiveBayes(nb.Bernoulli(0.5, 0.5), feature_inclusion=[0.2, 0.9]), X, y)
+        X[4:, 0] = y[4:]
+        averaged = nb.fit(nb.NaiveBayes(nb.Bernoulli(0.5, 0.5), feature_inclusion=[0.02, 0.9]), X, y)
+        assert 0.2 < averaged.inclusion_probability.iloc[0] < 0.8
         rows, labels = averaged.simulate(20_000, key=1)
         every = np.array(list(itertools.product([0, 1], repeat=2)))
         for c, expected in zip(averaged.classes, np.exp(averaged.log_joint(every)).T, strict=True):
