@@ -8,8 +8,14 @@ import lazy_loader as _lazy
 __getattr__, __dir__, __all__ = _lazy.attach(
     __name__,
     submod_attrs={
-        "discrete": ["BernoulliNB", "CategoricalNB", "DirichletMultinomialNB", "MultinomialNB", "PoissonNB"],
-        "gaussian": ["GaussianNB"],
         "generic": ["NaiveBayesClassifier", "mutual_information_score"],
+        "one_family": [
+            "BernoulliNB",
+            "CategoricalNB",
+            "DirichletMultinomialNB",
+            "GaussianNB",
+            "MultinomialNB",
+            "PoissonNB",
+        ],
     },
 )

@@ -22,7 +22,7 @@ from bayesnb.families.moments import scatter
 from bayesnb.families.multivariate_gaussian import distances
 from bayesnb.inference.coordinates import Anchored, Drawn, ScaledCovariance
 from bayesnb.inference.fit import read_table
-from bayesnb.inference.targets import Target
+from bayesnb.inference.nuts import Target
 from bayesnb.posterior.left_out import leave_one_out
 
 COLUMNS = ["u", "v", "w"]

@@ -29,7 +29,7 @@ from bayesnb.families.formulas import cdf
 from bayesnb.families.statistics import Counts
 from bayesnb.families.two_parameters import LARGE, LearnedNegativeBinomial, _log_bessel
 from bayesnb.inference.fit import read_table
-from bayesnb.inference.targets import Target
+from bayesnb.inference.nuts import Target
 
 BY_NAME = {case.name: case for case in SAMPLED}
 CASES = {name: case for name, case in BY_NAME.items() if isinstance(case.family, Concentrated)}

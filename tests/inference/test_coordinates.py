@@ -28,7 +28,7 @@ from bayesnb.inference.coordinates import (
     unbend,
 )
 from bayesnb.inference.move import Walks, begin, draw_sites, potential
-from bayesnb.inference.targets import Target
+from bayesnb.inference.nuts import Target
 
 pytestmark = pytest.mark.usefixtures("float64")
 

@@ -13,7 +13,7 @@ from small_crowd import CRITICAL_Z, z_scores
 import bayesnb as nb
 from bayesnb.inference.fit import read_table
 from bayesnb.inference.gibbs import ChainHyperparameters
-from bayesnb.inference.targets import Target
+from bayesnb.inference.nuts import Target
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.posterior.kinds import CollapsedPosterior, SampledPosterior
 

@@ -21,7 +21,7 @@ from bayesnb.core.arrays import dense
 from bayesnb.inference.em import first_responsibilities, label_log_joint
 from bayesnb.inference.fit import read_table
 from bayesnb.inference.gibbs import _draw_labels, exchangeable, relabel
-from bayesnb.inference.targets import Target
+from bayesnb.inference.nuts import Target
 from bayesnb.model.blocks import ModelParameters
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
