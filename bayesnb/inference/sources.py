@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import batched
+from operator import call
 from typing import Any
 
 import numpy as np
@@ -288,15 +289,11 @@ def _fold_partitions(function: Callable, X: Any, y: Any, sample_weight: Any) -> 
     ys = delayed_partitions(y)
     weights = [None] * len(ys) if sample_weight is None else delayed_partitions(sample_weight)
     shared = as_graph_value("function", function)
-    task, add = delayed(_call, pure=False), delayed(_add, pure=False)
+    task, add = delayed(call, pure=False), delayed(_add, pure=False)
     level = [task(shared, i, *piece) for i, piece in enumerate(zip(delayed_partitions(X), ys, weights, strict=True))]
     while len(level) > 1:
         level = [add(*pair) if len(pair) == 2 else pair[0] for pair in batched(level, 2)]
     return level[0].compute()
-
-
-def _call(function: Callable, *piece: Any) -> Any:
-    return function(*piece)
 
 
 def _of_batch(function: Callable, about: Any, number: int, X: Any, y: Any, sample_weight: Any) -> Any:

@@ -134,6 +134,9 @@ class TestConfusion:
         assert ticks(panel.yaxis) == [str(c) for c in sorted(shown)]
         assert len(numbers(panel)) == 8
         assert ticks(panel.xaxis)[-1] == "2 others"
+        fewer = many_classes().plot_confusion(max_panels=1, classes=sorted(shown)[:4])
+        rise = panel.figure.get_figheight() - fewer.get_figheight()
+        assert rise == pytest.approx(4 * 0.34, abs=0.05), "cells of eight classes are as high as those of four"
 
     def test_intervals_are_below_the_means_of_draws(self):
         figure = sampled().plot_confusion(prob=0.5, annotators="Cem", figsize=(5, 4))
