@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 import bayesnb as nb
-from bayesnb.data import labels
+from bayesnb.data import schema
 from bayesnb.estimators import BernoulliNB
 
 ROWS = 60
@@ -39,7 +39,7 @@ def answers(rng):
 def conversions(monkeypatch):
     """Every CSC array that is converted, and the length of all labels that are encoded."""
     seen = {"csr": 0, "codes": []}
-    convert, encode = scipy.sparse.csc_array.tocsr, labels.Labels.codes
+    convert, encode = scipy.sparse.csc_array.tocsr, schema.Labels.codes
 
     def tocsr(self, *args, **options):
         seen["csr"] += 1
@@ -50,7 +50,7 @@ def conversions(monkeypatch):
         return encode(self, *args, **options)
 
     monkeypatch.setattr(scipy.sparse.csc_array, "tocsr", tocsr)
-    monkeypatch.setattr(labels.Labels, "codes", codes)
+    monkeypatch.setattr(schema.Labels, "codes", codes)
     return seen
 
 
