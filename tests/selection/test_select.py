@@ -226,7 +226,7 @@ class TestAveraged:
         X[4:, 0] = y[4:]
         averaged = nb.fit(nb.NaiveBayes(nb.Bernoulli(0.5, 0.5), feature_inclusion=[0.02, 0.9]), X, y)
         assert 0.2 < averaged.inclusion_probability.iloc[0] < 0.8
-        rows, labels = averaged.simulate(20_000, key=1)
+        rows, labels = map(np.concatenate, zip(*(averaged.simulate(5_000, key=key) for key in range(4)), strict=True))
         every = np.array(list(itertools.product([0, 1], repeat=2)))
         for c, expected in zip(averaged.classes, np.exp(averaged.log_joint(every)).T, strict=True):
             for cell, p in zip(every, expected, strict=True):
