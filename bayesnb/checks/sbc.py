@@ -1,7 +1,6 @@
 """Simulation-based calibration, and its picture."""
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,11 +21,10 @@ from bayesnb.core.running import as_key, progress_bar, random_generator, split
 from bayesnb.data.read import read_rows
 from bayesnb.families.base import Family
 from bayesnb.families.draw import draw
-from bayesnb.families.formulas import dirichlet_marginal, pit
 from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.inference.fit import as_inference
 from bayesnb.inference.nuts import NUTS
-from bayesnb.model.blocks import CLASS_SITE, ModelParameters, ModelStatistics
+from bayesnb.model.blocks import ModelParameters, ModelStatistics
 from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
 from bayesnb.model.problem import Problem
@@ -76,13 +74,10 @@ def _pits(
     require(posterior, "a distribution of the parameters", "sbc")
     true_values = model.sites.by_name(truth)
     if isinstance(posterior, ExactPosterior):
-        drawn = posterior.closed_form.draw(rng, (RANK_DRAWS,))
-        draws = posterior.model.sites.by_name(drawn)
-        theirs = posterior.model.sites.parameters(true_values)
-        found = posterior.model.sites.by_name(_exact_pits(posterior, theirs, drawn, rng))
+        draws = posterior.model.sites.by_name(posterior.closed_form.draw(rng, (RANK_DRAWS,)))
     else:
         draws = {site: _thinned(values) for site, values in posterior.draws(key=key).items()}
-        found = {site: _ranked(true_values[site], draws[site], rng) for site in true_values}
+    found = {site: _ranked(true_values[site], draws[site], rng) for site in true_values}
     ours = model.sites.parameters(draws)
     log_likelihood = np.asarray(model.prior.log_likelihood(ours, statistics))
     found[JOINT] = _ranked(np.asarray(model.prior.log_likelihood(truth, statistics)), log_likelihood, rng)
@@ -90,28 +85,6 @@ def _pits(
         if np.isnan(values).any():
             raise ValueError(f"the posterior of {site!r} is not a number in one of the simulations")
     return found
-
-
-def _exact_pits(
-    posterior: ExactPosterior, truth: ModelParameters, drawn: ModelParameters, rng: np.random.Generator
-) -> ModelParameters:
-    """PIT of every parameter under its exact marginal distribution, or among draws if that is not known."""
-
-    def pit_or_rank(marginals: Callable[[], Any], name: str, value: np.ndarray, draws: np.ndarray) -> np.ndarray:
-        try:
-            return pit(marginals()[name], value, rng)
-        except NotImplementedError:  # of the marginal distribution, or of its distribution function
-            return _ranked(value, draws, rng)
-
-    classes, class_prob = posterior.closed_form.classes, truth.class_prob
-    if classes.probs is None:
-        of_classes = {CLASS_SITE: dirichlet_marginal(classes.concentration)}
-        class_prob = pit_or_rank(lambda: of_classes, CLASS_SITE, class_prob, drawn.class_prob)
-    blocks = [
-        {name: pit_or_rank(family.marginals, name, value, draws[name]) for name, value in values.items()}
-        for family, values, draws in zip(posterior.families, truth.blocks, drawn.blocks, strict=True)
-    ]
-    return ModelParameters(class_prob, tuple(blocks))
 
 
 def _ranked(value: np.ndarray, draws: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -354,9 +327,9 @@ def sbc(
     Talts, Betancourt, Simpson, Vehtari and Gelman (2018), *Validating Bayesian inference algorithms with
     simulation-based calibration*, arXiv:1804.06788. The log likelihood as a test quantity finds errors that single
     parameters do not show, such as a posterior that ignores the data: Modrák et al. (2023), *Bayesian Analysis* 20(2),
-    461-488. Exact posteriors give the PIT of a parameter in closed form. Draws are thinned to 100, among which the true
-    value has rank r, and the PIT is (r + u) / 101 with u uniform. ArviZ's ``pot_c`` tests uniformity (Tesso and Vehtari
-    2026), with the error rate shared evenly by all tests (Bonferroni).
+    461-488. A true value that has rank r among 100 draws, evenly spaced in the chains, has the PIT (r + u) / 101 with u
+    uniform. ArviZ's ``pot_c`` tests uniformity (Tesso and Vehtari 2026), with the error rate shared evenly by all tests
+    (Bonferroni).
 
     A fit has a problem if `Diagnostics.problems` finds one: divergences, an E-BFMI below 0.3, trajectories cut off,
     and, with limits wider than for a fit alone, an R-hat above 1.05 or a bulk ESS below 50. The verdict states
