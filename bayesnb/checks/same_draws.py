@@ -12,6 +12,7 @@ import pandas as pd
 from scipy.special import eval_legendre, ndtr, ndtri
 
 from bayesnb.core.running import as_key, random_generator, split, steps
+from bayesnb.data.read import labelled_rows
 from bayesnb.families.conjugate import independent_pits
 from bayesnb.families.formulas import cdf, independent_pit, mean_and_sd, pit
 from bayesnb.model.blocks import ModelParameters
@@ -379,10 +380,9 @@ def rows_of(exact: ExactPosterior, X: Any, probabilities: np.ndarray) -> _Rows:
 def simulated_rows(exact: ExactPosterior, key: Any) -> _Rows:
     """Six rows and labels from the exact posterior predictive distribution."""
     X, y = exact.simulate(NUM_ROWS, key=key, total_count=mean_total_count(exact.problem) or 1)
-    chunk = exact.model.read(X).whole()
-    position = {label: code for code, label in enumerate(exact.classes.tolist())}
-    codes = np.array([position[label] for label in y.tolist()])
-    return _Rows(chunk, codes, tuple(f"simulated row {row}" for row in range(NUM_ROWS)))
+    given = labelled_rows(X, y, classes=exact.classes)
+    chunk = exact.model.read(given.table).whole()
+    return _Rows(chunk, given.codes, tuple(f"simulated row {row}" for row in range(NUM_ROWS)))
 
 
 def log_densities(exact: ExactPosterior, parameters: ModelParameters, rows: _Rows) -> np.ndarray:

@@ -195,6 +195,12 @@ def test_standard_errors_are_those_of_means_and_paired_means():
         np.testing.assert_allclose(row["difference_se"], stats.sem(own - another))
 
 
+def test_a_label_that_both_models_exclude_leaves_the_difference_unknown():
+    found = calibration(coin(1.0), [[1]] * 3, ["b", "b", "a"], other=[[0.0, 1.0]] * 3).table.loc["log_score"]
+    assert found[["posterior", "other"]].tolist() == [-np.inf, -np.inf]
+    assert found[["difference", "posterior_se", "difference_se"]].isna().all()
+
+
 def test_the_error_by_chance_is_the_mean_over_sets_of_labels():
     X, y = [[1]] * 5 + [[0]] * 3, ["b"] * 8
     found = calibration(coin(0.75), X, y, other=[[0.4, 0.6]] * 5 + [[0.9, 0.1]] * 3, key=5)
