@@ -283,7 +283,7 @@ class TestSummaries:
 
 OF_FEATURES = {
     "log_evidence": lambda posterior, X, y: posterior.log_evidence,
-    "simulate": lambda posterior, X, y: posterior.simulate(3)[0],
+    "simulate": lambda posterior, X, y: posterior.simulate(200)[0],
     "marginals": lambda posterior, X, y: posterior.marginals()["moss_prob"].mean,
     "check": lambda posterior, X, y: nb.check(posterior, X, y, num_replicates=5),
     "sensitivity": lambda posterior, X, y: nb.sensitivity(posterior),
