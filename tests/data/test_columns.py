@@ -314,7 +314,7 @@ def test_columns_whose_names_are_tuples_are_rows_of_results(verb):
 
 WRONG_NAMES = [
     (NAMES[:3], ValueError, "feature_names has 3 names and X has 4 columns: give one name for each column"),
-    ([*NAMES[:3], "good"], ValueError, "feature_names holds 'good' more than once"),
+    ([*NAMES[:3], "good"], ValueError, "column 'good' occurs twice in feature_names"),
     ("awful", TypeError, "feature_names is 'awful': give a name for each column"),
     (7, TypeError, "feature_names is 7: give a name for each column"),
     (NAMES[:, None], TypeError, r"(?s)feature_names is .* give a name for each column"),
