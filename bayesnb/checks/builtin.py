@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import scipy.sparse
 from numpyro.distributions import constraints
 
@@ -304,37 +305,9 @@ def _choose_features(model: BoundModel, data: Rows, rng: np.random.Generator) ->
 
 
 def _mean_correlation(z: np.ndarray, pairs: np.ndarray) -> float:
-    """Mean absolute correlation of pairs of features (features, rows); NaN if none is defined."""
-    if z.shape[1] < 3 or not len(pairs):
-        return np.nan
-    n, covariance, variances = _moments(z, pairs)
-    # The columns have a standard deviation of one. Smaller variances are rounding errors.
-    defined = (n >= 3) & (variances > 1e-12).all(axis=0)
-    if not defined.any():
-        return np.nan
-    return float(np.abs(covariance[defined] / np.sqrt(variances[:, defined].prod(axis=0))).mean())
-
-
-def _moments(z: np.ndarray, pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Number of rows, covariance (pairs,) and variances (2, pairs) of pairs of features where both are seen."""
-    seen = ~np.isnan(z)
-    gaps = np.flatnonzero(~seen.all(axis=1))
-    centred = z - (np.where(seen, z, 0.0).sum(axis=1) / np.maximum(seen.sum(axis=1), 1))[:, None]
-    centred[~seen] = 0.0
-    squared, where = centred**2, seen[gaps].astype(np.float64).T
-
-    def sums(values: np.ndarray) -> np.ndarray:
-        """Sums of each feature over the rows where each other feature is seen, shape (features, features)."""
-        found = np.repeat(values.sum(axis=1, dtype=np.float64)[:, None], len(z), axis=1)
-        found[:, gaps] = values @ where
-        return found
-
-    x, xx, one = sums(centred), sums(squared), sums(seen)
-    first, second = pairs.T
-    n = np.maximum(one[first, second], 1.0)
-    means = np.stack([x[first, second], x[second, first]]) / n
-    squares = np.stack([xx[first, second], xx[second, first]]) / n
-    return n, (centred @ centred.T)[first, second] / n - means.prod(axis=0), squares - means**2
+    """Mean absolute correlation of pairs of features (features, rows), where both are seen; NaN if none is defined."""
+    correlations = pd.DataFrame(z.T).corr(min_periods=3).abs().to_numpy()[tuple(pairs.T)]
+    return float(pd.Series(correlations).mean())
 
 
 # --------------------------------------------------------------------------------------------------
