@@ -97,14 +97,6 @@ class GammaVector(dist.Distribution):
     def log_prob(self, value: Any) -> Any:
         return dist.Gamma(self.concentration, self.rate).log_prob(value).sum(axis=-1)
 
-    @property
-    def mean(self) -> Any:
-        return self.concentration / self.rate
-
-    @property
-    def variance(self) -> Any:
-        return self.concentration / self.rate**2
-
 
 # --------------------------------------------------------------------------------------------------
 # A direction on the circle, every one as probable as another, with a sampler's coordinate that goes on through pi
@@ -256,17 +248,6 @@ class ZeroOr(dist.Distribution):
         is_nonzero = jax.random.uniform(own, shape) < self.nonzero_prob
         values = self.other.expand(self.batch_shape).sample(key, sample_shape)
         return jnp.where(is_nonzero, values, 0)
-
-    @property
-    def mean(self) -> Any:
-        """Mean."""
-        return self.nonzero_prob * self.other.mean
-
-    @property
-    def variance(self) -> Any:
-        """Variance."""
-        p, mean = self.nonzero_prob, self.other.mean
-        return p * self.other.variance + p * (1 - p) * mean**2
 
 
 # --------------------------------------------------------------------------------------------------

@@ -65,6 +65,11 @@ def moments_of(distribution: Any) -> tuple[np.ndarray, np.ndarray]:
         number = np.arange(4)
         mean = PROBS @ number
         return mean, PROBS @ number**2 - mean**2
+    if isinstance(distribution, GammaVector):
+        return moments_of(dist.Gamma(distribution.concentration, distribution.rate))
+    if isinstance(distribution, ZeroOr):
+        prob, (mean, variance) = distribution.nonzero_prob, moments_of(distribution.other)
+        return prob * mean, prob * variance + prob * (1 - prob) * mean**2
     return np.asarray(distribution.mean), np.asarray(distribution.variance)
 
 

@@ -12,7 +12,7 @@ from cases import Exponential, Symbols, Tokens, with_holes
 from scipy import stats
 
 import bayesnb as nb
-from bayesnb.families.distributions import LogProbability, SampledParameters, ZeroOr
+from bayesnb.families.distributions import LogProbability, SampledParameters
 
 
 def table(rng, rows=60):
@@ -171,14 +171,6 @@ def test_numbers_too_far_from_zero_get_the_inner_familys_advice():
         nb.fit(nb.Hurdle(inner), [[0.0], *[[1000.0], [1000.0 * (1 + 4e-13)]] * 40], ["a"] * 81)
     with pytest.raises(ValueError, match="subtract a number near 1e\\+15"):
         nb.fit(nb.Hurdle(), [[0.0], [1e15], [1e15 + 2], [1e15 + 4]], ["a"] * 3 + ["b"], classes=["a", "b"])
-
-
-def test_moments_of_numbers_that_may_be_zero():
-    p = np.array([0.3, 0.9])
-    mixed = ZeroOr(p, dist.Gamma(2.0, 0.5))
-    np.testing.assert_allclose(mixed.mean, 4 * p, rtol=1e-6)
-    # The second moment of the gamma distribution is a (a + 1) / b^2.
-    np.testing.assert_allclose(mixed.variance, 24 * p - (4 * p) ** 2, rtol=1e-5)
 
 
 def test_statistics_of_the_same_rows_have_the_same_zeros_and_the_same_values():
