@@ -227,7 +227,8 @@ def test_sparse_equals_dense(family, weighted, rng):
         np.testing.assert_allclose(one.log_density, other.log_density, rtol=0, atol=1e-11)
 
 
-def test_rows_of_many_chunks_keep_their_place(rng):
+def test_rows_of_many_chunks_keep_their_place(rng, monkeypatch):
+    monkeypatch.setattr("bayesnb.data.tables.Table.chunk_cells", 2**16)
     X, y = rng.normal(size=(20_000, 20)), rng.integers(0, 3, 20_000)
     posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y)
     places = np.array([0, 3276, 3277, 13106, 13107, 19_999])

@@ -204,6 +204,10 @@ REFUSED = {
     "a tree of a point": (lambda of, X, y: of["known"].to_datatree(), "this is a point estimate"),
     "uncertainty of a point": (lambda of, X, y: of["point"].uncertainty(X), r"this is a point estimate: use nb\.Exact"),
     "loo of a point": (lambda of, X, y: nb.loo(of["point"], X, y), r"loo needs a closed form, and this is a point"),
+    "scores without a closed form": (
+        lambda of, X, y: nb.loo_scores(nb.fit(nb.Gamma(), [[1.0], [2.0], [4.0], [5.0]], list("aabb"), nb.MAP()), X, y),
+        r"this is a point estimate: use nb\.loo for draws",
+    ),
     "scores of draws": (lambda of, X, y: nb.loo_scores(of["sampled"], X, y), r"these are draws: use .* nb\.loo"),
     "marginals of an average": (lambda of, X, y: of["weighted averaged"].marginals(), "an average over subsets"),
     "sensitivity of an average": (lambda of, X, y: nb.sensitivity(of["averaged"]), "without feature_inclusion, or"),
