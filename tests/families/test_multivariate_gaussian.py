@@ -167,6 +167,8 @@ class TestInverseWishart:
         element = CovarianceElement(np.array([12.0]), SCALE)
         np.testing.assert_allclose(element.mean, theirs.mean(), rtol=1e-12)
         np.testing.assert_allclose(element.variance, theirs.var(), rtol=1e-12)
+        quantiles = element.icdf(np.linspace(0, 1, 4001)[1::2, None, None])
+        np.testing.assert_allclose(quantiles.var(axis=0), theirs.var(), rtol=0.05)
 
     @pytest.mark.slow
     @pytest.mark.parametrize("value", names_fast(VALUES, {0.7}))
