@@ -29,7 +29,6 @@ COMMON = {
     "words": True,
     "exclude": (),
     "notes": (),
-    "zero": 0.0,
 }
 """Default values of parameters that most functions share."""
 
@@ -43,7 +42,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "BoundModel.draw_prior": {"sample_shape": ()},
     "BoundModel.simulate": {"return_parameters": False},
     "Calibration": {"on_fit": False},
-    "Calibration.plot": {"kind": "classes", "scale": "auto"},
+    "Calibration.plot": {"kind": "classes"},
     "Check": {"fitted": (), "other_rows": ""},
     "ColumnGrouping.plot": {"max_merges": 30},
     "DirichletMultinomial": {"concentration": 1.5, "rate": 0.1},
