@@ -197,6 +197,8 @@ class BernoulliNB(_Smoothed):
         assert_all_finite(X, allow_nan=True, estimator_name=type(self).__name__, input_name="X")
         if self.binarize is None:
             return X
+        if X.dtype.kind == "b" and 0 <= self.binarize < 1 and not scipy.sparse.issparse(X):
+            return X  # True is above the threshold, False is not
         if scipy.sparse.issparse(X):
             if self.binarize < 0:
                 raise ValueError("Cannot binarize a sparse matrix with threshold < 0")

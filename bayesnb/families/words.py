@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import jax
@@ -34,10 +34,10 @@ from bayesnb.families.statistics import Counts, class_sums, clear_rounding
 # Rows of word counts: coefficients, rising factorials and sums that touch only the words that occur
 # --------------------------------------------------------------------------------------------------
 
-LEVELS = 1, 2, 4, 8, 16, 32, 64
+LEVELS = 1, 4, 16, 64
 """Counts up to one of these are sums of logarithms; larger ones take the log-gamma function for the rest."""
 
-LOGARITHMS = 40
+LOGARITHMS = 10
 """So many logarithms take as long as a rising factorial by the log-gamma function."""
 
 PIECE_ENTRIES = 2**18
@@ -102,29 +102,57 @@ class Documents:
         -------
         array, shape (rows, classes)
         """
-        concentration = np.asarray(concentration)
-        counts, num_columns = self.counts, concentration.shape[1]
-
-        def work(level: int) -> int:
-            return num_columns * level + LOGARITHMS * int(np.count_nonzero(self.others.data > level))
-
-        level = min(LEVELS, key=work) if all_whole(self.others.data) else 0
-        table = np.empty((level, num_columns, len(concentration)))
-        for k in range(level):
-            np.log(concentration.T + k if k else concentration.T, out=table[k])
-            if k:
-                table[k] += table[k - 1]
+        counts, others = self.counts, self.others
         sums = np.zeros((counts.shape[0], len(concentration)))
-        if level:
-            place = (np.minimum(counts.data, level).astype(np.int32) - 1) * num_columns + counts.indices
-            entries = shared_csr(np.ones(len(place)), place, counts.indptr, (len(sums), level * num_columns))
+        level = 0
+        if all_whole(others.data):
+            highest = np.ones(counts.shape[1], dtype=np.int32)
+            np.maximum.at(highest, others.indices, np.minimum(others.data, LEVELS[-1]).astype(np.int32))
+            level = min(LEVELS, key=partial(_work, highest, others.data))
+            table, start, rank = _sums_of_logs(concentration, highest, level)
+            place = counts.indices.copy()
+            if level > 1:
+                found = start[np.minimum(others.data, level).astype(np.int32) - 1] + rank[others.indices]
+                place[np.flatnonzero(counts.data != 1)] = found
+            entries = shared_csr(np.ones(len(place)), place, counts.indptr, (len(sums), len(table)))
             for rows in csr_pieces(entries, PIECE_ENTRIES):
-                sums[rows] = csr_rows(entries, rows) @ table.reshape(-1, len(concentration))
+                sums[rows] = csr_rows(entries, rows) @ table
         beyond = _where(counts, counts.data > level)
         for c, weights in enumerate(concentration if beyond.nnz else ()):
             log_terms = log_rising(weights[beyond.indices] + level, beyond.data - level)
             sums[:, c] += _with_data(beyond, log_terms).sum(axis=1)
         return sums
+
+
+def _work(highest: np.ndarray, counts: np.ndarray, level: int) -> int:
+    """Logarithms of a table up to a level, and what larger counts cost, given the highest count of each word."""
+    return int(np.minimum(highest, level).sum()) + LOGARITHMS * int(np.count_nonzero(counts > level))
+
+
+def _sums_of_logs(
+    concentration: np.ndarray, highest: np.ndarray, level: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    r"""Sums :math:`\sum_{k<x} \log(\alpha + k)`: of all words at x = 1, then for each x of the words that reach it.
+
+    Returns
+    -------
+    table : array, shape (rows, classes)
+    start : array, shape (level + 1,)
+        The first row of each x.
+    rank : array, shape (columns,)
+        The place of a word among those of x, from x = 2 on: words of higher counts are first.
+    """
+    often = np.flatnonzero(highest > 1)
+    often = often[np.argsort(-highest[often], kind="stable")]
+    rank = np.empty_like(highest)
+    rank[often] = np.arange(len(often))
+    sums = [np.log(concentration.T, order="C")]
+    before = sums[0][often]
+    for k in range(1, level):
+        words = often[: np.count_nonzero(highest > k)]
+        before = before[: len(words)] + np.log(concentration[:, words] + k).T
+        sums.append(before)
+    return np.concatenate(sums), np.cumsum([0, *map(len, sums)]), rank
 
 
 def _where(counts: Any, keep: np.ndarray) -> Any:
