@@ -174,12 +174,8 @@ def wrap_to(text: Any, width: float, size: str, weight: Any = "normal") -> str:
     Lines end at spaces, underscores, slashes and hyphens, and before brackets. A word that is longer than a line is
     divided. A line of more than `MOST_LETTERS` loses its middle.
     """
-    return "\n".join(_wrap_line(line, width, size, weight) for line in _escaped(text).split("\n"))
-
-
-def _escaped(text: Any) -> str:
-    """A text whose dollar signs start no formula; its long lines without their middle."""
-    return "\n".join(shortened(line, MOST_LETTERS) for line in str(text).split("\n")).replace("$", r"\$")
+    lines = (shortened(line, MOST_LETTERS).replace("$", r"\$") for line in str(text).split("\n"))
+    return "\n".join(_wrap_line(line, width, size, weight) for line in lines)
 
 
 def _wrap_line(line: str, width: float, size: str, weight: Any) -> str:

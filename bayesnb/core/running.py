@@ -155,7 +155,8 @@ def enable_compilation_cache(directory: Any = None) -> Path:
     >>> import bayesnb as nb
     >>> folder = nb.enable_compilation_cache()  # doctest: +SKIP
     """
-    folder = Path(directory or jax.config.jax_compilation_cache_dir or _users_folder()).expanduser().absolute()
+    of_user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bayesnb"
+    folder = Path(directory or jax.config.jax_compilation_cache_dir or of_user).expanduser().absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK)
@@ -169,11 +170,6 @@ def enable_compilation_cache(directory: Any = None) -> Path:
     # JAX reads the setting only when it first compiles with a cache, which may have been in another folder.
     compilation_cache.reset_cache()
     return folder
-
-
-def _users_folder() -> Path:
-    caches = os.environ.get("XDG_CACHE_HOME")
-    return (Path(caches) if caches else Path.home() / ".cache") / "bayesnb"
 
 
 # --------------------------------------------------------------------------------------------------

@@ -526,7 +526,7 @@ def map_partitions(function: Callable[[Any], np.ndarray], X: Any) -> Any:
     like = function(without_rows(X, named))
     shared, task = as_graph_value("function", function), delayed(operator.call, pure=False)
     pieces = delayed_partitions(X)
-    sizes = _partition_sizes(X) or [np.nan] * len(pieces)
+    sizes = X.chunks[0] if hasattr(X, "chunks") else [np.nan] * len(pieces)
     arrays = [
         da.from_delayed(task(shared, piece), (size, *like.shape[1:]), dtype=like.dtype)
         for size, piece in zip(sizes, pieces, strict=True)
@@ -557,12 +557,6 @@ def as_partitioned_table(X: Any) -> tuple[Any, bool]:
     if not named and np.isnan(X.shape[1]):
         raise ValueError("X has an unknown number of columns: give it one, or X.compute_chunk_sizes()")
     return (X if named or X.numblocks[1] == 1 else X.rechunk({1: -1})), named
-
-
-def _partition_sizes(data: Any) -> list[Any] | None:
-    """Rows of each partition of a Dask array, NaN where unknown; None for a frame."""
-    chunks = getattr(data, "chunks", None)
-    return None if chunks is None else list(chunks[0])
 
 
 def delayed_partitions(data: Any) -> list[Any]:

@@ -149,7 +149,8 @@ class Histogram(DirichletFamily, BinnedFamily):
         return {} if self.concentration is None else {"concentration": self.concentration}
 
     def chosen_edges(self, x: np.ndarray, weights: np.ndarray | None) -> tuple[float, ...]:
-        return chosen_edges(x, self.num_bins, _one_number(self.concentration), weights)
+        one = float(self.concentration) if isinstance(self.concentration, int | float | np.number) else None
+        return chosen_edges(x, self.num_bins, one, weights)
 
     def _with_edges(self, edges: Any, step: Any) -> Self:
         return replace(self, edges=edges, step=step, num_bins=None)
@@ -186,11 +187,6 @@ class Histogram(DirichletFamily, BinnedFamily):
         weight = "10 / parts" if self.concentration is None else format_number(self.concentration)
         bins = self._bins_told if self.num_bins is None else f"{self.num_bins} bins of the data"
         return f"Histogram(prob, {bins})", [f"prob ~ Dirichlet({weight})"]
-
-
-def _one_number(concentration: Any) -> float | None:
-    """The concentration if it is one number, else None; it only chooses a number of bins."""
-    return float(concentration) if isinstance(concentration, int | float | np.number) else None
 
 
 def _check_num_bins(num_bins: Any, edges: Any) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import jax
@@ -108,7 +108,9 @@ class Documents:
         if all_whole(others.data):
             highest = np.ones(counts.shape[1], dtype=np.int32)
             np.maximum.at(highest, others.indices, np.minimum(others.data, LEVELS[-1]).astype(np.int32))
-            level = min(LEVELS, key=partial(_work, highest, others.data))
+            # The logarithms of a table up to a level, and what larger counts cost.
+            work = [np.minimum(highest, k).sum() + LOGARITHMS * np.count_nonzero(others.data > k) for k in LEVELS]
+            level = LEVELS[int(np.argmin(work))]
             table, start, rank = _sums_of_logs(concentration, highest, level)
             place = counts.indices.copy()
             if level > 1:
@@ -122,11 +124,6 @@ class Documents:
             log_terms = log_rising(weights[beyond.indices] + level, beyond.data - level)
             sums[:, c] += _with_data(beyond, log_terms).sum(axis=1)
         return sums
-
-
-def _work(highest: np.ndarray, counts: np.ndarray, level: int) -> int:
-    """Logarithms of a table up to a level, and what larger counts cost, given the highest count of each word."""
-    return int(np.minimum(highest, level).sum()) + LOGARITHMS * int(np.count_nonzero(counts > level))
 
 
 def _sums_of_logs(

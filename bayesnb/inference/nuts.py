@@ -374,7 +374,8 @@ class NUTS(Inference):
             else:
                 states = [start(jax.tree.map(itemgetter(c), points), key) for c, key in enumerate(keys)]
             sites, stats = self._run(partial(_advance, **given), states, settings, bar)
-        return sites, _rename(stats, self.max_tree_depth)
+        depth = np.floor(np.log2(stats["n_steps"])).astype(int) + 1
+        return sites, {**stats, "tree_depth": depth, "reached_max_tree_depth": depth >= self.max_tree_depth}
 
     def warn_of(self, diagnostics: Diagnostics, target: _Samplable, instead: str) -> None:
         """Warn if the draws have problems; `instead` ends the message."""
@@ -527,12 +528,6 @@ def _advance(state: Any, num_steps: int, density: _Density, settings: _Settings)
         return jax.vmap(one_chain)(state)
     state, draws = one_chain(state)
     return state, jax.tree.map(lambda leaf: leaf[None], draws)
-
-
-def _rename(stats: dict[str, np.ndarray], max_tree_depth: int) -> dict[str, np.ndarray]:
-    """The sampler's statistics, with those that follow from them."""
-    depth = np.floor(np.log2(stats["n_steps"])).astype(int) + 1
-    return {**stats, "tree_depth": depth, "reached_max_tree_depth": depth >= max_tree_depth}
 
 
 def _instead(problem: Problem) -> str:

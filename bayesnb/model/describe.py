@@ -500,7 +500,8 @@ class Description(Printed, Params):
         for feature, (family, _) in self.features.items():
             for field, value in family.hyperparameters().items():
                 if isinstance(value, dist.Distribution):
-                    yield _hyperparameter_name(feature, family, field), feature, field
+                    between = "_prior_" if field in parameter_names(family) else "_"
+                    yield f"{block_name(feature)}{between}{field}", feature, field
 
     def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
         """The same description with numbers for the hyperparameters that are learned.
@@ -531,9 +532,3 @@ class Description(Printed, Params):
 
     def _parts(self) -> list[Piece]:
         return printed_model(self)
-
-
-def _hyperparameter_name(feature: Any, family: Family, field: str) -> str:
-    """Name in results; a parameter of the same name goes before."""
-    between = "_prior_" if field in parameter_names(family) else "_"
-    return f"{block_name(feature)}{between}{field}"

@@ -103,12 +103,15 @@ def _groups_of_data(
     classes = model.schema.classes.tolist()
     labels = {"classes": list(map(str, classes))}
     before = log_joint_under(model, rows.table, prior)
+    # Draws from a wide prior may make a row impossible: it then has the class probabilities.
+    lost = np.isneginf(before).all(axis=-1, keepdims=True)
+    before = np.where(lost, log(prior.class_prob)[:, :, None, :], before)
     return {
         "log_likelihood": _rows_to_dataset({"y": of_label(of_class), "joint": of_label(joint)}),
         "observed_data": xr.Dataset({"y": ("row", rows.codes)}, coords=coords, attrs=labels),
         "constant_data": xr.Dataset(_numbers(model, rows.table), coords=coords),
         "posterior_predictive": _rows_to_dataset({"y": _draw_labels(of_class, rng)}),
-        "prior_predictive": _rows_to_dataset({"y": _draw_labels(log_normalised(_possible(before, prior)), rng)}),
+        "prior_predictive": _rows_to_dataset({"y": _draw_labels(log_normalised(before), rng)}),
     }
 
 
@@ -129,15 +132,6 @@ def _numbers(model: BoundModel, table: Table) -> dict[str, Any]:
 def _draw_labels(log_proba: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Labels given features, one for each draw and row, from log class probabilities (chain, draw, rows, classes)."""
     return draw(dist.CategoricalProbs(np.exp(log_proba), validate_args=False), rng).astype(np.int64)
-
-
-def _possible(joint: np.ndarray, parameters: ModelParameters) -> np.ndarray:
-    """Joint densities, with the class probabilities in place of those of a row that is impossible under every class.
-
-    Draws from a wide prior may make a row impossible.
-    """
-    lost = np.isneginf(joint).all(axis=-1, keepdims=True)
-    return np.where(lost, log(parameters.class_prob)[:, :, None, :], joint)
 
 
 def _rows_to_dataset(values: Mapping[str, np.ndarray], coords: Mapping[str, Any] | None = None) -> xr.Dataset:
