@@ -64,7 +64,7 @@ def test_every_public_name_is_documented(name):
 @pytest.mark.parametrize("page", ["index", "extend"])
 def test_names_of_the_reference_exist(page):
     """As the build of the site asks, which other tests do without."""
-    text = (Path(__file__).parents[2] / "docs" / "api" / f"{page}.rst").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "api" / f"{page}.rst").read_text().replace("\n   extend\n", "\n")
     for part in text.split(".. currentmodule:: ")[1:]:
         module, *lines = part.splitlines()
         for name in re.findall(r"^ {3}~?(\w[\w.]*)$", "\n".join(lines), re.MULTILINE):
