@@ -745,7 +745,7 @@ def test_refused(call, arguments, words, error):
 
 
 # --------------------------------------------------------------------------------------------------
-# What is not refused, and what a refusal leaves as it was
+# Input that is allowed, and data that an error leaves unchanged
 # --------------------------------------------------------------------------------------------------
 
 

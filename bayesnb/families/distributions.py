@@ -430,7 +430,7 @@ class GammaPoisson(dist.GammaPoisson):
 # --------------------------------------------------------------------------------------------------
 
 LEVELS = (np.arange(4096) + 0.5) / 4096
-"""Probabilities of the quantiles that stand for a distribution."""
+"""Probabilities at which the quantiles of a variable are taken."""
 
 PAIRED = (np.arange(1, 4097) * (np.sqrt(5) - 1) / 2) % 1
 """Probabilities of a second variable, which with `LEVELS` fill the unit square evenly: Kronecker's sequence."""

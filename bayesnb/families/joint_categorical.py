@@ -422,7 +422,7 @@ class JointCategorical(JointFamily, ConjugateFamily):
                 f"more than {MOST:,}: give separate columns nb.Categorical(), make smaller blocks, or join rare "
                 "categories, nb.JointCategorical(categories={column: [...]}, other=True)"
             )
-        given = _default_concentration(sizes) if self.concentration is None else self.concentration
+        given = default_concentration(sizes) if self.concentration is None else self.concentration
         numbers = np.asarray(given, dtype=np.float64)
         if numbers.shape not in {(), (num_classes, 1)}:
             raise ValueError(
@@ -562,7 +562,7 @@ class JointCategorical(JointFamily, ConjugateFamily):
         return "JointCategorical(prob)", [f"prob ~ Dirichlet({weight})"]
 
 
-def _default_concentration(sizes: tuple[int, ...]) -> float:
+def default_concentration(sizes: tuple[int, ...]) -> float:
     """The geometric mean of the numbers of categories, shared by all combinations."""
     logs = np.log([size for size in sizes if size > 1])
     return float(np.exp(logs.mean() - logs.sum())) if len(logs) else 1.0

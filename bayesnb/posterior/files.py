@@ -255,8 +255,7 @@ def _defined(kinds: Sequence[type]) -> Iterator[type]:
         yield from _defined(kind.__subclasses__())
 
 
-def _csr(data: np.ndarray, dtype: np.dtype, *others: Any) -> scipy.sparse.csr_array:
-    indices, indptr, shape = others
+def _csr(data: np.ndarray, dtype: np.dtype, indices: Any, indptr: Any, shape: Any) -> scipy.sparse.csr_array:
     return scipy.sparse.csr_array((data.astype(dtype, copy=False), indices, indptr), shape)
 
 

@@ -19,7 +19,7 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import kind_of_density
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.families.joint_categorical import MOST, JointCategorical
+from bayesnb.families.joint_categorical import MOST, JointCategorical, default_concentration
 from bayesnb.families.moments import Scatter, scatter
 from bayesnb.families.multivariate_gaussian import MultivariateGaussian
 from bayesnb.model.describe import EVERY_COLUMN, declared_categories
@@ -484,8 +484,7 @@ class _CategoryBlocks(Blocks):
         """Prior weight of each combination of columns of so many categories, shape (classes, 1)."""
         if self.total is not None:
             return self.total / math.prod(sizes)
-        ((_, family),) = JointCategorical().spread(self.cells.num_classes, tuple(range(len(sizes))), sizes)
-        return np.asarray(family.concentration)
+        return np.full((self.cells.num_classes, 1), default_concentration(sizes))
 
     def _count(self, first: tuple[int, ...], second: tuple[int, ...]) -> np.ndarray:
         """Weight of the rows of each combination of two parts, shape (classes, combinations)."""

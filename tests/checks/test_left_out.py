@@ -154,7 +154,7 @@ NOTHING = {"leaves": 0, "cones": 0, "twigs": 0, "height": np.nan, "bark": None, 
 
 
 def tree_alone(row):
-    """A row for each feature of a tree, in the order of the table, which has the words first."""
+    """A row for each feature of a tree, in the order of the table: the words are first."""
     features = [["leaves", "cones", "twigs"], ["height"], ["bark"], ["moss"], ["width"], ["rings"]]
     nothing = NOTHING | {"rings": np.nan}
     rows = [row.assign(**{name: cell for name, cell in nothing.items() if name not in own}) for own in features]

@@ -140,7 +140,7 @@ class TestDask:
     @pytest.mark.filterwarnings("ignore:column 'animal' has text and other values")
     @pytest.mark.parametrize("kind", ["text", "numbers", "mixed"])
     def test_partitions_are_one_table(self, kind, monkeypatch):
-        """Types may differ between partitions, one of which is empty, and other columns are not read."""
+        """Types may differ between partitions, a partition may be empty, and other columns are not read."""
         monkeypatch.setitem(dask.config.config, "dataframe", {"convert-string": False})
         rows, read = table(*KINDS[kind]).assign(more=1.0), []
         edges = [0, 3, 7, 7, len(rows)]

@@ -471,7 +471,7 @@ def named(prior: Any) -> Any:
 
 
 def flat(shape: Any) -> Any:
-    """A family of two parameters, of which one has a prior without hyperparameters, of a shape."""
+    """A family of two parameters; the prior of one has a shape and no hyperparameters."""
 
     def prior(self: Any, sample: Any) -> Any:
         speed = sample("speed", dist.Uniform(0.0, 3.0).expand(shape(self)))
