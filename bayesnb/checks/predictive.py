@@ -234,8 +234,8 @@ class Check(Printed):
         found: list[Piece] = [Heading(self._story()), DataTable(shown, rest=rest)]
         if last.any():
             found.append(Paragraph(FITTED))
-        if self._heavy:
-            found.append(Paragraph(HEAVY.format(first_few(self._heavy, 6))))
+        if heavy := self._heavy:
+            found.append(Paragraph(HEAVY.format(first_few(heavy, 6))))
         if self.other_rows:
             found.append(Paragraph(self.other_rows))
         return [*found, *map(Paragraph, self._advice())]
