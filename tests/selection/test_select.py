@@ -13,8 +13,8 @@ import scipy.sparse
 import scipy.stats
 from cases import Exponential, with_holes
 from matplotlib.figure import Figure
-from scipy.special import betaln, logsumexp, softmax
-from sklearn.feature_selection import SelectFromModel, SelectKBest
+from scipy.special import logsumexp, softmax
+from sklearn.feature_selection import SelectKBest
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -65,6 +65,9 @@ def exact(mixed):
 
 
 PRIOR = np.array([0.5, 0.2, 0.9, 0.6, 0.35, 0.7, 0.01])
+BY_NAME = dict(zip(FEATURES, PRIOR.tolist(), strict=True))
+FORMS = {"array": PRIOR, "list": PRIOR.tolist(), "series": pd.Series(BY_NAME)[::-1], "mapping": BY_NAME}
+"""Ways to give a probability of inclusion for each feature."""
 
 
 @pytest.fixture(scope="module")
@@ -105,22 +108,16 @@ def log_evidence_of_labels(y):
 
 
 class TestFeatureEvidence:
-    def test_is_the_difference_of_two_fits(self, exact, each_feature):
-        found = nb.feature_evidence(exact)
+    @pytest.mark.parametrize("form", [None, *FORMS])
+    def test_is_the_difference_of_two_fits(self, exact, each_feature, form):
+        prior = 0.5 if form is None else PRIOR
+        found = nb.feature_evidence(exact) if form is None else nb.feature_evidence(exact, FORMS[form])
         assert found.index.tolist() == FEATURES
         assert found.index.name == "feature"
         expected = [own - shared for own, shared, _, _ in each_feature.values()]
         np.testing.assert_allclose(found["log_bayes_factor"], expected, rtol=1e-11, atol=1e-11)
-        odds = np.exp(expected)
+        odds = np.exp(expected) * prior / (1 - prior)
         np.testing.assert_allclose(found["inclusion_probability"], odds / (1 + odds), rtol=1e-11)
-
-    @pytest.mark.parametrize("prior", [PRIOR, PRIOR.tolist(), pd.Series(PRIOR[::-1], FEATURES[::-1])])
-    def test_takes_a_prior_for_each_feature(self, exact, prior):
-        found = nb.feature_evidence(exact, prior)
-        odds = np.exp(found["log_bayes_factor"]) * PRIOR / (1 - PRIOR)
-        np.testing.assert_allclose(found["inclusion_probability"], odds / (1 + odds), rtol=1e-11)
-        by_name = nb.feature_evidence(exact, dict(zip(FEATURES, PRIOR, strict=True)))
-        pd.testing.assert_frame_equal(found, by_name)
 
     def test_certain_priors_stay_certain_and_large_factors_finite(self, exact):
         found = nb.feature_evidence(exact, [0, 1, 0, 1, 0, 1, 0])
@@ -134,15 +131,6 @@ class TestFeatureEvidence:
         X, y, _ = mixed
         sampled = nb.from_samples(exact.model, exact.draws(num_draws=3, num_chains=1), X=X, y=y)
         pd.testing.assert_frame_equal(nb.feature_evidence(exact), nb.feature_evidence(sampled))
-
-    def test_all_data_sets_of_six_tosses(self):
-        """Over all data, the shared evidence sums to one, and so does what the Bayes factor makes of it."""
-        X = np.array(list(itertools.product([0, 1], repeat=6))).T
-        log_bayes_factor = nb.feature_evidence(nb.fit(nb.Bernoulli(0.5, 1.5), X, ["a", "a", "b", "b", "b", "c"]))
-        ones = X.sum(axis=0)
-        shared = np.exp(betaln(0.5 + ones, 1.5 + 6 - ones) - betaln(0.5, 1.5))
-        assert shared.sum() == pytest.approx(1.0, abs=1e-12)
-        assert (shared * np.exp(log_bayes_factor["log_bayes_factor"])).sum() == pytest.approx(1.0, abs=1e-12)
 
     def test_one_class_says_nothing(self):
         found = nb.feature_evidence(nb.fit(nb.Gaussian(), [[1.0], [2.0]], ["a", "a"]), 0.3)
@@ -170,19 +158,19 @@ class TestAveraged:
         np.testing.assert_allclose(averaged.predict_proba(new), proba, rtol=0, atol=1e-12)
         assert averaged.log_evidence == pytest.approx(logsumexp(log_weights), abs=1e-10)
 
-    def test_model_option_is_the_same(self, averaged, mixed):
+    @pytest.mark.parametrize("form", FORMS)
+    def test_option_of_the_model_is_the_same_also_from_a_file(self, averaged, mixed, form, tmp_path):
         X, y, new = mixed
-        by_name = dict(zip(FEATURES, PRIOR, strict=True))
-        for inclusion in (PRIOR, by_name, pd.Series(by_name)[::-1]):
-            model = nb.NaiveBayes(FAMILIES, class_concentration=[1.0, 2.0, 0.5], feature_inclusion=inclusion)
-            posterior = nb.fit(model, X, y)
-            assert isinstance(posterior, nb.results.AveragedPosterior)
-            np.testing.assert_array_equal(posterior.log_joint(new), averaged.log_joint(new))
-            assert posterior.log_evidence == averaged.log_evidence
-        pd.testing.assert_series_equal(
-            posterior.inclusion_probability,
-            nb.feature_evidence(posterior, PRIOR)["inclusion_probability"],
-        )
+        model = nb.NaiveBayes(FAMILIES, class_concentration=[1.0, 2.0, 0.5], feature_inclusion=FORMS[form])
+        posterior = nb.fit(model, X, y)
+        posterior.save(tmp_path / "averaged.nc")
+        for found in (posterior, nb.load(tmp_path / "averaged.nc", families=[Exponential])):
+            assert isinstance(found, nb.results.AveragedPosterior)
+            np.testing.assert_array_equal(found.log_joint(new), averaged.log_joint(new))
+            assert found.log_evidence == averaged.log_evidence
+            pd.testing.assert_series_equal(
+                found.inclusion_probability, nb.feature_evidence(posterior, PRIOR)["inclusion_probability"]
+            )
 
     def test_certain_priors_are_naive_bayes_and_the_class_prior(self, exact, mixed):
         *_, new = mixed
@@ -190,13 +178,6 @@ class TestAveraged:
         assert exact.averaged(1.0).log_evidence == pytest.approx(exact.log_evidence, abs=1e-10)
         nothing = exact.averaged(0.0).predict_proba(new)
         np.testing.assert_allclose(nothing, np.broadcast_to(exact.mean()["class_prob"], nothing.shape), rtol=1e-12)
-
-    def test_sparse_words_equal_dense_ones(self, rng):
-        X = (rng.uniform(size=(40, 30)) < 0.1).astype(float)
-        y = rng.integers(0, 2, 40)
-        dense = nb.fit(nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.5), X, y)
-        sparse = nb.fit(nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.5), scipy.sparse.csr_array(X), y)
-        np.testing.assert_allclose(sparse.log_joint(scipy.sparse.csr_array(X)), dense.log_joint(X), rtol=1e-12)
 
     def test_draws_give_what_the_closed_form_says(self, averaged, mixed):
         *_, new = mixed
@@ -207,31 +188,9 @@ class TestAveraged:
         for site, mean in averaged.mean().items():
             error = draws[site].std(axis=(0, 1)) / np.sqrt(4000)
             assert (np.abs(draws[site].mean(axis=(0, 1)) - mean) < 5 * error).all(), site
-        table = averaged.summary(prob=0.8)
-        labels = averaged.model.sites.scalar_labels()
-        for site, values in draws.items():
-            rows = table.loc[labels[site]]
-            flat = values.reshape(4000, -1)
-            for column, level in (("lower", 0.1), ("upper", 0.9)):
-                below = (flat <= rows[column].to_numpy()).mean(axis=0)
-                assert (np.abs(below - level) < 5 * np.sqrt(0.09 / 4000)).all(), (site, column)
-        calls = table.loc[labels["calls_rate"]]
-        np.testing.assert_allclose(draws["calls_rate"].std(axis=(0, 1)), calls["sd"], rtol=0.06)
         joint = np.exp(averaged.log_joint_draws(new, num_chains=1, num_draws=4000, key=4)[0])
         error = joint.std(axis=0) / np.sqrt(4000)
         assert (np.abs(joint.mean(axis=0) - np.exp(averaged.log_joint(new))) < 5 * error).all()
-
-    def test_simulated_rows_have_the_predictive_distribution(self, rng):
-        X, y = rng.integers(0, 2, (20, 2)), rng.integers(0, 2, 20)
-        X[4:, 0] = y[4:]
-        averaged = nb.fit(nb.NaiveBayes(nb.Bernoulli(0.5, 0.5), feature_inclusion=[0.02, 0.9]), X, y)
-        assert 0.2 < averaged.inclusion_probability.iloc[0] < 0.8
-        rows, labels = map(np.concatenate, zip(*(averaged.simulate(5_000, key=key) for key in range(4)), strict=True))
-        every = np.array(list(itertools.product([0, 1], repeat=2)))
-        for c, expected in zip(averaged.classes, np.exp(averaged.log_joint(every)).T, strict=True):
-            for cell, p in zip(every, expected, strict=True):
-                share = ((rows == cell).all(axis=1) & (labels == c)).mean()
-                assert abs(share - p) < 4 * np.sqrt(p * (1 - p) / 20_000)
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
@@ -242,44 +201,23 @@ class TestAveraged:
         model = nb.NaiveBayes(family, feature_inclusion=[0.5, 0.8]).bind([[0, 1], [1, 0]], ["a", "b"])
         assert nb.sbc(model, num_simulations=300, num_rows=12, key=2, progress=False).uniform
 
-    def test_update_and_forget_equal_a_fit_to_the_rest(self, averaged, mixed):
-        X, y, new = mixed
-        part = nb.fit(averaged.model, X[:20], y[:20], classes=["x", "y", "z"])
-        assert isinstance(part.update(X[20:], y[20:]), nb.results.AveragedPosterior)
-        np.testing.assert_allclose(part.update(X[20:], y[20:]).log_joint(new), averaged.log_joint(new), rtol=1e-12)
-        np.testing.assert_allclose(averaged.forget(X[20:], y[20:]).log_joint(new), part.log_joint(new), rtol=1e-12)
-
-    def test_saved_and_loaded(self, exact, mixed, tmp_path):
-        *_, new = mixed
-        families = [Exponential]
-        for inclusion in (0.3, PRIOR, dict(zip(FEATURES, PRIOR.tolist(), strict=True))):
-            posterior = exact.averaged(inclusion)
-            posterior.save(tmp_path / "averaged.nc")
-            again = nb.load(tmp_path / "averaged.nc", families=families)
-            assert isinstance(again, nb.results.AveragedPosterior)
-            np.testing.assert_array_equal(again.log_joint(new), posterior.log_joint(new))
-
-    def test_tree_has_no_density_of_a_prior_that_has_none(self, averaged, mixed):
-        X, y, _ = mixed
-        tree = averaged.to_datatree(X, y, num_draws=20, num_chains=2)
-        assert "log_prior" not in tree.children
-        prior = tree["prior"]["wait_rate"].to_numpy()
-        shared = (prior == prior[..., :1]).all(axis=-1).mean()
-        assert shared > 0.8
-        assert tree["posterior"]["hue_prob"].shape == (2, 20, 3, 3)
+    def test_classes_share_what_the_prior_leaves_out(self, averaged):
+        prior = averaged.to_datatree(num_draws=20, num_chains=2)["prior"]["wait_rate"].to_numpy()
+        assert (prior == prior[..., :1]).all(axis=-1).mean() > 0.8
 
 
 class TestEstimators:
     @pytest.mark.parametrize(
-        "name", ["BernoulliNB", "CategoricalNB", "GaussianNB", "PoissonNB", "NaiveBayesClassifier"]
+        ("name", "options"),
+        [
+            *((name, {}) for name in ("BernoulliNB", "CategoricalNB", "GaussianNB", "PoissonNB")),
+            ("NaiveBayesClassifier", {"feature_weights": None}),
+        ],
     )
-    def test_option_averages(self, name, rng):
-        make = partial(
-            getattr(estimators, name), **({"feature_weights": None} if name == "NaiveBayesClassifier" else {})
-        )
+    def test_option_averages(self, name, options, rng):
+        make = partial(getattr(estimators, name), **options)
         X, y = rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
         estimator = make(feature_inclusion=[0.5, 0.1, 0.9]).fit(X, y)
-        assert isinstance(estimator.posterior_, nb.results.AveragedPosterior)
         plain = make().fit(X, y)
         expected = plain.posterior_.averaged([0.5, 0.1, 0.9]).predict_proba(X)
         np.testing.assert_allclose(estimator.predict_proba(X), expected, rtol=1e-12)
@@ -287,19 +225,12 @@ class TestEstimators:
         in_parts = make(feature_inclusion=[0.5, 0.1, 0.9])
         in_parts.partial_fit(X[:20], y[:20], classes=[0, 1]).partial_fit(X[20:], y[20:])
         np.testing.assert_allclose(in_parts.predict_proba(X), expected, rtol=1e-9)
-        with pytest.raises(ValueError, match='predictive="plugin" uses one model'):
-            getattr(estimators, name)(feature_inclusion=0.5, predictive="plugin").fit(X, y)
-        with pytest.raises(ValueError, match="no subsets of features to average over"):
-            getattr(estimators, name)(feature_inclusion=0.5, inference="nuts").fit(X, y)
-
-    def test_new_categories_extend_the_averaged_model(self, rng):
-        X, y = rng.integers(0, 3, (60, 2)), rng.integers(0, 2, 60)
-        X[:30] = np.minimum(X[:30], 1)
-        in_parts = estimators.CategoricalNB(feature_inclusion=0.3).partial_fit(X[:30], y[:30], classes=[0, 1])
-        in_parts.partial_fit(X[30:], y[30:])
-        at_once = estimators.CategoricalNB(feature_inclusion=0.3).fit(X, y)
-        np.testing.assert_allclose(in_parts.predict_proba(X), at_once.predict_proba(X), rtol=1e-12)
-        assert isinstance(in_parts.posterior_, nb.results.AveragedPosterior)
+        for given, words in (
+            ({"predictive": "plugin"}, 'predictive="plugin" uses one model'),
+            ({"inference": "nuts"}, "no subsets of features to average over"),
+        ):
+            with pytest.raises(ValueError, match=words):
+                getattr(estimators, name)(feature_inclusion=0.5, **given).fit(X, y)
 
     def test_classifier_keeps_the_option_of_its_model(self, rng):
         X, y = rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
@@ -326,14 +257,16 @@ COLUMNS = ["estimate", "lower", "upper", "p_value", "inclusion_probability", "at
 
 
 def at_point(family, parameters, class_probs):
-    """Mutual information of a single column at given parameters, in nats."""
+    """Mutual information of a single column, or of each column of vectors, at given parameters, in nats."""
+    features = {"x": family if family.cell != "count vector" else (family, WORDS)}
     posterior = nb.from_parameters(
-        nb.NaiveBayes({"x": family}),
+        nb.NaiveBayes(features),
         classes=list(range(len(class_probs))),
         class_probs=class_probs,
         parameters={"x": parameters},
     )
-    return nb.mutual_information(posterior).loc["x", "at_posterior_mean"]
+    found = nb.mutual_information(posterior)["at_posterior_mean"]
+    return found["x"] if len(found) == 1 else found.to_numpy()
 
 
 def summed(class_probs, densities):
@@ -380,24 +313,18 @@ class TestMutualInformation:
             own = log_proba[np.arange(900), np.searchsorted(posterior.classes, stored["y"][rows])]
             assert own.mean() == pytest.approx(log_score, abs=1e-9)
 
-    def test_definition_at_the_posterior_mean(self, informed):
+    def test_columns_of_the_table(self, informed):
         found = nb.mutual_information(informed, num_draws=5)
         assert found.index.tolist() == ["seen", "hue", "length", "width", "calls", *WORDS]
         assert found.columns.tolist() == COLUMNS
-        mean = informed.mean()
-        class_prob, value = mean["class_prob"], found["at_posterior_mean"]
-        both = np.stack([1 - mean["seen_prob"], mean["seen_prob"]], axis=1)
-        assert value["seen"] == pytest.approx(contingency(class_prob, both), rel=1e-10)
-        assert value["hue"] == pytest.approx(contingency(class_prob, mean["hue_prob"]), rel=1e-10)
-        for v, word in enumerate(WORDS):
-            token = np.stack([1 - mean["words_prob"][:, v], mean["words_prob"][:, v]], axis=1)
-            assert value[word] == pytest.approx(contingency(class_prob, token), rel=1e-10)
-        counts = scipy.stats.poisson.pmf(np.arange(200), mean["calls_rate"][:, None])
-        assert value["calls"] == pytest.approx(summed(class_prob, counts), rel=1e-10)
-        for j, name in enumerate(["length", "width"]):
-            normal = scipy.stats.norm(mean["size_mean"][:, [j]], np.sqrt(mean["size_variance"][:, [j]]))
-            grid = np.linspace(-40, 40, 400_001)
-            assert value[name] == pytest.approx(summed(class_prob, normal.pdf(grid)) * (grid[1] - grid[0]), rel=1e-8)
+
+    @pytest.mark.parametrize("family", [nb.Multinomial(), nb.DirichletMultinomial()], ids=["words", "bursty words"])
+    def test_a_word_is_one_token_or_another(self, family):
+        prob = np.array([[0.2, 0.3, 0.5], [0.4, 0.35, 0.25]])
+        scale = [[1.0], [2.0]] if isinstance(family, nb.DirichletMultinomial) else 1.0
+        of_token = np.stack([prob, 1 - prob])
+        expected = [contingency(np.array([0.4, 0.6]), of_token[..., v].T) for v in range(3)]
+        np.testing.assert_allclose(at_point(family, prob * scale, [0.4, 0.6]), expected, rtol=1e-12)
 
     @pytest.mark.parametrize(
         ("mean", "deviation"),
@@ -428,17 +355,7 @@ class TestMutualInformation:
             moved = {"mean": shift + unit * mean, "variance": (unit * deviation) ** 2}
             assert at_point(nb.Gaussian(), moved, probs) == pytest.approx(found, abs=1e-8)
 
-    @pytest.mark.parametrize(
-        "rate",
-        [
-            [0.5, 3.0],
-            [40.0, 41.0, 90.0],
-            [4000.0, 4100.0],
-            [1.0, 5000.0],
-            [3950.0, 4096.0, 4250.0],
-            [2e5, 2.01e5],
-        ],
-    )
+    @pytest.mark.parametrize("rate", [[0.0, 2.0], [1.0, 5000.0], [3950.0, 4096.0, 4250.0], [2e5, 2.01e5]])
     def test_poisson_counts_by_summation(self, rate):
         rate = np.array(rate)
         probs = np.full(len(rate), 1 / len(rate))
@@ -447,41 +364,33 @@ class TestMutualInformation:
         # Beyond a few thousand the log-gamma functions in the densities themselves lose digits.
         assert at_point(nb.Poisson(), rate, probs) == pytest.approx(expected, abs=1e-9)
 
-    def test_bounds(self):
-        assert at_point(nb.Categorical(), np.eye(3), [0.2, 0.3, 0.5]) == pytest.approx(
-            scipy.stats.entropy([0.2, 0.3, 0.5]), rel=1e-12
-        )
-        assert at_point(nb.Bernoulli(), [0.0, 1.0], [0.5, 0.5]) == pytest.approx(np.log(2), rel=1e-12)
-        assert at_point(nb.Bernoulli(), [0.3, 0.3], [0.5, 0.5]) == pytest.approx(0.0, abs=1e-15)
-        assert at_point(nb.Gaussian(), {"mean": [0.0, 1e6], "variance": [1.0, 1.0]}, [0.5, 0.5]) == pytest.approx(
-            np.log(2), rel=1e-10
-        )
+    @pytest.mark.parametrize(
+        ("family", "parameters", "probs", "expected"),
+        [
+            (nb.Categorical(), np.eye(3), [0.2, 0.3, 0.5], scipy.stats.entropy([0.2, 0.3, 0.5])),
+            (nb.Bernoulli(), [0.0, 1.0], [0.5, 0.5], np.log(2)),
+            (nb.Bernoulli(), [0.3, 0.3], [0.5, 0.5], 0.0),
+            (nb.Gaussian(), {"mean": [0.0, 1e6], "variance": [1.0, 1.0]}, [0.5, 0.5], np.log(2)),
+        ],
+    )
+    def test_bounds(self, family, parameters, probs, expected):
+        assert at_point(family, parameters, probs) == pytest.approx(expected, rel=1e-10, abs=1e-15)
 
-    def test_draws_of_a_sampled_posterior_one_by_one(self, informed, mixed):
+    def test_draws_are_averaged_one_by_one(self, informed, mixed):
         X, y, _ = mixed
-        draws = informed.draws(num_chains=2, num_draws=30, key=8)
+        draws = informed.draws(num_chains=2, num_draws=15, key=8)
         sampled = nb.from_samples(informed.model, draws, X=X, y=y)
-        found = nb.mutual_information(sampled, "bits")
-        each = {
-            "seen": [
-                contingency(p, np.stack([1 - theta, theta], axis=1))
-                for p, theta in zip(draws["class_prob"].reshape(60, 3), draws["seen_prob"].reshape(60, 3), strict=True)
-            ],
-            "bee": [
-                contingency(p, np.stack([1 - theta[:, 1], theta[:, 1]], axis=1))
-                for p, theta in zip(
-                    draws["class_prob"].reshape(60, 3), draws["words_prob"].reshape(60, 3, 3), strict=True
-                )
-            ],
-            "calls": [
-                summed(p, scipy.stats.poisson.pmf(np.arange(300), rate[:, None]))
-                for p, rate in zip(draws["class_prob"].reshape(60, 3), draws["calls_rate"].reshape(60, 3), strict=True)
-            ],
-        }
-        for name, values in each.items():
-            assert found.loc[name, "mean"] == pytest.approx(np.mean(values) / np.log(2), rel=1e-9)
-        thinned = nb.mutual_information(sampled, num_draws=10)
-        assert not np.allclose(thinned["mean"], found["mean"] * np.log(2))
+        found = nb.mutual_information(sampled, "bits")["mean"]
+        each = {site: values.reshape(30, *values.shape[2:]) for site, values in draws.items()}
+        for family, site, names in (
+            (nb.Bernoulli(), "seen_prob", "seen"),
+            (nb.Multinomial(), "words_prob", WORDS),
+            (nb.Poisson(), "calls_rate", "calls"),
+        ):
+            values = [at_point(family, *given) for given in zip(each[site], each["class_prob"], strict=True)]
+            np.testing.assert_allclose(found[names], np.mean(values, axis=0) / np.log(2), rtol=1e-9)
+        thinned = nb.mutual_information(sampled, num_draws=10)["mean"]
+        assert not np.allclose(thinned, found * np.log(2))
 
     def test_draws_from_the_closed_form(self, informed, mixed):
         """All the posterior says, drawn here in another way: whole vectors, not column by column."""
@@ -516,11 +425,6 @@ class TestMutualInformation:
         assert found.drop(columns="mean").notna().all(axis=None)
         assert found.attrs["unit"] == "nats"
 
-    def test_class_that_never_counts(self):
-        found = nb.mutual_information(nb.fit(nb.Poisson(), [[0], [0], [3], [1]], [0, 0, 1, 1], nb.MLE()))
-        expected = summed([0.5, 0.5], scipy.stats.poisson.pmf(np.arange(60), [[0.0], [2.0]]))
-        assert found["at_posterior_mean"].item() == pytest.approx(expected, rel=1e-12)
-
     def test_infinite_mean_gives_nan(self):
         X = pd.DataFrame({"x": [1.0, 2.0, 3.0, None]})
         posterior = nb.fit(nb.Gaussian(), X, ["a", "a", "a", "b"])
@@ -528,35 +432,13 @@ class TestMutualInformation:
         assert np.isnan(found.loc["x", "at_posterior_mean"])
         assert 0 < found.loc["x", "mean"] < np.log(2)
 
-    def test_bursty_words(self):
-        alpha = np.array([[0.2, 0.3, 0.5], [1.0, 0.5, 0.5]])
-        posterior = nb.from_parameters(
-            nb.NaiveBayes({"words": (nb.DirichletMultinomial(), WORDS)}),
-            classes=["a", "b"],
-            class_probs=[0.4, 0.6],
-            parameters={"words": alpha},
-        )
-        prob = alpha / alpha.sum(axis=1, keepdims=True)
-        found = nb.mutual_information(posterior)["at_posterior_mean"]
-        for v, word in enumerate(WORDS):
-            token = np.stack([1 - prob[:, v], prob[:, v]], axis=1)
-            assert found[word] == pytest.approx(contingency(np.array([0.4, 0.6]), token), rel=1e-12)
-
     @pytest.mark.parametrize(
         "family", [nb.Multinomial(), pytest.param(nb.Bernoulli(), marks=pytest.mark.slow)], ids=["counts", "occurrence"]
     )
     def test_fifty_thousand_words(self, family, rng):
         X = scipy.sparse.random_array((60, 50_000), density=0.002, rng=rng, data_sampler=lambda size: np.ones(size))
-        y = np.arange(60) % 2
-        posterior = nb.fit(family, X.tocsr(), y)
-        found = nb.mutual_information(posterior, num_draws=10)
+        found = nb.mutual_information(nb.fit(family, X.tocsr(), np.arange(60) % 2), num_draws=10)
         assert found.shape == (50_000, 7)
-        mean = posterior.mean()["x_prob"][:, [7, 40_000]]
-        for v, word in enumerate([7, 40_000]):
-            token = np.stack([1 - mean[:, v], mean[:, v]], axis=1)
-            assert found.loc[word, "at_posterior_mean"] == pytest.approx(
-                contingency(np.array([0.5, 0.5]), token), abs=1e-14
-            )
         occurs = np.asarray(X.sum(axis=0)) > 0
         np.testing.assert_array_equal(found["upper"].notna(), occurs)
         assert (found["lower"] <= found["upper"])[occurs].all()
@@ -587,27 +469,6 @@ class TestScore:
             assert pipe.score(table, y) > 0.8
         expected = nb.mutual_information(nb.fit(nb.Bernoulli(), X, y), "bits", num_draws=1)["estimate"]
         np.testing.assert_allclose(nb.estimators.mutual_information_score(X, y, unit="bits"), expected, rtol=1e-12)
-
-    def test_of_text_and_missing_cells_in_a_pipeline(self):
-        X, y = nb.datasets.penguins()
-        X = X.assign(island=pd.Categorical(X["island"].where(np.arange(len(X)) % 7 > 0)))
-        assert X.isna().any().sum() == 6
-        best = nb.mutual_information(nb.fit(nb.NaiveBayes.from_frame(X, y), X, y), num_draws=1)["estimate"].nlargest(3)
-        selection = SelectFromModel(
-            estimators.NaiveBayesClassifier(),
-            importance_getter=lambda fitted: nb.mutual_information(fitted, num_draws=1)["estimate"].to_numpy(),
-            max_features=3,
-            threshold=-np.inf,
-        ).set_output(transform="pandas")
-        pipe = make_pipeline(selection, estimators.NaiveBayesClassifier()).fit(X, y)
-        kept = [name for name in X if name in best.index]
-        assert pipe[0].get_feature_names_out().tolist() == kept
-        assert "island" in kept
-        pd.testing.assert_frame_equal(pipe[0].transform(X), X[kept])
-        expected = estimators.NaiveBayesClassifier().fit(X[kept], y).predict_proba(X[kept])
-        np.testing.assert_allclose(pipe.predict_proba(X), expected, rtol=1e-12)
-        with pytest.raises(ValueError, match=r"could not convert string to float|contains NaN"):
-            SelectKBest(nb.estimators.mutual_information_score, k=3).fit(X, y)
 
     def test_columns_outside_the_model(self, mixed):
         X, y, _ = mixed
@@ -645,16 +506,13 @@ class TestCompareModels:
 
     def test_leave_one_out(self, compared):
         size, y, models, found = compared
-        mine, best = nb.loo(nb.fit(models["narrow"], size, y), size, y), nb.loo(models["both"], size, y)
-        assert found.table.loc["narrow", "elpd"] == pytest.approx(mine.elpd)
-        assert found.table.loc["narrow", "elpd_se"] == pytest.approx(mine.se)
+        mine = nb.loo(nb.fit(models["narrow"], size, y), size, y)
         name = found.table["elpd"].idxmax()
         assert found.table.loc[name, ["elpd_difference", "elpd_difference_se"]].tolist() == [0.0, 0.0]
         paired = np.asarray(mine.elpd_i) - np.asarray(found.loo[name].elpd_i)
-        row = found.table.loc["narrow"]
-        assert row["elpd_difference"] == pytest.approx(paired.sum())
-        assert row["elpd_difference_se"] == pytest.approx(np.sqrt(len(paired)) * paired.std())
-        assert float(best.elpd) == pytest.approx(found.table.loc["both", "elpd"])
+        expected = [mine.elpd, mine.se, paired.sum(), np.sqrt(len(paired)) * paired.std()]
+        columns = ["elpd", "elpd_se", "elpd_difference", "elpd_difference_se"]
+        np.testing.assert_allclose(found.table.loc["narrow", columns].astype(float), expected, rtol=1e-6)
 
     def test_prior_counts(self, compared):
         size, y, models, _ = compared
@@ -681,10 +539,9 @@ class TestCompareModels:
         found = nb.compare_models({"plain": nb.Multinomial(), "bursty": bursty}, X, y)
         assert np.isnan(found.table.loc["bursty", ["log_evidence", "elpd"]].astype(float)).all()
         assert found.table["model_probability"].isna().all()
-        assert any("bursty: no evidence" in note for note in found.notes)
-        assert any("bursty: no leave-one-out" in note for note in found.notes)
-        assert "bursty: no evidence" in " ".join(repr(found).split())
-        assert "bursty: no evidence" in found._repr_html_()
+        for reason in ("bursty: no evidence", "bursty: no leave-one-out"):
+            assert any(reason in note for note in found.notes)
+            assert reason in " ".join(repr(found).split())
         assert isinstance(found.plot(), Figure)
 
     @pytest.mark.parametrize(
