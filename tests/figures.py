@@ -11,7 +11,20 @@ from matplotlib.legend import Legend
 
 import bayesnb as nb
 
-__all__ = ["LABELS", "crowd", "described", "exact", "merges", "models", "sampled", "selection", "table", "uniformity"]
+__all__ = [
+    "LABELS",
+    "crowd",
+    "described",
+    "exact",
+    "mails",
+    "merges",
+    "models",
+    "penguins",
+    "sampled",
+    "selection",
+    "table",
+    "uniformity",
+]
 
 FEW = 12
 """Points of a long line that are kept, evenly spaced."""
@@ -112,6 +125,23 @@ def sampled() -> Any:
     draws = {"class_prob": shares, "old_prob": rng.beta(3.0, 2.0, (2, 60, 3))}
     model = nb.NaiveBayes({"old": nb.Bernoulli()})
     return nb.from_samples(model, draws, X=table()[["old"]], y=LABELS)
+
+
+@cache
+def penguins() -> tuple[Any, Any, Any]:
+    X, y = nb.datasets.penguins()
+    return nb.fit(nb.NaiveBayes.from_frame(X), X, y), X, y
+
+
+@cache
+def mails() -> tuple[Any, pd.DataFrame]:
+    """Counts of thirty words, one of which is long, as is a class."""
+    rng = np.random.default_rng(1)
+    y = np.array(["ham", "spam with a name of many words, which is long"])[np.arange(20) % 2]
+    names = [f"word{i}" for i in range(29)] + ["a very long phrase of many words that is a column's name"]
+    probs = rng.dirichlet(np.full(30, 0.4), 2)
+    X = pd.DataFrame([rng.multinomial(60, probs[c]) for c in np.arange(20) % 2], columns=names)
+    return nb.fit(nb.NaiveBayes({"text": (nb.Multinomial(), names)}), X, y), X
 
 
 def models(probability: list[float]) -> Any:

@@ -5,20 +5,12 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
+from figures import LABELS, crowd, exact, table
 
 import bayesnb as nb
 
-X = pd.DataFrame(
-    {
-        "height": 10.0 + np.cos(np.arange(24)) + np.arange(24) % 3,
-        "nests": np.arange(24) % 5,
-        "leaf": np.array(["round", "lobed"])[np.arange(24) // 2 % 2],
-        "old": np.arange(24) // 3 % 2,
-    }
-)
-Y = np.array(["ash", "birch", "oak"])[np.arange(24) % 3]
-FAMILIES = {"height": nb.Gaussian(), "nests": nb.Poisson(), "leaf": nb.Categorical(), "old": nb.Bernoulli()}
-EXACT = nb.fit(nb.NaiveBayes(FAMILIES), X, Y)
+X, Y = table(), LABELS
+EXACT = exact()
 NINE = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1]] * 9, range(9))
 WORDS = nb.fit(nb.Multinomial(), X[["nests", "old"]], Y)
 TWO_BLOCKS = nb.fit(nb.NaiveBayes({"a": (nb.Bernoulli(), [0]), "b": (nb.Bernoulli(), [1])}), [[0, 1]], ["c"])
@@ -27,8 +19,6 @@ CONSTANT = nb.fit(nb.NaiveBayes({"leaf": nb.Categorical()}), pd.DataFrame({"leaf
 ONE_CLASS = nb.fit(nb.Bernoulli(), [[0], [1]], ["a", "a"], classes=["a"])
 WEIGHTED, SHARED = (nb.weight_features(EXACT, X, Y, shared=shared) for shared in (False, True))
 SENSITIVITY = nb.sensitivity(EMPIRICAL)
-PHOTOS = pd.DataFrame({"photo": [0, 0, 1, 1, 2, 2], "person": list("ABABAB"), "seen": list("aabbaa")})
-CROWD = nb.fit_annotations(PHOTOS, item="photo", annotator="person", label="seen")
 TEN = pd.DataFrame({"photo": np.arange(20) % 10, "person": np.arange(20) // 10, "seen": np.arange(20) % 10})
 TEN_CLASSES = nb.fit_annotations(TEN, item="photo", annotator="person", label="seen")
 
@@ -70,7 +60,6 @@ CALLS = [
     *((odds(classes=pair), "give two different ones of") for pair in (("oak", "elm"), ("oak", "oak"), ("oak",), "oak")),
     (odds(y=range(24)), "y holds 24 different labels"),
     (odds(ONE_CLASS, [[0]], classes=None), "there is one class, 'a': log odds need two, so fit with labels of another"),
-    (densities(features=["nest"]), "features is ['nest']: name one or more of ['height'"),
     (densities(features=["nest"]), "did you mean 'nests'"),
     (densities(features=["height", "nests", "height"]), "features names 'height' twice: name each once"),
     (densities(features=[]), "features is []: name one or more of"),
@@ -90,7 +79,7 @@ CALLS = [
     ),
     (spikes(TWO_BLOCKS), "several blocks of 0/1 columns or count vectors: give one of ['a', 'b']"),
     (
-        prior(nb.fit(nb.NaiveBayes(FAMILIES), X, Y, nb.MLE())),
+        prior(EXACT.plugin()),
         "needs a distribution of the parameters, and this is a point",
     ),
     (prior(sites=["leaf"]), "site 'leaf' is no parameter: name some of ['class_prob', 'height_mean'"),
@@ -101,13 +90,14 @@ CALLS = [
     (lambda: WEIGHTED.plot(sort="up"), "sort is 'up': give True or False"),
     (lambda: SHARED.plot(features=["old"]), "features is ['old'], and all features share one weight: leave it out"),
     (lambda: SENSITIVITY.plot(kind="probabilities"), "there are none: give the rows to nb.sensitivity(posterior, X)"),
-    (lambda: SENSITIVITY.plot(kind="rows"), "kind is 'rows': give one of ['parameters', 'probabilities']"),
     *(
         case
-        for figure in (CROWD.plot_annotators, CROWD.plot_confusion)
+        for figure in (crowd().plot_annotators, crowd().plot_confusion)
         for case in [
-            (lambda figure=figure: figure(annotators=["C"]), "annotators names 'C', "),
-            (lambda figure=figure: figure(annotators=["C"]), "name some of 'A', 'B'"),
+            (
+                lambda figure=figure: figure(annotators=["Zoe"]),
+                "annotators names 'Zoe', which is not in column 'person'",
+            ),
             (lambda figure=figure: figure(prob=2), "prob is 2"),
             (
                 lambda figure=figure: figure(sort="bias"),
@@ -115,7 +105,7 @@ CALLS = [
             ),
         ]
     ),
-    (lambda: CROWD.plot_items(items=99), "items names 99, which is not in column 'photo': name some of "),
+    (lambda: crowd().plot_items(items=99), "items names 99, which is not in column 'tree': name some of "),
     (lambda: TEN_CLASSES.plot_items(classes=range(8)), "classes has 8 entries, "),
 ]
 

@@ -1,10 +1,9 @@
 """Rows with points and intervals."""
 
-import matplotlib.style
 import numpy as np
 import pandas as pd
 import pytest
-from drawn import collisions, faint, intervals
+from drawn import collisions, intervals
 from figures import LABELS, crowd, exact, merges, models, selection, table
 from matplotlib.figure import Figure
 
@@ -99,19 +98,6 @@ def test_axes_of_the_caller():
     assert forest([TWO], axes=[right]) is figure
     assert [len(axis.collections) for axis in (left, right)] == [3, 2]
     assert [text.get_text() for text in left.get_legend().get_texts()] == ["zero", "interval", "estimate"]
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [3.35, 10.0])
-def test_panels_of_any_width(width):
-    wide = [name * 4 for name in NAMES]
-    rows = Rows(wide, ONE.points, LOWER, UPPER, "interval " * 9, title="title " * 9, x_label="label " * 9, at=0.0)
-    for panels in ([rows], [rows, TWO, ONE]):
-        figure = forest(panels, title="all " * 20, figsize=(width, None))
-        assert figure.get_figwidth() == width
-        assert collisions(figure) == []
-        with matplotlib.style.context("dark_background"):
-            assert faint(forest(panels, figsize=(width, None))) == []
 
 
 def first(frame, by, number):
@@ -216,14 +202,6 @@ def test_what_is_drawn_is_the_columns_of_the_frame(title):
 
 def test_what_pandas_makes_of_a_frame_that_draws_itself_is_an_ordinary_frame():
     assert type(EVIDENCE.sort_values("log_bayes_factor")) is type(INFORMATION.round(2)) is pd.DataFrame
-
-
-def test_the_axis_of_weights_begins_at_zero_and_marks_naive_bayes():
-    figure = WEIGHTED.plot()
-    (one,) = (line for line in figure.axes[0].lines if line.get_linestyle() == "--")
-    assert one.get_xdata().tolist() == [1, 1]
-    assert figure.axes[0].get_xlim()[0] == 0
-    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["naive Bayes", "89 % interval", "mean"]
 
 
 def test_the_legend_of_mutual_information_says_what_is_known():

@@ -15,16 +15,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from drawn import collisions, faint
-from figures import merges, models, selection, uniformity
+from figures import mails, merges, models, penguins, selection, uniformity
 from matplotlib.figure import Figure
 
 import bayesnb as nb
-
-
-@cache
-def penguins() -> tuple[Any, Any, Any]:
-    X, y = nb.datasets.penguins()
-    return nb.fit(nb.NaiveBayes.from_frame(X), X, y), X, y
 
 
 @dataclass(frozen=True)
@@ -58,17 +52,6 @@ def many_classes() -> tuple[Any, Any, Any]:
     X = pd.DataFrame({"height of the tree in metres": rng.normal(at / 2, 0.5), "old": rng.integers(0, 2, 120)})
     y = np.array([f"a class of number {i} with a long name" for i in at])
     return nb.fit(nb.NaiveBayes.from_frame(X), X, y), X, y
-
-
-@cache
-def words() -> Any:
-    """Counts of thirty words, some of them long."""
-    rng = np.random.default_rng(2)
-    y = np.array(["ham", "spam, which is a name of several words"])[np.arange(20) % 2]
-    names = [f"word{i}" for i in range(29)] + ["a very long phrase of many words"]
-    probs = rng.dirichlet(np.full(30, 0.4), 2)
-    X = pd.DataFrame([rng.multinomial(60, probs[c]) for c in np.arange(20) % 2], columns=names)
-    return nb.fit(nb.NaiveBayes({"text": (nb.Multinomial(), names)}), X, y)
 
 
 @cache
@@ -144,7 +127,7 @@ PLOTS: dict[str, Plot] = {
         panels=4,
         classes=True,
     ),
-    "spikes": Plot(lambda **options: nb.plot_spikes(words(), **options), panels=2, classes=True),
+    "spikes": Plot(lambda **options: nb.plot_spikes(mails()[0], **options), panels=2, classes=True),
     "annotators": Plot(lambda **options: crowd().plot_annotators(**options)),
     "confusion": Plot(lambda **options: crowd().plot_confusion(**options), panels=3, classes=True),
     "items": Plot(lambda **options: crowd().plot_items(**options), classes=True),
