@@ -17,6 +17,8 @@ __all__ = [
     "OFFSET",
     "SHARE",
     "WEIGHT",
+    "closed_forms",
+    "collapsed",
     "every_kind",
     "feature_weights",
     "mixed_by_hand",
@@ -92,16 +94,25 @@ def feature_weights(weight, offset, shared=False, seed=0, share=0.0):
     )
 
 
+SHAPES = np.array([[0.4, 0.7, 2.0], [0.9, 1.5, 5.0]])
+OF_CLASSES = np.array([[[1.0, 2.0, 3.0]] * 3, [[4.0, 5.0, 0.5], [0.7, 0.7, 3.0], [2.0, 1.0, 1.0]]])
+"""Two chains of three draws: the concentrations of the bark and of each class."""
+
+
+def with_concentrations(bark, class_concentration):
+    return nb.NaiveBayes(FEATURES | {"bark": nb.Categorical(bark)}, class_concentration=class_concentration)
+
+
+def closed_forms(X, y):
+    """The posterior given each draw of the concentrations."""
+    draws = zip(SHAPES.ravel().tolist(), OF_CLASSES.reshape(6, 3), strict=True)
+    return [nb.fit(with_concentrations(*draw), X, y) for draw in draws]
+
+
 def collapsed(X, y):
-    """Draws of one hyperparameter, those of the parameters from the closed form given each."""
-    shape = np.array([[0.4, 0.7, 2.0], [0.9, 1.5, 5.0]])
-
-    def with_bark(concentration):
-        return nb.NaiveBayes(FEATURES | {"bark": nb.Categorical(concentration)})
-
-    model = with_bark(dist.Gamma(2.0, 1.0)).bind(X, y)
-    exact = [nb.fit(with_bark(value), X, y) for value in shape.ravel().tolist()]
-    draws = [posterior.distribution.draw(1, 1, k) for k, posterior in enumerate(exact)]
+    """Draws of two hyperparameters, those of the parameters from the closed form given each."""
+    model = with_concentrations(dist.Gamma(2.0, 1.0), dist.Gamma(3.0, 1.0).expand([3])).bind(X, y)
+    draws = [posterior.distribution.draw(1, 1, k) for k, posterior in enumerate(closed_forms(X, y))]
 
     def stacked(arrays):
         return np.reshape(arrays, (2, 3, *arrays[0].shape[2:]))
@@ -110,7 +121,8 @@ def collapsed(X, y):
         {name: stacked([draw.blocks[i][name] for draw in draws]) for name in block}
         for i, block in enumerate(draws[0].blocks)
     )
-    parameters = ModelParameters(stacked([draw.class_prob for draw in draws]), blocks, {"bark_concentration": shape})
+    learned = {"bark_concentration": SHAPES, "class_concentration": OF_CLASSES}
+    parameters = ModelParameters(stacked([draw.class_prob for draw in draws]), blocks, learned)
     return nb.results.CollapsedPosterior(Problem(model, model.statistics(X, y)), model, parameters, {}, nb.NUTS())
 
 

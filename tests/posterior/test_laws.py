@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import xarray as xr
 from scipy.special import entr, log_softmax, logsumexp, softmax
-from trees import CLASSES, KINDS, OF_CLOSED_FORMS, OF_DRAWS, POINTS
+from trees import CLASSES, KINDS, OF_CLOSED_FORMS, OF_DRAWS, POINTS, closed_forms, collapsed
 
 import bayesnb as nb
 
@@ -34,6 +34,16 @@ def test_predictions_follow_from_the_joint_density(posteriors, table, kind):
     if kind == "sampled":
         draws = posterior.log_joint_draws(new)
         np.testing.assert_allclose(joint, logsumexp(draws, axis=(0, 1)) - np.log(200), rtol=1e-10)
+
+
+@pytest.mark.parametrize(("most", "kept"), [(400, range(6)), (2, [0, 5])], ids=["all", "evenly spaced"])
+def test_learned_hyperparameters_average_the_closed_forms(table, monkeypatch, most, kept):
+    X, y, new = table
+    monkeypatch.setattr("bayesnb.posterior.kinds.MIXTURE", most)
+    posterior, forms = collapsed(X, y), [closed_forms(X, y)[k] for k in kept]
+    expected = logsumexp([form.log_joint(new) for form in forms], axis=0) - np.log(len(forms))
+    np.testing.assert_allclose(posterior.log_joint(new), expected, rtol=1e-10)
+    np.testing.assert_allclose(posterior.class_probs(), np.mean([form.class_probs() for form in forms], axis=0))
 
 
 @of_draws

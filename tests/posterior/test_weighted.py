@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 
-import jax
 import numpy as np
 import pandas as pd
 import pytest
@@ -101,22 +100,6 @@ def test_a_row_without_cells_has_the_class_probabilities(exact, data):
         np.testing.assert_allclose(posterior.predict_proba(empty), expected[None])
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["weighted", "weighted averaged"])
-def test_density_in_jax(posteriors, data, kind, float64):
-    """Categories as codes; the derivative beside differences of the density on the host."""
-    weighted, new = posteriors[kind], data[2]
-    whole = new.drop(index=[1, 2])
-    codes = whole.assign(bark=whole["bark"].map(["flaky", "rough", "smooth"].index)).to_numpy(float)
-    function = weighted.log_joint_function()
-    np.testing.assert_allclose(function(codes), weighted.log_joint(whole), rtol=1e-10)
-    slope = jax.jacrev(function)(codes[0])
-    for j, name in ((1, "height"), (4, "width")):
-        up, down = (whole.iloc[[0]].assign(**{name: whole.iloc[0][name] + step}) for step in (1e-5, -1e-5))
-        expected = (weighted.log_joint(up) - weighted.log_joint(down))[0] / 2e-5
-        np.testing.assert_allclose(slope[:, j], expected, rtol=1e-6, atol=1e-8)
-
-
 def test_decision_boundary():
     X, y = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 0], [0, 1, 1.0]]), np.array([0, 0, 1, 1])
     plain = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
@@ -127,8 +110,6 @@ def test_decision_boundary():
     odds = np.diff(posterior.predict_log_proba(X), axis=1)[:, 0]
     np.testing.assert_allclose(X @ slope + bias, odds, rtol=1e-9, atol=1e-12)
     assert bias != pytest.approx(bias_of_plain)
-    with jax.enable_x64(True):
-        np.testing.assert_allclose(posterior.log_joint_function()(X), posterior.log_joint(X), rtol=1e-10)
     with pytest.raises(ValueError, match=r"linear, and with probability 0\.07 .* posterior\.unweighted"):
         nb.results.WeightedPosterior(plain, feature_weights([1, 1, 1], [0, 0], share=SHARE)).decision_boundary()
 
