@@ -5,6 +5,7 @@ import re
 import sys
 import warnings
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 
@@ -99,6 +100,12 @@ def sampled_from(exact, num_chains=2, num_draws=20, X=FLAGS, y=LABELS):
     return nb.from_samples(exact.model, exact.draws(num_chains=num_chains, num_draws=num_draws, key=1), X=X, y=y)
 
 
+def compare(exact=None, sampled=None, *X, **options):
+    """A comparison of a closed form with draws from it, or with others."""
+    exact = exact or fit(nb.Bernoulli())
+    return nb.compare(exact, sampled or sampled_from(fit(nb.Bernoulli())), *X, **options)
+
+
 def ask(posterior, verb, X, y=LABELS):
     """Call a method of a posterior; those that add or remove rows take labels too."""
     return getattr(posterior, verb)(X, *([y] if verb in ("update", "forget") else []))
@@ -125,35 +132,27 @@ refuses(
     "tables",
     partial(fit, nb.Bernoulli()),
     (np.zeros((0, 3)), [], ["row"]),
-    (FRAME[:0], [], ["row"]),
-    (pl.DataFrame({"flag": []}, schema={"flag": pl.Int64}), [], ["row"]),
     (sp.csr_array((0, 3)), [], ["row"]),
     ([], [], ["X"]),
     (np.zeros((6, 0)), LABELS, ["column"]),
     (pd.DataFrame(index=range(6)), LABELS, ["column"]),
-    (pl.DataFrame(), [], ["row|column"]),
     (np.zeros(6), LABELS, ["X", r"\(6,\)|dimension|1-?d"]),
-    ([0, 1, 0, 1, 0, 1], LABELS, ["X", r"\(6,\)|dimension|1-?d"]),
     (np.zeros((6, 1, 1)), LABELS, ["X", r"\(6, 1, 1\)|dimension|3-?d"]),
     (FRAME["flag"], LABELS, ["X"]),
-    (pl.Series([0, 1, 0, 1, 0, 1]), LABELS, ["X"]),
     (None, LABELS, ["X"]),
-    ("data.csv", LABELS, ["X"]),
     (3, LABELS, ["X"]),
     ({"flag": [0, 1, 0, 1, 0, 1]}, LABELS, ["X", "dict"]),
     ([[0, 1], [1], [0, 1], [1, 1], [0, 0], [0, 0]], LABELS, ["X|row"]),
-    (pl.LazyFrame({"flag": [0, 1, 0, 1, 0, 1]}), LABELS, ["LazyFrame|collect"]),
     (TWICE, LABELS, ["mass", "twice|more than once"]),
     (pa.table(list(FLAGS.T), names=["u", "mass", "mass"]), LABELS, ["mass", "twice|more than once"]),
 )
 refuses(
     "labels",
     partial(fit, nb.Bernoulli(), FLAGS),
-    *((y, []) for y in ("island", None, np.array([["a", "b"]] * 6), FRAME, [[1, 0]] * 6, 5, 1.5, True)),
+    *((y, []) for y in ("island", None, FRAME, [[1, 0]] * 6, 5)),
     (set("abcdef"), ["set", "order"]),
     (dict.fromkeys("abcdef", 1), ["dict", "order"]),
     (["a", "b", [1, 2], "a", "b", "b"], ["list", r"\[1, 2\]", "row 2"]),
-    ([[1], [2, 3], [1], [1], [1], [1]], ["list", r"\[1\]", "row 0"]),
     ([{}] * 6, ["dict", "row 0"]),
     words=[r"\by\b"],
 )
@@ -181,31 +180,25 @@ for verb in ("update", "forget"):
         f"labels of {verb}",
         lambda y, verb=verb: ask(flags(), verb, NAMED[:2], y),
         (["a", None], [r"\by\b|label", "missing|nan|none", value(1)]),
-        (["a", "zebra"], ["zebra", "classes"]),
         ([0, 1], [value(0), "classes"]),
         (["a", "b", "a"], [r"\by\b", value(3), value(2)]),
     )
 refuses(
     "classes",
     lambda classes: fit(nb.Bernoulli(), classes=classes),
-    (["a"], ["classes", r"\bb\b"]),
     (["a", "c"], ["classes", r"\bb\b"]),
     (["a", "b", "a"], ["classes", r"\ba\b"]),
     (["a", "b", None], ["classes", "None|missing"]),
-    (["a", "b", np.nan], ["classes", "nan|missing"]),
     ([], ["classes"]),
 )
 WEIGHTS = [
     ([1, 1, 1, -1.5, 1, 1], ["-1.5", value(3)]),
     ([1, 1, 1, np.nan, 1, 1], ["nan", value(3)]),
     ([1, 1, 1, np.inf, 1, 1], ["inf", value(3)]),
-    ([1, 1, 1, None, 1, 1], ["nan|none|missing"]),
-    ([1, 1, 1], [value(3), value(6)]),
     ([1] * 7, [value(7), value(6)]),
     ([[1]] * 6, [r"\(6, 1\)|dimension"]),
     ([1e308] * 6, ["inf", "divide"]),
     ([1e150] * 6, [r"6e\+150", "divide"]),
-    (["much"] * 6, ["much"]),
     ("balanced", ["balanced"]),
     ({"a": 1, "b": 2}, ["dict|a"]),
 ]
@@ -226,25 +219,15 @@ for verb in ("fit", "update", "forget"):
 # --------------------------------------------------------------------------------------------------
 
 BAD_CELLS = [
-    ("mass", np.inf, "inf"),
     ("mass", -np.inf, "-inf"),
-    ("mass", "heavy", "heavy"),
     ("mass", "1.5", "1.5"),
-    ("flag", 3, value(3)),
     ("flag", -1, "-1"),
     ("flag", 0.5, value(0.5)),
-    ("flag", np.inf, "inf"),
     ("flag", "yes", "yes"),
-    ("eggs", -2, "-2"),
-    ("eggs", 1.5, value(1.5)),
     ("eggs", np.inf, "inf"),
-    ("eggs", "many", "many"),
     ("the", -2, "-2"),
     ("the", 1.5, value(1.5)),
-    ("the", np.inf, "inf"),
-    ("the", "many", "many"),
     ("of", np.nan, "missing|nan"),
-    ("of", None, "missing|nan"),
     ("of", pd.NA, "missing|nan"),
 ]
 BAD_FRAMES = [
@@ -256,9 +239,6 @@ for verb in ("predict_proba", "log_joint", "proba_draws", "update", "forget"):
     refuses(f"cells of {verb}", lambda X, verb=verb: ask(fitted(), verb, X), *BAD_FRAMES)
 OTHER_CELLS = [
     (nb.Bernoulli(), 3.0, ["3"]),
-    (nb.Bernoulli(), -1.0, ["-1"]),
-    (nb.Bernoulli(), np.inf, ["inf"]),
-    (nb.Multinomial(), -2.0, ["-2"]),
     (nb.Multinomial(), 1.5, [r"1\.5"]),
     (nb.Multinomial(), np.inf, ["inf"]),
     (nb.Multinomial(), np.nan, ["missing|nan"]),
@@ -286,7 +266,7 @@ NO_NUMBERS = [
 ]
 FINE = pd.DataFrame({"fine": [0, 1, 1, 0, 1, 0], "odd": [0, 1, 1, 0, 1, 0]})
 ODD = [(FINE.assign(odd=cells), [r"\bodd\b"]) for cells in NO_NUMBERS]
-for family in (nb.Gaussian(), nb.Bernoulli(), nb.Poisson(), nb.Multinomial()):
+for family in (nb.Gaussian(), nb.Multinomial()):
     refuses(f"no numbers for {type(family).__name__}", partial(fit, family), *ODD)
     refuses(f"no numbers as at the fit of {type(family).__name__}", lambda X, f=family: fit(f, FINE).predict(X), *ODD)
 refuses("no categories", partial(fit, nb.Categorical()), *ODD[-2:], (FINE.assign(odd=[{1}] * 6), [r"\bodd\b"]))
@@ -309,8 +289,8 @@ BY_NUMBERS = [getattr(nb.estimators, name) for name in ("GaussianNB", "PoissonNB
 for number, call in enumerate([partial(nb.fit, nb.Gaussian()), *(kind().fit for kind in BY_NUMBERS)]):
     words = ["row 0", "days since", "leave the column out"]
     refuses(f"dates of call {number}", lambda X, call=call: call(X, ["a", "b"]), *DATES, words=words, error=TypeError)
-for table in (pl.from_pandas(WHEN), pa.Table.from_pandas(WHEN)):
-    refuses(f"dates of {type(table)}", partial(nb.fit, nb.Gaussian()), (table, ["a", "b"], ["'day'", "date|timestamp"]))
+OTHER_DATES = [(convert(WHEN), ["a", "b"], ["'day'", "date"]) for convert in (pl.from_pandas, pa.Table.from_pandas)]
+refuses("dates of other frames", partial(nb.fit, nb.Gaussian()), *OTHER_DATES, error=TypeError)
 COUNTS = np.array([[1.5, 0.0, 1e200], [0.5, 2.0, 0.0]])
 for kind in (nb.Multinomial, nb.DirichletMultinomial, nb.Poisson):
     estimator = getattr(nb.estimators, f"{kind.__name__}NB")()
@@ -320,13 +300,6 @@ for kind in (nb.Multinomial, nb.DirichletMultinomial, nb.Poisson):
     }.items():
         words = ["column 2", "row 0", r"1e\+200", "divide"]
         refuses(f"large counts of {name} {kind.__name__}", call, (COUNTS, words), (sp.csr_array(COUNTS), words))
-refuses(
-    "counts above those of float64",
-    lambda family: fit(family, sp.csr_array([[1e18, 1.0], [1.0, 1.0]]), ["a", "b"]),
-    (nb.Multinomial(), []),
-    (nb.DirichletMultinomial(), []),
-    words=["column 0, row 0", value("1e+18"), r"2\*\*53", "divide"],
-)
 TEXTS = pd.DataFrame({"mass": [1.0, 2.0], "island": pd.Series(["x", "y"], dtype=object)})
 for kind in BY_NUMBERS:
     refuses(
@@ -371,27 +344,19 @@ refuses(
     "features",
     fit_features,
     ({"size": (nb.Gaussian(), ["mass", "eggs"]), "more": (nb.Poisson(), ["eggs"])}, ["eggs"]),
-    ({"size": (nb.Gaussian(), ["mass", "mass"])}, ["mass"]),
     ({"size": (nb.Gaussian(), ["mass"]), "mass": nb.Gaussian()}, ["mass"]),
-    ({"mass": nb.Gaussian(), 0: nb.Gaussian()}, ["mass"]),
-    ({"size": (nb.Gaussian(), slice(0, 4, 3)), "eggs": nb.Poisson()}, ["eggs"]),
     ({"size": (nb.Poisson(), slice(2, 5)), "more": (nb.Poisson(), slice(4, None))}, ["the"]),
     ({"wieght": nb.Gaussian()}, ["wieght", "mass"]),
-    ({"size": (nb.Gaussian(), ["mass", "wieght"])}, ["wieght", "mass"]),
-    ({9: nb.Gaussian()}, [value(9)]),
     ({"size": (nb.Gaussian(), [0, 9])}, [value(9)]),
     ({"size": (nb.Gaussian(), slice(9, None))}, ["size"]),
     ({"size": (nb.Gaussian(), [])}, ["size"]),
-    ({"size": (nb.Gaussian(),)}, ["size"]),
     ({"size": (["mass"], nb.Gaussian())}, ["size"]),
     ({"size": (nb.Gaussian(), None)}, ["size"]),
     ({"mass": nb.Gaussian}, ["mass", r"Gaussian\(\)"]),
     ({"size": (nb.Gaussian, ["mass"])}, ["size", r"Gaussian\(\)"]),
     ({"mass": "gaussian"}, ["mass", "gaussian"]),
-    ({"mass": None}, ["mass", "None"]),
     ({}, ["column|famil|feature"]),
     (nb.Gaussian, [r"Gaussian\(\)"]),
-    ("gaussian", ["gaussian|str"]),
     (None, ["None"]),
     ([nb.Gaussian(), nb.Categorical()], ["list"]),
     (nb.NaiveBayes(nb.Gaussian()), ["NaiveBayes"]),
@@ -403,37 +368,27 @@ refuses(
     "models",
     lambda model, *inference: nb.fit(model, FLAGS, LABELS, *inference),
     (nb.NaiveBayes, [r"the class NaiveBayes: write nb\.NaiveBayes\(\)"]),
-    (nb.Bernoulli, [r"write nb\.Bernoulli\(\)"]),
     ("bernoulli", ["model", "bernoulli"]),
-    (None, ["model", "None"]),
     (FLAGS, ["model", r"nb\.NaiveBayes"]),
     *((nb.Bernoulli(), kind, [rf"{kind.__name__}\(\)"]) for kind in (nb.NUTS, nb.Exact, nb.MAP, nb.MLE)),
     (nb.Bernoulli(), "NUTS", ["inference", "NUTS", "'nuts'"]),
     (nb.Bernoulli(), 3, ["inference", "3"]),
 )
-POSITIVE = [
-    (nb.Bernoulli, "concentration1"),
-    (nb.Bernoulli, "concentration0"),
-    (nb.Categorical, "concentration"),
-    (nb.Multinomial, "concentration"),
-    (nb.Poisson, "concentration"),
-    (nb.Poisson, "rate"),
-    (nb.Exponential, "concentration"),
-    (nb.Exponential, "rate"),
-    (nb.Geometric, "concentration1"),
-    (nb.Geometric, "concentration0"),
-    (partial(nb.Binomial, 1), "concentration1"),
-    (partial(nb.NegativeBinomial, 1.0), "concentration0"),
-    (nb.LogNormal, "kappa"),
-    (nb.MultivariateGaussian, "kappa"),
-    (nb.MultivariateGaussian, "df"),
-    (nb.Gaussian, "kappa"),
-    (nb.Gaussian, "concentration"),
-    (nb.Gaussian, "rate"),
-]
+FAMILIES = (
+    nb.Bernoulli(),
+    nb.Categorical(),
+    nb.Multinomial(),
+    nb.Poisson(),
+    nb.Exponential(),
+    nb.Geometric(),
+    nb.Binomial(1),
+    nb.NegativeBinomial(1.0),
+    nb.LogNormal(),
+    nb.MultivariateGaussian(),
+    nb.Gaussian(),
+)
 NOT_POSITIVE = [
     (0, [value(0)]),
-    (0.0, [value(0)]),
     (-1.5, ["-1.5"]),
     (np.nan, ["nan"]),
     (np.inf, ["inf"]),
@@ -441,12 +396,20 @@ NOT_POSITIVE = [
     ([[1.0, 2.0, np.nan]] * 2, ["nan"]),
     ("much", ["much"]),
 ]
-SHAPES = [(2,), (4,), (5, 3), (2, 4), (3, 1), (0,)]
-for family, name in [*POSITIVE, (nb.Gaussian, "loc")]:
-    wrong = [(np.nan, ["nan"]), (np.inf, ["inf"]), ("low", ["low"])] if name == "loc" else NOT_POSITIVE
-    shapes = [(np.ones(shape), [re.escape(str(shape))]) for shape in SHAPES]
-    called = f"{getattr(family, 'func', family).__name__}.{name}"
-    refuses(called, lambda given, f=family, n=name: fit(f(**{n: given})), *wrong, *shapes, words=[name])
+SHAPES = [(np.ones(shape), [re.escape(str(shape))]) for shape in [(2,), (4,), (5, 3), (2, 4), (3, 1), (0,)]]
+for family in FAMILIES:
+    for name in family.positive:
+        called, wrong = f"{type(family).__name__}.{name}", [*NOT_POSITIVE, *SHAPES]
+        refuses(called, lambda given, f=family, n=name: fit(replace(f, **{n: given})), *wrong, words=[name])
+refuses(
+    "Gaussian.loc",
+    lambda given: fit(nb.Gaussian(loc=given)),
+    (np.nan, ["nan"]),
+    (np.inf, ["inf"]),
+    ("low", ["low"]),
+    *SHAPES,
+    words=["loc"],
+)
 refuses(
     "categories",
     lambda categories: fit_features({"island": nb.Categorical(categories=categories)}),
@@ -460,18 +423,14 @@ refuses(
     "class_probs",
     lambda given: nb.fit(nb.NaiveBayes(nb.Bernoulli(), class_probs=given), FLAGS, LABELS),
     ([0.5, 0.6], [r"1\.1"]),
-    ([0.2, 0.3, 0.5], ["3", "2"]),
     ([1.0], ["1", "2"]),
     ([1.5, -0.5], [r"-0\.5|1\.5"]),
     ([np.nan, 0.5], ["nan"]),
-    ([np.inf, 0.5], ["inf"]),
     (0.5, []),
-    ([], []),
     ([[0.5, 0.5]], []),
     ("empiric", ["empiric", "empirical"]),
     (["a", "b"], []),
     ({"a": 1.0}, ["b"]),
-    ({"a": 0.5, "b": 0.6}, [r"1\.1"]),
     ({"a": 0.5, "b": 0.25, "zebra": 0.25}, ["zebra"]),
     words=["class_probs"],
 )
@@ -492,9 +451,7 @@ refuses(
     (FRAME.assign(odd=[1j] * 6), [r"\bodd\b", "complex|unknown", "exclude|leave"]),
     (pd.DataFrame(), ["column"]),
     (TWICE, ["mass"]),
-    (None, ["frame|table"]),
     ("data.csv", ["frame|table"]),
-    (FRAME["mass"], ["frame|table"]),
 )
 refuses(
     "columns to leave out",
@@ -506,21 +463,17 @@ refuses(
     "parameters",
     lambda family, given: nb.from_parameters(family, **GIVEN | given),
     (nb.Bernoulli(), {"parameters": {"prob": [[0.9, 0.2, 1.5], [0.1, 0.7, 0.4]]}}, ["prob", "1.5"]),
-    (nb.Bernoulli(), {"parameters": {"prob": [[0.9, 0.2, np.nan], [0.1, 0.7, 0.4]]}}, ["prob", "nan"]),
     (nb.Bernoulli(), {"parameters": {"prob": [[0.9, 0.2, 0.5]] * 3}}, ["prob", r"\(3, 3\)"]),
     (nb.Bernoulli(), {"parameters": {}}, ["prob"]),
     (nb.Bernoulli(), {"parameters": {"prob": PROBS, "theta": PROBS}}, ["theta"]),
     (nb.Bernoulli(), {"parameters": PROBS}, ["parameters"]),
     (nb.Bernoulli(), {"class_probs": None}, ["class_probs"]),
-    (nb.Bernoulli(), {"class_probs": [0.5, 0.6]}, ["class_probs", r"1\.1"]),
     (nb.Bernoulli(), {"class_probs": [0.2, 0.3, 0.5]}, ["class_probs"]),
     (nb.Bernoulli(), {"classes": ["a", "a"]}, ["classes", r"\ba\b"]),
     (nb.Bernoulli(), {"columns": ["u", "v"]}, ["prob", r"\(2, 3\)"]),
     (nb.Bernoulli(), {"columns": ["u", "v", "v"]}, [r"\bv\b"]),
     (nb.Multinomial(), {"parameters": {"prob": [[0.5, 0.2, 0.2], [0.1, 0.5, 0.4]]}}, ["prob", r"0\.[29]"]),
     (nb.Gaussian(), {"parameters": {"mean": PROBS, "variance": [[1, 2, -3.5]] * 2}}, ["variance", "-3.5"]),
-    (nb.Gaussian(), {"parameters": {"mean": PROBS}}, ["variance"]),
-    (nb.Poisson(), {"parameters": {"rate": [[1, 2, -3.5]] * 2}}, ["rate", "-3.5"]),
     (nb.DirichletMultinomial(), {"parameters": {"concentration": [[1, -1], [1, 1]]}}, ["are not all positive", "-1"]),
     (nb.Bernoulli(), {"parameters": {"prob": np.full((2, 10), 1.5)}}, ["not all between 0 and 1", r"\[\[1\.5"]),
     (nb.Bernoulli(), {"parameters": {"prob": np.full((2, 11), 1.5)}}, ["not all between 0 and 1", r": \.\.\."]),
@@ -532,13 +485,9 @@ refuses(
 
 OTHER_ROWS = [
     (NAMED[["u", "v"]], [r"\bw\b"]),
-    (NAMED.drop(columns="w").assign(extra=1), [r"\bw\b", "extra"]),
-    (NAMED.rename(columns={"v": "vv"}), [r"\bv\b", r"\bvv\b"]),
     (NAMED.rename(columns={"v": "V"}), [r"(?-i:\bv\b)", r"(?-i:\bV\b)"]),
-    (pl.from_pandas(NAMED[["u", "v"]]), [r"\bw\b"]),
     (pa.Table.from_pandas(NAMED.drop(columns="w").assign(extra=1)), [r"\bw\b", "extra"]),
     (FLAGS[:, :2], ["column", value(2), value(3)]),
-    (np.hstack([FLAGS, FLAGS]), ["column", value(6), value(3)]),
     (sp.csr_array(FLAGS[:, :2]), ["column", value(2), value(3)]),
     (FLAGS[0], ["X", r"\(3,\)|dimension|1-?d"]),
     ({"u": [1, 0], "v": [0, 0], "w": [1, 1]}, ["dict|list"]),
@@ -551,8 +500,7 @@ for verb in ("predict", "predict_proba", "predict_log_proba", "log_joint", "prob
 refuses(
     "rows without a column of the model",
     lambda X: fitted().predict(X),
-    *((FRAME.drop(columns=column), [rf"\b{column}\b"]) for column in ("mass", "island", "flag", "eggs", "the")),
-    *((FRAME.rename(columns={column: "renamed"}), [rf"\b{column}\b"]) for column in ("mass", "island", "eggs")),
+    (FRAME.drop(columns="the"), [r"\bthe\b"]),
     (FRAME.iloc[:0].drop(columns="mass"), ["mass", "missing"]),
 )
 BAD_KEYS = ["seed", 1.5, 2**70, -(2**63) - 1, [1, 2, 3], np.array([1.5, 2.5]), {}, np.random.default_rng(0)]
@@ -565,13 +513,14 @@ for name, numbers, *calls in [
     ("prob", (0.0, 1.0, 1.5, -0.25, 89, np.nan), lambda **prob: flags().proba_interval(NAMED, **prob)),
     ("num_draws", (0, -3, 2.5), lambda **n: flags().draws(**n), lambda **n: flags().proba_draws(NAMED, **n)),
     ("num_chains", (0, -3, 2.5), lambda **n: flags().draws(**n), lambda **n: flags().proba_draws(NAMED, **n)),
+    ("total_count", (-3, 2.5, [1, 2]), lambda **total: fit(nb.Multinomial()).simulate(3, **total)),
     ("num_rows", (-3, 2.5), lambda **n: flags().simulate(**n), lambda **n: flags().model.simulate(**n)),
     ("num_warmup", (-1, 2.5), nb.NUTS),
     ("num_samples", (0, -5, 10.5, "many", None), nb.NUTS),
     ("num_chains", (0, 1.5, -2), nb.NUTS),
     ("target_accept_prob", (0.0, 1.0, 1.5, -0.5, np.nan), nb.NUTS),
     ("max_tree_depth", (0, 2.5), nb.NUTS),
-    ("error_rate", (0.0, 1.5), lambda **rate: nb.compare(*comparison("sound"), **rate)),
+    ("error_rate", (0.0, 1.5), compare),
 ]:
     cases = [(call, number, [rf"\b{name}\b", re.escape(str(number))]) for number in numbers for call in calls]
     refuses(name, lambda call, number, name=name: call(**{name: number}), *cases)
@@ -584,11 +533,6 @@ for name, number in [("num_draws", 21), ("num_chains", 3)]:
         words=[name.removeprefix("num_"), value(number)],
     )
 refuses(
-    "totals",
-    lambda total: fit(nb.Multinomial()).simulate(3, total_count=total),
-    *((total, ["total_count"]) for total in (-3, 2.5, [1, 2])),
-)
-refuses(
     "simulations without what they need",
     lambda model: model().simulate(3),
     (lambda: nb.NaiveBayes(nb.Bernoulli()), ["bind|bound|fit"]),
@@ -600,7 +544,6 @@ for inference in ("map", "mle"):
         f"the spread of {inference}",
         lambda call, inference=inference: call(point(inference)),
         (lambda p: p.draws(), []),
-        (lambda p: p.draws(num_chains=1, num_draws=10), []),
         (lambda p: p.proba_draws(FLAGS), []),
         (lambda p: p.proba_interval(FLAGS), []),
         (lambda p: p.log_joint_draws(FLAGS), []),
@@ -611,13 +554,10 @@ for inference in ("map", "mle"):
 NEVER_THERE = [
     (nb.Bernoulli(), FLAGS, np.ones((4, 3)), ["a"] * 4, None),  # more rows than the class has
     (nb.Bernoulli(), FLAGS * [0, 1, 1], [[1, 0, 0]], ["b"], None),  # a one where all were zero
-    (nb.Bernoulli(), FLAGS * [0, 1, 1], FLAGS, ["b"] * 6, None),  # another class
     (nb.Bernoulli(), FLAGS, FLAGS[:1], ["a"], [3.5]),  # too heavy
     (nb.Bernoulli(), FLAGS * [1, 1, np.nan], [[1, 1, 1]], ["a"], None),  # observed where all was missing
     (nb.Categorical(), FLAGS, [[1, 0, 1]] * 2, ["b"] * 2, None),  # a category too often
     (nb.Multinomial(), FLAGS, [[99, 0, 0]], ["a"], None),
-    (nb.Poisson(), FLAGS, [[99, 0, 0]], ["a"], None),
-    (nb.Gaussian(), FLAGS, [[1e6, 0, 0]], ["a"], None),
     (nb.Gaussian(), FLAGS, [[1, 2.5, 1]], ["a"], None),  # slightly outside
     (nb.Gaussian(), FLAGS, FLAGS[[0, 1, 4]] + 1, ["a"] * 3, None),  # the last rows, with another mean
     (nb.Gaussian(), FLAGS, np.full((3, 3), FLAGS[[0, 1, 4]].mean(0)), ["a"] * 3, None),  # with less spread
@@ -647,11 +587,9 @@ refuses(
     (lambda: fit(nb.Gaussian(), FLAGS * 1.0, LABELS, nb.MLE(), classes=["a", "b", "c"]), [r"\bc\b"]),
     (lambda: fit(nb.Bernoulli(), y=THREE).decision_boundary(), ["class", value(3)]),
     (lambda: fit(nb.Gaussian()).decision_boundary(), ["Gaussian"]),
-    (lambda: nb.from_parameters(nb.Bernoulli(), **GIVEN).log_evidence, ["evidence", "data"]),
     (lambda: point().forget(np.ones((4, 3)), ["a"] * 4), ["never|not among|were not|cannot have|more than"]),
     (lambda: nb.datasets.federalist("all"), [r"words is 'all': give one of \['function', 'final'\]"]),
     (lambda: nb.load("nothing.nc"), [r"nothing\.nc"]),
-    (lambda: flags().predict("table.csv"), ["X is a str: give a NumPy array"]),
     (
         lambda: nb.fit_annotations(VOTES, item="item", annotator="annotator", label="label", known={999: 1}),
         ["column 'item', which holds items such as 1, and known holds 999", "of the type int$"],
@@ -665,38 +603,18 @@ refuses(
 )
 
 
-def comparison(name):
-    exact, three = fit(nb.Bernoulli()), fit(nb.Bernoulli(), y=THREE)
-    sampled = sampled_from(exact)
-    return {
-        "one chain": (exact, sampled_from(exact, 1)),
-        "swapped": (sampled, exact),
-        "both exact": (exact, exact),
-        "both sampled": (sampled, sampled),
-        "a point": (exact, point()),
-        "a model": (exact.model, sampled),
-        "nothing": (exact, None),
-        "other families": (fit(nb.Gaussian()), sampled),
-        "other classes": (three, sampled),
-        "other columns": (fit(nb.Bernoulli(), FLAGS[:, :2]), sampled),
-        "sound": (exact, sampled),
-    }[name]
-
-
 refuses(
     "comparisons",
-    lambda name, *X: nb.compare(*comparison(name), *X),
-    ("one chain", ["chain", r"\bone\b|\b1\b"]),
-    ("swapped", ["exact", "sampled"]),
-    ("both exact", ["sampled", "a closed form"]),
-    ("both sampled", ["exact"]),
-    ("a point", ["sampled"]),
-    ("a model", ["exact is a BoundModel: give"]),
-    ("nothing", ["sampled", "a NoneType"]),
-    ("other families", ["param|site|famil|model"]),
-    ("other classes", ["class", r"\bc\b"]),
-    ("other columns", ["param|column|site|shape"]),
-    ("sound", FLAGS[:, :2], ["column", value(2), value(3)]),
+    lambda call: call(),
+    (lambda: compare(sampled=sampled_from(fit(nb.Bernoulli()), num_chains=1)), ["chain", r"\bone\b|\b1\b"]),
+    (lambda: compare(sampled=fit(nb.Bernoulli())), ["sampled", "a closed form"]),
+    (lambda: compare(sampled=point()), ["sampled", "a point"]),
+    (lambda: compare(fit(nb.Bernoulli()).model), ["exact is a BoundModel: give"]),
+    (lambda: nb.compare(fit(nb.Bernoulli()), None), ["sampled", "a NoneType"]),
+    (lambda: compare(fit(nb.Gaussian())), ["param|site|famil|model"]),
+    (lambda: compare(fit(nb.Bernoulli(), y=THREE)), ["class", r"\bc\b"]),
+    (lambda: compare(fit(nb.Bernoulli(), FLAGS[:, :2])), ["param|column|site|shape"]),
+    (lambda: compare(None, None, FLAGS[:, :2]), ["column", value(2), value(3)]),
 )
 
 
@@ -762,10 +680,7 @@ def test_rows_without_a_label_are_for_other_inferences(y):
     [
         ("update", changed("of", 5, -1), LABELS),
         ("update", FRAME, [*LABELS[:5], "zebra"]),
-        ("update", FRAME, LABELS[:5]),
-        ("update", FRAME.drop(columns="of"), LABELS),
         ("forget", changed("eggs", 1, 99), LABELS),
-        ("forget", changed("of", 5, -1), LABELS),
     ],
 )
 def test_a_refusal_leaves_the_posterior_as_it_was(verb, X, y):
@@ -779,22 +694,6 @@ def test_a_refusal_leaves_the_posterior_as_it_was(verb, X, y):
     np.testing.assert_allclose(more.forget(FRAME[:1], LABELS[:1]).predict_proba(FRAME), before, rtol=1e-10)
 
 
-@pytest.mark.parametrize("family", [nb.Gaussian(), nb.Categorical(), nb.Poisson()])
-def test_a_sparse_table_is_its_dense_one(family):
-    found = fit(family, sp.csr_array(FLAGS)).predict_proba(FLAGS)
-    np.testing.assert_allclose(found, fit(family).predict_proba(FLAGS), rtol=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
-def test_one_short_chain_of_nuts_warns_and_is_not_compared():
-    one = nb.NUTS(50, 20, num_chains=1, progress=False)
-    with pytest.warns(nb.ConvergenceWarning, match="ESS|chain"):
-        sampled = fit(nb.Bernoulli(), FLAGS, LABELS, one, key=0)
-    with refused("chain", r"\bone\b|\b1\b"):
-        nb.compare(fit(nb.Bernoulli()), sampled)
-
-
 def test_options_after_the_data_go_by_keyword():
     with pytest.raises(TypeError, match="positional"):
         nb.fit(nb.Bernoulli(), FLAGS, LABELS, nb.Exact(), np.ones(6))
@@ -802,13 +701,6 @@ def test_options_after_the_data_go_by_keyword():
         flags().proba_interval(NAMED, 0.5)
     with pytest.raises(TypeError, match="class_prob"):
         nb.NaiveBayes.from_frame(FRAME, class_prob=[0.5, 0.5])
-
-
-@pytest.mark.parametrize("inference", ["exact", "map"])
-def test_asking_for_the_statistics_of_a_sampler_that_never_ran(inference):
-    with refused("sample_stats", "NUTS", error=AttributeError):
-        _ = point(inference).sample_stats
-    assert not hasattr(point(inference), "sample_stats")
 
 
 def test_draws_too_few_to_summarise():
@@ -841,10 +733,6 @@ def test_a_single_class_has_defined_answers():
     assert (exact.to_datatree(FLAGS, y)["log_likelihood"]["y"] == 0.0).all()
     with refused("one class, 'a'", "loo_scores"):
         nb.loo(draws, FLAGS, y)
-
-
-def test_an_empty_table_has_no_predictions():
-    assert fitted().predict_proba(FRAME.iloc[:0]).shape == (0, 2)
 
 
 def test_a_code_that_was_never_seen_is_a_missing_cell():
@@ -915,18 +803,8 @@ def without(monkeypatch, foreign, own):
 
 
 def test_plots_without_matplotlib(monkeypatch):
-    posterior, measured = flags(), fit(nb.Gaussian())
-    results = [nb.check(posterior, NAMED, LABELS, num_replicates=20), nb.calibration(posterior, NAMED, LABELS)]
-    plots = [
-        *[result.plot for result in results],
-        lambda: nb.plot_densities(measured),
-        lambda: nb.plot_spikes(posterior),
-        lambda: nb.plot_log_odds(posterior, NAMED),
-        lambda: nb.plot_proba(posterior, NAMED),
-        lambda: nb.plot_prior_posterior(posterior),
-        lambda: nb.mutual_information(posterior).plot(),
-    ]
-    for plot in plots:
+    posterior = flags()
+    for plot in (nb.mutual_information(posterior).plot, lambda: nb.plot_spikes(posterior)):
         without(monkeypatch, "matplotlib.figure", "bayesnb.core.picture")
         with refused(r"pip install 'bayesnb\[plots\]'", "matplotlib", error=ImportError):
             plot()
