@@ -4,9 +4,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from cases import CASES, with_holes
 from scipy.special import digamma
-from slow import cases_fast, names_fast
+from slow import names_fast
 
 import bayesnb as nb
 from bayesnb.core.arrays import log_rising
@@ -18,11 +17,6 @@ ROWS = 700
 def place(x):
     with jax.enable_x64(True):
         return jnp.asarray(x)
-
-
-def table_of(case, rng, rows=ROWS):
-    x = case.cells(rng, rows)
-    return with_holes(rng, x) if case.missing else x
 
 
 def assert_same_statistics(found, expected):
@@ -39,17 +33,6 @@ def setting_stays():
     yield
     assert jax.config.jax_enable_x64 == before
     assert jnp.ones(1).dtype == jnp.float32
-
-
-@pytest.mark.parametrize("case", cases_fast(CASES, {"categorical"}))
-def test_equals_numpy(case, rng):
-    X, y = table_of(case, rng), rng.integers(0, 2, ROWS)
-    expected = nb.fit(case.family, X, y)
-    found = nb.fit(case.family, place(X), y)
-    assert_same_statistics(found, expected)
-    np.testing.assert_allclose(expected.log_joint(place(X)), expected.log_joint(X), rtol=1e-10)
-    np.testing.assert_allclose(expected.predict_proba(place(X)), expected.predict_proba(X), rtol=1e-10)
-    assert expected.predict(place(X)).tolist() == expected.predict(X).tolist()
 
 
 @pytest.mark.parametrize("a", [1e-3, 0.7, 15.9, 16.1, 1e3, 1e8])
@@ -101,13 +84,6 @@ def test_draws_averages_and_rows_without_a_label(rng):
     np.testing.assert_allclose(found.predict_proba(table), expected.predict_proba(X), rtol=1e-10)
     bursty = nb.fit(nb.DirichletMultinomial(), X, y, nb.MAP())
     np.testing.assert_allclose(bursty.predict_proba(table), bursty.predict_proba(X), rtol=1e-10)
-
-
-def test_an_empty_table():
-    posterior = nb.fit(nb.Bernoulli(), [[0.0], [1.0]], [0, 1])
-    assert posterior.predict_proba(jnp.zeros((0, 1))).shape == (0, 2)
-    with pytest.raises(ValueError, match="no rows"):
-        nb.fit(nb.Bernoulli(), jnp.zeros((0, 1)), [])
 
 
 def test_an_array_in_the_processors_memory_is_not_copied(rng):

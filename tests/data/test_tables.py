@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.special import betaln, gammaln
 
 import bayesnb as nb
-from bayesnb.data.read import LARGEST_TOTAL, as_table, check_weights
+from bayesnb.data.read import LARGEST_TOTAL, check_weights
 
 ROWS = np.array([[1, 0, 1], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1]])
 HOLED = np.array([[1, 0, np.nan], [1, np.nan, 0], [0, 1, 0], [np.nan, 0, 1], [1, 0, 0], [0, 1, 1]])
@@ -95,7 +95,6 @@ BINARY_TABLES = {
     "pandas odd index": lambda x: pd.DataFrame(x, columns=NAMES, index=[9, 9, 3, 2, 2, 0][: len(x)]),
     "polars": lambda x: pl.DataFrame(dict(zip(NAMES, x.T, strict=True))),
     "polars bool": lambda x: pl.DataFrame(dict(zip(NAMES, x.astype(bool).T, strict=True))),
-    "polars lazy collected": lambda x: pl.LazyFrame(dict(zip(NAMES, x.T, strict=True))).collect(),
     "pyarrow": lambda x: pa.table(dict(zip(NAMES, x.T, strict=True))),
     "pyarrow bool": lambda x: pa.table(dict(zip(NAMES, x.astype(bool).T, strict=True))),
     "pyarrow chunked": lambda x: pa.concat_tables(
@@ -115,24 +114,29 @@ def test_counts_mean_the_same_in_every_table(make, family):
 
 
 @pytest.mark.parametrize("sparse", [sp.csr_array, sp.csc_array, sp.csr_matrix, sp.csc_matrix])
-@pytest.mark.parametrize("family", [nb.Bernoulli(0.5, 2.0), nb.Multinomial(0.3)], ids=repr)
+@pytest.mark.parametrize("family", [nb.Bernoulli(0.5, 2.0), nb.Multinomial(0.3), nb.Categorical()], ids=repr)
 def test_sparse_and_dense_are_equal_in_every_verb(sparse, family):
+    """Also with rows of weight zero."""
     X = (np.random.default_rng(0).random((20, 6)) < 0.3).astype(float)
-    y = np.arange(20) % 3
-    dense, other = (nb.fit(nb.NaiveBayes(family), make(X), y) for make in (np.asarray, sparse))
+    y, weight = np.arange(20) % 3, np.arange(20) % 4
+    dense, other = (nb.fit(nb.NaiveBayes(family), make(X), y, sample_weight=weight) for make in (np.asarray, sparse))
     assert_same(dense, other, X, sparse(X))
     assert_same(dense, other, sparse(X), X)
     np.testing.assert_allclose(dense.log_joint(X), other.log_joint(sparse(X)), rtol=1e-12)
-    changed = dense.update(X[:5], y[:5]).forget(X[5:9], y[5:9])
-    assert_same(changed, other.update(sparse(X[:5]), y[:5]).forget(sparse(X[5:9]), y[5:9]), X)
+    changed = dense.update(X[:5], y[:5]).forget(X[:4], y[:4])
+    assert_same(changed, other.update(sparse(X[:5]), y[:5]).forget(sparse(X[:4]), y[:4]), X)
     kwargs = {"num_draws": 7, "num_chains": 2, "key": 3}
     np.testing.assert_allclose(dense.proba_draws(X, **kwargs), other.proba_draws(sparse(X), **kwargs), rtol=1e-10)
 
 
-def test_blocks_over_a_sparse_table():
-    X = sp.csr_array(np.hstack([ROWS, [[2, 0], [0, 1], [3, 0], [1, 1], [0, 0], [0, 4]]]))
-    model = nb.NaiveBayes({"flags": (nb.Bernoulli(), [0, 2]), "words": (nb.Multinomial(), slice(3, None))})
-    assert_same(nb.fit(model, X.toarray(), LABELS), nb.fit(model, X, LABELS), X.toarray(), X)
+def test_blocks_in_another_order_over_a_dense_and_a_sparse_table():
+    X = np.hstack([ROWS, COUNTS[[0, 1, 2, 3, 0, 1]]])
+    model = nb.NaiveBayes({"words": (nb.Multinomial(), slice(3, None)), "flags": (nb.Bernoulli(), [2, 0])})
+    flags = nb.fit(nb.Bernoulli(), ROWS[:, [0, 2]], LABELS)
+    words = nb.fit(nb.Multinomial(), X[:, 3:], LABELS)
+    product = normalised(flags.predict_proba(ROWS[:, [0, 2]]) * words.predict_proba(X[:, 3:]))
+    for table in (X, sp.csr_array(X)):
+        np.testing.assert_allclose(nb.fit(model, table, LABELS).predict_proba(table), product, rtol=1e-10)
 
 
 def holed_object(hole):
@@ -191,7 +195,7 @@ def test_numbers_mean_the_same_in_every_table(make, cells):
     np.testing.assert_allclose(posterior.predict_proba(make()), proba, rtol=1e-12)
     assert posterior.log_evidence == pytest.approx(evidence, rel=1e-12)
     if not (sp.issparse(make()) and np.isnan(cells).any()):
-        for family in (nb.Gaussian(), nb.Poisson()):
+        for family in (nb.Gaussian(), nb.Poisson(), nb.Categorical()):
             assert_same(nb.fit(family, cells, LABELS), nb.fit(family, make(), LABELS), cells, make())
 
 
@@ -346,15 +350,12 @@ TEXTS, NUMBERS, FLAGS = (
 )
 LABEL_KINDS = {
     "list": TEXTS,
-    "tuple": tuple(TEXTS),
     "int": NUMBERS,
-    "negative int": np.array(NUMBERS) - 8,
     "float": [0.0, 1.0, 1.0, 0.0, 1.0, 0.0],
     "bool": FLAGS,
     "numpy": np.array(TEXTS),
     "numpy object": np.array(TEXTS, dtype=object),
     "pandas": pd.Series(TEXTS, index=[5, 4, 4, 2, 1, 0]),  # matched by position, and not by index
-    "pandas Index": pd.Index(TEXTS),
     "pandas string": pd.Series(TEXTS, dtype="string"),
     "pandas Categorical": pd.Categorical(TEXTS),
     "pandas category": pd.Series(TEXTS, dtype="category"),
@@ -362,11 +363,9 @@ LABEL_KINDS = {
     "pandas Int64": pd.Series(NUMBERS, dtype="Int64"),
     "pandas boolean": pd.Series(FLAGS, dtype="boolean"),
     "polars": pl.Series(TEXTS),
-    "polars int": pl.Series(NUMBERS),
     "polars categorical": pl.Series(TEXTS, dtype=pl.Categorical),
     "polars enum": pl.Series(TEXTS, dtype=pl.Enum(["no", "yes"])),
     "pyarrow": pa.chunked_array([TEXTS[:2], TEXTS[2:]]),
-    "pyarrow array": pa.array(TEXTS),
 }
 
 
@@ -490,15 +489,6 @@ def test_named_blocks(columns):
     assert draws["size_variance"].shape == (2, 3, 2, 2)
 
 
-def test_slices_of_counts_and_blocks_in_another_order():
-    X = np.hstack([ROWS, COUNTS[[0, 1, 2, 3, 0, 1]]])
-    model = nb.NaiveBayes({"words": (nb.Multinomial(), slice(3, None)), "flags": (nb.Bernoulli(), slice(3))})
-    flags = nb.fit(nb.Bernoulli(), ROWS, LABELS)
-    words = nb.fit(nb.Multinomial(), X[:, 3:], LABELS)
-    product = normalised(flags.predict_proba(ROWS) * words.predict_proba(X[:, 3:]))
-    np.testing.assert_allclose(nb.fit(model, X, LABELS).predict_proba(X), product, rtol=1e-10)
-
-
 def test_columns_the_model_does_not_name_are_ignored():
     frame = MIXED.assign(junk=[object()] * 6, when=pd.Timestamp("2020-01-01"), far=np.inf)
     assert_same(
@@ -548,19 +538,12 @@ def test_columns_whose_names_are_numbers(names):
     np.testing.assert_allclose(single.predict_proba(frame), first.predict_proba(ROWS[:, :1]), rtol=1e-12)
 
 
-def test_one_row_and_one_column():
-    posterior = nb.fit(nb.Gaussian(), [[3.0]], ["a"])
-    assert np.isfinite(posterior.log_evidence)
-    np.testing.assert_array_equal(posterior.predict_proba([[1e9]]), [[1.0]])
-
-
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pa.table], ids=["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("make", [np.asarray, jnp.asarray, pl.from_pandas, pa.Table.from_pandas])
 def test_no_rows_to_predict(make):
-    posterior = nb.fit(nb.Gaussian(), make({"u": [1.0, 2.0], "v": [3.0, 1.0]}), ["a", "b"])
-    empty = pd.DataFrame({"u": np.zeros(0), "v": np.zeros(0)})
-    empty = {pl.DataFrame: pl.from_pandas, pa.table: pa.Table.from_pandas}.get(make, lambda f: f)(empty)
-    assert posterior.predict_proba(empty).shape == (0, 2)
-    assert posterior.predict(np.zeros((0, 2))).shape == (0,)
+    frame = pd.DataFrame({"u": [1.0, 2.0], "v": [3.0, 1.0]})
+    posterior = nb.fit(nb.Gaussian(), make(frame), ["a", "b"])
+    assert posterior.predict_proba(make(frame[:0])).shape == (0, 2)
+    assert posterior.predict(make(frame[:0])).shape == (0,)
 
 
 @pytest.mark.parametrize("name", [name for name in TEXT_TABLES if name != "polars enum"])
@@ -594,12 +577,6 @@ def test_from_frame_guesses_families(convert):
     assert found.class_probs.tolist() == [0.9, 0.1]
 
 
-def test_a_row_with_every_cell_missing_gets_the_class_probabilities():
-    posterior = nb.fit(nb.NaiveBayes(BY_NAME), MIXED, ["a", "a", "a", "b", "b", "a"])
-    holed = pd.DataFrame({"mass": [np.nan], "island": [None], "sex": [None]})
-    np.testing.assert_allclose(posterior.predict_proba(holed), [[5 / 8, 3 / 8]], rtol=1e-12)
-
-
 @pytest.mark.parametrize("family", [nb.Bernoulli(), nb.Poisson(), nb.Gaussian(), nb.Gaussian(0.0, 1.0)], ids=repr)
 def test_a_column_that_is_missing_throughout(family):
     X = np.column_stack([ROWS, np.full(6, np.nan)])
@@ -630,15 +607,6 @@ def test_a_whole_number_after_the_last_category_is_unseen(dtype):
     with pytest.warns(UserWarning, match=r"categories.*3"):
         proba = posterior.predict_proba(np.array([[3], [1]], dtype))
     np.testing.assert_allclose(proba[0], [0.5, 0.5])
-
-
-def test_a_table_with_rows_of_weight_zero_gives_dense_numbers_unless_asked():
-    table = as_table(sp.csr_array([[0, 2.0], [1, 0], [0, 0]])).counting(np.array([0.0, 1.0, 1.0]))
-    numbers = table.numbers([0, 1], slice(None))
-    assert isinstance(numbers, np.ndarray)
-    assert numbers.dtype == np.float64
-    np.testing.assert_array_equal(numbers, [[0, 2], [1, 0], [0, 0]])
-    assert sp.issparse(table.numbers([0, 1], slice(None), sparse=True))
 
 
 def test_a_category_that_is_a_pair_is_not_a_column_with_its_categories():
