@@ -11,34 +11,30 @@ from trees import CLASSES
 
 import bayesnb as nb
 
-
-def test_a_dozen_rows_tell_the_two_predictives_apart():
-    rng = np.random.default_rng(1)
-    X, y = rng.integers(0, 2, (12, 6)), rng.integers(0, 2, 12)
-    exact = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
-    draws = exact.draws(num_draws=5000)
-    sampled = nb.from_samples(nb.NaiveBayes(nb.Bernoulli()), draws, X=X, y=y)
-    new = rng.integers(0, 2, (50, 6))
-    np.testing.assert_allclose(sampled.predict_proba(new), exact.predict_proba(new), atol=0.01)
-    assert np.abs(sampled.proba_draws(new).mean((0, 1)) - exact.predict_proba(new)).max() > 0.02
+DOCUMENTS = [[a, b, 3 - a - b] for a in range(4) for b in range(4 - a)]
 
 
-def test_intervals_are_quantiles_of_the_posterior():
-    """Of a row without any observed cell: the class probability itself, whose posterior is a Beta."""
-    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), [[1]] * 30, ["a"] * 9 + ["b"] * 21)
-    interval = posterior.proba_interval([[np.nan]], prob=0.8, num_draws=20_000)
-    np.testing.assert_allclose(interval[0, 0], stats.beta.ppf([0.1, 0.9], 10, 22), atol=0.004)
-
-
-def test_evidence_of_labels_and_cells_by_enumeration():
-    """All tables of three rows, two binary columns and two classes: their evidences sum to one."""
-    model = nb.NaiveBayes(nb.Bernoulli(0.7, 1.3), class_concentration=[0.5, 2.0])
-    total = 0.0
-    for code in range(2**9):
-        bits = [(code >> k) & 1 for k in range(9)]
-        X, y = np.array(bits[:6]).reshape(3, 2), np.array(bits[6:])
-        total += np.exp(nb.fit(model, X, y, classes=[0, 1]).log_evidence)
-    assert total == pytest.approx(1.0, abs=1e-12)
+@pytest.mark.parametrize(
+    ("model", "cells", "rows", "labels"),
+    [
+        (
+            nb.NaiveBayes(nb.Bernoulli(0.7, 1.3), class_concentration=[0.5, 2.0]),
+            [[0, 0], [0, 1], [1, 0], [1, 1]],
+            2,
+            "ab",
+        ),
+        (nb.Categorical(0.4, categories=range(3)), [[0], [1], [2]], 2, "a"),
+        (nb.Multinomial(0.4), DOCUMENTS, 2, "a"),
+    ],
+    ids=["flags", "categories", "counts"],
+)
+def test_evidences_of_all_tables_and_labels_sum_to_one(model, cells, rows, labels):
+    evidences = [
+        nb.fit(model, list(X), list(y), classes=list(labels)).log_evidence
+        for X in itertools.product(cells, repeat=rows)
+        for y in itertools.product(labels, repeat=rows)
+    ]
+    assert np.exp(evidences).sum() == pytest.approx(1.0, abs=1e-12)
 
 
 def test_the_names_of_the_mean_are_those_of_given_parameters():
@@ -123,69 +119,48 @@ def test_an_infinite_variance_of_two_cells_causes_no_warning():
     nb.compare(exact, nb.from_samples(nb.Gaussian(), exact.draws(), X=X, y=y)).plot()
 
 
-def test_intervals_are_quantiles_of_the_draws_piece_by_piece(monkeypatch):
-    """Rows that no class can have get the class probabilities of each draw, with one warning for all pieces."""
-    rng = np.random.default_rng(4)
-    X, y = rng.integers(0, 3, (50, 2)), rng.integers(0, 2, 50)
+def test_rows_that_no_class_can_have_get_the_class_probabilities_of_each_draw(monkeypatch):
+    """With one warning for all pieces."""
+    X, y = np.array([[0], [1], [1], [2]] * 5), np.arange(20) % 2
     exact = nb.fit(nb.NaiveBayes(nb.Categorical(categories=(0, 1, 2))), X, y)
     draws = exact.draws(num_draws=30, num_chains=2, key=1)
-    for site in ("0_prob", "1_prob"):
-        draws[site][..., 2] = 0.0
-        draws[site] /= draws[site].sum(axis=-1, keepdims=True)
+    draws["0_prob"] = draws["0_prob"] * [1, 1, 0] / draws["0_prob"][..., :2].sum(axis=-1, keepdims=True)
     sampled = nb.from_samples(exact.model, draws, X=X, y=y)
-    rows = np.where(X == 2, 1, X)
-    rows[[7, 30]] = 2
     with pytest.warns(UserWarning, match="probability zero under every class"):
-        expected = np.quantile(sampled.proba_draws(rows), [0.1, 0.9], axis=(0, 1))
+        expected = np.quantile(sampled.proba_draws(X), [0.1, 0.9], axis=(0, 1))
     for size in (2**26, 8 * 60 * 2 * 4):
         monkeypatch.setattr("bayesnb.posterior.under_draws.DRAW_BYTES", size)
-        with pytest.warns(UserWarning, match=r"^2 row\(s\), the first of them row 7,") as caught:
-            found = sampled.proba_interval(rows, prob=0.8)
+        with pytest.warns(UserWarning, match=r"^5 row\(s\), the first of them row 3,") as caught:
+            found = sampled.proba_interval(X, prob=0.8)
         assert len(caught) == 1
         np.testing.assert_allclose(found, np.moveaxis(expected, 0, -1), rtol=1e-12)
 
 
 def test_cells_simulated_like_a_table_lie_on_its_lattice_and_in_its_range():
     """Few rows of a class give tails without a variance, which leave the range."""
-    rng = np.random.default_rng(2)
-    y = np.repeat([0, 1], [4, 20])
+    rng, y = np.random.default_rng(2), np.repeat([0, 1], [4, 20])
     X = pd.DataFrame(
         {
             "deck": rng.integers(1, 4, 24).astype(float),
             "price": rng.integers(2, 9, 24) / 10,
             "days": rng.integers(0, 6, 24),
             "size": rng.normal(size=24),
+            "grade": 1 + rng.binomial(2, 0.3 + 0.4 * y),
+            "share": rng.integers(1, 8, 24) / 10,
         }
     )
     X.loc[3, "price"] = np.nan
-    families = {"deck": nb.Gaussian(), "price": nb.Exponential(), "days": nb.Poisson(), "size": nb.Gaussian()}
-    posterior = nb.fit(nb.NaiveBayes(families), X, y)
+    families = [nb.Gaussian(), nb.Exponential(), nb.Poisson(), nb.Gaussian(), nb.PolyaTree(), nb.Histogram()]
+    posterior = nb.fit(nb.NaiveBayes(dict(zip(X, families, strict=True))), X, y)
     drawn, _ = posterior.simulate(400, key=1)
-    alike, labels = posterior.simulate(400, like=X, key=1)
-    assert not drawn["deck"].between(1, 3).all()
-    assert set(alike["deck"]) == {1.0, 2.0, 3.0}
-    assert set(alike["price"]) <= {k / 10 for k in range(2, 9)}
+    alike, _ = posterior.simulate(400, like=X, key=1)
     inside = drawn["deck"].between(1, 3)
+    assert not inside.all()
     np.testing.assert_array_equal(alike["deck"][inside], drawn["deck"][inside].round())
+    assert set(alike["deck"]) == set(drawn["grade"]) == {1.0, 2.0, 3.0}
+    assert set(alike["price"]) <= {k / 10 for k in range(2, 9)}
+    assert set(drawn["share"]) <= {k / 10 for k in range(1, 8)}  # a family of bins needs no table to be like
     pd.testing.assert_frame_equal(alike[["days", "size"]], drawn[["days", "size"]])
-    assert len(labels) == 400
-
-
-def test_columns_of_bins_on_a_lattice_are_simulated_on_it_and_inside_its_range(rng):
-    y = rng.integers(0, 2, 60)
-    frame = pd.DataFrame({"grade": 1 + rng.binomial(2, 0.3 + 0.4 * y), "share": rng.integers(1, 8, 60) / 10})
-    model = {"grade": nb.PolyaTree(), "share": nb.Histogram()}
-    drawn, _ = nb.fit(nb.NaiveBayes(model), frame, y).simulate(5000, key=1)
-    assert set(drawn["grade"]) == {1.0, 2.0, 3.0}
-    assert set(drawn["share"]) <= {share / 10 for share in range(1, 8)}
-
-
-def test_intervals_narrow_with_more_data(posteriors, table):
-    X, y, new = table
-    narrow, wide = (posteriors["exact"].proba_interval(new, prob=prob, key=1) for prob in (0.5, 0.9))
-    assert (np.diff(narrow) <= np.diff(wide) + 1e-12).all()
-    many = nb.fit(posteriors["exact"].problem.model, X, y, sample_weight=np.full(30, 100.0))
-    assert np.median(np.diff(many.proba_interval(new, prob=0.9, key=1))) < np.median(np.diff(wide)) / 3
 
 
 def test_forgetting_everything_leaves_the_prior(posteriors, table):
@@ -196,44 +171,25 @@ def test_forgetting_everything_leaves_the_prior(posteriors, table):
     np.testing.assert_allclose(prior.mean()["moss_prob"], 0.5)
 
 
-DOCUMENTS = [[a, b, 3 - a - b] for a in range(4) for b in range(4 - a)]
-
-
-@pytest.mark.parametrize(
-    ("family", "tables"),
-    [
-        (nb.Categorical(0.4, categories=range(3)), itertools.product([[0], [1], [2]], repeat=2)),
-        (nb.Multinomial(0.4), itertools.product(DOCUMENTS, repeat=2)),
-    ],
-    ids=["categories", "counts"],
-)
-def test_evidences_of_all_tables_sum_to_one(family, tables):
-    evidences = [nb.fit(family, list(rows), ["c", "c"]).log_evidence for rows in tables]
-    assert np.exp(evidences).sum() == pytest.approx(1.0, abs=1e-12)
-
-
 TABLE = [[0.2, 0.5], [0.6, 0.1]]
 
 
 @pytest.mark.parametrize("parameters", [{"prob": TABLE}, {"x": TABLE}, {"x_prob": TABLE}, {"x": {"prob": TABLE}}])
 def test_tables_by_any_of_their_names(parameters):
-    known = nb.from_parameters(nb.Bernoulli(), classes=["a", "b"], class_probs=[0.3, 0.7], parameters=parameters)
-    np.testing.assert_allclose(np.exp(known.log_joint([[1, 0]])), [[0.3 * 0.2 * 0.5, 0.7 * 0.6 * 0.9]])
+    """Names of columns may be of two types."""
+    known = nb.from_parameters(
+        nb.Bernoulli(), classes=["a", "b"], class_probs=[0.3, 0.7], parameters=parameters, columns=["red", 7]
+    )
+    joint = np.exp(known.log_joint(pd.DataFrame({7: [0], "red": [1]})))
+    np.testing.assert_allclose(joint, [[0.3 * 0.2 * 0.5, 0.7 * 0.6 * 0.9]])
     assert known.class_probs().tolist() == [0.3, 0.7]
 
 
-def test_tables_of_columns_with_names_of_two_types():
-    known = nb.from_parameters(
-        nb.Bernoulli(), classes=["a"], class_probs=[1.0], parameters={"x": [[0.2, 0.9]]}, columns=["red", 7]
-    )
-    np.testing.assert_allclose(np.exp(known.log_joint(pd.DataFrame({7: [1], "red": [0]}))), [[0.8 * 0.9]])
-
-
-def heights(variance):
+def heights(variance, **options):
     return nb.from_parameters(
-        nb.NaiveBayes({"height": nb.Gaussian(), "sex": nb.Bernoulli()}),
+        nb.NaiveBayes({"height": nb.Gaussian(), "sex": nb.Bernoulli()}, **options),
         classes=["x", "y"],
-        class_probs=[0.3, 0.7],
+        class_probs=None if options else [0.3, 0.7],
         parameters={"height": {"mean": [1.0, 2.0], "variance": variance}, "sex": [0.5, 0.1]},
     )
 
@@ -243,14 +199,10 @@ def test_gaussian_tables_by_column():
     expected = [0.3 * pdf(1.5, 1, 1) * 0.5, 0.7 * pdf(1.5, 2, 2) * 0.1]
     np.testing.assert_allclose(np.exp(known.log_joint(pd.DataFrame({"sex": [1], "height": [1.5]})))[0], expected)
     assert list(known.simulate(5)[0].columns) == ["height", "sex"]
-
-
-def test_tables_that_cannot_be_are_refused():
     with pytest.raises(ValueError, match="'height_variance' are not all positive"):
         heights([1.0, -4.0])
-    model = nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical")
     with pytest.raises(ValueError, match="class_probs='empirical' needs data: give the probability of each class"):
-        nb.from_parameters(model, classes=["a", "b"], parameters={"prob": [[0.2], [0.6]]})
+        heights([1.0, 4.0], class_probs="empirical")
 
 
 def cell(text, label, position):
