@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import pytest
-from cases import Case, Sampled
+from cases import Case
 
 __all__ = ["cases_fast", "names_fast"]
 
@@ -14,7 +14,7 @@ def names_fast(names: Iterable[str], fast: Collection[str]) -> list[Any]:
     return _marked({name: name for name in names}, fast)
 
 
-def cases_fast(cases: Iterable[Case | Sampled], fast: Collection[str]) -> list[Any]:
+def cases_fast(cases: Iterable[Case], fast: Collection[str]) -> list[Any]:
     """All cases; those whose names are not in `fast` are in the slow suite only."""
     return _marked({case.name: case for case in cases}, fast)
 

@@ -205,21 +205,21 @@ class TestHeavyRows:
 
     def fitted(self, case, weight, **options):
         rng = np.random.default_rng(1)
-        X, y = case.cells(rng, 8)[[*range(8), *range(4)]], np.arange(12) % 2
-        weights = np.where(np.arange(12) < 8, weight, 1.0)
+        X, y = case.cells(rng, 20)[[*range(20), *range(4)]], np.arange(24) % 2
+        weights = np.where(np.arange(24) < 20, weight, 1.0)
         family = with_hyperparameters(case.default, dict.fromkeys(case.family.hyperparameters(), 1.3))
         posterior = nb.fit(nb.NaiveBayes(family, class_probs=[0.5, 0.5], **options), X, y, sample_weight=weights)
         return posterior, X, y, weights
 
     def test_light_rows_left_out(self, case, weight):
         posterior, X, y, _ = self.fitted(case, weight)
-        found = nb.loo_scores(posterior, X[8:], y[8:])["elpd_joint"]
-        expected = posterior.plugin().log_joint(X[8:])[np.arange(4), y[8:]].sum()
+        found = nb.loo_scores(posterior, X[20:], y[20:])["elpd_joint"]
+        expected = posterior.plugin().log_joint(X[20:])[np.arange(4), y[20:]].sum()
         assert found == pytest.approx(expected, abs=200 / weight + 1e-11)
 
     def test_heavy_rows_left_out(self, case, weight):
         posterior, X, y, weights = self.fitted(case, weight)
-        for i in range(5, 9):
+        for i in range(17, 21):
             one = X[[i]], y[[i]]
             found = nb.loo_scores(posterior, *one, sample_weight=weights[[i]])["elpd_joint"]
             rest = posterior.forget(*one, sample_weight=weights[[i]])

@@ -15,15 +15,15 @@ import pandas as pd
 import polars
 import pyarrow
 import pytest
+from cases import FAMILIES, known
 from numpyro.infer.util import log_density
 from refitting import assert_same, cells_alone
 from scipy.special import logsumexp
-from written import WRITTEN, known
 
 import bayesnb as nb
 
-CLOSED = [case for case in WRITTEN if case.closed]
-ESTIMATED = [case for case in WRITTEN if case.closed or case.likeliest]
+CLOSED = [case for case in FAMILIES if case.closed]
+ESTIMATED = [case for case in FAMILIES if case.closed or case.likeliest]
 """Families that a closed form or a point estimate fits, from statistics that add up."""
 
 
@@ -31,7 +31,7 @@ def of(cases):
     return pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases])
 
 
-every_family = of(WRITTEN)
+every_family = of(FAMILIES)
 closed_form = of(CLOSED)
 from_statistics = of(ESTIMATED)
 
@@ -106,7 +106,7 @@ def test_predictive_densities_integrate_to_one(case):
     np.testing.assert_allclose(total, posterior.class_probs(), rtol=2e-3)
 
 
-@of([case for case in WRITTEN if not case.joint])
+@of([case for case in FAMILIES if not case.joint])
 def test_the_information_given_parameters_is_an_integral(case):
     posterior = known(case)
     X, weight = nodes(case)
@@ -294,7 +294,7 @@ def test_the_unit_changes_no_prediction(case):
         np.testing.assert_allclose(other.predict_proba(X * unit), posterior.predict_proba(X), rtol=1e-7)
 
 
-@of([case for case in WRITTEN if case.likeliest])
+@of([case for case in FAMILIES if case.likeliest])
 def test_the_maximum_of_the_likelihood_has_no_likelier_neighbour(case):
     X, y = case.table(40)
     best = nb.fit(case.model(case.default), X, y, nb.MLE())
@@ -321,7 +321,7 @@ def near_by(site, value, rng):
     return np.clip(moved, 0.0, 1.0) if site.endswith("prob") else moved
 
 
-@of([case for case in WRITTEN if case.likeliest])
+@of([case for case in FAMILIES if case.likeliest])
 def test_the_mode_has_no_neighbour_of_higher_density(case, float64):
     """Of the density that NUTS and other samplers see."""
     X, y = case.table(40)
@@ -347,7 +347,7 @@ def test_predictions_are_averages_over_draws(case):
         assert np.abs(z).max() < 6  # of 12 numbers with 19 degrees of freedom
 
 
-@of([case for case in WRITTEN if case.bad])
+@of([case for case in FAMILIES if case.bad])
 def test_cells_outside_the_support_are_named(case):
     cell, words = case.bad
     X, y = case.table()

@@ -15,7 +15,7 @@ import pytest
 import scipy.optimize
 import scipy.special
 import scipy.stats
-from cases import SAMPLED, membership, with_holes
+from cases import FAMILIES, membership, with_holes
 from numpyro.infer.util import log_density
 from scipy.integrate import quad
 from scipy.special import i0e
@@ -31,8 +31,8 @@ from bayesnb.families.two_parameters import LARGE, LearnedNegativeBinomial, _log
 from bayesnb.inference.fit import read_table
 from bayesnb.inference.nuts import Target
 
-BY_NAME = {case.name: case for case in SAMPLED}
-CASES = {name: case for name, case in BY_NAME.items() if isinstance(case.family, Concentrated)}
+BY_NAME = {case.name: case for case in FAMILIES if not case.closed and case.fixed}
+CASES = {name: case for name, case in BY_NAME.items() if isinstance(case.default, Concentrated)}
 Y = np.array(["a", "b", "c"] * 20)
 """More classes than columns and parameters, so that no axis can be taken for another."""
 
@@ -46,7 +46,7 @@ def of_columns(summary: Callable[..., np.ndarray]) -> Callable[[np.ndarray], np.
 
 
 def cells_of(name: str, seed: int = 3) -> np.ndarray:
-    return CASES[name].cells(np.random.default_rng(seed), Y == "a")
+    return CASES[name].draw(np.random.default_rng(seed), Y == "a", 2)
 
 
 def resolved(family: nb.families.Family, X: np.ndarray, y: Any) -> Any:
@@ -87,7 +87,7 @@ DIGITS = [
 class TestDensity:
     @pytest.mark.parametrize(("name", "location", "concentration", "x", "expected"), DIGITS)
     def test_digits(self, name: str, location: float, concentration: float, x: float, expected: float) -> None:
-        family = CASES[name].family
+        family = CASES[name].fixed
         values = (np.full((1, 1), location), np.full((1, 1), concentration))
         parameters = dict(zip(parameter_names(family), values, strict=True))
         found = family.row_log_likelihood(parameters, np.array([[x]]))[0, 0]
@@ -126,7 +126,7 @@ class TestEstimates:
     @pytest.mark.parametrize("start", [np.nan, 1e-4, 0.9, 1e5])
     @pytest.mark.parametrize("name", CASES)
     def test_newtons_method_gets_there_from_anywhere(self, name: str, start: float) -> None:
-        X, family = cells_of(name), type(CASES[name].family)()
+        X, family = cells_of(name), CASES[name].default
         problem = read_table(nb.NaiveBayes(family), X, Y, None)
         resolved, statistics = problem.resolved.families[0], problem.statistics.blocks[0]
         location = {"gamma": start, "beta": min(start, 1 - 1e-5), "von mises": start}[name]
@@ -170,8 +170,8 @@ class TestEstimates:
         with pytest.raises(
             ValueError, match=r"column 1 in class 'b': the maximum likelihood estimate.*all of them equal"
         ):
-            nb.fit(CASES[name].family, X, Y, nb.MLE())
-        assert np.isfinite(nb.fit(CASES[name].family, X, Y, nb.MAP()).mean()["x_concentration"]).all()
+            nb.fit(CASES[name].fixed, X, Y, nb.MLE())
+        assert np.isfinite(nb.fit(CASES[name].fixed, X, Y, nb.MAP()).mean()["x_concentration"]).all()
 
     @pytest.mark.parametrize("name", CASES)
     def test_a_class_without_cells(self, name: str) -> None:
@@ -181,12 +181,12 @@ class TestEstimates:
         with pytest.raises(
             ValueError, match=r"column 1 in class 'b': the maximum likelihood estimate.*no observed cell"
         ):
-            nb.fit(CASES[name].family, X, Y, nb.MLE())
+            nb.fit(CASES[name].fixed, X, Y, nb.MLE())
         if name == "von mises":
             with pytest.raises(ValueError, match=r"column 1 in class 'b': the mode.*no direction"):
-                nb.fit(CASES[name].family, X, Y, nb.MAP())
+                nb.fit(CASES[name].fixed, X, Y, nb.MAP())
             return
-        family = CASES[name].family
+        family = CASES[name].fixed
         found = nb.fit(family, X, Y, nb.MAP()).mean()
         assert found["x_concentration"][1, 1] == pytest.approx((family.concentration - 1) / family.rate)
         a, b = (getattr(family, key, None) for key in ("concentration1", "concentration0"))
@@ -197,8 +197,8 @@ class TestEstimates:
     def test_narrow_columns(self, name: str) -> None:
         """Densities of which rounding leaves few digits: cells that differ in the fifth digit."""
         X = 0.5 * (1 + 1e-5 * np.random.default_rng(9).normal(size=(60, 2)))
-        found = nb.fit(type(CASES[name].family)(), X, Y, nb.MLE()).mean()
-        location, concentration = (found[f"x_{key}"] for key in parameter_names(CASES[name].family))
+        found = nb.fit(CASES[name].default, X, Y, nb.MLE()).mean()
+        location, concentration = (found[f"x_{key}"] for key in parameter_names(CASES[name].fixed))
         means, deviations = (
             np.stack([f(X[label == Y]) for label in "abc"]) for f in (of_columns(np.mean), of_columns(np.std))
         )
@@ -255,7 +255,7 @@ class TestDefaults:
 
     @pytest.mark.parametrize("name", CASES)
     def test_a_column_of_one_value(self, name: str) -> None:
-        family = resolved(type(CASES[name].family)(), np.full((6, 1), 0.3), ["a", "b"] * 3)
+        family = resolved(CASES[name].default, np.full((6, 1), 0.3), ["a", "b"] * 3)
         np.testing.assert_allclose(family.rate, 0.075)
         if name == "gamma":
             np.testing.assert_allclose(family.loc, 0.3)
@@ -312,7 +312,7 @@ class Few:
 
     @property
     def family(self) -> Any:
-        return replace(BY_NAME[self.name].family, loc=self.loc) if self.loc != 4.0 else BY_NAME[self.name].family
+        return replace(BY_NAME[self.name].fixed, loc=self.loc) if self.loc != 4.0 else BY_NAME[self.name].fixed
 
 
 _RNG = np.random.default_rng(11)
@@ -468,7 +468,7 @@ def test_pi_may_come_from_a_table_of_float32() -> None:
 
 
 PAIR = np.array(["a", "b"] * 30)
-COUNTS = BY_NAME["learned negative binomial"].cells(np.random.default_rng(3), PAIR == "a")
+COUNTS = BY_NAME["learned negative binomial"].draw(np.random.default_rng(3), PAIR == "a", 2)
 HYPER: dict[str, float] = {"loc": 4.0, "scale": 1.0, "concentration": 1.7, "rate": 2.0}
 log_of_counts = BY_NAME["learned negative binomial"].log_density
 
