@@ -14,6 +14,9 @@ import pytest
 import bayesnb as nb
 
 ROWS = 40
+
+
+HALVES = np.arange(ROWS) % 2
 FRAME = pd.DataFrame(
     {
         "size": np.linspace(1, 2, ROWS) ** 2,
@@ -28,11 +31,11 @@ FRAME = pd.DataFrame(
 KINDS = [lambda frame: frame, pl.from_pandas, pa.Table.from_pandas]
 
 
-def told(frame, **options) -> str:
+def told(frame, choose=nb.NaiveBayes.from_frame, **options) -> str:
     """The text of the only warning; empty if there is none."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        nb.NaiveBayes.from_frame(frame, **options)
+        choose(frame, **options)
     assert len(caught) <= 1
     return str(caught[0].message) if caught else ""
 
@@ -51,6 +54,14 @@ class TestWarning:
             start, _, advice = words.partition(".*")
             assert line.startswith(start)
             assert advice in line
+
+    @pytest.mark.parametrize("choose", [nb.NaiveBayes.from_frame, nb.choose_families])
+    def test_is_of_text_and_not_of_what_labels_compare(self, choose):
+        first, *lines = told(FRAME, choose, y=HALVES).splitlines()
+        assert first.startswith("the model leaves out 'name'")
+        assert lines[-2].startswith("- 'name' (40 values in 40 cells)")
+        assert lines[-1].startswith("- 'mark' holds '?' in 10 cells")
+        assert not any(name in " ".join([first, *lines]) for name in ("grade", "gain"))
 
     def test_says_nothing_of_columns_that_are_given_or_left_out(self):
         families = {"grade": nb.Categorical(), "gain": nb.Gaussian(), "mark": nb.Categorical()}
@@ -116,7 +127,6 @@ class TestWarning:
             assert told(pd.read_csv(data / f"{name}.csv")) == ""
 
 
-HALVES = np.arange(ROWS) % 2
 CHOICES = {
     "guessed": nb.NaiveBayes.from_frame,
     "chosen": lambda X: nb.NaiveBayes.from_frame(X, HALVES),

@@ -1,14 +1,11 @@
 """The families that the evidence chooses, those that the labels' leave-one-out score chooses, and what is refused."""
 
 import re
-import warnings
 from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pandas as pd
-import polars as pl
-import pyarrow as pa
 import pytest
 from scipy.special import gammaln, logsumexp
 
@@ -185,9 +182,9 @@ class TestEvidence:
         gaussian = nb.fit(nb.NaiveBayes(nb.Gaussian()), fare, y).predict_proba(np.full((1, 20), 263.0))
         assert gaussian.min() < 0.03 < 0.05 < proba.min()
 
-    def test_takes_a_weight_for_as_many_rows(self, table):
+    @pytest.mark.parametrize("weight", [np.arange(ROWS) % 4, np.full(ROWS, 2)], ids=["differ", "all two"])
+    def test_takes_a_weight_for_as_many_rows(self, table, weight):
         X, y = table
-        weight = np.arange(ROWS) % 4
         weighted = nb.choose_families(X, y, sample_weight=weight).table
         repeated = nb.choose_families(X.loc[np.repeat(np.arange(ROWS), weight)], np.repeat(y, weight)).table
         pd.testing.assert_frame_equal(weighted, repeated, rtol=1e-10)
@@ -198,13 +195,6 @@ class TestEvidence:
         without = {"Gaussian", "LogNormal", "Exponential"}
         assert found["none"] == without | {"PolyaTree"}
         assert found["one zero"] == without - {"LogNormal"} | {"PolyaTree"} | {f"Hurdle({name})" for name in without}
-
-    def test_takes_a_weight_of_two_in_all_rows_for_twice_the_rows(self, table):
-        X, y = table
-        X = X[["flag"]]
-        weighted = nb.choose_families(X, y, sample_weight=np.full(ROWS, 2)).table
-        repeated = nb.choose_families(pd.concat([X, X]), np.tile(y, 2)).table
-        pd.testing.assert_frame_equal(weighted, repeated, rtol=1e-10)
 
 
 class TestLabels:
@@ -251,35 +241,33 @@ class TestLabels:
 
 
 class TestResult:
-    def test_shows_the_family_chosen_beside_the_next(self, table):
+    @pytest.mark.parametrize(
+        ("criterion", "measure"), [("evidence", "log_bayes_factor"), ("labels", "elpd_difference")]
+    )
+    def test_shows_the_family_chosen_beside_the_next(self, table, criterion, measure):
         X, y = table
-        for criterion, measure in (("evidence", "log_bayes_factor"), ("labels", "elpd_difference")):
-            choice = nb.choose_families(X, y, criterion=criterion)
-            lines = repr(choice).splitlines()
-            assert measure in lines[1]
-            told = " ".join(lines[2 + X.shape[1] :])
-            assert told.startswith(f"{measure}: ")
-            assert "The lower, the better is the choice" in told
-            for line, (column, families) in zip(lines[2 : 2 + X.shape[1]], choice.first_two.items(), strict=True):
-                assert line.split()[:2] == [column, families[0][0].name]
-                of_column = choice.table[choice.table["column"] == column]
-                if len(families) > 1:
-                    others = of_column[~of_column["chosen"]]
-                    assert line.split()[2] == others.loc[others[measure].idxmax(), "family"]
-            assert choice._repr_html_().count("<tr") == 2 + X.shape[1]
+        choice = nb.choose_families(X, y, criterion=criterion)
+        lines = repr(choice).splitlines()
+        assert measure in lines[1]
+        assert f"{measure}: " in lines[8]
+        for line, (column, families) in zip(lines[2:8], choice.first_two.items(), strict=True):
+            names = [families[0][0].name]
+            if len(families) > 1:
+                others = choice.table.query("column == @column and not chosen")
+                names.append(others.loc[others[measure].idxmax(), "family"])
+            assert line.split()[: len(names) + 1] == [column, *names]
 
     @pytest.mark.parametrize("name", [None, np.nan, 0, ("size", "cm")], ids=str)
     def test_takes_any_name_of_a_column(self, table, name):
         X, y = table
-        named = pd.DataFrame({"a": X["size"], "b": X["visits"], "c": X["flag"]})
+        named = X[["size"]]
         expected = nb.choose_families(named, y)
-        named.columns = pd.Index([name, ("b", ""), ("c", "")], dtype=object, tupleize_cols=isinstance(name, tuple))
+        named = named.set_axis(pd.Index([name], dtype=object, tupleize_cols=isinstance(name, tuple)), axis=1)
         found = nb.choose_families(named, y)
         assert list(found.first_two) == list(named.columns)
-        for line, other in zip(repr(found).splitlines()[2:], repr(expected).splitlines()[2:], strict=True):
-            assert line.endswith(" ".join(other.split()[-1:]))
-        assert found.first_two[name] == expected.first_two["a"]
-        assert len(found.plot().axes) == 4
+        assert found.first_two[name] == expected.first_two["size"]
+        assert repr(found).splitlines()[2].split()[-1] == repr(expected).splitlines()[2].split()[-1]
+        assert len(found.plot().axes) == 2
 
     def test_draws_two_families_of_each_column_that_has_them(self, table):
         X, y = table
@@ -304,14 +292,6 @@ class TestResult:
                 expected, edges = np.histogram(cells, np.unique(bars.get_xy()[:, 0]), weights=weights)
                 heights = np.interp((edges[:-1] + edges[1:]) / 2, *bars.get_xy()[1 : 2 * len(edges) - 1].T)
                 np.testing.assert_allclose(heights * np.diff(edges), expected / np.sum(weights), atol=1e-12)
-
-    @pytest.mark.parametrize("kind", [pl.from_pandas, pa.Table.from_pandas], ids=["polars", "pyarrow"])
-    def test_is_that_of_every_kind_of_frame(self, table, kind):
-        X, y = table
-        expected = nb.choose_families(X, y)
-        found = nb.choose_families(kind(X.assign(label=y)), "label")
-        pd.testing.assert_frame_equal(found.table, expected.table)
-        assert found.model == expected.model
 
 
 class TestFromFrame:
@@ -353,31 +333,3 @@ class TestFromFrame:
     def test_gives_a_column_without_cells_the_family_of_its_type(self, table):
         X, y = table
         assert nb.NaiveBayes.from_frame(X.assign(size=np.nan), y).features["size"][0] == nb.Gaussian()
-
-
-class TestWarnings:
-    FRAME = pd.DataFrame(
-        {
-            "grade": np.arange(40) % 3 + 1,
-            "gain": np.where(np.arange(40) % 4 == 0, np.exp(np.random.default_rng(0).normal(size=40)), 0.0),
-            "name": [f"person {row}" for row in range(40)],
-            "mark": ["?", "a", "b", "c"] * 10,
-        }
-    )
-
-    def told(self, choose):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            choose()
-        return [str(warning.message) for warning in caught]
-
-    def test_are_of_text_and_not_of_what_was_compared(self):
-        y = np.arange(40) // 2 % 2
-        (message,) = self.told(lambda: nb.choose_families(self.FRAME, y))
-        assert self.told(lambda: nb.NaiveBayes.from_frame(self.FRAME, y)) == [message]
-        first, *lines = message.splitlines()
-        assert first.startswith("the model leaves out 'name'")
-        assert lines[-2].startswith("- 'name' (40 values in 40 cells)")
-        assert lines[-1].startswith("- 'mark' holds '?' in 10 cells")
-        assert "grade" not in message
-        assert "gain" not in message

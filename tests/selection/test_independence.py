@@ -121,6 +121,11 @@ def table():
 FAMILIES = {"hue": nb.Categorical(), "seen": nb.Bernoulli(), "length": nb.Gaussian(), "calls": nb.Poisson()}
 
 
+def assert_same_information(one, other, columns=OF_DATA):
+    given, expected = (nb.mutual_information(posterior, num_draws=1)[columns] for posterior in (one, other))
+    np.testing.assert_allclose(given, expected, rtol=1e-9, atol=1e-12)
+
+
 class TestByHand:
     def test_categories(self, table):
         X, y = table
@@ -155,57 +160,43 @@ class TestByHand:
         assert found["estimate"] == pytest.approx(plug_in - chance, abs=1e-8)
         assert found["p_value"] == pytest.approx(scipy.stats.chi2.sf(120 * plug_in, 2 * parameters), rel=1e-5)
 
-    def test_does_not_depend_on_prior_or_inference(self, table):
+    def test_is_of_the_rows_alone(self, table, rng):
+        """Whatever the prior and the inference, and weights are repeated rows."""
         X, y = table
-        exact = nb.fit(nb.NaiveBayes(FAMILIES), X, y)
-        expected = nb.mutual_information(exact, num_draws=1)[OF_DATA]
         strong = {**FAMILIES, "hue": nb.Categorical(30.0), "seen": nb.Bernoulli(5.0, 9.0)}
-        sampled = nb.from_samples(exact.model, exact.draws(num_draws=3, num_chains=1), X=X, y=y)
-        for posterior in (
-            nb.fit(nb.NaiveBayes(strong), X, y),
-            nb.fit(nb.NaiveBayes(FAMILIES), X, y, nb.MLE()),
-            sampled,
-        ):
-            pd.testing.assert_frame_equal(nb.mutual_information(posterior, num_draws=1)[OF_DATA], expected)
-
-    def test_weights_are_repeated_rows(self, table, rng):
-        X, y = table
-        weight = rng.integers(0, 4, 60)
-        weighted = nb.fit(nb.NaiveBayes(FAMILIES), X, y, sample_weight=weight)
+        exact, weight = nb.fit(nb.NaiveBayes(FAMILIES), X, y), rng.integers(0, 4, 60)
         at = np.repeat(np.arange(60), weight)
-        repeated = nb.fit(nb.NaiveBayes(FAMILIES), X.iloc[at], y[at])
-        given, expected = (nb.mutual_information(posterior, num_draws=1)[OF_DATA] for posterior in (weighted, repeated))
-        np.testing.assert_allclose(given, expected, rtol=1e-9, atol=1e-12)
+        for given, expected in (
+            (nb.fit(nb.NaiveBayes(strong), X, y), exact),
+            (nb.fit(nb.NaiveBayes(FAMILIES), X, y, nb.MLE()), exact),
+            (nb.from_samples(exact.model, exact.draws(num_draws=3, num_chains=1), X=X, y=y), exact),
+            (nb.fit(exact.model, X, y, sample_weight=weight), nb.fit(exact.model, X.iloc[at], y[at])),
+        ):
+            assert_same_information(given, expected)
 
     def test_missing_cells_and_empty_classes_do_not_count(self, table, rng):
         X, y = table
         for name in FAMILIES:
             model = nb.NaiveBayes({name: FAMILIES[name]})
             gone = rng.uniform(size=60) < 0.3
-            holes = X[[name]].copy()
-            holes.loc[gone] = None
-            holes = nb.fit(model, holes, y, classes=["w", "x", "y", "z"])
+            holes = X[[name]].where(~gone[:, None])
             without = nb.fit(model, X.loc[~gone, [name]], y[~gone])
-            given, expected = (nb.mutual_information(posterior, num_draws=1)[OF_DATA] for posterior in (holes, without))
-            np.testing.assert_allclose(given, expected, rtol=1e-9, atol=1e-12)
+            assert_same_information(nb.fit(model, holes, y, classes=["w", "x", "y", "z"]), without)
 
     def test_a_class_without_a_maximum_does_not_count(self, rng):
         X, y = rng.normal(size=(41, 1)), np.append(np.arange(40) % 2, 2)
-        with_one, without = (nb.mutual_information(nb.fit(nb.Gaussian(), X[:n], y[:n]), num_draws=1) for n in (41, 40))
-        np.testing.assert_allclose(with_one[OF_DATA], without[OF_DATA], rtol=1e-9)
+        assert_same_information(nb.fit(nb.Gaussian(), X, y), nb.fit(nb.Gaussian(), X[:40], y[:40]))
 
 
 class TestWords:
     def test_a_word_is_a_column_of_tokens(self, rng):
         X, y = rng.poisson([3.0, 1.0, 8.0], (30, 3)).astype(float), np.arange(30) % 3
-        found = nb.mutual_information(nb.fit(nb.Multinomial([0.5, 1.0, 2.0]), X, y), num_draws=1)
         tokens = np.repeat(np.tile(np.arange(3), 30), X.ravel().astype(int))
         owner = np.repeat(np.repeat(y, 3), X.ravel().astype(int))
         each = (tokens[:, None] == np.arange(3)).astype(float)
         prior = nb.Bernoulli([0.5, 1.0, 2.0], [3.0, 2.5, 1.5])
-        expected = nb.mutual_information(nb.fit(prior, each, owner), num_draws=1)
-        same = [*OF_DATA, "inclusion_probability"]
-        np.testing.assert_allclose(found[same], expected[same], rtol=1e-9, atol=1e-12)
+        words, single = nb.fit(nb.Multinomial([0.5, 1.0, 2.0]), X, y), nb.fit(prior, each, owner)
+        assert_same_information(words, single, [*OF_DATA, "inclusion_probability"])
 
     def test_bursts_divide_the_number_of_tokens(self, rng):
         alpha, length = np.array([4.0, 10.0, 6.0]), 50

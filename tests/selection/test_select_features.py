@@ -140,17 +140,28 @@ def test_an_average_over_subsets_is_scored_as_it_is_fitted(table):
         assert nb.loo_scores(nb.fit(found.model, X, y), X, y)["elpd_label"] == pytest.approx(expected, **SCORES)
 
 
-def test_copies_of_a_column_are_dropped_and_the_first_one_stays():
+@pytest.mark.parametrize("kind", ["array", "sparse", "bound", "frame and label"])
+def test_copies_of_a_column_are_dropped_and_the_first_one_stays(kind):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
     X = (rng.random((200, 2)) < 0.2 + 0.5 * y[:, None]).astype(float)
-    repeated = X[:, [0, 0, 1, 0, 0, 0]]
-    found = nb.select_features(nb.Bernoulli(), repeated, y)
-    assert found.kept == (0, 2)
-    assert found.dropped == (1, 3, 4, 5)
-    assert found.table["feature"].tolist()[1:] == [5, 4, 3, 1]
-    expected = nb.loo_scores(nb.fit(nb.Bernoulli(), X, y), X, y)["elpd_label"]
-    assert found.table["elpd_label"].iloc[-1] == pytest.approx(expected, **SCORES)
+    model, repeated, names = nb.NaiveBayes(nb.Bernoulli()), X[:, [0, 0, 1, 0, 0, 0]], range(6)
+    rows = repeated, y
+    if kind == "sparse":
+        rows = scipy.sparse.csr_array(repeated), y
+    if kind == "bound":
+        model = model.bind(repeated, y)
+    if kind == "frame and label":
+        names = "abcdef"
+        rows = pd.DataFrame(repeated, columns=list(names)).assign(label=y), "label"
+    found = nb.select_features(model, *rows)
+    assert found.kept == (names[0], names[2])
+    assert found.dropped == tuple(names[j] for j in (1, 3, 4, 5))
+    assert found.table["feature"].tolist()[1:] == [names[j] for j in (5, 4, 3, 1)]
+    assert type(found.model) is type(model)
+    expected = nb.loo_scores(nb.fit(nb.Bernoulli(), X, y), X, y)
+    assert found.table["elpd_label"].iloc[-1] == pytest.approx(expected["elpd_label"], **SCORES)
+    assert nb.loo_scores(nb.fit(found.model, *rows), *rows).to_dict() == pytest.approx(expected.to_dict())
 
 
 def test_a_column_without_a_cell_changes_no_score_and_is_no_step(table):
@@ -219,7 +230,6 @@ def test_a_subset_that_is_not_clearly_better_is_not_kept(table):
         f"features, which is not more than two standard errors of {last['se']:.1f}.",
     )
     assert found.notes[0] in " ".join(repr(found).split())
-    assert "two standard errors" in found._repr_html_()
 
 
 def counts(frame):
@@ -309,51 +319,16 @@ def test_the_families_of_the_columns_kept_are_as_the_user_wrote_them(table):
     assert smaller.features["width"][0].edges == (-4.0, 0.0, 5.0)
 
 
-@pytest.mark.parametrize("kind", ["array", "sparse", "bound", "frame and label", "counts"])
-def test_the_model_found_fits_the_table_whatever_its_kind(kind):
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 150)
-    X = (rng.random((150, 3)) < 0.2 + 0.5 * y[:, None]).astype(float)[:, [0, 0, 0, 1, 2]]
-    model = nb.NaiveBayes(nb.Bernoulli())
-    expected = (0, 3, 4)
-    if kind == "sparse":
-        X = scipy.sparse.csr_array(X)
-    if kind == "bound":
-        model = model.bind(X, y)
-    if kind == "frame and label":
-        X = pd.DataFrame(X, columns=list("abcde")).assign(label=y)
-        y, expected = "label", ("a", "d", "e")
-    if kind == "counts":
-        words = rng.poisson(1 + 2 * X)
-        X = np.hstack([words, X])
-        model = nb.NaiveBayes(
-            {"words": (nb.Multinomial(), slice(0, 5)), "again": (nb.Poisson(), [5, 6, 7]), "last": (nb.Poisson(), [8])}
-        )
-        expected = None
-    found = nb.select_features(model, X, y)
-    assert found.dropped
-    if expected is not None:
-        assert found.kept == expected
-    posterior = nb.fit(found.model, X, y)
-    assert type(found.model) is type(model)
-    labels = X["label"] if kind == "frame and label" else y
-    rows = X.drop(columns="label") if kind == "frame and label" else X
-    elpd = nb.loo_scores(posterior, rows, labels)["elpd_label"]
-    assert elpd == pytest.approx(found.table["elpd_label"].iloc[-1], **SCORES)
-
-
 def test_rows_whose_label_is_impossible_without_them_do_not_count(table):
     X, y = table
     rare = y.copy()
     rare[7] = "yew"
     model = nb.NaiveBayes(FAMILIES, class_probs="empirical")
-    message = "row 7 does not count in the score: without the row its label has probability zero"
-    with pytest.warns(UserWarning, match=message):
+    with pytest.warns(UserWarning, match="row 7 does not count in the score: without the row its label has probabil"):
         found = nb.select_features(model, X, rare)
     assert np.isfinite(found.table[["elpd_label", "difference", "se"]]).all(axis=None)
-    posterior = nb.fit(model, X, rare)
     with pytest.warns(UserWarning, match="minus infinity"):
-        of_rows = np.asarray(nb.loo(posterior, X, rare).elpd_i)
+        of_rows = score(FAMILIES, X, rare, class_probs="empirical")
     assert np.isneginf(of_rows[7])
     assert found.table["elpd_label"].iloc[0] == pytest.approx(np.delete(of_rows, 7).sum(), **SCORES)
     assert found.notes[-1].startswith("row 7 does not count")
@@ -388,11 +363,14 @@ def test_densities_far_apart_give_finite_scores():
 def test_the_result_shows_its_steps_in_print(table):
     X, y = table
     found = nb.select_features(nb.NaiveBayes(FAMILIES), X, y)
-    for shown in (repr(found), found._repr_html_()):
-        assert f"{len(found.kept)} of 7" in shown
-        assert f"{found.table['difference'].iloc[-1]:.1f}" in shown
-        assert f"Kept: {', '.join(found.kept)}." in " ".join(shown.split())
-        assert f"Dropped: {', '.join(found.dropped)}." in " ".join(shown.split())
+    shown = " ".join(repr(found).split())
+    for words in (
+        f"{len(found.kept)} of 7",
+        f"{found.table['difference'].iloc[-1]:.1f}",
+        f"Kept: {', '.join(found.kept)}.",
+        f"Dropped: {', '.join(found.dropped)}.",
+    ):
+        assert words in shown
 
 
 def held_out(model, rows, labels, X, y):

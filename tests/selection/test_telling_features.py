@@ -10,6 +10,7 @@ import bayesnb as nb
 from bayesnb.model.weights import FeatureWeights
 from bayesnb.selection.telling import _Rows
 
+WORDS = ["tea", "the", "rum", "of"]
 X_WORDS = np.array([[9, 1, 0, 2], [8, 3, 1, 0], [0, 2, 7, 1], [1, 4, 6, 1], [0, 9, 1, 1]])
 Y_WORDS = ["a", "a", "b", "b", "c"]
 TABLE = pd.DataFrame(
@@ -25,7 +26,7 @@ LABELS = ["ash", "ash", "ash", "fir", "fir", "fir", "oak", "oak"]
 @pytest.fixture(scope="module")
 def words():
     model = nb.NaiveBayes({"text": (nb.Multinomial(0.5), slice(0, 4))})
-    return nb.fit(model, scipy.sparse.csr_array(X_WORDS), Y_WORDS, feature_names=["tea", "the", "rum", "of"])
+    return nb.fit(model, scipy.sparse.csr_array(X_WORDS), Y_WORDS, feature_names=WORDS)
 
 
 @pytest.fixture(scope="module")
@@ -48,35 +49,29 @@ def test_words_by_hand(words):
         rows = found[found["class"] == label].set_index("feature")
         under_draws = against_others(draws["text_prob"], draws["class_prob"], c)
         expected = pd.DataFrame(
-            np.quantile(under_draws, [0.5, 0.1, 0.9], axis=(0, 1)).T,
-            index=["tea", "the", "rum", "of"],
-            columns=["log_odds", "lower", "upper"],
+            np.quantile(under_draws, [0.5, 0.1, 0.9], axis=(0, 1)).T, WORDS, ["log_odds", "lower", "upper"]
         ).assign(mcse=np.sqrt(np.pi / 2 * under_draws.reshape(120, -1).var(axis=0) / 120))
         assert set(rows.index) == set(expected.index[expected["log_odds"] > 0])
         np.testing.assert_allclose(rows[expected.columns].astype(float), expected.loc[rows.index], rtol=1e-9)
         assert rows["lower"].is_monotonic_decreasing
         assert rows["value"].isna().all()
-    assert found.groupby("class")["feature"].first().tolist() == ["tea", "rum", "the"]
     assert found.attrs == {"unit": "nats", "prob": 0.8}
 
 
 def test_values_of_columns_by_hand(mixed):
-    found = nb.telling_features(mixed, num=20, num_draws=10, key=3).set_index(["class", "feature", "value"])
+    found = nb.telling_features(mixed, num=20, num_draws=10, key=3)
+    found = found[found["feature"] != "height"].set_index(["class", "feature", "value"])["log_odds"].to_dict()
     draws = mixed.draws(num_chains=4, num_draws=10, key=3)
     moss = np.stack([1 - draws["moss_prob"], draws["moss_prob"]], axis=-1)
-    expected = 0
+    expected = {}
     for c, label in enumerate(["ash", "fir", "oak"]):
         for feature, values, prob in (
             ("bark", ["flaky", "rough", "smooth"], draws["bark_prob"]),
             ("moss", [0, 1], moss),
         ):
-            under_draws = against_others(prob, draws["class_prob"], c)
-            for value, odds in zip(values, np.median(under_draws, axis=(0, 1)), strict=True):
-                assert ((label, feature, value) in found.index) == (odds > 0)
-                if odds > 0:
-                    expected += 1
-                    assert found.loc[(label, feature, value), "log_odds"] == pytest.approx(odds, rel=1e-10)
-    assert len(found) == expected + 3  # and the height for each class
+            odds = np.median(against_others(prob, draws["class_prob"], c), axis=(0, 1))
+            expected |= {(label, feature, value): x for value, x in zip(values, odds, strict=True) if x > 0}
+    assert found == pytest.approx(expected, rel=1e-10)
 
 
 def test_a_number_has_the_mean_log_odds_of_the_rows_of_its_class():
@@ -160,15 +155,12 @@ def test_a_word_about_which_the_data_say_little_comes_after_one_about_which_they
 def test_a_point_has_no_interval_and_ranks_by_log_odds(words):
     found = nb.telling_features(words.plugin())
     assert found[["lower", "upper"]].isna().all(axis=None)
-    for _, rows in found.groupby("class"):
-        assert rows["log_odds"].is_monotonic_decreasing
     mean, class_prob = words.mean()["text_prob"], words.class_probs()
     for c, label in enumerate("abc"):
-        odds = against_others(mean, class_prob, c)
+        odds = zip(WORDS, against_others(mean, class_prob, c), strict=True)
         rows = found[found["class"] == label].set_index("feature")["log_odds"]
-        assert rows.to_dict() == pytest.approx(
-            {word: x for word, x in zip(["tea", "the", "rum", "of"], odds, strict=True) if x > 0}
-        )
+        assert rows.is_monotonic_decreasing
+        assert rows.to_dict() == pytest.approx({word: x for word, x in odds if x > 0})
 
 
 def test_of_two_classes_a_weight_of_one_or_more_multiplies_the_log_odds():
@@ -204,13 +196,6 @@ def test_sampled_and_joint_blocks():
         found = nb.telling_features(posterior, 20, num_draws=10)
         assert found.loc[found["feature"] == "size", "value"].isna().all()
         assert (found["feature"] == "size").sum() == 3
-
-
-def test_fitted_estimators_are_taken():
-    from bayesnb.estimators import MultinomialNB
-
-    found = nb.telling_features(MultinomialNB().fit(X_WORDS, Y_WORDS), 1, num_draws=5)
-    assert found["feature"].tolist() == [0, 2, 1]
 
 
 def test_many_classes_have_the_fewest_draws_by_default():
