@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse
 from cases import CASES, CATEGORIES, Exponential, with_holes
 from refitting import assert_same, cells_alone, rows_of
-from trees import FEATURES, trees
 
 import bayesnb as nb
 from bayesnb.families import gaussian
@@ -22,30 +21,19 @@ from bayesnb.posterior.left_out import all_features_left_out, features_left_out
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Waits(Exponential):
-    """A family from outside whose rate follows the column's mean; it knows no fast way."""
-
-    rate: Any = None
-
-    def on_scale_of(self, pooled):
-        if self.rate is not None:
-            return self
-        return replace(self, rate=self.concentration * pooled.total / np.maximum(pooled.n, 1e-300))
-
-    def update(self, statistics):
-        return Waits(self.concentration + statistics.n, self.rate + statistics.total)
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class WaitsFromZero(Waits):
-    """The same, with a zero where the rate is open: no family need say it by None."""
+    """A family from outside whose rate follows the column's mean where it is zero; it knows no fast way."""
 
     rate: Any = 0.0
 
     positive = ("concentration",)
 
     def on_scale_of(self, pooled):
-        return self if np.all(np.asarray(self.rate) > 0) else Waits(self.concentration).on_scale_of(pooled)
+        if np.all(np.asarray(self.rate) > 0):
+            return self
+        return replace(self, rate=self.concentration * pooled.total / np.maximum(pooled.n, 1e-300))
+
+    def update(self, statistics):
+        return Waits(self.concentration + statistics.n, self.rate + statistics.total)
 
 
 @jax.tree_util.register_dataclass
@@ -80,7 +68,6 @@ FAMILIES = {
     "gaussian, loc given": (nb.Gaussian(loc=1.0, concentration=[[0.5], [2.0]]), normals),
     "poisson": (nb.Poisson([0.4, 1.0, 2.0]), poissons),
     "outside": (Waits(1.5), lambda rng, n: rng.exponential(2.0, (n, 3))),
-    "outside, no None": (WaitsFromZero(1.5), lambda rng, n: rng.exponential(2.0, (n, 3))),
     "outside, documents": (Background(), poissons),
 }
 """Families whose prior follows the data, and cells."""
@@ -92,38 +79,25 @@ PRIORS = {
     "averaged": {"class_probs": "empirical", "feature_inclusion": 0.4},
 }
 
-WEIGHTS = {
-    "plain": lambda rng, n: None,
-    "doubled": lambda rng, n: np.full(n, 2.0),
-    "weighted": lambda rng, n: np.where(rng.uniform(size=n) < 0.2, 0.0, rng.uniform(0.2, 3.0, n)),
-}
 
-SLOW = pytest.mark.slow
-MATRIX = [
-    pytest.param(name, prior, weights, marks=[SLOW] * (weights == "doubled"), id=f"{name}, {prior}, {weights}")
-    for name in FAMILIES
-    for prior in PRIORS
-    for weights in (WEIGHTS if prior != "averaged" else ["plain"])
-]
-"""Averages are of rows of weight one."""
-
-
-@pytest.mark.parametrize(("name", "prior", "weights"), MATRIX)
-def test_a_prior_that_follows_the_data_follows_the_rest(name, prior, weights, rng):
+@pytest.mark.parametrize("prior", PRIORS)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_a_prior_that_follows_the_data_follows_the_rest(name, prior, rng):
+    """And one in the same numbers does not."""
     family, cells = FAMILIES[name]
     X, y = cells(rng, 24), rng.integers(0, 2, 24)
-    alone = None
+    alone = weights = None
     if family.cell == "number":
         X, alone = with_holes(rng, X), cells_alone
     if prior == "averaged" and name == "gaussian, loc given":
         family = replace(family, concentration=1.0)
-    weights = WEIGHTS[weights](rng, 24)
+    if prior != "averaged":  # averages are of rows of weight one
+        weights = np.where(rng.uniform(size=24) < 0.2, 0.0, rng.uniform(0.2, 3.0, 24))
     posterior = nb.fit(nb.NaiveBayes(family, **PRIORS[prior]), X, y, sample_weight=weights)
     found = assert_same(posterior, X, y, weights, alone=alone)
-    held = nb.loo(nb.fit(posterior.model, X, y, sample_weight=weights), X, y, sample_weight=weights)
+    held = assert_same(nb.fit(posterior.model, X, y, sample_weight=weights), X, y, weights)
     assert np.abs(found.elpd_i - held.elpd_i).max() > 1e-4
-    if prior == "frequencies":
-        assert found.elpd < held.elpd
+    assert prior != "frequencies" or found.elpd < held.elpd
 
 
 def of_all_categories(case):
@@ -140,43 +114,22 @@ def test_counts_of_millions_keep_their_digits(case, rng):
         assert rest.predict_log_proba(X[[i]])[0, y[i]] == pytest.approx(float(found[i]), abs=1e-7)
 
 
-@pytest.fixture(scope="module")
-def mixed():
-    """Trees with the number of their rings, and sizes whose prior follows the data."""
-    rng = np.random.default_rng(3)
-    X, y = trees(rng, 50)
-    features = FEATURES | {"size": (nb.Gaussian(), ["height", "width"]), "rings": nb.Poisson()}
-    return features, X.assign(rings=rng.poisson(7.0, 50) * 1.0), y
-
-
-NOTHING = {"leaves": 0, "cones": 0, "twigs": 0, "height": np.nan, "bark": None, "moss": np.nan, "width": np.nan}
+NOTHING = {"leaves": 0, "cones": 0, "twigs": 0} | dict.fromkeys(["height", "bark", "moss", "width", "rings"], None)
 """Cells of the trees that say nothing."""
 
 
 def tree_alone(row):
     """A row for each feature of a tree, in the order of the table: the words are first."""
     features = [["leaves", "cones", "twigs"], ["height"], ["bark"], ["moss"], ["width"], ["rings"]]
-    nothing = NOTHING | {"rings": np.nan}
-    rows = [row.assign(**{name: cell for name, cell in nothing.items() if name not in own}) for own in features]
+    rows = [row.assign(**{name: cell for name, cell in NOTHING.items() if name not in own}) for own in features]
     return pd.concat(rows, ignore_index=True)
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param({}, marks=SLOW),
-        pytest.param({"class_concentration": [0.3, 1.0, 2.0]}, marks=SLOW),
-        pytest.param({"class_probs": [0.2, 0.5, 0.3]}, marks=SLOW),
-        {"class_probs": "empirical"},
-        {"feature_inclusion": 0.4},
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize("weighted", [pytest.param(False, marks=SLOW), True], ids=["plain", "weighted"])
-def test_mixed_tables_equal_refitting(mixed, options, weighted):
+@pytest.mark.parametrize("options", [{"class_probs": "empirical"}, {"feature_inclusion": 0.4}], ids=str)
+def test_mixed_tables_equal_refitting(mixed, options):
     features, X, y = mixed
     averaged = "feature_inclusion" in options
-    weights = np.random.default_rng(4).uniform(0.1, 2.0, 50) if weighted and not averaged else None
+    weights = None if averaged else np.random.default_rng(4).uniform(0.1, 2.0, 50)
     posterior = nb.fit(nb.NaiveBayes(features, **options), X, y, sample_weight=weights)
     assert_same(posterior, X, y, weights, alone=tree_alone, places=(0, 1, 2, 3, 39) if averaged else None)
 
@@ -188,25 +141,16 @@ def test_all_features_together_are_the_sum(mixed, options):
     posterior = nb.fit(nb.NaiveBayes(features, **options), X, y)
     rows, places = rows_of(posterior, X, y), np.array([0, 3, 17, 38])
     each, together = features_left_out(posterior, rows), all_features_left_out(posterior, rows)
-    some = features_left_out(posterior, rows, places)
     joint, of_all = (found.log_class_prob + found.log_density.sum(axis=-1) for found in (each, together))
     assert together.log_density.shape == (50, 3, 1)
     np.testing.assert_allclose(np.diff(of_all), np.diff(joint), rtol=0, atol=1e-10)
     np.testing.assert_array_equal(together.log_class_prob, each.log_class_prob)
     np.testing.assert_array_equal(together.rows.codes, each.rows.codes)
-    np.testing.assert_array_equal(some.log_density, each.log_density[places])
-    np.testing.assert_array_equal(some.log_class_prob, each.log_class_prob[places])
+    some = features_left_out(posterior, rows, places)
+    for name in ("log_density", "log_class_prob"):
+        np.testing.assert_array_equal(getattr(some, name), getattr(each, name)[places])
     np.testing.assert_array_equal(some.rows.place, places)
     np.testing.assert_array_equal(some.rows.codes, each.rows.codes[places])
-
-
-def test_numbers_that_were_given_are_kept(mixed):
-    """The numbers of a fit, given to another model, are numbers: they stay where a row is left out."""
-    _, X, y = mixed
-    posterior = nb.fit(nb.NaiveBayes({"height": nb.Gaussian()}, class_probs="empirical"), X, y)
-    in_numbers = nb.fit(posterior.model, X, y)
-    assert_same(in_numbers, X, y)
-    assert nb.loo(in_numbers, X, y).elpd - nb.loo(posterior, X, y).elpd > 0.01
 
 
 @pytest.mark.parametrize("family", [nb.Bernoulli(), nb.Multinomial(), nb.Poisson()], ids=lambda f: type(f).__name__)
@@ -219,9 +163,8 @@ def test_sparse_equals_dense(family, weighted, rng):
     weights = rng.uniform(0.5, 2.0, 30) if weighted else None
     posterior = nb.fit(nb.NaiveBayes(family), X, y, sample_weight=weights)
     sparse = scipy.sparse.csr_array(X)
-    dense = assert_same(posterior, X, y, weights)
-    found = nb.loo(posterior, sparse, y, sample_weight=weights)
-    np.testing.assert_allclose(found.elpd_i, dense.elpd_i, rtol=0, atol=1e-11)
+    found = [nb.loo(posterior, x, y, sample_weight=weights).elpd_i for x in (X, sparse)]
+    np.testing.assert_allclose(*found, rtol=0, atol=1e-11)
     for places in (None, np.array([2, 9, 29])):
         one, other = (features_left_out(posterior, rows_of(posterior, x, y, weights), places) for x in (X, sparse))
         np.testing.assert_allclose(one.log_density, other.log_density, rtol=0, atol=1e-11)
@@ -267,11 +210,11 @@ def test_features_given_the_rest_are_estimated_from_draws(rng):
     sampled = nb.from_samples(exact.model, draws, X=X, y=y)
     truth, found = (features_left_out(one, rows_of(exact, X, y)).log_density for one in (exact, sampled))
     prob = draws["x_prob"].mean(axis=(0, 1))
-    expected = np.moveaxis(np.log(np.where(X[:, None] == 1, prob, 1 - prob)), 1, 1)
-    own = np.arange(2) == y[:, None]
-    np.testing.assert_allclose(found[~own & ~np.isnan(X[:, :1])], expected[~own & ~np.isnan(X[:, :1])], rtol=1e-10)
+    expected = np.log(np.where(X[:, None] == 1, prob, 1 - prob))
+    own, seen = np.arange(2) == y[:, None], ~np.isnan(X)
+    np.testing.assert_allclose(found[~own][seen], expected[~own][seen], rtol=1e-10)
     np.testing.assert_allclose(found[own], truth[own], rtol=0, atol=0.02)
-    assert np.abs(truth[own] - expected[own])[~np.isnan(X)].min() > 0.03
+    assert np.abs(truth[own] - expected[own])[seen].min() > 0.03
     np.testing.assert_allclose(found[4, :, 0], 0.0, atol=1e-12)
 
 
@@ -355,53 +298,41 @@ def test_a_row_that_was_never_there_is_refused(family, cell):
         nb.loo(nb.fit(family, X, y), stranger, y)
 
 
-def test_the_only_row_of_a_class_left_out_of_log_normal_columns():
-    X, y = np.array([[1.0, 4.0], [2.0, 3.0], [0.5, 9.0], [7.0, 0.1]]), [0, 0, 0, 1]
-    found, of_logs = (
-        nb.loo(nb.fit(family(0.0, 1.0, 2.0, 1.5), cells, y), cells, y)
-        for family, cells in ((nb.LogNormal, X), (nb.Gaussian, np.log(X)))
-    )
-    np.testing.assert_allclose(found.elpd_i, of_logs.elpd_i, rtol=1e-10)
+def test_two_rows_in_all_or_in_each_class(rng):
+    """What is left of two rows is no rounding error."""
+    for X, y in (([[1.0], [4.0]], ["a", "b"]), (10 + rng.normal(size=(40, 2)), np.repeat(np.arange(20), 2))):
+        assert_same(nb.fit(nb.Gaussian(), X, y), np.array(X), np.array(y))
 
 
-def test_two_rows():
-    X, y = np.array([[1.0], [4.0]]), np.array(["a", "b"])
-    assert_same(nb.fit(nb.Gaussian(), X, y), X, y)
+def test_a_class_of_one_row_is_impossible_without_it():
+    """Where class probabilities are the frequencies of the rows; a probability that was given stays."""
+    X, y = np.array([[1.0], [2.0], [9.0], [8.0], [3.0]]), np.array(["a", "a", "b", "c", "a"])
+    model = nb.NaiveBayes(nb.Gaussian(), class_probs="empirical")
+    posterior = nb.fit(model, X, y)
+    with pytest.warns(UserWarning, match="rows 2, 3: the rows not left out hold no such label"):
+        found = nb.loo(posterior, X, y)
+    assert np.isneginf(found.elpd_i.values).tolist() == [False, False, True, True, False]
+    assert found.elpd == -np.inf
+    assert found.warning
+    assert "There was a warning" in repr(found)
+    assert np.isneginf(posterior.forget(X[[2]], y[[2]]).predict_log_proba(X[[2]])[0, 1])
+    with pytest.warns(UserWarning, match="rows 2, 3"):
+        assert nb.loo_scores(posterior, X, y)["elpd_label"] == -np.inf
+    with pytest.warns(UserWarning, match="row 2: .* its label has probability zero"):
+        nb.loo(posterior, X[:3], y[:3])
+    with pytest.warns(UserWarning, match="row 2: "):
+        folds = nb.kfold(posterior, X[:3], y[:3], folds=[0, 0, 1])
+    assert np.isneginf(folds.elpd_i.values).tolist() == [False, False, True]
+    assert folds.warning
+    nine = np.arange(9.0)[:, None], np.arange(9)
+    with pytest.warns(UserWarning, match="rows 0, 1, 2, 3, 4 and 4 more:"):
+        nb.loo(nb.fit(model, *nine), *nine)
+    known = nb.fit(nb.NaiveBayes(nb.Bernoulli(), class_probs=[1.0, 0.0]), [[1], [0], [1]], [0, 0, 1])
+    assert nb.loo(known, [[1], [0], [1]], [0, 0, 1]).elpd == -np.inf
 
 
-class TestFrequencies:
-    def test_a_class_of_one_row_is_impossible_without_it(self):
-        X, y = np.array([[1.0], [2.0], [9.0], [8.0], [3.0]]), np.array(["a", "a", "b", "c", "a"])
-        posterior = nb.fit(nb.NaiveBayes(nb.Gaussian(), class_probs="empirical"), X, y)
-        with pytest.warns(UserWarning, match="rows 2, 3: the rows not left out hold no such label"):
-            found = nb.loo(posterior, X, y)
-        assert np.isneginf(found.elpd_i.values).tolist() == [False, False, True, True, False]
-        assert found.elpd == -np.inf
-        assert found.warning
-        rest = posterior.forget(X[[2]], y[[2]])
-        assert np.isneginf(rest.predict_log_proba(X[[2]])[0, 1])
-        with pytest.warns(UserWarning, match="rows 2, 3"):
-            assert nb.loo_scores(posterior, X, y)["elpd_label"] == -np.inf
-        with pytest.warns(UserWarning, match="row 2: .* its label has probability zero"):
-            nb.loo(posterior, X[:3], y[:3])
-        with pytest.warns(UserWarning, match="row 2: "):
-            folds = nb.kfold(posterior, X[:3], y[:3], folds=[0, 0, 1])
-        assert np.isneginf(folds.elpd_i.values).tolist() == [False, False, True]
-        assert folds.warning
-
-    def test_many_such_rows(self):
-        X, y = np.arange(9.0)[:, None], np.arange(9)
-        posterior = nb.fit(nb.NaiveBayes(nb.Gaussian(), class_probs="empirical"), X, y)
-        with pytest.warns(UserWarning, match="rows 0, 1, 2, 3, 4 and 4 more:"):
-            nb.loo(posterior, X, y)
-
-    def test_a_known_probability_of_zero_is_as_it_was_given(self):
-        X, y = np.array([[1], [0], [1]]), np.array([0, 0, 1])
-        posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli(), class_probs=[1.0, 0.0]), X, y)
-        assert nb.loo(posterior, X, y).elpd == -np.inf
-
-    @pytest.mark.parametrize("concentration", [0.3, 0.5])
-    def test_an_empty_class_warns_of_nothing(self, concentration):
-        X, y = np.array([[1], [0], [1]]), np.array(["a", "a", "b"])
-        model = nb.NaiveBayes(nb.Bernoulli(), class_concentration=concentration)
-        assert_same(nb.fit(model, X, y, classes=["a", "b", "c"]), X, y)
+@pytest.mark.parametrize("concentration", [0.3, 0.5])
+def test_an_empty_class_warns_of_nothing(concentration):
+    X, y = np.array([[1], [0], [1]]), np.array(["a", "a", "b"])
+    model = nb.NaiveBayes(nb.Bernoulli(), class_concentration=concentration)
+    assert_same(nb.fit(model, X, y, classes=["a", "b", "c"]), X, y)
