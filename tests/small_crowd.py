@@ -5,8 +5,19 @@ import itertools
 import numpy as np
 import pandas as pd
 from arviz_stats.base import array_stats
+from scipy.special import gammaln
 
-__all__ = ["ALL_KNOWN", "CRITICAL_Z", "NAMES", "SMALL", "labellings", "simulated", "table", "z_scores"]
+__all__ = [
+    "ALL_KNOWN",
+    "CRITICAL_Z",
+    "NAMES",
+    "SMALL",
+    "labellings",
+    "log_dirichlet",
+    "simulated",
+    "table",
+    "z_scores",
+]
 
 CRITICAL_Z = 4.5
 NAMES = {"item": "item", "annotator": "annotator", "label": "label"}
@@ -46,6 +57,11 @@ def simulated(num_items, num_annotators, each, concentration, seed=0):
         for j in rng.choice(num_annotators, size=each, replace=False)
     ]
     return table(rows), codes, class_prob, prob
+
+
+def log_dirichlet(after, prior):
+    """Log of the ratio of the normalisers of Dirichlet distributions, the last axis in each, all together."""
+    return (gammaln(after) - gammaln(prior)).sum() - (gammaln(after.sum(-1)) - gammaln(prior.sum(-1))).sum()
 
 
 def labellings(known=None):

@@ -1,7 +1,6 @@
 """Fits of annotations in files, with names of every kind that tables hold."""
 
 from datetime import UTC, date, datetime, time
-from decimal import Decimal
 
 import dask
 import dask.dataframe as dd
@@ -11,7 +10,6 @@ import pytest
 import xarray as xr
 
 import bayesnb as nb
-from bayesnb.cli import read_model
 
 COLUMNS = ["photo", "person", "animal"]
 NAMES = dict(zip(["item", "annotator", "label"], COLUMNS, strict=True))
@@ -51,13 +49,12 @@ def same(one, other):
     assert one.log_evidence_bound == other.log_evidence_bound
     assert repr(one) == repr(other)
     assert one.posterior.inference == other.posterior.inference
-    for first, second in [(one.annotations, other.annotations)]:
-        assert list(map(type, first.annotators)) == list(map(type, second.annotators))
-        assert first.annotators == second.annotators
-        assert list(map(type, first.labels)) == list(map(type, second.labels))
-        assert first.items.dtype == second.items.dtype
-        assert list(map(type, first.items.tolist())) == list(map(type, second.items.tolist()))
-        np.testing.assert_array_equal(first.known, second.known)
+    first, second = one.annotations, other.annotations
+    assert first.annotators == second.annotators
+    assert first.items.dtype == second.items.dtype
+    for name in ("annotators", "labels", "items"):
+        assert [*map(type, list(getattr(first, name)))] == [*map(type, list(getattr(second, name)))]
+    np.testing.assert_array_equal(first.known, second.known)
 
 
 FITS = {kind: (kind, nb.EM()) for kind in KINDS}
@@ -79,8 +76,7 @@ def test_a_fit_loads_as_it_was(name, tmp_path):
 
 
 def test_columns_are_named_as_they_were(tmp_path):
-    rows = table(*KINDS["text"]).set_axis([("who", "photo"), 5, "animal"], axis=1)
-    rows.columns = pd.Index([1, 5, "animal"], dtype=object)
+    rows = table(*KINDS["text"]).set_axis(pd.Index([1, 5, "animal"], dtype=object), axis=1)
     again = saved(nb.fit_annotations(rows, item=1, annotator=5, label="animal"), tmp_path)
     assert again.item == again.items.index.name == 1
     assert again.annotator == again.annotators.index.name == 5
@@ -111,62 +107,32 @@ def test_counts_are_stored_in_as_few_bytes_as_they_need(number, tmp_path):
         assert min(array.dtype.itemsize for array in counts) == (1 if number == 3 else 2)
 
 
-@pytest.mark.parametrize("name", [Decimal(1), b"p"], ids=["decimal", "bytes"])
-def test_a_name_that_no_file_holds(name, tmp_path):
-    items, _, labels = KINDS["text"]
-    crowd = nb.fit_annotations(table(items, ["Ann", "Bob", name], labels), **NAMES)
-    match = r"AnnotationTable.annotators is .* of the type (Decimal|bytes), .* text, numbers, booleans, dates, times"
-    with pytest.raises(TypeError, match=match):
-        crowd.save(tmp_path / "crowd.nc")
-    assert not list(tmp_path.iterdir())
-
-
 def test_the_posterior_alone_is_saved(tmp_path):
-    crowd = nb.fit_annotations(table(*KINDS["text"][:1], ["Ann", "Bob", "Cem"], ["x", "y"]), **NAMES)
+    items, _, labels = KINDS["text"]
+    crowd = nb.fit_annotations(table(items, ["Ann", "Bob", "Cem"], labels), **NAMES)
     crowd.posterior.save(tmp_path / "posterior.nc")
     again = nb.load(tmp_path / "posterior.nc")
     assert again.model.schema.columns == crowd.posterior.model.schema.columns
-    assert again.model.schema.columns[1] == ("Ann", "y")
+    assert again.model.schema.columns[1] == ("Ann", "dog")
     np.testing.assert_array_equal(again.parameters.blocks[0]["prob"], crowd.posterior.parameters.blocks[0]["prob"])
 
 
-def test_the_command_line_reads_no_annotations(tmp_path):
-    nb.fit_annotations(table(*KINDS["text"]), **NAMES).save(tmp_path / "crowd.nc")
-    with pytest.raises(ValueError, match="holds labels from annotators, which predict no rows"):
-        read_model(tmp_path / "crowd.nc")
+@pytest.mark.filterwarnings("ignore:column 'animal' has text and other values")
+@pytest.mark.parametrize("kind", ["text", "numbers", "mixed"])
+def test_partitions_of_dask_are_one_table(kind, monkeypatch):
+    """Types may differ between partitions, a partition may be empty, and other columns are not read."""
+    monkeypatch.setitem(dask.config.config, "dataframe", {"convert-string": False})
+    rows, read = table(*KINDS[kind]).assign(more=1.0), []
+    edges = [0, 3, 7, 7, len(rows)]
 
+    def part(number, columns=(*COLUMNS, "more")):
+        read.append(list(columns))
+        return rows[list(columns)][edges[number] : edges[number + 1]]
 
-class TestDask:
-    @pytest.mark.filterwarnings("ignore:column 'animal' has text and other values")
-    @pytest.mark.parametrize("kind", ["text", "numbers", "mixed"])
-    def test_partitions_are_one_table(self, kind, monkeypatch):
-        """Types may differ between partitions, a partition may be empty, and other columns are not read."""
-        monkeypatch.setitem(dask.config.config, "dataframe", {"convert-string": False})
-        rows, read = table(*KINDS[kind]).assign(more=1.0), []
-        edges = [0, 3, 7, 7, len(rows)]
-
-        def part(number, columns=(*COLUMNS, "more")):
-            read.append(list(columns))
-            return rows[list(columns)][edges[number] : edges[number + 1]]
-
-        frame = dd.from_map(part, range(4), meta=rows[:0])
-        read.clear()
-        known = {KINDS[kind][0][1]: KINDS[kind][2][0]}
-        expected, found = (nb.fit_annotations(each, **NAMES, known=known) for each in (rows, frame))
-        assert read == [COLUMNS] * 4
-        pd.testing.assert_frame_equal(found.items, expected.items, check_exact=True)
-        pd.testing.assert_frame_equal(found.annotators, expected.annotators, check_exact=True)
-        assert found.annotations.annotators == expected.annotations.annotators
-        np.testing.assert_array_equal(found.annotations.counts.toarray(), expected.annotations.counts.toarray())
-
-    def test_refusals(self):
-        rows = table(*KINDS["text"])
-        without = rows.assign(photo=rows["photo"].where(rows.index != 12, None))
-        frame, gap = (dd.from_pandas(part, npartitions=2) for part in (rows, without))
-        for given, names, told in (
-            (gap, NAMES, "column 'photo' is missing in row 12"),
-            (frame, {**NAMES, "item": "foto"}, "item is 'foto', which is not a column of the table"),
-            (frame.to_dask_array(lengths=True), NAMES, "the columns of the table have no names"),
-        ):
-            with pytest.raises((TypeError, ValueError), match=told):
-                nb.fit_annotations(given, **names)
+    frame = dd.from_map(part, range(4), meta=rows[:0])
+    read.clear()
+    known = {KINDS[kind][0][1]: KINDS[kind][2][0]}
+    expected, found = (nb.fit_annotations(each, **NAMES, known=known) for each in (rows, frame))
+    assert read == [COLUMNS] * 4
+    same(found, expected)
+    np.testing.assert_array_equal(found.annotations.counts.toarray(), expected.annotations.counts.toarray())

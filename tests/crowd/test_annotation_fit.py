@@ -7,6 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import digamma, entr, gammaln, logsumexp
+from small_crowd import ALL_KNOWN, SMALL, labellings, log_dirichlet
+from small_crowd import NAMES as OF_SMALL
 
 import bayesnb as nb
 from bayesnb.crowd.label_draws import expected_information
@@ -288,76 +290,21 @@ class TestNextItem:
         assert len(crowd.next_item(again=True)) == 4
 
 
-INTERVALS = ("accuracy_interval", "confusion_interval", "proba_interval")
-TWICE = pd.Series(["cat", "cow"], index=["p0", "p1"])
-REFUSED = [
-    *(("point", method, {}, r"EM gives a point estimate, .* fit with inference=nb.Gibbs\(\)") for method in INTERVALS),
-    *(("drawn", method, {"prob": 89}, "prob is 89: give a number between 0 and 1") for method in INTERVALS),
-    ("point", "score", {"truth": {"p3": "fox", "elsewhere": "cat"}}, "none of the items of column 'photo' whose label"),
-    ("point", "score", {"truth": TWICE}, "truth gives the item 'p1' the label 'cow', which is not among the classes"),
-    ("point", "score", {"truth": {"p0": None}}, "truth has no label for the item 'p0': leave the item out"),
-    ("point", "score", {"truth": ["cat"]}, "truth is a list: give a mapping from item to label"),
-    ("point", "score", {"truth": ROWS}, "truth has the columns .* give two, 'photo' and the one of the labels"),
-    ("point", "next_item", {"items": ["p99"]}, r"items names 'p99', which is not in column 'photo' \(did you mean"),
-    ("point", "next_item", {"annotators": ["Zoe"]}, "annotators names 'Zoe', which is not in column 'person': name"),
-    ("point", "next_item", {"annotators": "a99"}, "annotators names 'a99', which is not in column 'person'"),
-    ("point", "next_item", {"annotators": {"a1": 0}}, r"annotators\['a1'\] is 0: give a whole number"),
-    ("point", "next_item", {"items": []}, "items is empty: name one or more"),
-    ("point", "next_item", {"num_items": 0}, "num_items is 0: give a whole number"),
-    ("point", "next_item", {"num_annotators": 1.5}, "num_annotators is 1.5: give a whole number"),
-]
-
-
-@pytest.mark.parametrize(("crowd", "method", "options", "told"), REFUSED, indirect=["crowd"])
-def test_refusals(crowd, method, options, told):
-    with pytest.raises((TypeError, ValueError), match=told):
-        getattr(crowd, method)(**options)
-
-
-def tiny(clear):
-    """Four items of three annotators, who agree or do not."""
-    votes = {"p": "xxx", "q": "yyy", "r": "xxx", "s": "yyy"} if clear else {"p": "xxy", "q": "yxy", "r": "yx", "s": "y"}
-    repeat = 4 if clear else 1
-    rows = [(item, "abc"[j], label) for item, labels in votes.items() for j, label in enumerate(labels)]
-    return pd.DataFrame(rows * repeat, columns=list(NAMES.values()))
-
-
-def counts_of(rows):
-    counts = np.zeros((4, 3, 2))
-    for photo, person, label in rows.itertuples(index=False):
-        counts["pqrs".index(photo), "abc".index(person), "xy".index(label)] += 1
-    return counts
-
-
-def log_dirichlet(after, prior):
-    return (gammaln(after) - gammaln(prior)).sum() - (gammaln(after.sum(-1)) - gammaln(prior.sum(-1))).sum()
-
-
-def exact_log_evidence(rows, alpha, a, known):
-    """Log of the sum over all labellings that agree with the known labels."""
-    counts, terms = counts_of(rows), []
-    for codes in itertools.product(range(2), repeat=4):
-        if all("xy"[codes["pqrs".index(item)]] == label for item, label in known.items()):
-            total = np.stack([counts[np.array(codes) == c].sum(axis=0) for c in range(2)])
-            of_classes = log_dirichlet(a + np.bincount(codes, minlength=2), a)
-            terms.append(of_classes + log_dirichlet(alpha + total, alpha))
-    return logsumexp(terms)
-
-
 class TestLogEvidenceBound:
     ALPHA = np.broadcast_to(np.array([[4.0, 1.5], [1.2, 3.0]])[:, None], (2, 3, 2))
     A = np.array([2.0, 1.5])
 
-    def fitted(self, rows, known, **options):
+    def fitted(self, known, **options):
         prior = {"concentration": self.ALPHA, "class_concentration": self.A}
-        return nb.fit_annotations(rows, **NAMES, known=known, **prior, **options)
+        return nb.fit_annotations(SMALL, **OF_SMALL, known=known, **prior, **options)
 
-    @pytest.mark.parametrize("known", [{}, {"q": "x"}, dict(zip("pqrs", "xyxy", strict=True))])
+    @pytest.mark.parametrize("known", [{}, {"q": "x"}, ALL_KNOWN], ids=len)
     def test_bound_by_expectations(self, known):
         """E_q log p(x, y, theta) - E_q log q(y, theta), term by term."""
-        rows = tiny(clear=False)
-        crowd = self.fitted(rows, known)
-        proba, counts = crowd.proba.loc[list("pqrs")].to_numpy(), counts_of(rows)
+        crowd = self.fitted(known)
+        proba, counts = crowd.proba.loc[list("pqrs")].to_numpy(), np.zeros((4, 3, 2))
+        for item, annotator, label in SMALL.itertuples(index=False):
+            counts["pqrs".index(item), ["Ann", "Bob", "Cem"].index(annotator), "xy".index(label)] += 1
         of_classes, of_labels = self.A + proba.sum(axis=0), self.ALPHA + np.einsum("ic,ijl->cjl", proba, counts)
 
         def log_density(weights, at):
@@ -372,22 +319,26 @@ class TestLogEvidenceBound:
         expected -= log_density(of_classes, of_classes) + log_density(of_labels, of_labels) - entr(proba).sum()
         assert crowd.log_evidence_bound == pytest.approx(expected, abs=1e-9)
 
-    @pytest.mark.parametrize("known", [{}, {"q": "y"}])
-    @pytest.mark.parametrize("clear", [True, False])
-    def test_bound_is_below_the_sum_over_all_labellings(self, clear, known):
-        rows = tiny(clear)
-        exact = exact_log_evidence(rows, self.ALPHA, self.A, known)
-        for inference, largest in ((nb.EM(), 0.02 if clear else 1.0), (nb.Gibbs(20, 100, 2), 1.5)):
-            gap = exact - self.fitted(rows, known, inference=inference).log_evidence_bound
-            assert 0 < gap < largest
-
-    def test_bound_is_the_log_evidence_if_every_class_is_known(self):
-        known, rows = dict(zip("pqrs", "xyxy", strict=True)), tiny(clear=False)
-        exact = exact_log_evidence(rows, self.ALPHA, self.A, known)
-        for inference in (nb.EM(), nb.Exact()):
-            crowd = self.fitted(rows, known, inference=inference)
-            assert crowd.log_evidence_bound == pytest.approx(exact, abs=1e-9)
-        assert crowd.posterior.log_evidence == pytest.approx(exact, abs=1e-9)
+    @pytest.mark.parametrize("known", [{}, {"q": "y"}, ALL_KNOWN], ids=len)
+    def test_bound_is_below_the_sum_over_all_labellings_and_equal_if_every_class_is_known(self, known):
+        exact = logsumexp(
+            [
+                log_dirichlet(self.A + np.bincount(codes, minlength=2), self.A)
+                + log_dirichlet(self.ALPHA + totals, self.ALPHA)
+                for codes, totals in labellings(known)
+            ]
+        )
+        if known == ALL_KNOWN:
+            crowd = self.fitted(known, inference=nb.Exact())
+            for found in (
+                crowd.log_evidence_bound,
+                crowd.posterior.log_evidence,
+                self.fitted(known).log_evidence_bound,
+            ):
+                assert found == pytest.approx(exact, abs=1e-9)
+        else:
+            for inference, largest in ((nb.EM(), 1.0), (nb.Gibbs(20, 100, 2), 1.5)):
+                assert 0 < exact - self.fitted(known, inference=inference).log_evidence_bound < largest
 
 
 def test_the_printed_form_fits_the_width():
