@@ -21,3 +21,8 @@ def posteriors(table):
 
     X, y, _ = table
     return every_kind(X, y)
+
+
+@pytest.fixture
+def exact(posteriors):
+    return posteriors["exact"]

@@ -15,11 +15,6 @@ WRONG = [0, 1.01, -0.5, np.nan, True, "high"]
 """Numbers that are no confidence."""
 
 
-@pytest.fixture
-def exact(posteriors):
-    return posteriors["exact"]
-
-
 @pytest.mark.parametrize("kind", ["exact", "sampled", "weighted", "known"])
 def test_the_label_of_least_expected_loss(posteriors, table, rng, kind):
     posterior, new = posteriors[kind], table[2]

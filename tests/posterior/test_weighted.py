@@ -17,23 +17,13 @@ from bayesnb.model.weights import SPREADS, NormalWeights, share_without_informat
 
 
 @pytest.fixture
-def data(table):
-    return table
-
-
-@pytest.fixture
-def exact(posteriors):
-    return posteriors["exact"]
-
-
-@pytest.fixture
 def weighted(posteriors):
     return posteriors["weighted"]
 
 
-def densities(data, **options):
+def densities(table, **options):
     """Log predictive density of each new row in each feature, from models of one feature: (features, rows, classes)."""
-    X, y, new = data
+    X, y, new = table
     uniform = np.full(3, 1 / 3)
     fits = [
         (nb.fit(nb.NaiveBayes(model, class_probs=uniform, **options), X[columns], y), columns)
@@ -52,23 +42,19 @@ def log_joint_by_hand(probs, of_features, weight, offset, share, shared=False):
 @pytest.mark.parametrize("share", [0.0, SHARE])
 @pytest.mark.parametrize("inclusion", [None, 0.4], ids=["exact", "averaged"])
 @pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])
-def test_predictions_by_hand(data, inclusion, shared, share):
-    X, y, new = data
+def test_predictions_by_hand(table, inclusion, shared, share):
+    X, y, new = table
     weight = np.full(5, 0.6) if shared else WEIGHT
     plain = nb.fit(nb.NaiveBayes(FEATURES, feature_inclusion=inclusion), X, y)
     posterior = nb.results.WeightedPosterior(plain, feature_weights(weight, OFFSET, shared, share=share))
-    of_features = densities(data, feature_inclusion=inclusion)
+    of_features = densities(table, feature_inclusion=inclusion)
     expected = log_joint_by_hand(plain.class_probs(), of_features, weight, OFFSET, share, shared)
     np.testing.assert_allclose(posterior.log_joint(new), expected, rtol=1e-10)
-    np.testing.assert_allclose(posterior.predict_log_proba(new), log_softmax(expected, axis=1), rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(posterior.predict_proba(new), softmax(expected, axis=1), rtol=1e-9)
-    assert posterior.predict(new).tolist() == [CLASSES[c] for c in expected.argmax(axis=1)]
 
 
-def test_the_share_bounds_what_a_cell_and_a_row_can_say(exact):
+def test_the_share_bounds_what_a_cell_and_a_row_can_say(exact, table):
     """A height of a thousand standard deviations is worth as much as the share allows, and no more."""
-    columns = ["leaves", "height", "bark", "moss", "width", "cones", "twigs"]
-    far = pd.DataFrame([[0, 1e4, "rough", 1, 1.0, 0, 0]], columns=columns).astype({"bark": object})
+    far = table[2].iloc[[0]].assign(height=1e4)
     posterior = nb.results.WeightedPosterior(exact, feature_weights(np.ones(5), np.zeros(3), share=SHARE))
     probs = exact.class_probs()
     for c, of_class in enumerate(CLASSES):
@@ -86,9 +72,9 @@ def test_the_share_of_equal_classes_is_the_rule_of_succession():
     assert share_without_information(0, np.array([0.1, 0.9])) == 0.5
 
 
-def test_a_row_without_cells_has_the_class_probabilities(exact, data):
+def test_a_row_without_cells_has_the_class_probabilities(exact, table):
     """Only a model without count vectors has such rows."""
-    X, y, _ = data
+    X, y, _ = table
     model = {name: value for name, value in FEATURES.items() if name != "fallen"}
     for weight in (WEIGHT[1:], np.full(4, 0.6)):
         posterior = nb.results.WeightedPosterior(
@@ -146,46 +132,19 @@ class TestDraws:
             found[:, c] = total
         return found
 
-    def test_are_of_parameters_and_weights_together(self, weighted, exact):
-        draws = weighted.draws(num_chains=2, num_draws=30, key=4)
-        plain = exact.draws(num_chains=2, num_draws=30, key=4)
-        assert set(draws) == {*plain, "feature_weight", "class_offset", "weight_spread"}
+    @pytest.mark.parametrize("kind", ["weighted", "shared"])
+    def test_are_of_parameters_and_weights_together(self, posteriors, table, kind):
+        posterior, few = posteriors[kind], {"num_chains": 2, "num_draws": 3, "key": 7}
+        draws, plain = posterior.draws(**few), posteriors["exact"].draws(**few)
+        of_weights = ["feature_weight", "class_offset", *(["weight_spread"] if kind == "weighted" else [])]
+        assert list(draws) == list(posterior.mean()) == [*plain, *of_weights]
         for name, values in plain.items():
             np.testing.assert_array_equal(draws[name], values)
-        # Each draw of the weights is one of those that are there, whole.
-        of_fit = weighted.feature_weights
-        there = {tuple(row) for row in of_fit.weight_draws.reshape(-1, 5)}
-        assert {tuple(row) for row in draws["feature_weight"].reshape(-1, 5)} <= there
-        assert draws["class_offset"].shape == (2, 30, 3)
-        assert draws["weight_spread"].shape == (2, 30)
-
-    def test_of_the_weights_are_independent_of_the_parameters(self, weighted):
-        """Also of their order: the same weights do not always come first."""
-        one, other = (weighted.draws(num_chains=1, num_draws=5, key=key)["feature_weight"] for key in (1, 2))
-        assert (one != other).any()
-
-    def test_class_probabilities_under_each_draw(self, weighted, data):
-        _, _, new = data
-        draws = weighted.draws(num_chains=2, num_draws=3, key=7)
-        found = weighted.proba_draws(new, num_chains=2, num_draws=3, key=7)
-        assert found.shape == (2, 3, 9, 3)
-        for chain in range(2):
-            for step in range(3):
-                expected = softmax(self.by_hand(draws, new, chain, step), axis=1)
-                np.testing.assert_allclose(found[chain, step], expected, rtol=1e-6, atol=1e-9)
-
-    def test_a_shared_weight_has_no_spread(self, exact, data):
-        _, _, new = data
-        posterior = nb.results.WeightedPosterior(
-            exact, feature_weights(np.full(5, 0.6), OFFSET, shared=True, share=SHARE)
-        )
-        draws = posterior.draws(num_chains=1, num_draws=4)
-        assert "weight_spread" not in draws
-        assert (draws["feature_weight"] == draws["feature_weight"][..., :1]).all()
-        assert "weight_spread" not in posterior.mean()
-        found = posterior.proba_draws(new, num_chains=1, num_draws=4)
-        expected = softmax(self.by_hand(draws, new, 0, 2), axis=1)
-        np.testing.assert_allclose(found[0, 2], expected, rtol=1e-6, atol=1e-9)
+        assert (draws["feature_weight"] == draws["feature_weight"][..., :1]).all() == (kind == "shared")
+        found = posterior.proba_draws(table[2], **few)
+        for at in np.ndindex(2, 3):
+            expected = softmax(self.by_hand(draws, table[2], *at), axis=1)
+            np.testing.assert_allclose(found[at], expected, rtol=1e-6, atol=1e-9)
 
     @pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
     def test_equal_cells_are_looked_up(self, form, rng):
@@ -218,64 +177,40 @@ class TestDraws:
                 assert large > 0.6
 
 
-class TestSummaries:
-    def test_weights_are_a_frame_by_feature(self, weighted):
-        found, draws = weighted.weights, weighted.feature_weights.weight_draws.reshape(-1, 5)
-        assert found.index.tolist() == list(ALONE)
-        assert found.index.name == "feature"
-        assert found.columns.tolist() == ["mean", "sd", "lower", "upper"]
-        np.testing.assert_allclose(found["mean"], draws.mean(axis=0))
-        np.testing.assert_allclose(found["sd"], draws.std(axis=0, ddof=1))
-        np.testing.assert_allclose(found[["lower", "upper"]].T, np.quantile(draws, [0.055, 0.945], axis=0))
+def test_the_summary_has_parameters_and_weights(weighted, exact):
+    found, plain, draws = weighted.summary(prob=0.89), exact.summary(prob=0.89), weighted.feature_weights
+    pd.testing.assert_frame_equal(found.loc[plain.index], pd.DataFrame(plain))
+    labels = [f"feature_weight[{name}]" for name in ALONE]
+    assert [*found.index] == [*plain.index, *labels, *(f"class_offset[{name}]" for name in CLASSES), "weight_spread"]
+    assert (weighted.weights.index.tolist(), weighted.weights.index.name) == ([*ALONE], "feature")
+    np.testing.assert_array_equal(weighted.weights, found.loc[labels, ["mean", "sd", "lower", "upper"]])
+    np.testing.assert_allclose(weighted.weights["mean"], draws.weight_draws.mean(axis=(0, 1)))
 
-    def test_summary_and_mean_have_parameters_and_weights(self, weighted, exact):
-        found, plain = weighted.summary(prob=0.5), exact.summary(prob=0.5)
-        pd.testing.assert_frame_equal(found.loc[plain.index], pd.DataFrame(plain))
-        rest = found.index.difference(plain.index)
-        assert set(rest) == {
-            *(f"feature_weight[{name}]" for name in ALONE),
-            *(f"class_offset[{name}]" for name in CLASSES),
-            "weight_spread",
-        }
-        draws = weighted.feature_weights
-        assert found.loc["feature_weight[height]", "lower"] == pytest.approx(
-            np.quantile(draws.weight_draws[..., 1], 0.25)
-        )
-        assert found.loc["class_offset[oak]", "mean"] == pytest.approx(draws.offset_draws[..., 2].mean())
-        assert found.loc["weight_spread", "sd"] == pytest.approx(draws.spread_draws.std(ddof=1))
-        mean = weighted.mean()
-        for name, value in exact.mean().items():
-            np.testing.assert_array_equal(mean[name], value)
-        np.testing.assert_allclose(mean["feature_weight"], draws.weight_draws.mean(axis=(0, 1)))
-        np.testing.assert_allclose(mean["class_offset"], draws.offset_draws.mean(axis=(0, 1)))
-        assert mean["weight_spread"] == pytest.approx(draws.spread_draws.mean())
 
-    def test_printed_form(self, weighted, exact):
-        text = repr(weighted)
-        assert text.startswith(
-            "WeightedPosterior: 30 rows, classes ['ash', 'fir', 'oak']\na weight for each feature; a cell"
-        )
-        assert "says nothing about the label with probability 0.07" in text.replace("\n", " ")
-        assert all(name in text for name in ALONE)
-        assert "<table" in weighted._repr_html_()
-        shared = nb.results.WeightedPosterior(exact, feature_weights(np.full(5, 0.6), OFFSET, shared=True))
-        assert "one weight for all features\n" in repr(shared)
+def test_printed_form(weighted, posteriors):
+    text = repr(weighted)
+    assert text.startswith(
+        "WeightedPosterior: 30 rows, classes ['ash', 'fir', 'oak']\na weight for each feature; a cell"
+    )
+    assert "says nothing about the label with probability 0.07" in text.replace("\n", " ")
+    assert all(name in text for name in ALONE)
+    assert "one weight for all features; " in repr(posteriors["shared"]).replace("\n", " ")
 
 
 OF_FEATURES = {
-    "log_evidence": lambda posterior, X, y: posterior.log_evidence,
-    "simulate": lambda posterior, X, y: posterior.simulate(200)[0],
-    "marginals": lambda posterior, X, y: posterior.marginals()["moss_prob"].mean,
-    "check": lambda posterior, X, y: nb.check(posterior, X, y, num_replicates=5),
-    "sensitivity": lambda posterior, X, y: nb.sensitivity(posterior),
-    "mutual_information": lambda posterior, X, y: nb.mutual_information(posterior, num_draws=5),
-    "feature_evidence": lambda posterior, X, y: nb.feature_evidence(posterior),
+    "log_evidence": lambda posterior, *_: posterior.log_evidence,
+    "simulate": lambda posterior, *_: posterior.simulate(200)[0],
+    "marginals": lambda posterior, *_: posterior.marginals()["moss_prob"].mean,
+    "check": lambda *given: nb.check(*given, num_replicates=5),
+    "sensitivity": lambda posterior, *_: nb.sensitivity(posterior),
+    "mutual_information": lambda posterior, *_: nb.mutual_information(posterior, num_draws=5),
+    "feature_evidence": lambda posterior, *_: nb.feature_evidence(posterior),
 }
 
 
 @pytest.mark.parametrize("verb", OF_FEATURES)
-def test_what_concerns_the_features_is_without_weights_and_says_so(weighted, exact, data, verb):
-    X, y, _ = data
+def test_what_concerns_the_features_is_without_weights_and_says_so(weighted, exact, table, verb):
+    X, y, _ = table
     found, expected = (OF_FEATURES[verb](posterior, X, y) for posterior in (weighted, exact))
     if isinstance(found, Printed):
         assert "Weights of features act on the labels only" in format(found, "400")
@@ -304,8 +239,8 @@ def left_out_by_hand(plain, X, y, weight):
 
 
 @pytest.mark.filterwarnings("ignore:weights of features were learned")
-def test_leave_one_out_keeps_the_weights_and_refits_the_features(weighted, exact, data):
-    X, y, _ = data
+def test_leave_one_out_keeps_the_weights_and_refits_the_features(weighted, exact, table):
+    X, y, _ = table
     expected = left_out_by_hand(exact, X, y, WEIGHT)
     np.testing.assert_allclose(nb.loo(weighted, X, y).elpd_i, expected, rtol=1e-8)
     folds = nb.kfold(weighted, X, y, folds=np.arange(len(X)))
@@ -318,19 +253,19 @@ def test_leave_one_out_keeps_the_weights_and_refits_the_features(weighted, exact
     assert compared.loc["weights", "log_evidence"] == pytest.approx(exact.log_evidence)
 
 
-def test_leave_one_out_says_that_the_weights_are_kept(weighted, data):
-    X, y, _ = data
-    for verb in (nb.loo, nb.loo_scores, nb.kfold):
-        with pytest.warns(UserWarning, match="weights of features were learned from all rows and are kept"):
-            verb(weighted, X, y)
+@pytest.mark.parametrize("verb", [nb.loo, nb.loo_scores, nb.kfold])
+def test_leave_one_out_says_that_the_weights_are_kept(weighted, table, verb):
+    with pytest.warns(UserWarning, match="weights of features were learned from all rows and are kept"):
+        verb(weighted, *table[:2])
 
 
 @pytest.mark.filterwarnings("ignore:the prior of the draws", "ignore:Estimated shape parameter of Pareto")
-def test_leave_one_out_of_draws_with_weights_of_one_is_that_without(data, exact):
-    X, y, _ = data
-    sampled = nb.from_samples(exact.problem.model, exact.draws(num_draws=250, key=1), X=X, y=y)
-    ones = replace(feature_weights(np.ones(5), np.zeros(3)), weight_draws=np.ones((2, 40, 5)))
-    ones = replace(ones, offset_draws=np.zeros((2, 40, 3)))
+def test_leave_one_out_of_draws_with_weights_of_one_is_that_without(posteriors, table):
+    X, y, _ = table
+    sampled = posteriors["sampled"]
+    ones = replace(
+        feature_weights(np.ones(5), np.zeros(3)), weight_draws=np.ones((2, 40, 5)), offset_draws=np.zeros((2, 40, 3))
+    )
     found, expected = nb.loo(nb.results.WeightedPosterior(sampled, ones), X, y), nb.loo(sampled, X, y)
     # Constants among the parameters change only the effective number of draws, which sets the length of the tail.
     np.testing.assert_allclose(found.elpd_i, expected.elpd_i, atol=0.01)
@@ -340,9 +275,9 @@ def test_leave_one_out_of_draws_with_weights_of_one_is_that_without(data, exact)
 
 @pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])
 @pytest.mark.parametrize("inclusion", [None, 0.4], ids=["exact", "averaged"])
-def test_update_predicts_the_rows_and_then_adds_them(data, inclusion, shared):
+def test_update_predicts_the_rows_and_then_adds_them(table, inclusion, shared):
     """The mode by SciPy, from densities of single features before the rows are added."""
-    X, y, new = data
+    X, y, new = table
     labels = np.array(CLASSES)[np.arange(len(new)) % 3]
     plain = nb.fit(nb.NaiveBayes(FEATURES, feature_inclusion=inclusion), X, y)
     weighted = nb.weight_features(plain, X, y, shared=shared)
@@ -353,7 +288,7 @@ def test_update_predicts_the_rows_and_then_adds_them(data, inclusion, shared):
     assert before.no_information == share_without_information(30, plain.class_probs())
     assert after.no_information == share_without_information(39, plain.class_probs())
     size = 1 if shared else 5
-    of_features = densities(data, feature_inclusion=inclusion)
+    of_features = densities(table, feature_inclusion=inclusion)
     if shared:
         of_features = of_features.sum(axis=0, keepdims=True)
     else:
@@ -400,14 +335,6 @@ def test_rows_that_are_impossible_under_a_class_teach_no_weights():
     assert posterior.learned(rows[:1], ["fir"]) is posterior
     both, one = (posterior.learned(some, ["fir"] * len(some)) for some in (rows, rows[1:]))
     np.testing.assert_array_equal(both.feature_weights.weight, one.feature_weights.weight)
-
-
-def test_dask(weighted, data):
-    import dask.dataframe as dd
-
-    _, _, new = data
-    found = weighted.predict_proba(dd.from_pandas(new, npartitions=2))
-    np.testing.assert_allclose(np.asarray(found), weighted.predict_proba(new), rtol=1e-12)
 
 
 def test_plot_has_a_line_for_each_feature(weighted):
