@@ -23,7 +23,6 @@ SCOTTISH = [
     [1, 0, 1, 1, 1, 1, 0],
     [1, 1, 0, 0, 1, 0, 0],
 ]
-HABITS = ["shortbread", "lager", "whiskey", "porridge", "football"]
 PEOPLE = np.hstack([ENGLISH, SCOTTISH]).T
 NATIONS = ["english"] * 6 + ["scottish"] * 7
 SOMEBODY = [[1, 0, 1, 1, 0]]
@@ -39,15 +38,10 @@ def test_evidence_of_five_tosses_is_one_sixtieth():
     model = nb.NaiveBayes(nb.Bernoulli(), class_probs=[1.0])
     posterior = nb.fit(model, tosses, ["coin"] * 5)
     assert posterior.log_evidence == pytest.approx(-np.log(60), abs=1e-12)
-    chain, seen = 1.0, None
-    for toss in tosses:
-        joint = (
-            np.exp(nb.from_parameters(model, classes=["coin"], parameters={"prob": [[0.5]]}).log_joint([toss]))
-            if seen is None
-            else np.exp(seen.log_joint([toss]))
-        )
-        chain *= joint[0, 0]
-        seen = nb.fit(model, [toss], ["coin"]) if seen is None else seen.update([toss], ["coin"])
+    known = nb.from_parameters(model, classes=["coin"], parameters={"prob": [[0.5]]})
+    chain = np.exp(known.log_joint(tosses[:1]))[0, 0]
+    for seen in range(1, 5):
+        chain *= np.exp(nb.fit(model, tosses[:seen], ["coin"] * seen).log_joint(tosses[seen : seen + 1]))[0, 0]
     assert chain == pytest.approx(1 / 60, rel=1e-12)
 
 
@@ -76,9 +70,6 @@ def test_are_they_scottish():
     assert scottish(nb.fit(empirical, PEOPLE, NATIONS)) == pytest.approx(0.7639887, abs=5e-8)
     known = nb.NaiveBayes(nb.Bernoulli(), class_probs={"english": 6 / 13, "scottish": 7 / 13})
     assert scottish(nb.fit(known, PEOPLE, NATIONS)) == pytest.approx(0.7639887, abs=5e-8)
-    frame = pd.DataFrame(PEOPLE, columns=HABITS)
-    by_name = nb.fit(nb.NaiveBayes({name: nb.Bernoulli() for name in HABITS}), frame, NATIONS)
-    assert scottish(by_name) == pytest.approx(0.7602506, abs=5e-8)
 
 
 def test_maximum_likelihood_counts_by_class():
@@ -105,9 +96,8 @@ def test_black_swan():
     np.testing.assert_allclose(exact[0], by_hand / by_hand.sum(), rtol=1e-12)
 
 
-def test_log_sum_exp_survives_a_hundred_thousand_features(rng):
+def test_log_sum_exp_of_two_tiny_probabilities():
     """Murphy (2012), Eq. 3.73."""
-    assert logsumexp([-120, -121]) == pytest.approx(-119.6867383, abs=5e-8)
     known = nb.from_parameters(
         nb.NaiveBayes({"x": nb.Categorical()}),
         classes=["a", "b"],
@@ -115,12 +105,6 @@ def test_log_sum_exp_survives_a_hundred_thousand_features(rng):
         parameters={"x": [[2 * np.exp(-120), 1 - 2 * np.exp(-120)], [2 * np.exp(-121), 1 - 2 * np.exp(-121)]]},
     )
     assert logsumexp(known.log_joint(pd.DataFrame({"x": [0]}))) == pytest.approx(-119.6867383, abs=5e-8)
-    X = rng.integers(0, 2, (6, 100_000))
-    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, ["a", "b"] * 3)
-    log_proba = posterior.predict_log_proba(X)
-    assert np.isfinite(log_proba).all()
-    np.testing.assert_allclose(logsumexp(log_proba, axis=1), 0.0, atol=1e-9)
-    assert (posterior.log_joint(X) < -40_000).all()
 
 
 def test_linear_decision_boundary():
@@ -131,15 +115,6 @@ def test_linear_decision_boundary():
     assert bias == pytest.approx(-1.9062167, abs=5e-8)
     log_odds = posterior.log_joint(PEOPLE) @ [-1, 1]
     np.testing.assert_allclose(PEOPLE @ weights + bias, log_odds, rtol=1e-10)
-
-
-def test_radio_listeners():
-    """Barber (2012), Example 10.1."""
-    likes = [[0.95, 0.05, 0.02, 0.20], [0.03, 0.82, 0.34, 0.92]]
-    posterior = nb.from_parameters(
-        nb.NaiveBayes(nb.Bernoulli()), classes=["young", "old"], class_probs=[0.1, 0.9], parameters={"prob": likes}
-    )
-    assert posterior.predict_proba([[1, 0, 1, 0]])[0, 0] == pytest.approx(0.9161320, abs=5e-8)
 
 
 def test_intelligence_given_sat_and_grade():
@@ -179,18 +154,6 @@ def test_categorical_features_predict_by_counts(rng):
     np.testing.assert_allclose(best["1_prob"][0], (counts + 1.5) / (counts.sum() + 4.5), rtol=1e-12)
 
 
-@pytest.mark.parametrize("size", [2, 5])
-def test_laplace_smoothing_is_the_predictive_under_a_uniform_prior(size):
-    """(c + 1) / (n + 2), and (c + 1) / (n + s) for s values."""
-    cells = np.array([0, 0, 1, 0]).reshape(-1, 1)
-    posterior = nb.fit(nb.NaiveBayes(nb.Categorical(categories=range(size))), cells, ["c"] * 4)
-    expected = (np.bincount(cells[:, 0], minlength=size) + 1) / (4 + size)
-    np.testing.assert_allclose(np.exp(posterior.log_joint(np.arange(size).reshape(-1, 1)))[:, 0], expected)
-    if size == 2:
-        bernoulli = nb.fit(nb.NaiveBayes(nb.Bernoulli()), cells, ["c"] * 4)
-        np.testing.assert_allclose(np.exp(bernoulli.log_joint([[0], [1]]))[:, 0], expected)
-
-
 def test_dirichlet_multinomial_predictive():
     """One word: (alpha_w + n_w) / (N + sum alpha); a document: the Dirichlet-multinomial."""
     alpha, counts = np.array([0.5, 1.0, 2.0]), np.array([3, 1, 0])
@@ -206,35 +169,6 @@ def test_a_long_document_is_not_as_certain_as_its_plug_in():
     posterior = nb.fit(nb.NaiveBayes(nb.Multinomial()), [[3, 1, 0], [1, 3, 0]], ["a", "b"])
     assert posterior.predict_proba([[30, 10, 0]])[0, 0] == pytest.approx(0.871, abs=5e-4)
     assert posterior.plugin().predict_proba([[30, 10, 0]])[0, 0] == pytest.approx(0.999999, abs=5e-7)
-
-
-def test_penguins_mix_continuous_and_categorical_columns_with_missing_cells(penguins):
-    X, y = penguins
-    assert X.isna().to_numpy().sum() > 0
-    posterior = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
-    families = {name: type(family).__name__ for name, (family, _) in posterior.model.features.items()}
-    assert families["island"] == families["sex"] == "Categorical"
-    assert families["body_mass_g"] == "Gaussian"
-    assert (posterior.predict(X) == y.to_numpy()).mean() > 0.97
-    # A missing cell contributes nothing: the row scores as one without the column.
-    gap = X.iloc[[0]].assign(bill_length_mm=np.nan)
-    rest = [column for column in X.columns if column != "bill_length_mm"]
-    families = nb.NaiveBayes.from_frame(X[rest])
-    np.testing.assert_allclose(
-        posterior.log_joint(gap), nb.fit(families, X[rest], y).log_joint(X[rest].iloc[[0]]), rtol=1e-12
-    )
-
-
-def test_iris_by_maximum_likelihood():
-    from sklearn.datasets import load_iris
-    from sklearn.naive_bayes import GaussianNB
-
-    X, y = load_iris(return_X_y=True)
-    estimate = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y, nb.MLE())
-    np.testing.assert_allclose(estimate.mean()["x_mean"], [X[y == c].mean(0) for c in range(3)])
-    np.testing.assert_allclose(estimate.mean()["x_variance"], [X[y == c].var(0) for c in range(3)])
-    theirs = GaussianNB(var_smoothing=0.0).fit(X, y)
-    np.testing.assert_allclose(estimate.predict_proba(X), theirs.predict_proba(X), atol=1e-12)
 
 
 def test_the_generative_story_of_labelled_documents(rng):
