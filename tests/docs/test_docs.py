@@ -6,14 +6,12 @@ import inspect
 import pkgutil
 import re
 import tomllib
-from ast import literal_eval
 from operator import attrgetter
 from pathlib import Path
 
 import pytest
 
 import bayesnb as nb
-from bayesnb import estimators
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(module.name for module in pkgutil.walk_packages(nb.__path__, "bayesnb."))
@@ -69,45 +67,6 @@ def test_names_of_the_reference_exist(page):
         module, *lines = part.splitlines()
         for name in re.findall(r"^ {3}~?(\w[\w.]*)$", "\n".join(lines), re.MULTILINE):
             attrgetter(name)(importlib.import_module(module))
-
-
-DEFAULT = re.compile(r"^ *(\w+(?:, \w+)*) : .*?\bdefault (.+?)\s*$", re.MULTILINE)
-"""Names of parameters and their default, in the line of a numpydoc section."""
-
-
-def public():
-    """Names and objects of all functions, classes and methods."""
-    for module in (nb, nb.results, nb.families, estimators):
-        for name in sorted(module.__all__):
-            thing = getattr(module, name)
-            if inspect.isfunction(thing) or (inspect.isclass(thing) and not issubclass(thing, Warning)):
-                yield name, thing
-            if inspect.isclass(thing):
-                for member, value in inspect.getmembers(thing, inspect.isfunction):
-                    if not member.startswith("_") and value.__module__.startswith("bayesnb."):
-                        yield f"{name}.{member}", value
-
-
-def documented_defaults(thing):
-    found = DEFAULT.findall(inspect.getdoc(thing) or "")
-    return {parameter: value for names, value in found for parameter in names.split(", ")}
-
-
-def test_defaults_are_those_that_are_documented():
-    # The first is that of X, the second is made for each object, and the third line gives two parameters two defaults.
-    others = {("BoundModel.program", "num_rows"), ("Hurdle", "family")}
-    others |= {("DirichletMultinomialNB", parameter) for parameter in ("concentration", "rate")}
-    compared = 0
-    for name, thing in public():
-        parameters = inspect.signature(thing).parameters
-        for parameter, value in documented_defaults(thing).items():
-            if parameter in parameters and (name, parameter) not in others:
-                assert literal_eval(value) == parameters[parameter].default, (name, parameter)
-                compared += 1
-    assert compared > 200
-    assert documented_defaults(estimators.DirichletMultinomialNB)["rate"] == "1.5 and 0.1"
-    of_words = inspect.signature(estimators.DirichletMultinomialNB).parameters
-    assert (of_words["concentration"].default, of_words["rate"].default) == (1.5, 0.1)
 
 
 def test_every_module_says_what_it_is():
