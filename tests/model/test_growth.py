@@ -1,7 +1,6 @@
 """Categories that later rows bring, and rows of weight zero, which bring none."""
 
 import numpy as np
-import numpyro.distributions as dist
 import pandas as pd
 import pytest
 
@@ -104,60 +103,30 @@ def test_old_rows_fade_and_new_categories_come():
     assert_same(first.update(X[3:], Y[3:], decay=0.8), later)
 
 
-@pytest.mark.slow
-def test_learned_concentrations_grow_too():
-    """Empirical Bayes: classes that use few colours each, so that the evidence has a maximum."""
-    rows = [["red"]] * 9 + [["blue"]] * 10 + [["red"]] * 2 + [["green"]] * 4 + [["blue"]]
-    labels = ["a"] * 10 + ["b"] * 11 + ["a", "b", "b", "b", "b"]
-    described = nb.NaiveBayes({0: nb.Categorical(dist.Gamma(2.0, 2.0))}, class_probs=[0.5, 0.5])
-    split = nb.fit(described, rows[:21], labels[:21], nb.EmpiricalBayes())
-    split = split.update(rows[21:], labels[21:])
-    whole = nb.fit(described, rows, labels, nb.EmpiricalBayes())
-    np.testing.assert_allclose(
-        split.hyperparameters()["0_concentration"], whole.hyperparameters()["0_concentration"], rtol=1e-5
-    )
-    np.testing.assert_allclose(split.mean()["0_prob"][..., [0, 2, 1]], whole.mean()["0_prob"], rtol=1e-5)
-
-
 def test_what_is_saved_and_what_batches_and_partitions_gave_still_grows(tmp_path):
     dd = pytest.importorskip("dask.dataframe")
     frame = dd.from_pandas(X[:4].assign(y=Y[:4]), npartitions=2)
     batches = [(X[:2], Y[:2]), (X[2:4], Y[2:4])]
     nb.fit(model(), X[:4], Y[:4]).save(tmp_path / "posterior.nc")
+    estimator = estimators.NaiveBayesClassifier(model(), feature_weights=None)
     for posterior in (
         nb.load(tmp_path / "posterior.nc"),
         nb.fit_batches(model(), batches, classes=["a", "b"]),
         nb.fit_batches(model(), iter(batches), classes=["a", "b"]),
         nb.fit(model(), frame[["colour", "length", "size"]], frame["y"]),
+        estimator.partial_fit(X[:2], Y[:2], classes=["a", "b"]).partial_fit(X[2:4], Y[2:4]).posterior_,
     ):
         assert_same(posterior.update(X[4:], Y[4:]), nb.fit(model(), X, Y))
 
 
-def test_the_estimator_grows_batch_by_batch():
-    at_once, grown = (estimators.NaiveBayesClassifier(model(), feature_weights=None) for _ in range(2))
-    grown.partial_fit(X[:3], Y[:3], classes=["a", "b"]).partial_fit(X[3:], Y[3:])
-    assert_same(grown.posterior_, at_once.fit(X, Y).posterior_)
-    with pytest.raises(ValueError, match="never among the data"):
-        grown.forget(X[:1].assign(colour="pink"), Y[:1])
-
-
-class TestBoundModels:
-    def test_classes_leave_the_bound_categories(self):
-        bound = model().bind(X, Y)
-        posterior = nb.fit(bound, X[:3], Y[:3], classes=["c", "b", "a"])
-        assert posterior.model.schema.categories == bound.schema.categories
-        assert posterior.classes.tolist() == ["c", "b", "a"]
-        declared = model(categories=["blue", "green", "red", "violet"])
-        sizes = nb.NaiveBayes({**declared.features, "size": nb.Categorical(2.0, categories=["L", "M", "S", "XL"])})
-        assert_same(posterior, nb.fit(sizes, X[:3], Y[:3], classes=["c", "b", "a"]))
-
-    def test_so_in_batches_and_in_the_estimator(self):
-        bound = model().bind(X, Y)
-        batched = nb.fit_batches(bound, iter([(X[:3], Y[:3])]), classes=["b", "a"])
-        assert batched.model.schema.categories == bound.schema.categories
-        assert batched.classes.tolist() == ["b", "a"]
-        fitted = estimators.NaiveBayesClassifier(bound).fit(X[:3], Y[:3])
-        assert fitted.posterior_.model.schema.categories == bound.schema.categories
+def test_classes_leave_the_bound_categories():
+    bound = model().bind(X, Y)
+    posterior = nb.fit(bound, X[:3], Y[:3], classes=["c", "b", "a"])
+    assert posterior.model.schema.categories == bound.schema.categories
+    assert posterior.classes.tolist() == ["c", "b", "a"]
+    declared = model(categories=["blue", "green", "red", "violet"])
+    sizes = nb.NaiveBayes({**declared.features, "size": nb.Categorical(2.0, categories=["L", "M", "S", "XL"])})
+    assert_same(posterior, nb.fit(sizes, X[:3], Y[:3], classes=["c", "b", "a"]))
 
 
 class TestRowsOfWeightZero:

@@ -1,9 +1,7 @@
 """The families that from_frame guesses, those that it is given, and its one warning."""
 
-import os
 import re
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -109,22 +107,6 @@ class TestWarning:
         # Every fifth cell, which the sample holds, has one of two values; all cells have many more.
         hidden = np.where(np.arange(50_000) % 5 == 0, np.arange(50_000) % 2, np.arange(50_000))
         assert told(pd.DataFrame({"x": hidden})) == ""
-
-    def test_of_real_tables(self):
-        data = Path(os.environ.get("BAYESNB_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "uci"
-        if not data.is_dir():
-            pytest.skip("the tables are not there")
-        adult = told(pd.read_csv(data / "adult_test.csv.gz"), exclude=["income"])
-        assert "'education-num' (16 values): whole" in adult
-        assert "'capital-gain' (92% are 0), 'capital-loss' (95% are 0): most" in adult
-        assert "'age'" not in adult
-        assert "'hours-per-week'" not in adult
-        titanic = told(pd.read_csv(data / "titanic_891.csv"), exclude=["survived", "alive"])
-        assert "- 'pclass' (3 values), 'sibsp' (7 values), 'parch' (7 values): whole" in titanic
-        assert titanic.count("\n") == 1
-        assert "'animal' (100 values in 101 cells)" in told(pd.read_csv(data / "zoo.csv"), exclude=["type"])
-        for name in ("iris", "penguins", "car", "tic_tac_toe"):
-            assert told(pd.read_csv(data / f"{name}.csv")) == ""
 
 
 CHOICES = {

@@ -242,16 +242,6 @@ def test_count_vectors_of_one_column_each_stay_apart():
     np.testing.assert_allclose(apart.predict_proba(X), np.tile([0.6, 0.4], (3, 1)))
 
 
-def test_keys_are_zero_unless_given():
-    model = nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 1]], ["a", "b"])
-    posterior = nb.fit(model, [[0, 1], [1, 1]], ["a", "b"])
-    for simulate in (model.simulate, posterior.simulate):
-        (X, y), (X0, y0), (X1, _) = simulate(40), simulate(40, key=0), simulate(40, key=1)
-        np.testing.assert_array_equal(X, X0)
-        np.testing.assert_array_equal(y, y0)
-        assert (X != X1).any()
-
-
 def test_default_priors_in_numbers():
     """Gaussian: loc the mean, kappa 0.1, concentration 1, rate 0.1 s^2. Poisson: shape 1, rate 1 over the mean."""
     X, y = np.array([[1.0], [2.0], [6.0], [7.0]]), ["a", "a", "b", "b"]

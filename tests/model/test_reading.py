@@ -54,18 +54,24 @@ def conversions(monkeypatch):
     return seen
 
 
-@pytest.mark.parametrize("weight", [None, 2.0])
-def test_a_fit_converts_its_table_and_encodes_its_labels_once(flags, answers, conversions, weight):
+FITS = {
+    "fit": (lambda X, y: nb.fit(nb.Bernoulli(), X, y), 1),
+    "weights": (lambda X, y: nb.fit(nb.Bernoulli(), X, y, sample_weight=np.full(ROWS, 2.0)), 1),
+    "a row without a label": (lambda X, y: nb.fit(nb.Bernoulli(), X, [None, *y][:ROWS], nb.MAP()), 1),
+    "a batch": (lambda X, y: nb.fit_batches(nb.Bernoulli(), iter([(X, y)]), classes=["a", "b", "c"]), 1),
+    # The classes are found in a reading of its own.
+    "a batch, its classes unknown": (lambda X, y: nb.fit_batches(nb.Bernoulli(), [(X, y)]), 2),
+    "an estimator": (lambda X, y: BernoulliNB().fit(X, [*y]), 1),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_a_fit_converts_its_table_and_encodes_its_labels_once(flags, answers, conversions, name):
+    fit, readings = FITS[name]
     y = UntouchedLabels(answers)
-    weights = None if weight is None else np.full(ROWS, weight)
-    nb.fit(nb.Bernoulli(), flags, y, sample_weight=weights)
-    assert conversions == {"csr": 1, "codes": [ROWS]}
-    assert y.reads == 1
-
-
-def test_rows_without_a_label_are_read_with_the_others(flags, answers, conversions):
-    nb.fit(nb.Bernoulli(), flags, [None, *answers[1:]], nb.MAP())
-    assert conversions == {"csr": 1, "codes": [ROWS]}
+    fit(flags, y)
+    assert conversions == {"csr": readings, "codes": [ROWS]}
+    assert y.reads == readings
 
 
 def test_later_verbs_convert_once(flags, answers, conversions):
@@ -84,20 +90,6 @@ def test_later_verbs_convert_once(flags, answers, conversions):
         conversions["csr"] = 0
         verb()
         assert conversions["csr"] == 1, name
-
-
-def test_a_batch_converts_once_in_each_reading(flags, answers, conversions):
-    nb.fit_batches(nb.Bernoulli(), iter([(flags, answers)]), classes=["a", "b", "c"])
-    assert conversions == {"csr": 1, "codes": [ROWS]}
-    nb.fit_batches(nb.Bernoulli(), [(flags, answers)])  # the classes are found in a reading of its own
-    assert conversions == {"csr": 3, "codes": [ROWS, ROWS]}
-
-
-def test_an_estimator_converts_once_in_each_call(flags, answers, conversions):
-    estimator = BernoulliNB().fit(flags, answers)
-    assert conversions == {"csr": 1, "codes": [ROWS]}
-    estimator.predict_proba(flags)
-    assert conversions["csr"] == 2
 
 
 def test_batches_that_bring_categories_are_encoded_once(conversions):

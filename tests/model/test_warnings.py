@@ -65,15 +65,10 @@ def test_categories_that_were_not_seen_are_told_once(verb, fitted):
     found = told(lambda: VERBS[verb](fitted))
     assert len(found) == 1
     told_by_a_fit = "kfold, fit to all rows: " if verb == "kfold of a model" else ""
-    assert found[0].startswith(
-        f"{told_by_a_fit}7 columns hold categories not seen in training, which count as missing: 'c0' in "
-    )
+    assert found[0].startswith(f"{told_by_a_fit}7 columns hold categories not seen in training, which count as missing")
     assert "'c4' in " in found[0]
     assert "'c5'" not in found[0]
-    assert (
-        " and 2 more; a family with other=True, such as nb.Categorical(other=True), would give them probability"
-        in found[0]
-    )
+    assert " and 2 more; a family with other=True" in found[0]
     assert told(lambda: VERBS[verb](fitted)) == found  # a second call warns again
 
 
