@@ -121,6 +121,9 @@ STEPS = with_error(selection().table, "difference", "se", 2).set_axis(["", "drop
 MERGED = merges().table.set_axis(["a + b: +9.0", "a + b + c: +4.5", "x + y: +1.5"]).iloc[:2]
 MERGED = MERGED.assign(lower=MERGED["total"] - MERGED["log_bayes_factor"], upper=MERGED["total"])
 SENSITIVITY = nb.sensitivity(nb.fit(nb.Gaussian(), table()[["height"]], LABELS), table()[["height"]].iloc[[0, 4]])
+OF_PARAMETERS = SENSITIVITY.table.set_axis(
+    [f"{name}: {why}".removesuffix(": -") for name, why in SENSITIVITY.table["diagnosis"].items()]
+)
 OF_ROWS = SENSITIVITY.probabilities.sort_values("prior", key=abs, ascending=False, kind="stable")
 OF_ROWS = OF_ROWS.set_axis([f"row {r}, {c}: {p:.3f}" for (r, c), p in OF_ROWS["probability"].items()])
 TELLING = nb.telling_features(exact(), 3, num_draws=5)
@@ -176,6 +179,14 @@ FORESTS = {
     "Sensitivity to prior and likelihood: 6 probabilities": (
         lambda: SENSITIVITY.plot(kind="probabilities"),
         [(OF_ROWS, ["likelihood", "prior"])],
+    ),
+    "Sensitivity to prior and likelihood: the top 3 of 9 parameters; 3 with a flat prior, not measured": (
+        lambda: SENSITIVITY.plot(max_parameters=3),
+        [(first(OF_PARAMETERS, "prior", 3), ["likelihood", "prior"])],
+    ),
+    "Sensitivity to prior and likelihood: 2 parameters": (
+        lambda: SENSITIVITY.plot(parameters=SENSITIVITY.table.index[[1, 0]], sort=False),
+        [(OF_PARAMETERS.iloc[[1, 0]], ["likelihood", "prior"])],
     ),
     "Log odds against the other classes in nats (the first 2 of 3 classes)": (
         lambda: TELLING.plot(classes=["oak", "ash", "birch"], max_panels=2),
