@@ -74,6 +74,7 @@ def test_unsure_rows_get_the_marker_as_if_referring_had_a_cost(exact, table):
         ([0, 1], np.nan, object),
         ([0, 1], None, object),
         ([0, 1], "unsure", object),
+        ([0, 1], (2, 3), object),
         ([False, True], None, object),
         ([0.5, 1.5], np.nan, np.float64),
         ([("a", 1), ("b", 2)], ("none", 0), object),

@@ -35,10 +35,15 @@ def marked(*places):
     return marks
 
 
+APART = np.arange(4)[:, None, None]
+"""Added to draws, this sets the chains apart."""
+
+
 def test_sound_draws_have_no_problem():
     assert problems() == {}
-    assert diagnose({"x": DRAWS}, {}).problems() == []  # draws from elsewhere, without statistics
-    assert np.isnan(diagnose({"x": DRAWS}, {}).e_bfmi).all()
+    from_elsewhere = diagnose({"x": DRAWS}, {})
+    assert from_elsewhere.problems() == []
+    assert np.isnan(from_elsewhere.e_bfmi).all()
 
 
 @pytest.mark.parametrize(
@@ -47,29 +52,23 @@ def test_sound_draws_have_no_problem():
         ({"diverging": marked((0, 3), (2, 9))}, "divergences", "2 of 2000 draws diverged", "raise target_accept_prob"),
         ({"reached_max_tree_depth": marked((1, 7))}, "tree depth", "1 of 2000 draws", "raise max_tree_depth"),
         ({"energy": slow_energy()}, "E-BFMI", "in chain 2", "raise num_warmup"),
+        ({"draws": DRAWS + APART}, "R-hat", ", and above 1.01 for x[0]: ", "raise num_samples"),
+        ({"draws": DRAWS[:, :60]}, "tail ESS", "below 400", "raise num_samples"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_one_thing_wrong_with_the_trajectories(stats, kind, words, remedy):
-    (found,) = problems(**stats).items()
-    assert found[0] == kind
-    assert words in found[1]
-    assert remedy in found[1]
-    assert "num_samples" not in found[1]
-
-
-@pytest.mark.parametrize(
-    ("change", "kinds"),
-    [
-        (lambda x: x + np.arange(4)[:, None, None], ["R-hat", "bulk ESS"]),
-        (lambda x: x[:, :60], ["bulk ESS", "tail ESS"]),
-    ],
-    ids=["chains apart", "short chains"],
-)
-def test_chains_apart_and_short_chains(change, kinds):
-    found = problems(change(DRAWS), diverging=marked()[:, :60], energy=STATS["energy"][:, :60])
-    assert [kind for kind in found if kind != "R-hat" or kind in kinds][: len(kinds)] == kinds
-    assert all("raise num_samples" in words for words in found.values())
+def test_one_thing_wrong(stats, kind, words, remedy):
+    """More draws are advised only where all trajectories are sound."""
+    found = problems(**stats)
+    assert list(found) == (["R-hat", "bulk ESS", "tail ESS"] if "draws" in stats else [kind])
+    assert words in found[kind]
+    assert all(remedy in told for told in found.values())
+    assert ("num_samples" in found[kind]) == ("draws" in stats)
+    if "draws" in stats:
+        told = problems(**stats, diverging=marked((0, 0))[:, : stats["draws"].shape[1]])
+        assert list(told) == ["divergences", *found]
+        assert not any("num_samples" in one for one in told.values())
+        assert "more draws alone do not help" in told[kind]
 
 
 def test_every_chain_adds_to_the_draws_that_are_needed():
@@ -77,13 +76,6 @@ def test_every_chain_adds_to_the_draws_that_are_needed():
     limit = found.ess_bulk.min() / 4
     assert "bulk ESS" not in found.problems_by_kind(min_ess_per_chain=0.99 * limit)
     assert "bulk ESS" in found.problems_by_kind(min_ess_per_chain=1.01 * limit)
-
-
-def test_more_draws_are_not_advised_where_trajectories_fail():
-    found = problems(DRAWS + np.arange(4)[:, None, None], diverging=marked((0, 0)))
-    assert list(found)[:2] == ["divergences", "R-hat"]
-    assert not any("num_samples" in words for words in found.values())
-    assert "more draws alone do not help" in found["R-hat"]
 
 
 def test_a_chain_that_does_not_move():
@@ -149,15 +141,12 @@ def test_parameters_are_named_as_in_the_summary():
 
 
 def test_five_parameters_are_named_and_the_others_counted():
-    apart = np.random.default_rng(1).normal(size=(4, 500, 8)) + np.arange(4)[:, None, None] * np.arange(8, 0, -1)
+    apart = np.random.default_rng(1).normal(size=(4, 500, 8)) + APART * np.arange(8, 0, -1)
     worst = [f"x[{i}]" for i in np.argsort(-diagnose({"x": apart}, STATS).r_hat)]
     named = f" for {worst[0]}, and above 1.01 for {', '.join(worst[1:5])} and 3 more: the chains disagree"
     assert named in problems(apart)["R-hat"]
-    words = problems(apart[..., :5])["bulk ESS"]
-    assert ", and below 400 for " in words
-    assert "more: too few" not in words
-    assert "more" not in problems(apart[..., :1])["R-hat"].split(":")[0]
-    assert ", and" not in problems(apart[..., :1])["R-hat"]
+    assert "more: " not in problems(apart[..., :5])["bulk ESS"]
+    assert "for x[0]: " in problems(apart[..., :1])["R-hat"]
 
 
 @pytest.fixture(scope="module")
