@@ -144,13 +144,15 @@ def test_estimators_decide_through_their_posterior():
 
 
 def test_uncertainty_and_intervals_do_not_depend_on_the_pieces(posteriors, table, monkeypatch):
-    new, of = table[2], [posteriors["exact"], posteriors["sampled"]]
+    """Pieces of draws and of rows, some of them in later chunks of the table."""
+    many, few = pd.concat([table[2]] * 34), {"num_chains": 2, "num_draws": 10}
 
     def found():
-        numbers = [(each.uncertainty(new, num_draws=50), each.proba_interval(new, num_draws=50)) for each in of]
+        of = [posteriors[kind] for kind in ("exact", "sampled")]
+        numbers = [(each.uncertainty(many, **few), each.proba_interval(many, **few)) for each in of]
         return np.concatenate([np.ravel(part) for pair in numbers for part in pair])
 
     at_once = found()
-    monkeypatch.setattr("bayesnb.posterior.under_draws.DRAW_BYTES", 1)
+    monkeypatch.setattr("bayesnb.posterior.under_draws.DRAW_BYTES", 2**14)
     monkeypatch.setattr("bayesnb.data.tables.Table.chunk_cells", 16)
     np.testing.assert_allclose(found(), at_once, rtol=1e-12)
