@@ -18,7 +18,7 @@ import pytest
 from cases import FAMILIES, known
 from numpyro.infer.util import log_density
 from refitting import assert_same, cells_alone
-from scipy.special import logsumexp
+from scipy.special import log_softmax, logsumexp
 
 import bayesnb as nb
 
@@ -86,6 +86,35 @@ def test_the_density_given_parameters_is_scipys(case):
     X, _ = case.table(holes=True)
     posterior = known(case)
     np.testing.assert_allclose(posterior.log_joint(X), density(case, posterior, X), rtol=1e-9, atol=1e-12)
+    assert_probabilities(posterior, X)
+
+
+def assert_probabilities(posterior, X):
+    """Of classes they leave out a term of the density that all classes share."""
+    expected = log_softmax(posterior.log_joint(X), axis=1)
+    np.testing.assert_allclose(posterior.predict_log_proba(X), expected, rtol=1e-9, atol=1e-11)
+
+
+@every_family
+def test_the_density_of_statistics_is_the_sum_over_rows(case, float64):
+    """Of weighted rows that come in two tables, for several parameters at once, by NumPy and compiled."""
+    X, y = case.table(holes=True)
+    weight, posterior = np.random.default_rng(2).uniform(0.5, 2.0, 24), known(case)
+    parts = [
+        posterior.model.statistics(X[rows], y[rows], sample_weight=weight[rows]) for rows in (slice(15), slice(15, 24))
+    ]
+    ((family,), (counted,)) = posterior.model.families, (parts[0] + parts[1]).blocks
+    places = [slice(None)] if case.joint else [0, 1]
+    each = [[parameters(posterior, c, j) for j in places] for c in (0, 1)]
+    draws = {name: np.stack([[[values[name] for values in row] for row in each]] * 3) for name in each[0][0]}
+    if case.joint:
+        draws = {name: value[:, :, 0] for name, value in draws.items()}
+    of_rows = density(case, posterior, X) - np.log(posterior.class_probs())
+    expected = [weight[y == label] @ of_rows[y == label, c] for c, label in enumerate("ab")]
+    base = np.sum(getattr(counted, "log_base", np.zeros((2, 1))), axis=-1)
+    for log_likelihood in (family.log_likelihood, jax.jit(family.log_likelihood)):
+        found = np.asarray(log_likelihood(draws, counted)).sum(axis=-1) + base
+        np.testing.assert_allclose(found, [expected] * 3, rtol=1e-9)
 
 
 @every_family
@@ -154,6 +183,7 @@ def test_the_evidence_is_the_product_of_predictions_one_row_after_the_other(case
             total += part.log_joint(X[i : i + 1])[0, list(part.classes).index(y[i])]
             part = part.update(X[i : i + 1], y[i : i + 1])
         assert first + total == pytest.approx(whole.log_evidence, rel=1e-10)
+        assert_probabilities(whole, X)
 
 
 @closed_form
