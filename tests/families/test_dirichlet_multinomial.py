@@ -125,18 +125,6 @@ class TestLevels:
         coefficient = gammaln(x.sum(axis=1) + 1) - gammaln(x + 1).sum(axis=1)
         np.testing.assert_allclose(found.log_base[:, 0], m.T @ coefficient)
 
-    def test_they_scale_and_pool(self, rng):
-        x, m = documents(rng), membership(rng, 30)
-        statistics = nb.DirichletMultinomial().statistics
-        whole = statistics(x, m)
-        for found, expected in (
-            (whole * 2.5, statistics(x, m * 2.5)),
-            (whole.pooled(), statistics(x, m.sum(axis=1, keepdims=True))),
-        ):
-            assert as_levels(found) == pytest.approx(as_levels(expected), rel=1e-12)
-            for name in ("n", "total", "log_base"):
-                np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-12)
-
     def test_rounding_is_told_from_rows_that_were_never_there(self, rng, family):
         x, m = documents(rng), membership(rng, 30)
         whole = family.statistics(x, m)
@@ -527,20 +515,6 @@ def test_a_likelihood_has_its_maximum_at_a_finite_sum_where_equal_tokens_exceed_
         found.append(one.bursty(prob))
         assert found[-1] == ((equal / prob).sum() > pairs)
     assert 10 < sum(found) < 50
-
-
-def test_sparse_rows_are_counted_as_they_are(monkeypatch):
-    seen = []
-    count = nb.DirichletMultinomial.statistics
-
-    def spy(self, x, membership):
-        seen.append(scipy.sparse.issparse(x))
-        return count(self, x, membership)
-
-    monkeypatch.setattr(nb.DirichletMultinomial, "statistics", spy)
-    rows = scipy.sparse.csr_array([[2, 0, 1], [0, 3, 0]])
-    nb.NaiveBayes(nb.DirichletMultinomial()).bind(rows, [0, 1]).read(rows).count(np.array([0, 1]))
-    assert seen == [True]
 
 
 def test_newsgroups_are_predicted_far_better_than_by_the_multinomial(data):

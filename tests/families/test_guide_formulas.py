@@ -64,14 +64,6 @@ def test_negative_binomial_of_a_known_total_count():
     assert visits.log_evidence == same(by_hand)
 
 
-def test_negative_binomial_that_learns_its_total_count():
-    visits, y = np.array([[0], [3], [1], [0], [9], [30], [4], [17]]), ["a"] * 4 + ["b"] * 4
-    learned = nb.fit(nb.NegativeBinomial(), visits, y, nb.MAP())
-    mean, dispersion = (learned.mean()[f"x_{name}"][1, 0] for name in ("mean", "dispersion"))
-    in_b = st.nbinom(1 / dispersion, 1 / (1 + dispersion * mean))
-    assert learned.log_joint([[12]])[0, 1] == same(np.log(0.5) + in_b.logpmf(12))
-
-
 def test_geometric():
     tries = one_class(nb.Geometric(2.0, 3.0), [3, 0, 4])
     assert log_predictive(tries, 5) == same(st.betanbinom.logpmf(5, 1, 2 + 3, 3 + 7))
@@ -92,15 +84,6 @@ def test_multinomial():
     first = st.dirichlet_multinomial.logpmf(documents[0], [1, 1, 1], 4)
     second = st.dirichlet_multinomial.logpmf(documents[1], 1 + documents[0], 4)
     assert text.log_evidence == same(first + second)
-
-
-def test_dirichlet_multinomial():
-    alpha, x = np.array([0.4, 1.1, 2.5]), np.array([3, 0, 1])
-    burst = nb.from_parameters(
-        nb.DirichletMultinomial(), classes=["c"], class_probs=[1.0], parameters={"concentration": alpha[None]}
-    )
-    of_words = (gammaln(alpha + x) - gammaln(alpha)).sum() - gammaln(x + 1).sum()
-    assert log_predictive(burst, x) == same(gammaln(5) + gammaln(4.0) - gammaln(8.0) + of_words)
 
 
 def test_gaussian():
@@ -149,20 +132,6 @@ def test_gamma():
     shape, _, scale = st.gamma.fit(waits, floc=0)
     assert found["x_mean"][0, 0] == pytest.approx(shape * scale, rel=1e-5)
     assert found["x_concentration"][0, 0] == pytest.approx(shape, rel=1e-5)
-
-
-def test_beta():
-    shares = nb.from_parameters(
-        nb.Beta(), classes=["c"], class_probs=[1.0], parameters={"mean": [[0.2]], "concentration": [[10.0]]}
-    )
-    assert log_predictive(shares, 0.1) == same(st.beta.logpdf(0.1, 2.0, 8.0))
-
-
-def test_von_mises():
-    angles = nb.from_parameters(
-        nb.VonMises(), classes=["c"], class_probs=[1.0], parameters={"loc": [[0.5]], "concentration": [[3.0]]}
-    )
-    assert log_predictive(angles, -1.0) == same(st.vonmises.logpdf(-1.0, 3.0, loc=0.5))
 
 
 def test_histogram():

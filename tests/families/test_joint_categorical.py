@@ -241,13 +241,6 @@ class TestConcentration:
         )
         assert default.log_evidence == pytest.approx(given.log_evidence, rel=1e-12)
 
-    def test_a_column_alone_has_the_default_prior_of_categorical(self):
-        X, listed = [["x", "x"], ["y", "z"], ["y", "y"]], {0: list("xyz"), 1: list("xyz")}
-        both = nb.fit(nb.NaiveBayes({"both": (nb.JointCategorical(categories=listed), [0, 1])}), X, list("uvu"))
-        one = nb.fit(nb.NaiveBayes({0: nb.Categorical(categories=listed[0])}), X, list("uvu"))
-        new = [[category, None] for category in "xyz"]
-        np.testing.assert_allclose(both.log_joint(new), one.log_joint(new), rtol=1e-12)
-
     def test_classes_may_differ(self, rng):
         X, y = table(rng)
         found = nb.fit(joint([[0.3], [2.0]]), X, y).log_joint(EVERY_PAIR)

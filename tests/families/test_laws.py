@@ -115,6 +115,9 @@ def test_the_density_of_statistics_is_the_sum_over_rows(case, float64):
     for log_likelihood in (family.log_likelihood, jax.jit(family.log_likelihood)):
         found = np.asarray(log_likelihood(draws, counted)).sum(axis=-1) + base
         np.testing.assert_allclose(found, [expected] * 3, rtol=1e-9)
+    of_one = {name: value[0, :1] for name, value in draws.items()}
+    pooled = family.log_likelihood(of_one, counted.pooled() * 0.25).sum() + 0.25 * base.sum()
+    assert pooled == pytest.approx(0.25 * weight @ of_rows[:, 0], rel=1e-9)
 
 
 @every_family

@@ -286,21 +286,6 @@ class TestGaps:
                 by_scipy = stats.multivariate_normal(*part).logpdf(row[seen]) if len(seen) else 0.0
                 assert found[i, c] == pytest.approx(by_scipy, rel=1e-11, abs=1e-12)
 
-    def test_the_density_of_statistics_is_the_sum_over_rows(self, rng):
-        """Many means and covariances at once, in NumPy and in JAX; the second class has no row."""
-        x, weight = rng.normal(size=(12, 3)), rng.uniform(0.2, 3.0, 12)
-        statistics = scatter(x, weight[:, None] * [1.0, 0.0])
-        mean, root = rng.normal(size=(5, 2, 3)), rng.normal(size=(5, 2, 3, 3))
-        covariance = root @ root.swapaxes(-1, -2) + np.eye(3)
-        expected = [
-            weight @ stats.multivariate_normal(*one).logpdf(x) for one in zip(mean[:, 0], covariance[:, 0], strict=True)
-        ]
-        with jax.enable_x64(True):
-            for density in (GIVEN.log_likelihood, jax.jit(GIVEN.log_likelihood)):
-                found = np.asarray(density({"mean": mean, "covariance": covariance}, statistics))
-                np.testing.assert_allclose(found[:, 0, 0], expected, rtol=1e-10)
-                np.testing.assert_array_equal(found[:, 1, 0], 0.0)
-
     @pytest.mark.usefixtures("float64")
     @pytest.mark.parametrize("holes", [False, True])
     def test_distances_on_the_device(self, rng, holes):

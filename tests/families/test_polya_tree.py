@@ -106,12 +106,6 @@ class TestSums:
         common = (draws == draws[:, :1]).all(axis=(1, 2)).mean()
         assert common == pytest.approx((1 - SPLIT) * shared / total, abs=0.02)
 
-    def test_add_and_subtract_rows(self, counts):
-        posterior, X, codes, _ = fitted(counts)
-        more = posterior.update(X[:2], codes[:2])
-        assert more.log_evidence != pytest.approx(posterior.log_evidence)
-        assert more.forget(X[:2], codes[:2]).log_evidence == pytest.approx(posterior.log_evidence, abs=1e-9)
-
 
 def heaped(rng, rows, years):
     """Ages in whole years, 40 % of them rounded to multiples of five; one class is some years older."""

@@ -46,19 +46,6 @@ def test_moments_unmerge_at_a_large_mean(rng):
     np.testing.assert_allclose(rest.mean, moments(x[200:], one[200:]).mean, rtol=1e-15)
 
 
-def test_classes_far_apart_keep_their_own_spread(rng):
-    x = np.concatenate([rng.normal(0, 1e-3, 300), rng.normal(1e8, 1e-3, 300)])[:, None]
-    m = np.repeat(np.eye(2), 300, axis=0)
-    ssd = moments(x, m).ssd[:, 0]
-    assert ssd[0] == pytest.approx(exact_moments(x[:300, 0])[1], rel=1e-10)
-    assert ssd[1] == pytest.approx(exact_moments(x[300:, 0])[1], rel=1e-4)
-
-
-def test_a_constant_column_has_no_spread():
-    x = np.full((1000, 1), 0.1)
-    assert moments(x, np.ones((1000, 1))).ssd[0, 0] == 0.0
-
-
 def test_a_billion_rows_are_counted_exactly():
     """Thirty doublings of a table with one row more each time: float32 would have stopped at 2^24."""
     model = nb.NaiveBayes(nb.Bernoulli()).bind([[1], [0]], ["a", "b"])
@@ -113,15 +100,6 @@ def test_sparse_equals_dense(rng, monkeypatch, form, family):
     assert thin.log_evidence == pytest.approx(thick.log_evidence, rel=1e-12)
     np.testing.assert_allclose(thin.log_joint(form(dense)), thick.log_joint(dense), rtol=1e-10)
     np.testing.assert_allclose(thin.plugin().log_joint(form(dense)), thick.plugin().log_joint(dense), rtol=1e-10)
-
-
-def test_an_entry_stored_in_parts_is_one_cell():
-    parts = scipy.sparse.csr_array((np.array([1, 2, 1]), np.array([0, 0, 1]), np.array([0, 2, 3])), (2, 2))
-    model = nb.NaiveBayes(nb.Multinomial())
-    thin, thick = (nb.fit(model, X, [0, 1]) for X in (parts, parts.toarray()))
-    assert thin.log_evidence == pytest.approx(thick.log_evidence, rel=1e-12)
-    np.testing.assert_allclose(thin.log_joint(parts), thick.log_joint(parts.toarray()))
-    assert parts.nnz == 3
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -287,17 +287,3 @@ def test_points_without_a_likeliest_value():
         nb.fit(nb.Exponential(), [[0.0], [1.0]], ["a", "b"], nb.MLE())
     with pytest.raises(ValueError, match="no observed cell"):
         nb.fit(nb.Geometric(), [[np.nan], [1.0]], ["a", "b"], nb.MLE())
-
-
-@pytest.mark.slow
-def test_mutual_information_of_counts_near_the_ends_of_the_integral() -> None:
-    """A sum over many counts is an integral from 511.5 to as far below the largest, with corrections at both ends."""
-    class_prob, prob, x = np.array([[0.4], [0.6]]), np.array([[0.0512, 0.9487], [0.0535, 0.9515]]), np.arange(10_001)
-    known = nb.from_parameters(
-        nb.Binomial(10_000), classes=["a", "b"], class_probs=class_prob[:, 0], parameters={"prob": prob}
-    )
-    found = nb.mutual_information(known)["at_posterior_mean"]
-    for j in range(2):
-        log_density = stats.binom.logpmf(x, 10_000, prob[:, [j]])
-        ratio = log_density - logsumexp(log_density, axis=0, b=class_prob)
-        assert found.iloc[j] == pytest.approx((class_prob * np.exp(log_density) * ratio).sum(), rel=1e-7)

@@ -15,7 +15,7 @@ import pytest
 import scipy.optimize
 import scipy.special
 import scipy.stats
-from cases import FAMILIES, membership, with_holes
+from cases import FAMILIES
 from numpyro.infer.util import log_density
 from scipy.integrate import quad
 from scipy.special import i0e
@@ -509,27 +509,6 @@ class TestLearnedCounts:
         with pytest.raises(TypeError, match=re.escape(told)):
             make()
 
-    def test_sums_of_rows(self, rng: np.random.Generator) -> None:
-        """The density of statistics is that of weighted rows, and statistics of two tables add up to those of both."""
-        x, weights = with_holes(rng, COUNTS), membership(rng, 60, weighted=True)
-        family = nb.NegativeBinomial()
-        statistics = family.statistics(x[:20], weights[:20]) + family.statistics(x[20:], weights[20:])
-        parameters = {"mean": np.array([[3.0, 4.0], [5.0, 2.0]]), "dispersion": np.array([[2.0, 0.3], [0.01, 0.5]])}
-        of_cells = np.where(np.isnan(x)[:, None], 0.0, log_of_counts(x[:, None, :], **parameters))
-        expected = (weights[:, :, None] * of_cells).sum(axis=0)
-        np.testing.assert_allclose(family.log_likelihood(parameters, statistics), expected, rtol=1e-10)
-        draws = {name: np.stack([value, 2 * value]) for name, value in parameters.items()}
-        np.testing.assert_allclose(family.log_likelihood(draws, statistics)[0], expected, rtol=1e-10)
-        with jax.enable_x64(True):
-            in_jax = jax.jit(family.log_likelihood)(draws, statistics)
-        np.testing.assert_allclose(in_jax, family.log_likelihood(draws, statistics), rtol=1e-12)
-        np.testing.assert_allclose(statistics.pooled().n[0], (weights.T @ ~np.isnan(x)).sum(axis=0))
-        pooled = family.log_likelihood(
-            {"mean": np.full((1, 2), 3.0), "dispersion": np.ones((1, 2))}, statistics.pooled()
-        )
-        whole = weights.sum(axis=1) @ np.where(np.isnan(x), 0.0, log_of_counts(x, 3.0, 1.0))
-        np.testing.assert_allclose(pooled[0], whole, rtol=1e-10)
-
     @pytest.mark.parametrize("x", [0.0, 3.0, 9.0])
     def test_no_dispersion_is_poissons(self, x: float) -> None:
         parameters = {"mean": np.full((1, 1), 3.0), "dispersion": np.full((1, 1), 1e-12)}
@@ -560,13 +539,6 @@ class TestLearnedCounts:
         ):
             nb.fit(nb.NegativeBinomial(), X, PAIR, nb.MLE())
         assert np.isfinite(nb.fit(nb.NegativeBinomial(), X, PAIR, nb.MAP()).mean()["x_dispersion"]).all()
-
-    def test_old_rows_count_by_the_decay(self) -> None:
-        problem = read_table(nb.NaiveBayes(nb.NegativeBinomial(**HYPER)), COUNTS, PAIR, None)
-        (faded,) = (problem.statistics * 0.25).blocks
-        np.testing.assert_array_equal(faded.n, np.full((2, 2), 7.5))
-        sums = [COUNTS[label == PAIR].sum(axis=0) / 4 for label in "ab"]
-        np.testing.assert_allclose(faded.sums(faded.values.number), sums)
 
     def test_they_follow_the_column(self) -> None:
         X = COUNTS
