@@ -1,7 +1,6 @@
 """The tests behind `nb.compare`: right draws, and defects that leave every parameter's own distribution right."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import numpy as np
@@ -28,7 +27,6 @@ import bayesnb as nb
 from bayesnb.checks import same_draws
 from bayesnb.checks.same_draws import Evidence, ess_and_z, legendre, ranks_among
 from bayesnb.families.conjugate import independent_pits
-from bayesnb.families.distributions import Beta
 from bayesnb.families.formulas import independent_pit, pit
 
 Z = ["z_mean", "z_sd", "z_skew", "z_tails"]
@@ -83,29 +81,6 @@ def test_no_more_draws_are_counted_than_there_are():
     assert ess == 2000
     assert z == pytest.approx(antithetic.mean() * np.sqrt(2000))
     assert ess_and_z(antithetic, variance=1 / 500)[1] == pytest.approx(antithetic.mean() / np.sqrt(1 / 2000 + 1 / 500))
-
-
-DRAWN = {
-    Beta: lambda rng, a, b: rng.beta(a, b, 4000),
-    dist.Gamma: lambda rng, a, b: rng.gamma(a, 1 / b, 4000),
-    dist.InverseGamma: lambda rng, a, b: b / rng.gamma(a, 1, 4000),
-    dist.StudentT: lambda rng, df, loc, scale: loc + scale * rng.standard_t(df, 4000),
-    dist.Normal: lambda rng, loc, scale: rng.normal(loc, scale, 4000),
-}
-
-
-@pytest.mark.parametrize(
-    ("kind", "arguments"),
-    [
-        *[(Beta, shapes) for shapes in [(0.01, 0.01), (0.001, 3.0), (3.0, 0.001), (2.0, 5.0)]],
-        *[(dist.Gamma, (0.001, 2.0)), (dist.InverseGamma, (2.0, 3.0))],
-        *[(dist.StudentT, (3.0, 1.0, 2.0)), (dist.Normal, (1.0, 2.0))],
-    ],
-)
-def test_draws_through_their_distribution_function_are_uniform(kind, arguments, float64):
-    rng = np.random.default_rng(2)
-    draws = DRAWN[kind](rng, *arguments)
-    assert stats.kstest(pit(kind(*arguments), draws, rng), "uniform").pvalue > 0.001
 
 
 def test_a_draw_of_one_is_rounded_for_probabilities_only(rng):
@@ -201,10 +176,8 @@ def test_defects_are_found_and_named(name):
     for (_, test), group in tests.groupby(["part", "test"]):
         worst = group.loc[group["z"].abs().idxmax()]
         reasons = [each for each in found.reasons if f"{worst['quantity']} (z = {worst['z']:.1f})" in each]
-        assert reasons
-        assert test in ("correlation", "spread given") or any(
-            f"the {test} of {len(group)} of " in one for one in reasons
-        )
+        counted = "" if test in ("correlation", "spread given") else f"the {test} of {len(group)} of "
+        assert any(counted in one for one in reasons)
 
 
 @pytest.mark.slow
@@ -217,7 +190,7 @@ def test_defects_are_found_in_every_run(name):
     assert all(verdict.startswith("NO") and words in verdict for verdict in decided)
 
 
-@pytest.mark.parametrize("seed", [*(pytest.param(seed, marks=pytest.mark.slow) for seed in (0, 3)), 1, 2])
+@pytest.mark.parametrize("seed", [1, 2])
 def test_right_draws_agree(seed):
     found = compared((gaussians, coins)[seed % 2], seed, ess=2500, given=seed > 1)
     assert found.verdict.startswith("YES"), found.verdict
@@ -233,9 +206,8 @@ def test_right_correlated_draws_get_a_no_at_the_stated_rate(data):
 
 
 @pytest.mark.parametrize("how", [{}, {"spoil": one_common_uniform}], ids=["right", "wrong"])
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
-def test_too_few_effective_draws_tell_nothing(how, seed):
-    found = compared(coins, seed, ess=210, error_rate=0.05, **how)
+def test_too_few_effective_draws_tell_nothing(how):
+    found = compared(coins, 0, ess=210, error_rate=0.05, **how)
     assert found.verdict.startswith("UNDECIDED"), found.verdict
     assert not found.agree
 
@@ -291,18 +263,14 @@ def test_class_probabilities_are_tested_by_ranks(right):
     wrong = compared(coins, 0, given=True, spoil=one_common_uniform)
     assert "class probabilities is off" in wrong.verdict
     assert wrong.parts.loc["probabilities", "num_against"]
-    for found in (right, wrong):
+    for found, data in ((right, gaussians), (wrong, coins)):
+        X = data(np.random.default_rng(0))[1]
         table, tested = found.probabilities, found.probabilities[["z_rank", "z_rank_spread"]]
         np.testing.assert_allclose(table["z"], (table["sampled"] - table["exact"]) / table["mcse"], rtol=1e-6)
-        np.testing.assert_allclose(table["exact"], found.exact.predict_proba(of_seed(found)).ravel())
-        np.testing.assert_allclose(table["sampled"], found.sampled.predict_proba(of_seed(found)).ravel(), atol=1e-12)
+        np.testing.assert_allclose(table["exact"], found.exact.predict_proba(X).ravel())
+        np.testing.assert_allclose(table["sampled"], found.sampled.predict_proba(X).ravel(), atol=1e-12)
         assert found.parts.loc["probabilities", "num_tests"] == tested.size
         assert found.parts.loc["probabilities", "largest_z"] == tested.abs().max(axis=None)
-
-
-def of_seed(found):
-    """The rows of a comparison of seed 0."""
-    return (gaussians if "x_mean[0, 0]" in found.table.index else coins)(np.random.default_rng(0))[1]
 
 
 def test_the_mcse_of_a_predicted_probability_is_the_spread_over_sets_of_draws(few_exact_draws):
@@ -370,15 +338,9 @@ def test_of_many_parameters_pairs_inside_a_class_are_tested(monkeypatch):
 class Waiting(Exponential):
     """Waiting times whose rate has a prior of which NumPyro knows no distribution function."""
 
-    concentration: Any = 1.0
-    rate: Any = 1.0
-
     def prior(self, sample):
         gamma = dist.Gamma(self.concentration, self.rate)
         return {"rate": sample("rate", dist.ExpandedDistribution(gamma, gamma.batch_shape))}
-
-    def update(self, statistics):
-        return Waiting(self.concentration + statistics.n, self.rate + statistics.total)
 
 
 @pytest.mark.parametrize(("factor", "verdict"), [(1.0, "YES"), (1.1, "NO")])
@@ -434,24 +396,21 @@ def test_the_log_density_of_rows_is_that_of_scipy():
 FAR = np.random.default_rng(8)
 FAR_X, FAR_Y = 1e9 + FAR.normal(size=(20_000, 2)), FAR.integers(0, 2, 20_000)
 CHANGES = {
-    "two parts": lambda X: None,
-    "a cell": lambda X: X + np.eye(20_000, 2, k=1 - 5),
-    "the spread": lambda X: 1e9 + (X - 1e9) * (1 + 1e-4),
-    "the origin": lambda X: X + 1e-4,
+    "two parts": FAR_X,
+    "a cell": FAR_X + np.eye(20_000, 2, k=1 - 5),
+    "the spread": 1e9 + (FAR_X - 1e9) * (1 + 1e-4),
+    "the origin": FAR_X + 1e-4,
 }
 
 
 @pytest.mark.parametrize("change", CHANGES)
 def test_other_data_far_from_zero_are_told_and_the_same_in_two_parts_are_not(change):
-    whole, other = nb.fit(nb.Gaussian(), FAR_X, FAR_Y), CHANGES[change](FAR_X)
-    if other is None:
-        mine = nb.fit(nb.Gaussian(), FAR_X[:7000], FAR_Y[:7000]).update(FAR_X[7000:], FAR_Y[7000:])
-    else:
-        mine = nb.fit(nb.Gaussian(), other, FAR_Y)
+    whole, X = nb.fit(nb.Gaussian(), FAR_X, FAR_Y), CHANGES[change]
+    mine = nb.fit(nb.Gaussian(), X[:7000], FAR_Y[:7000]).update(X[7000:], FAR_Y[7000:])
     sampled = nb.from_samples(nb.Gaussian(), whole.draws(num_draws=500, key=1), X=FAR_X, y=FAR_Y)
     # Defaults follow the data, and are the same prior.
     recorded = [reason for reason in nb.compare(mine, sampled).reasons if reason.endswith("differ")]
-    assert recorded == ["the data differ"] * (other is not None)
+    assert recorded == ["the data differ"] * (change != "two parts")
 
 
 def test_the_class_prior_is_named_first_among_priors_that_differ():

@@ -13,7 +13,6 @@ from refitting import at
 from trees import FEATURES, trees
 
 import bayesnb as nb
-from bayesnb.checks.kfold import kfold
 from bayesnb.core.checking import warn
 from bayesnb.model.reading import Chunks
 
@@ -55,12 +54,16 @@ def of_ones():
     return (X > 2).astype(int), Y
 
 
+def of_waits():
+    return X + 0.5, Y
+
+
 FOLLOWING = {"class_probs": "empirical"}
 MODELS = {
     "counts": (of_counts, nb.Poisson(), None),
     "measurements": (of_counts, nb.NaiveBayes(nb.Gaussian(), **FOLLOWING), nb.Exact()),
     "trees": (of_trees, nb.NaiveBayes(FEATURES | {"size": (nb.Gaussian(), ["height", "width"])}, **FOLLOWING), None),
-    "outside": (of_counts, nb.NaiveBayes(Exponential(), **FOLLOWING), None),
+    "outside": (of_waits, nb.NaiveBayes(Exponential(), **FOLLOWING), None),
     "averaged": (of_counts, nb.NaiveBayes(nb.Gaussian(), feature_inclusion=0.4, **FOLLOWING), nb.Exact()),
     "mode": (of_counts, nb.Poisson(2.0, 1.0), nb.MAP()),
     "likelihood": (of_counts, nb.Multinomial(), nb.MLE()),
@@ -74,10 +77,8 @@ MODELS = {
 def test_a_model_is_fitted_without_each_fold(name, weighted):
     table, model, inference = MODELS[name]
     table, y = table()
-    if name == "outside":
-        table = table + 0.5
     weights = np.random.default_rng(4).integers(1, 4, 40).astype(float) if weighted else None
-    found = kfold(model, table, y, inference=inference, folds=FOLDS, sample_weight=weights)
+    found = nb.kfold(model, table, y, inference=inference, folds=FOLDS, sample_weight=weights)
     bound = (nb.NaiveBayes(model) if isinstance(model, nb.families.Family) else model).bind(table, y)
     whole = nb.fit(bound, table, y, inference, sample_weight=weights)
     codes, expected = np.searchsorted(whole.classes, y), np.empty(40)
@@ -87,14 +88,14 @@ def test_a_model_is_fitted_without_each_fold(name, weighted):
         fitted = nb.fit(bound, at(table, rest), y[rest], inference, sample_weight=weight)
         expected[out] = fitted.predict_log_proba(at(table, out))[np.arange(len(out)), codes[out]]
     tolerance = 1e-4 if name == "maxima" else 1e-8
-    np.testing.assert_allclose(found.elpd_i, expected, rtol=0, atol=tolerance)
-    assert found.elpd == pytest.approx(expected.sum(), abs=40 * tolerance)
-    assert found.n_folds == 3
     inside = whole.predict_log_proba(table)[np.arange(40), codes]
-    assert found.p == pytest.approx(inside.sum() - expected.sum(), abs=40 * tolerance)
+    np.testing.assert_allclose(found.elpd_i, expected, rtol=0, atol=tolerance)
     np.testing.assert_allclose(found.p_kfold_i, inside - expected, rtol=0, atol=tolerance)
+    assert found.elpd == pytest.approx(expected.sum(), abs=40 * tolerance)
+    assert found.p == pytest.approx(inside.sum() - expected.sum(), abs=40 * tolerance)
+    assert found.n_folds == 3
     if isinstance(inference, nb.Exact | nb.EmpiricalBayes | None):  # whose own inference a posterior runs again
-        of_posterior = kfold(whole, table, y, folds=FOLDS, sample_weight=weights)
+        of_posterior = nb.kfold(whole, table, y, folds=FOLDS, sample_weight=weights)
         np.testing.assert_allclose(of_posterior.elpd_i, found.elpd_i, rtol=0, atol=1e-2 * tolerance)
 
 
@@ -104,8 +105,8 @@ def test_a_model_is_fitted_without_each_fold(name, weighted):
     ids=lambda value: type(value).__name__,
 )
 def test_draws_score_as_the_closed_form_does(inference):
-    exact = kfold(nb.Poisson(), X, Y, folds=FOLDS)
-    drawn = kfold(nb.Poisson(), X, Y, inference=inference, folds=FOLDS)
+    exact = nb.kfold(nb.Poisson(), X, Y, folds=FOLDS)
+    drawn = nb.kfold(nb.Poisson(), X, Y, inference=inference, folds=FOLDS)
     np.testing.assert_allclose(drawn.elpd_i, exact.elpd_i, rtol=0, atol=0.06)
     assert (np.asarray(drawn.elpd_i) != np.asarray(exact.elpd_i)).all()
     assert drawn.elpd == pytest.approx(exact.elpd, abs=0.2)
@@ -124,7 +125,7 @@ def test_folds_are_balanced_within_each_class_and_those_of_the_key():
             posterior.inference = self
             return posterior
 
-    found = [kfold(nb.Gaussian(), rows, y, inference=Noted(), k=4, key=key) for key in (0, 0, 1)]
+    found = [nb.kfold(nb.Gaussian(), rows, y, inference=Noted(), k=4, key=key) for key in (0, 0, 1)]
     for whole, *rest in np.array(drawn).reshape(3, 5, 3):
         left_out = whole - rest
         assert (np.ptp(left_out, axis=0) <= 1).all()
@@ -134,18 +135,18 @@ def test_folds_are_balanced_within_each_class_and_those_of_the_key():
 
 
 def test_models_of_one_key_have_the_same_folds():
-    found = {name: kfold(model, X, Y, k=5, key=2) for name, model in {"a": nb.Poisson(), "b": nb.Multinomial()}.items()}
-    table = az.compare(found, round_to="none")
+    models = {"a": nb.Poisson(), "b": nb.Multinomial(), "posterior": nb.fit(nb.Poisson(), X, Y)}
+    found = {name: nb.kfold(model, X, Y, k=5, key=2) for name, model in models.items()}
+    np.testing.assert_allclose(found["a"].elpd_i, found.pop("posterior").elpd_i, rtol=0, atol=1e-12)
     difference = np.asarray(found["a"].elpd_i) - np.asarray(found["b"].elpd_i)
+    table = az.compare(found, round_to="none")
     assert table["elpd_diff"].abs().max() == pytest.approx(abs(difference.sum()))
-    of_posterior = kfold(nb.fit(nb.Poisson(), X, Y), X, Y, k=5, key=2)
-    np.testing.assert_allclose(of_posterior.elpd_i, found["a"].elpd_i, rtol=0, atol=1e-12)
 
 
 def test_each_fit_has_a_key_of_its_own():
     one, again, other = Stub(), Stub(), Stub()
     for stub, key in ((one, 3), (again, 3), (other, 4)):
-        kfold(nb.Poisson(), X, Y, inference=stub, folds=FOLDS, key=key)
+        nb.kfold(nb.Poisson(), X, Y, inference=stub, folds=FOLDS, key=key)
     keys = [[tuple(key) for key, _ in stub.seen] for stub in (one, again, other)]
     assert keys[0] == keys[1]
     assert len(keys[0]) == len(set(keys[0])) == 4
@@ -155,71 +156,70 @@ def test_each_fit_has_a_key_of_its_own():
 LATE = ("R-hat is 1.0", nb.ConvergenceWarning), ("R-hat is 1.1", nb.ConvergenceWarning)
 
 
+FEW, FLAT = ("few rows", UserWarning), ("no spread", UserWarning)
+
+
 @pytest.mark.parametrize(
     ("warns", "expected"),
     [
+        ({0: LATE[:1], 1: LATE[1:]}, ["fit to all rows, without fold one: the first says: R-hat is 1.0"]),
         (
-            {0: LATE[:1], 1: LATE[1:]},
-            ["kfold, fit to all rows, without fold one: the first says: R-hat is 1.0"],
-        ),
-        (
-            {1: [("few rows", UserWarning)], 2: [("few rows", UserWarning), ("no spread", UserWarning)]},
-            ["kfold, fit without fold one, without fold three: few rows", "kfold, fit without fold three: no spread"],
+            {1: [FEW], 2: [FEW, FLAT]},
+            ["fit without fold one, without fold three: few rows", "fit without fold three: no spread"],
         ),
     ],
 )
 def test_warnings_name_the_folds_and_are_issued_once(warns, expected):
     with pytest.warns(UserWarning, match="kfold") as caught:
-        kfold(nb.Poisson(), X, Y, inference=Stub(warns=warns), folds=FOLDS)
-    assert sorted(str(one.message) for one in caught) == expected
+        nb.kfold(nb.Poisson(), X, Y, inference=Stub(warns=warns), folds=FOLDS)
+    assert sorted(str(one.message) for one in caught) == [f"kfold, {words}" for words in expected]
     assert {one.filename for one in caught} == {__file__}
     assert issubclass(caught[0].category, nb.ConvergenceWarning) == (0 in warns)
 
 
 def test_a_category_that_the_model_does_not_have_is_told_once():
     model = nb.NaiveBayes(nb.Categorical()).bind([["u"], ["v"]], ["p", "q"])
-    table = np.array(["u", "v", "w", "u", "v", "u"], dtype=object)[:, None]
     with pytest.warns(UserWarning, match="not seen in training") as caught:
-        kfold(model, table, list("pqpqpq"), folds=[0, 1, 0, 1, 0, 1])
+        nb.kfold(model, [["u"], ["v"], ["w"], ["u"], ["v"], ["u"]], list("pqpqpq"), folds=[0, 1, 0, 1, 0, 1])
     assert len(caught) == 1
 
 
 @pytest.mark.parametrize(("progress", "shown"), [(True, True), (False, False), (None, False)])
 def test_the_progress_bar_is_that_of_the_folds(progress, shown, capsys):
     stub = Stub(progress=progress)
-    kfold(nb.Poisson(), X, Y, inference=stub, folds=FOLDS)
+    nb.kfold(nb.Poisson(), X, Y, inference=stub, folds=FOLDS)
     assert ("kfold: 100%" in capsys.readouterr().err) is shown
     assert [asked for _, asked in stub.seen] == [progress, False, False, False]
 
 
 def test_rows_are_scored_in_pieces(monkeypatch):
-    expected = kfold(nb.Poisson(), X, Y, folds=FOLDS)
+    expected = nb.kfold(nb.Poisson(), X, Y, folds=FOLDS)
     pieces = [slice(start, min(start + 3, 40)) for start in range(0, 40, 3)]
     monkeypatch.setattr(Chunks, "slices", property(lambda self: pieces))
-    found = kfold(nb.Poisson(), X, Y, folds=FOLDS)
+    found = nb.kfold(nb.Poisson(), X, Y, folds=FOLDS)
     np.testing.assert_allclose(found.elpd_i, expected.elpd_i, rtol=0, atol=1e-12)
-    sparse = kfold(nb.Multinomial(), scipy.sparse.csr_array(X), Y, folds=FOLDS)
-    np.testing.assert_allclose(sparse.elpd_i, kfold(nb.Multinomial(), X, Y, folds=FOLDS).elpd_i, rtol=0, atol=1e-10)
+    sparse = nb.kfold(nb.Multinomial(), scipy.sparse.csr_array(X), Y, folds=FOLDS)
+    np.testing.assert_allclose(sparse.elpd_i, nb.kfold(nb.Multinomial(), X, Y, folds=FOLDS).elpd_i, rtol=0, atol=1e-10)
 
 
 def test_a_row_that_an_estimate_makes_impossible_gets_the_class_probabilities():
     flags, y = np.array([[1], [0], [0], [0], [0], [0]]), ["a", "a", "a", "b", "b", "b"]
     with pytest.warns(UserWarning, match=r"^row 0: the estimate from the other rows is exactly 0 or 1") as caught:
-        found = kfold(nb.Bernoulli(), flags, y, inference=nb.MLE(), folds=[0, 1, 2, 1, 2, 1])
+        found = nb.kfold(nb.Bernoulli(), flags, y, inference=nb.MLE(), folds=[0, 1, 2, 1, 2, 1])
     assert len(caught) == 1
     assert float(found.elpd_i[0]) == pytest.approx(np.log(2 / 5))
     assert found.warning
     # Impossible in another class alone, a row has its own score.
     flags = np.array([[0], [0], [0], [1], [0], [1]])
-    found = kfold(nb.Bernoulli(), flags, y, inference=nb.MLE(), folds=[0, 1, 0, 0, 1, 1])
+    found = nb.kfold(nb.Bernoulli(), flags, y, inference=nb.MLE(), folds=[0, 1, 0, 0, 1, 1])
     assert float(found.elpd_i[3]) == 0.0
 
 
 def test_what_a_fold_lacks_is_named():
     with pytest.raises(ValueError, match=r"^without fold two: there is no estimate"):
-        kfold(nb.Poisson(), X, Y, inference=Stub(fails=3), folds=FOLDS)
+        nb.kfold(nb.Poisson(), X, Y, inference=Stub(fails=3), folds=FOLDS)
     with pytest.raises(ValueError, match=r"^without fold p: .*class 'p': the maximum likelihood estimate"):
-        kfold(nb.Poisson(), X, Y, inference=nb.MLE(), folds=Y)
+        nb.kfold(nb.Poisson(), X, Y, inference=nb.MLE(), folds=Y)
 
 
 def test_a_comparison_names_the_call():
