@@ -116,24 +116,6 @@ def test_naive_bayes_is_overconfident_beside_logistic_regression(two_models):
         assert row["difference"] == pytest.approx(row["posterior"] - row["other"])
 
 
-def test_what_the_model_simulates_is_calibrated(truth):
-    """Intervals cover the mean prediction as often as they say, and errors are those of chance."""
-    covered, z = {"classes": [], "confidence": []}, []
-    for key in range(30):
-        X, y = truth.simulate(1500, key=key)
-        found = nb.calibration(truth, X, y, key=key)
-        for kind, rows in found.bins.groupby("kind"):
-            covered[kind] += rows["mean_predicted"].between(rows["observed_lower"], rows["observed_upper"]).tolist()
-        score, se = found.table["posterior"], found.table["posterior_se"]
-        z.append((score["calibration_error"] - score[CHANCE]) / se[CHANCE])
-    assert len(covered["confidence"]) == 300
-    # Bins of all classes share rows.
-    for kind, width in (("confidence", 4), ("classes", 6)):
-        assert abs(np.mean(covered[kind]) - 0.89) < width * np.sqrt(0.89 * 0.11 / 300)
-    assert abs(np.mean(z)) < 4 / np.sqrt(30)
-    assert 0.6 < np.std(z) < 1.5
-
-
 @pytest.mark.slow
 def test_standard_errors_are_the_spread_over_tables(monkeypatch):
     """An overconfident model on many tables."""

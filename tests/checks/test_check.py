@@ -64,25 +64,6 @@ def in_a_line(found):
     return " ".join(repr(found).split())
 
 
-@pytest.mark.slow
-def test_p_values_are_calibrated_on_data_of_the_model(mixed):
-    found = []
-    for s in range(60):
-        X, y = mixed.simulate(60, key=s, total_count=np.full(60, 8))
-        posterior = nb.fit(nb.NaiveBayes(dict(mixed.features), class_concentration=5.0), X, y, classes=["a", "b"])
-        found.append(nb.check(posterior, X, y, num_replicates=100, key=s).table["p_value"])
-    p_values = pd.concat(found, axis=1)
-    extreme = (p_values < 0.02) | (p_values > 0.98)
-    # A uniform p-value is extreme with probability 0.04; those of quantities that were fitted hardly ever.
-    assert np.nanmean(extreme.where(p_values.notna()).to_numpy(float)) < 0.04
-    for name in ["dependence", "burstiness[words, a]", "zero_share[visits, a]"]:
-        assert extreme.loc[name].sum() <= 9, name  # binomial(60, 0.04) exceeds 9 with probability 1e-4
-        assert 0.3 < p_values.loc[name].mean() < 0.7, name
-    # The fit does not pull the correlation of features along, so that its p-value is uniform.
-    assert 0.2 < p_values.loc["dependence"].std() < 0.38
-    assert p_values.loc["mean[height, a]"].std() < 0.1
-
-
 def short_and_long_documents(seed):
     """Two classes of forty documents, of 20 words and of 400."""
     rng = np.random.default_rng([seed, 31])
@@ -366,22 +347,16 @@ def test_user_functions(simulated):
 
 @pytest.mark.parametrize("cells", [[[0.0, 1.0], [1.0, np.nan]] * 3, [["u", "v"], ["v", None]] * 3])
 def test_a_function_gets_a_table_of_the_kind_that_the_data_are(cells):
-    cells, seen = np.array(cells, dtype=float if isinstance(cells[0][0], float) else object), []
-
-    def missing(X, y):
-        seen.append(X)
-        return float(pd.isna(X).sum())
-
-    found = nb.check(nb.fit(nb.Categorical(), cells, list("abcabc")), cells, list("abcabc"), statistics=missing)
+    """With the same cells missing."""
+    cells, y, seen = np.array(cells, dtype=float if cells[0][0] == 0.0 else object), list("abcabc"), []
+    nb.check(nb.fit(nb.Categorical(), cells, y), cells, y, statistics=lambda X, y: seen.append(X) or 0.0)
     assert {(type(table), table.dtype) for table in seen} == {(np.ndarray, cells.dtype)}
-    np.testing.assert_array_equal(found.replicated["missing"], 3.0)
-    assert all(pd.isna(table[:, 1]).tolist() == [False, True] * 3 for table in seen)
+    assert all((pd.isna(table) == pd.isna(cells)).all() for table in seen)
 
 
 def test_a_function_gets_a_sparse_table_with_the_rows_in_their_order():
-    counts, y = csr(np.array([[1, 0, 2], [0, 1, 0], [4, 0, 0]])), [1, 0, 1]
+    counts, y, seen = csr(np.array([[1, 0, 2], [0, 1, 0], [4, 0, 0]])), [1, 0, 1], []
     model = nb.NaiveBayes({"late": (nb.Multinomial(), [2, 0]), "one": (nb.Multinomial(), [1])})
-    seen = []
     found = nb.check(nb.fit(model, counts, y), counts, y, statistics=lambda *rows: seen.append(rows) or 0.0)
     for table, labels in seen:
         assert scipy.sparse.issparse(table)

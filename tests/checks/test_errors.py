@@ -19,6 +19,7 @@ POSTERIOR = nb.fit(nb.Poisson(), X, Y)
 SAMPLED = nb.from_samples(nb.Poisson(), POSTERIOR.draws(num_draws=500), X=X, y=Y)
 BOUND = nb.NaiveBayes(nb.Poisson(2.0, 1.0)).bind(X, Y)
 LOGISTIC = LogisticRegression().fit(X, Y)
+POINT = nb.fit(nb.Poisson(2.0, 1.0), X, Y, nb.MAP())
 HALF = np.full((40, 2), 0.5)
 
 TREES, LABELS = trees(rng, 50)
@@ -47,13 +48,12 @@ def rows_of(name):
     if name in ("check", "calibration"):
         return few
     twice = np.concatenate([X, X]), np.concatenate([Y, Y])
-    point = nb.fit(nb.Poisson(2.0, 1.0), X, Y, nb.MAP())
     return [
         *few,
         (lambda: verb(POSTERIOR, X, Y, sample_weight=[1.0]), ValueError, "sample_weight has shape"),
         (lambda: verb(POSTERIOR, X, Y, sample_weight=np.full(40, 2.0)), ValueError, "never all among the data"),
         (lambda: verb(POSTERIOR, *twice), ValueError, "never all among the data: class 'p' weighs"),
-        (lambda: verb(point, X, Y), ValueError, "this is a point estimate: use "),
+        (lambda: verb(POINT, X, Y), ValueError, "this is a point estimate: use "),
         (lambda: verb(OF_TREES, stranger(rings=(7, 4000.0)), LABELS), ValueError, "never among the data"),
     ]
 
@@ -70,11 +70,7 @@ CHECK = [
         for number in (0, -1, 2.5)
     ),
     (lambda: nb.check(POSTERIOR, X, Y, statistics=lambda X, y: "many"), TypeError, "'<lambda>' returned a str"),
-    (
-        lambda: nb.check(POSTERIOR, X, Y, statistics=lambda X, y: {"mean": np.zeros(3)}),
-        TypeError,
-        "'<lambda>' returned an ndarray under 'mean'",
-    ),
+    (lambda: nb.check(POSTERIOR, X, Y, statistics=lambda X, y: {"mean": X}), TypeError, "an ndarray under 'mean'"),
     *(
         (lambda name=name: nb.check(ALONE, X[:, :1], Y, statistics=name), ValueError, f"'{name}' needs {needs}")
         for name, needs in {
@@ -84,11 +80,7 @@ CHECK = [
         }.items()
     ),
     (lambda: nb.check(FRACTIONS, X / 2, Y), ValueError, "hold fractions (weights such as tf-idf)"),
-    (
-        lambda: nb.check(POSTERIOR, X, Y, sample_weight=np.full(40, 0.5)),
-        ValueError,
-        "sample_weight of row 0 is 0.5: a check draws w rows",
-    ),
+    (lambda: nb.check(POSTERIOR, X, Y, sample_weight=HALF[:, 0]), ValueError, "of row 0 is 0.5: a check draws w rows"),
 ]
 ALONE = nb.fit(nb.Poisson(), X[:, :1], Y)
 FRACTIONS = nb.fit(nb.NaiveBayes(nb.Multinomial(fractional=True)), X / 2, Y)
@@ -171,11 +163,7 @@ SBC = [
     (lambda: judged(model=nb.NaiveBayes(nb.Bernoulli()), y=["a"]), TypeError, "X is a NoneType"),
     (lambda: judged(model="bernoulli"), TypeError, "model is 'bernoulli'"),
     (lambda: judged(model=on_one_row(nb.NaiveBayes(nb.Gaussian()))), ValueError, "Gaussian(loc=...)"),
-    (
-        lambda: judged(model=on_one_row(nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical", class_concentration=1))),
-        ValueError,
-        "empirical",
-    ),
+    (lambda: judged(model=on_one_row(nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical"))), ValueError, "empirical"),
     (lambda: judged(model=on_one_row(nb.NaiveBayes(nb.Multinomial()))), ValueError, "give total_count"),
     (lambda: judged(num_simulations=19), ValueError, "fewer than 20 PIT values"),
     (lambda: judged(num_simulations=50.0), ValueError, "num_simulations is 50.0"),
@@ -198,11 +186,7 @@ WAITING = nb.fit(nb.NaiveBayes(Exponential()), [[1.0], [2.0]], [0, 1])
 FEW = nb.fit(nb.NaiveBayes(nb.Bernoulli(), class_concentration=0.1), [[0]], [0], classes=[0, 1])
 
 SENSITIVITY = [
-    (
-        lambda: nb.sensitivity(SAMPLED),
-        TypeError,
-        "these are draws: use nb.fit(model, X, y), or draws with arviz",
-    ),
+    (lambda: nb.sensitivity(SAMPLED), TypeError, "these are draws: use nb.fit(model, X, y), or draws with arviz"),
     (lambda: nb.sensitivity(POSTERIOR.plugin()), TypeError, "this is a point estimate: use nb.fit(model, X, y)"),
     (lambda: nb.sensitivity(POSTERIOR.averaged()), TypeError, "needs the closed form of one model"),
     (lambda: nb.sensitivity(X), TypeError, "ndarray"),
@@ -215,7 +199,7 @@ SENSITIVITY = [
     (
         lambda: nb.sensitivity(RARE),
         ValueError,
-        "'spam' raised to the power 1.25 leaves no posterior: its concentration1 would",
+        "to the power 1.25 leaves no posterior: its concentration1 would",
     ),
     (lambda: nb.sensitivity(FEW), ValueError, "'class_prob' raised"),
     (lambda: nb.sensitivity(POSTERIOR).plot(kind="rows"), ValueError, "kind is 'rows': give one of ['parameters', 'pr"),
@@ -231,11 +215,7 @@ KFOLD = [
     (lambda: nb.kfold(nb.Poisson(), X, Y, key="seed"), TypeError, "key is 'seed'"),
     (lambda: nb.kfold(POSTERIOR, X, Y, inference=nb.MAP()), ValueError, "a posterior has its own: leave it out, or"),
     (lambda: nb.kfold(SAMPLED, X, Y), ValueError, "which fits anew"),
-    (
-        lambda: nb.kfold(nb.fit(nb.Poisson(2.0, 1.0), X, Y, nb.MAP()), X, Y),
-        ValueError,
-        "which fits anew",
-    ),
+    (lambda: nb.kfold(POINT, X, Y), ValueError, "which fits anew"),
     *(
         (lambda k=k: nb.kfold(POSTERIOR, X, Y, k=k), ValueError, "at least 2 folds and no more than there are rows, 40")
         for k in (1, 41)
@@ -249,21 +229,16 @@ KFOLD = [
 DOCUMENTS = nb.fit(nb.NaiveBayes(nb.Multinomial()), [[3, 1], [2, 2]], ["a", "b"])
 
 LEFT_OUT = [
-    (
-        lambda: nb.loo(OF_TREES, stranger(rings=(7, 4000.0)), LABELS),
-        ValueError,
-        f"row 7 was never among the data: without it, column 'rings' in class '{LABELS[7]}'",
-    ),
+    (lambda: nb.loo(OF_TREES, stranger(rings=(7, 4000.0)), LABELS), ValueError, f"'rings' in class '{LABELS[7]}'"),
     (lambda: nb.loo(OF_TREES, stranger(cones=(8, 4000)), LABELS), ValueError, "row 8 was never among the data"),
     (lambda: nb.loo(OF_TREES, stranger(height=(6, 1e6)), LABELS), ValueError, "row 6 was never among the data"),
     (lambda: nb.loo(DOCUMENTS, [[3, 1], [2, 1]], ["a", "b"]), ValueError, "row 1 was never among the data"),
     (
-        lambda: nb.loo(SAMPLED, X, Y, sample_weight=np.full(40, 2.0)),
+        lambda: nb.loo(SAMPLED, X, Y, sample_weight=HALF[:, 0]),
         ValueError,
-        "sample_weight is not for draws, which leave out rows of weight one",
+        "which leave out rows of weight one",
     ),
     (lambda: nb.loo(SAMPLED, X, np.where(Y == "p", "r", Y)), ValueError, "label 'r'"),
-    (lambda: nb.loo_scores(SAMPLED, X, Y), ValueError, "needs a closed form, and these are draws: use"),
 ]
 
 ERRORS = {

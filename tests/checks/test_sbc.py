@@ -170,10 +170,6 @@ def test_draws_that_are_too_few_or_apart_are_problems(coins):
     assert not nb.sbc(coins, num_simulations=20).problems.any(axis=None)
 
 
-def test_independent_draws_are_calibrated(coins):
-    assert nb.sbc(coins, Drawn(), num_simulations=100, key=3).uniform
-
-
 @pytest.mark.parametrize("concentration", [0.003, pytest.param(0.05, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("inference", [nb.Exact(), Drawn()], ids=["exact", "drawn"])
 def test_probabilities_that_round_to_zero_and_one_are_no_error(concentration, inference):

@@ -341,18 +341,6 @@ class TestLogEvidenceBound:
                 assert 0 < exact - self.fitted(known, inference=inference).log_evidence_bound < largest
 
 
-def test_the_printed_form_fits_the_width():
-    rows = annotations(30, 30, 3)
-    rows["person"] = "an annotator whose name is as long as a sentence, number " + rows["person"]
-    crowd = nb.fit_annotations(rows, **NAMES)
-    for width in (60, 80):
-        text = format(crowd, str(width))
-        assert max(map(len, text.split("\n"))) <= width
-        assert text.endswith("… and 10 more in .annotators")
-    shown = [float(line.split()[-4]) for line in text.split("\n")[-21:-1]]
-    assert shown == sorted(crowd.annotators["accuracy"].round(3))[:20]
-
-
 def test_columns_of_the_posterior_are_found_by_name(drawn):
     """A table with a column for each annotator and label."""
     posterior = drawn.posterior

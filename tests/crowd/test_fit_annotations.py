@@ -191,26 +191,6 @@ def test_a_label_that_is_no_class_and_a_class_that_nobody_gives():
     assert crowd.proba["z"].max() < 0.2
 
 
-@pytest.mark.parametrize(
-    ("inference", "low", "high"), [(nb.EM(), 0.5, 0.999), (nb.Gibbs(200, 1000, 2), 0.55, 0.9)], ids=["EM", "Gibbs"]
-)
-def test_one_annotator_alone_is_believed_as_far_as_the_prior_goes(inference, low, high):
-    """Without a second annotator nothing but the prior says how often the first is right."""
-    rows = table([(i, "Ann", "xyxxy"[i % 5]) for i in range(30)])
-    items = nb.fit_annotations(rows, **NAMES, inference=inference, key=1).items
-    assert (items["label"] == rows.set_index("item")["label"]).all()
-    assert items["probability"].between(low, high).all()
-
-
-def test_an_annotator_who_always_says_the_same_does_not_count():
-    good = [(i, who, "xy"[i % 2]) for i in range(40) for who in ("Ann", "Bob", "Cem")]
-    rows = table([*good, *[(i, "Dan", "x") for i in range(40)]])
-    crowd = nb.fit_annotations(rows, **NAMES)
-    assert crowd.items["label"].tolist() == ["xy"[i % 2] for i in range(40)]
-    assert crowd.confusion.sel(annotator="Dan", label="x").min() > 0.8
-    assert crowd.annotators.loc["Dan", "accuracy"] < 0.65
-
-
 @pytest.mark.parametrize("frame", [False, True], ids=["series", "frame"])
 def test_known_items_without_annotations_are_items(frame):
     known = pd.Series({"q": "y", "new": "x"})
@@ -255,22 +235,6 @@ def test_known_labels_say_which_class_is_which():
     crowd = nb.fit_annotations(rows, **NAMES, known={i: int(codes[i]) for i in range(60)})
     assert (crowd.items["label"].to_numpy() == codes).mean() > 0.9
     assert (crowd.annotators["accuracy"] < 0.35).all()
-
-
-def test_intervals_of_accuracies_and_confusion_matrices_cover_at_their_rate():
-    weights = np.array([[5.0, 1.5], [1.5, 5.0]])
-    annotations, _, class_prob, prob = simulated(200, 150, 40, weights, seed=4)
-    crowd = nb.fit_annotations(
-        annotations, **NAMES, inference=nb.Gibbs(200, 1000, 2), concentration=weights, class_concentration=5.0, key=2
-    )
-    true = np.einsum("c,cjc->j", class_prob, prob)
-    found = crowd.annotators.loc[np.arange(150)]
-    covered = ((found["lower"] < true) & (true < found["upper"])).mean()
-    assert abs(covered - 0.89) < CRITICAL_Z * np.sqrt(0.89 * 0.11 / 150)
-    assert (found["upper"] - found["lower"]).between(0.02, 0.6).all()
-    interval = crowd.confusion_interval().sel(annotator=np.arange(150), label=0).transpose("class", "annotator")
-    inside = (interval["lower"].to_numpy() < prob[..., 0]) & (prob[..., 0] < interval["upper"].to_numpy())
-    assert abs(inside.mean() - 0.89) < CRITICAL_Z * np.sqrt(0.89 * 0.11 / 150)
 
 
 def test_gibbs_does_not_depend_on_the_number_of_threads(monkeypatch):

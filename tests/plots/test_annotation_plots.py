@@ -79,17 +79,10 @@ def test_orders_of_annotators(sort, order):
 IN_BRACKETS = "(in brackets: number of annotations"
 TITLES = {
     f"Accuracy of 3 annotators\n{IN_BRACKETS})": lambda: sampled().plot_annotators(),
-    f"Accuracy of the least accurate 2 of 3 annotators\n{IN_BRACKETS}; a point estimate has no intervals)": lambda: (
-        point().plot_annotators(max_annotators=2)
-    ),
-    "Confusion matrices in percent: the most active 1 of 3 annotators": lambda: point().plot_confusion(
-        max_panels=1, figsize=(9, None)
-    ),
     "the first 2 of 3 annotators\n": lambda: point().plot_confusion(max_panels=2, sort=None),
     f"{IN_BRACKETS}; below a mean: 50 % interval)": lambda: sampled().plot_confusion(
         prob=0.5, annotators="Cem", figsize=(5, 4)
     ),
-    "Labels of the most uncertain 5 of 24 items\n": lambda: point().plot_items(max_items=5, figsize=(12, None)),
     "Labels of the first 5 of 24 items\n": lambda: point().plot_items(max_items=5, sort=False, figsize=(12, None)),
 }
 

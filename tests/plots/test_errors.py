@@ -73,10 +73,7 @@ CALLS = [
     (spikes(EXACT, "leaf"), "block is 'leaf': give one of ['old']"),
     (spikes(label="all"), "label is 'all': give one of ['telling', 'tallest']"),
     *((spikes(tolerance=t), f"tolerance is {t}: give a number from 0, below 1") for t in (1.5, 1.0, -0.1)),
-    (
-        spikes(nb.fit(nb.Gaussian(), X[["height"]], Y)),
-        "no columns of 0 and 1 and no count vectors, only Gaussian",
-    ),
+    (spikes(nb.fit(nb.Gaussian(), X[["height"]], Y)), "no columns of 0 and 1 and no count vectors, only Gaussian"),
     (spikes(TWO_BLOCKS), "several blocks of 0/1 columns or count vectors: give one of ['a', 'b']"),
     (
         prior(EXACT.plugin()),
@@ -99,10 +96,7 @@ CALLS = [
                 "annotators names 'Zoe', which is not in column 'person'",
             ),
             (lambda figure=figure: figure(prob=2), "prob is 2"),
-            (
-                lambda figure=figure: figure(sort="bias"),
-                "sort is 'bias': give one of ['accuracy', 'annotations'], or None",
-            ),
+            (lambda figure=figure: figure(sort="bias"), "'bias': give one of ['accuracy', 'annotations'], or None"),
         ]
     ),
     (lambda: crowd().plot_items(items=99), "items names 99, which is not in column 'tree': name some of "),

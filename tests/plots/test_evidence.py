@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-from drawn import collisions
 from figures import mails, penguins
 
 import bayesnb as nb
@@ -60,16 +59,6 @@ def test_small_features_are_drawn_together():
     assert not any("others" in name for name, _, _ in bars)
     whole = drawn_bars(nb.plot_evidence(posterior, row, words=False, num_draws=5).axes[0])
     assert [name for name, _, _ in whole] == ["before any cell", "text = 60 in all", "sum"]
-
-
-@pytest.mark.parametrize("width", [3.35, pytest.param(10.0, marks=pytest.mark.slow)])
-def test_nothing_is_clipped(width):
-    for posterior, X, *_ in (mails(), penguins()):
-        for figure in (
-            nb.plot_evidence(posterior, X.iloc[[0]], num_draws=5, figsize=(width, None)),
-            nb.telling_features(posterior, num_draws=5).plot(figsize=(width, None)),
-        ):
-            assert collisions(figure) == []
 
 
 def test_a_point_has_no_intervals_and_infinite_bars_end_in_an_arrow_head():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from drawn import collisions
 
-from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.forest import Points, Rows, forest
 from bayesnb.core.panels import grid_of_panels, line_height
 
 NARROW = 3.35
@@ -25,9 +25,3 @@ def test_the_height_follows_from_the_letters():
 
     assert height("title\nof two lines") == pytest.approx(height("title") + line_height("medium"), abs=0.05)
     assert height("title\nof two lines", 3.0) == 3.0
-
-
-def test_titles_say_how_many_are_shown():
-    assert how_many(1, 1, "feature", "top") == "1 feature"
-    assert how_many(4, 4, "class", "first") == "4 classes"
-    assert how_many(1, 3, "quantity", "least uniform") == "the least uniform 1 of 3 quantities"

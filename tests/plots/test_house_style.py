@@ -114,7 +114,7 @@ PLOTS: dict[str, Plot] = {
     "selection": Plot(lambda **options: selection().plot(**options)),
     "proba": Plot(lambda **options: few_rows(*penguins(), **options), classes=True),
     "proba of many classes": Plot(lambda **options: few_rows(*many_classes(), **options), classes=True),
-    "evidence": Plot(lambda **options: nb.plot_evidence(penguins()[0], penguins()[1].head(1), num_draws=5, **options)),
+    "evidence": Plot(lambda **options: nb.plot_evidence(mails()[0], mails()[1].head(1), num_draws=5, **options)),
     "telling features": Plot(
         lambda **options: told().plot(**options),
         panels=3,

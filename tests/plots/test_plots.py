@@ -100,24 +100,6 @@ def test_proba_warns_once(posteriors):
     assert len(caught) == 1
 
 
-def test_proba_of_two_classes_shows_the_second(words):
-    X, y, posterior = words
-    figure = nb.plot_proba(posterior, X, y)
-    (found,) = markers(figure.axes[0])
-    np.testing.assert_allclose(offsets(found)[:, 0], posterior.predict_proba(X)[:, 1])
-    assert figure.axes[0].get_xlabel() == "p(y = spam | x)"
-    both = nb.plot_proba(posterior, X, classes=["spam", "ham"], labels=[f"letter {i}" for i in range(20)])
-    first, second = markers(both.axes[0])
-    np.testing.assert_allclose(offsets(first)[:, 0] + offsets(second)[:, 0], 1.0)
-    np.testing.assert_allclose(offsets(first)[:, 0], posterior.predict_proba(X)[:, 1])
-    assert names(both.axes[0])[2] == "letter 2"
-    alone = nb.plot_proba(posterior, X)
-    assert alone.legends == [], "the axis says what the only kind of mark is"
-    assert len(both.legends) == 1
-    (unknown,) = markers(alone.axes[0])
-    assert (unknown.get_facecolors()[:, :3].min(axis=1) < 1).all(), "marks are filled where no label is known"
-
-
 @every_posterior
 def test_proba_of_many_classes_shows_the_three_most_probable_and_the_sum_of_the_others(kind):
     rng = np.random.default_rng(3)
