@@ -77,17 +77,6 @@ def test_value_and_derivatives(rng, rows, classes, features):
     assert np.linalg.eigvalsh(information).min() > -1e-10  # concave
 
 
-def test_it_leaves_what_it_reads_as_it_is(rng):
-    given = numbers(rng)
-    copies = [np.array(values) for values in given]
-    likelihood = ConditionalLikelihood.of(*given)
-    point = np.ones(FEATURES + CLASSES)
-    likelihood.value_and_gradient(point)
-    likelihood.information(point)
-    for values, copy in zip(given, copies, strict=True):
-        np.testing.assert_array_equal(values, copy)
-
-
 def test_a_class_that_is_impossible_in_a_row_has_no_part_in_it(rng):
     log_density, log_prior, codes, row_weights = numbers(rng)
     codes[3] = 0
@@ -190,14 +179,9 @@ class TestMode:
             )
             assert negative_log_density(likelihood, prior, mode) <= found.fun + 1e-9
             np.testing.assert_allclose(mode, found.x, atol=1e-3)
-
-    def test_some_weights_are_zero_and_some_are_not(self, rng):
-        """Otherwise the test above would say nothing about bounds."""
-        likelihood = PROBLEMS["harmful features"](rng)
-        prior = NormalWeights.given_spread(6, 3, 1.6)
-        mode = find_mode(Search.at(likelihood, prior.mean), prior).point
-        assert (mode[4:6] == 0).all()
-        assert (mode[:4] > 0).any()
+            if problem == "harmful features":  # a bound holds some of the weights, and not all
+                assert (mode[4:6] == 0).all()
+                assert (mode[:4] > 0).any()
 
     def test_does_not_depend_on_the_start(self, rng):
         likelihood = PROBLEMS["harmful features"](rng)
@@ -385,24 +369,6 @@ class TestMixture:
         assert alike == pytest.approx(share**2 + (1 - share) ** 2, abs=0.05)
 
 
-@pytest.mark.parametrize("number", [2, 4, 8])
-def test_copies_of_a_column_share_its_weight(number):
-    """The total weight of copies, at the mode and on average, is the weight of one column: near one."""
-    rng = np.random.default_rng(5)
-    one = simulated(rng, 1000, 2, 1)
-    copied = ConditionalLikelihood(np.repeat(one.log_ratio, number, axis=-1), one.log_prior, one.codes, one.row_weights)
-    alone = approximate(one, priors(1, 2, shared=False), rng)
-    found = approximate(copied, priors(number, 2, shared=False), rng)
-    draws, _ = found.draw(4000, rng)
-    total, sd = draws[:, :number].sum(axis=1), np.linalg.norm(alone.parts[0].distribution.factor[0])
-    assert sd < 0.12
-    assert abs(found.mode[:number].sum() - alone.mode[0]) < 0.3 * sd
-    assert abs(total.mean() - alone.mode[0]) < 0.6 * sd
-    assert total.std() == pytest.approx(sd, rel=0.15)
-    assert abs(found.mode[:number].sum() - 1.0) < 3 * sd
-    np.testing.assert_allclose(found.mode[:number], found.mode[0], rtol=1e-4)  # copies are alike
-
-
 @pytest.fixture
 def weights():
     """Draws that show their chain and step."""
@@ -430,11 +396,7 @@ def test_draws_are_taken_together(weights, rng, chains, steps):
         assert len(np.unique(number)) == chains * steps
     else:
         assert len(np.unique(number)) > 6
-
-
-def test_different_keys_take_different_draws(weights):
-    one, other = (weights.take(2, 6, np.random.default_rng(seed))["spread"] for seed in (1, 2))
-    assert (one != other).any()
+        assert (weights.take(chains, steps, rng)["spread"] != found["spread"]).any()
 
 
 def test_summary(weights):
