@@ -243,7 +243,7 @@ def _without_useless(columns: OpenColumns) -> OpenColumns:
             doubts.append(_Doubt(TIMES, name, "(dates or times)"))
         elif table.kind(position) == "category":
             doubts += _doubts_of_text(table.values(position, slice(None)), name, table.declared_categories(position))
-    useless = {doubt.column for doubt in doubts if doubt.leaves_out}
+    useless = dict.fromkeys(doubt.column for doubt in doubts if doubt.leaves_out)
     kept = tuple(position for position in columns.positions if table.names[position] not in useless)
     if not kept:
         raise ValueError(

@@ -10,7 +10,6 @@ from scipy.stats import multivariate_normal
 
 from bayesnb.model.truncated_normal import TruncatedNormal
 from bayesnb.model.weights import (
-    SPREADS,
     Approximation,
     ConditionalLikelihood,
     FeatureWeights,
@@ -304,40 +303,32 @@ def log_prior_of(prior):
     return lambda flat: multivariate_normal.logpdf(flat, np.ones(size), covariance).reshape(-1) - log_probability
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_one_weight_beside_a_grid(seed):
-    """Sixty rows: the exact mean is a quarter of a standard deviation above the mode, for the density is skewed."""
-    rng = np.random.default_rng(seed)
-    likelihood = simulated(rng, 60, 2, 1)
-    found = approximate(likelihood, priors(1, 2, shared=True), rng)
-    exact = on_grid(likelihood, [np.linspace(0.0, 6.0, 601)])
-    log_evidence, (mean,), (sd,), difference = exact(log_prior_of(found.parts[0].prior))
-    draws, which = found.draw(4000, rng)
-    assert (which == 0).all()
-    assert found.log_evidence == pytest.approx(log_evidence, abs=0.05)
-    assert draws[:, 0].mean() == pytest.approx(mean, abs=0.3 * sd)
-    assert draws[:, 0].std() == pytest.approx(sd, rel=0.1)
-    assert (draws[:, 2] - draws[:, 1]).mean() == pytest.approx(difference, abs=0.2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("copies", [1, pytest.param(2, marks=pytest.mark.slow)])
-def test_two_weights_and_the_spread_beside_a_grid(copies):
-    rng = np.random.default_rng(copies)
-    likelihood = simulated(rng, 80, 2, 2 // copies, copies)
-    found = approximate(likelihood, priors(2, 2, shared=False), rng)
-    exact = on_grid(likelihood, [np.linspace(0.0, 5.0, 126)] * 2)
-    log_evidence, mean, sd, _ = zip(*(exact(log_prior_of(part.prior)) for part in found.parts), strict=True)
+@pytest.mark.parametrize(
+    ("seed", "features", "copies"),
+    [
+        *((seed, 1, 1) for seed in (1, 2, 3)),
+        *(pytest.param(*case, marks=pytest.mark.slow) for case in ((1, 2, 1), (2, 1, 2))),
+    ],
+)
+def test_weights_and_their_spread_beside_a_grid(seed, features, copies):
+    """The exact mean of one weight is a quarter of a standard deviation above the mode, for the density is skewed."""
+    rng, size = np.random.default_rng(seed), features * copies
+    likelihood = simulated(rng, 60 if size == 1 else 80, 2, features, copies)
+    found = approximate(likelihood, priors(size, 2, shared=size == 1), rng)
+    exact = on_grid(likelihood, [np.linspace(0.0, 6.0, 601 if size == 1 else 151)] * size)
+    log_evidence, mean, sd, difference = zip(*(exact(log_prior_of(part.prior)) for part in found.parts), strict=True)
     probability = softmax(log_evidence)
-    np.testing.assert_allclose([part.log_evidence for part in found.parts], log_evidence, atol=0.1)
+    np.testing.assert_allclose([part.log_evidence for part in found.parts], log_evidence, atol=0.05 * size)
     np.testing.assert_allclose(found.probabilities, probability, atol=0.02)
-    assert found.log_evidence == pytest.approx(logsumexp(log_evidence) - np.log(len(SPREADS)), abs=0.07)
+    assert found.log_evidence == pytest.approx(logsumexp(log_evidence) - np.log(len(found.parts)), abs=0.07)
     total = probability @ mean
     of_all = np.sqrt(probability @ (np.square(sd) + np.square(mean)) - total**2)
-    draws, which = found.draw(8000, rng)
-    assert (np.abs(draws[:, :2].mean(axis=0) - total) < 0.3 * of_all).all()
-    np.testing.assert_allclose(draws[:, :2].std(axis=0), of_all, rtol=0.1)
-    np.testing.assert_allclose(np.bincount(which, minlength=6) / 8000, probability, atol=0.03)
+    draws, which = found.draw(4000 * size, rng)
+    assert (np.abs(draws[:, :size].mean(axis=0) - total) < 0.3 * of_all).all()
+    np.testing.assert_allclose(draws[:, :size].std(axis=0), of_all, rtol=0.1)
+    assert (draws[:, -1] - draws[:, -2]).mean() == pytest.approx(probability @ difference, abs=0.2)
+    shares = np.bincount(which, minlength=len(probability)) / len(which)
+    np.testing.assert_allclose(shares, probability, atol=0.03)
 
 
 class TestMixture:

@@ -238,7 +238,6 @@ def counts(frame):
 
 
 WRITTEN = {
-    "every column": (nb.Gaussian(), ["height", "width", "girth"]),
     "every column, arrays": (nb.Gaussian(kappa=[0.1, 0.2, 0.3], loc=1.0), ["height", "width", "girth"]),
     "every column, by class": (nb.Gaussian(rate=[[1.0], [2.0], [3.0]]), ["height", "width", "girth"]),
     "every column of categories": (nb.Categorical(0.5), ["colour", "old", "sick"]),
@@ -248,7 +247,6 @@ WRITTEN = {
         {"x": (nb.Histogram({"height": [-4.0, 0.0, 1.0, 5.0]}), ["height", "width", "girth"])},
         ["height", "width", "girth"],
     ),
-    "bins, common": (nb.Histogram([-4.0, 0.0, 1.0, 9.0]), ["height", "width", "nests"]),
     "hurdles": (nb.Hurdle(nb.Gaussian(kappa=[0.1, 0.2]), 2.0), ["old", "nests"]),
     "number of trials": (nb.Binomial([1, 20, 1]), ["old", "nests", "sick"]),
     "block by positions": ({"sizes": (nb.Gaussian(), slice(0, 3)), "old": nb.Bernoulli()}, None),
