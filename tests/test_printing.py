@@ -196,17 +196,17 @@ def test_results_say_that_parameters_are_those_of_the_logarithm(posterior):
     assert note in " ".join(repr(posterior).split())
     assert note in " ".join(repr(posterior.summary()).split())
     assert f"{LONG} ~ LogNormal(mean and variance of the logarithm)" in " ".join(repr(posterior.model).split())
-    assert nb.Hurdle(nb.LogNormal()).parameter_note == nb.LogNormal().parameter_note
     assert "logarithm" not in repr(nb.fit(nb.Gaussian(), [[1.0], [2.0], [3.0], [4.0]], list("aabb")).summary())
 
 
 def test_telling_features_print_whether_small_or_large_numbers_are_evidence():
-    X = np.concatenate([np.linspace(0, 1, 40), np.linspace(10, 11, 40)])[:, None]
-    found = nb.telling_features(nb.fit(nb.Gaussian(), X, ["low"] * 40 + ["high"] * 40))
+    """The median of the others weighs their classes by their probability; words have none."""
+    X = np.concatenate([np.linspace(0, 1, 10), np.linspace(5, 6, 10), np.linspace(20, 21, 80)])[:, None]
+    found = nb.telling_features(nb.fit(nb.Gaussian(), X, ["a"] * 10 + ["b"] * 10 + ["c"] * 80))
     rows = found.set_index("class")
-    np.testing.assert_allclose(rows["median"], [10.5, 0.5], atol=0.1)
-    np.testing.assert_allclose(rows["median_of_others"], [0.5, 10.5], atol=0.1)
-    assert found["value"].tolist() == [None, None]
+    np.testing.assert_allclose(rows["median"], [0.5, 5.5, 20.5], atol=0.4)
+    np.testing.assert_allclose(rows["median_of_others"], [20.4, 20.4, 3.0], atol=0.6)
+    assert found["value"].tolist() == [None] * 3
     median, of_others = found.loc[0, ["median", "median_of_others"]]
     assert f"{median:.4g}, others {of_others:.4g}" in repr(found)
     assert "None" not in repr(found)
@@ -216,33 +216,22 @@ def test_telling_features_print_whether_small_or_large_numbers_are_evidence():
     assert "None" not in repr(words)
 
 
-def test_the_median_of_others_weighs_classes_by_their_probability():
-    X = np.concatenate([np.linspace(0, 1, 10), np.linspace(5, 6, 10), np.linspace(20, 21, 80)])[:, None]
-    found = nb.telling_features(nb.fit(nb.Gaussian(), X, ["a"] * 10 + ["b"] * 10 + ["c"] * 80)).set_index("class")
-    assert found.loc["a", "median_of_others"] == pytest.approx(20.4, abs=0.4)
-
-
-def test_names_of_rows_are_whole_where_columns_continue_below():
-    frame = pd.DataFrame(np.ones((1, 12)), columns=[f"column{j}" for j in range(12)], index=["a" * 20 + "b" * 20])
-    assert "a" * 20 + "b" * 20 in "\n".join(DataTable(frame).lines(80))
-    assert "…" in "\n".join(DataTable(frame).lines(70))
-
-
 def test_names_of_rows_lose_their_middle_where_the_table_does_not_fit():
     frame = pd.DataFrame({"x": [1.0, 2.0]}, index=pd.Index(["a" * 50 + "b" * 50, "short"], name="row"))
     lines = DataTable(frame).lines(60)
     assert max(map(len, lines)) <= 60
     assert re.match(r"a{20,}…b{20,} ", lines[1])
-    assert lines[2].startswith("short ")
-    assert lines[0].startswith("row ")
+    assert [line.split()[0] for line in (lines[0], lines[2])] == ["row", "short"]
     assert DataTable(frame).lines(200)[1].startswith("a" * 50 + "b" * 50)
+    wide = pd.DataFrame(np.ones((1, 12)), columns=[f"column{j}" for j in range(12)], index=["a" * 40])
+    assert ["a" * 40 in "\n".join(DataTable(wide).lines(width)) for width in (80, 70)] == [True, False]
 
 
 def test_columns_that_do_not_fit_continue_below_or_are_counted():
     frame = pd.DataFrame(np.arange(60.0).reshape(2, 30) / 7, columns=range(30))
     below = DataTable(frame).lines(60)
     assert max(map(len, below)) <= 60
-    assert {word for line in below for word in line.split() if word.isdigit()} >= {str(column) for column in range(30)}
+    assert {word for line in below for word in line.split()} >= {str(column) for column in range(30)}
     counted = DataTable(frame, more_columns="things").lines(60)
     assert max(map(len, counted)) <= 60
     number = len(counted[0].split())
@@ -297,9 +286,7 @@ def test_parts_as_text_and_as_html():
     ]
     lines = as_text(parts, 40).splitlines()
     assert lines[:2] == ["a < b", "one & two"]
-    assert lines[2].startswith("  x ~ y")
-    assert lines[3].startswith("      y")
-    assert lines[-1] == "      z"
+    assert [line[:7] for line in (lines[2], lines[3], lines[-1])] == ["  x ~ y", "      y", "      z"]
     html = "".join(part.html() for part in parts)
     before = "<p><b>a &lt; b</b></p><p>one &amp; two</p>"
     assert html.startswith(f'{before}<pre style="white-space: pre-wrap">  x ~ y')
@@ -309,15 +296,12 @@ def test_parts_as_text_and_as_html():
     ("mean", "sd", "text"),
     [
         (3701.234, 36.91, "3701±37"),
-        (0.44092, 0.02661, "0.441±0.027"),
         (209906.1, 24319.4, "210000±24000"),
-        (-0.5, 1.0, "-0.5±1.0"),
         (0.25, 0.0, "0.25±0"),
         (0.1154, np.inf, "0.1154±inf"),
         (np.nan, np.nan, "NaN"),
         (1.0, np.nan, "1±nan"),
         (1e-9, 2.345e-11, "1e-09±2.3e-11"),
-        (3e12, 2e10, "3e+12±2e+10"),
         (1.5e7, 10.0, "1.5e+07±10"),
         (9.5e6, 10.0, "9500000±10"),
         (0.0, 1.5e7, "0±1.5e+07"),
@@ -335,7 +319,6 @@ def test_a_number_of_four_digits_has_an_exponent_only_where_it_must(value, text)
 
 
 def test_a_family_prints_its_settings_and_the_shapes_of_its_arrays(posterior):
-    assert repr(nb.Gaussian(kappa=0.5)) == "Gaussian(loc=None, kappa=0.5, concentration=1.0, rate=None)"
     gaussian = next(family for family in posterior.families if type(family) is nb.Gaussian)
     assert repr(gaussian).startswith("Gaussian(loc=<array of shape (3, 1)>, kappa=")
     assert all("\n" not in repr(family) for family in posterior.families)

@@ -45,10 +45,6 @@ def texts(output):
     return [str(value) for kind, value in output.get("data", {}).items() if not kind.startswith("image/")]
 
 
-def test_there_are_notebooks():
-    assert NOTEBOOKS
-
-
 @pytest.mark.slow
 @each_notebook
 @pytest.mark.filterwarnings("default")
