@@ -143,16 +143,6 @@ class TestNamesOfArrays:
                 proba = np.asarray(posterior.predict_proba(rows))
                 np.testing.assert_allclose(proba, expected.predict_proba(WORDS), rtol=1e-12)
 
-    def test_do_not_change_the_table_that_a_function_of_a_check_gets(self):
-        posterior = nb.fit(nb.Multinomial(), WORDS, MOOD, feature_names=NAMES)
-        for table, first in ((WORDS, lambda rows: rows[:, 0]), (NAMED, lambda rows: rows["awful"])):
-
-            def total(rows, labels, table=table, first=first):
-                assert type(rows) is type(table)
-                return float(first(rows).sum())
-
-            assert len(nb.check(posterior, table, MOOD, statistics=[total], num_replicates=3, key=0).table) == 1
-
     @pytest.mark.parametrize("name", [name for name in estimators.__all__ if name[0].isupper()])
     def test_are_taken_by_estimators(self, name):
         make = getattr(estimators, name)

@@ -68,18 +68,15 @@ BINARY_TABLES = {
     "list": lambda x: x.tolist(),
     "int": lambda x: x,
     "int8": lambda x: x.astype(np.int8),
-    "uint64": lambda x: x.astype(np.uint64),
     "float": lambda x: x.astype(float),
     "float32": lambda x: x.astype(np.float32),
     "fortran": lambda x: np.asfortranarray(x.astype(float)),
     "bool": lambda x: x.astype(bool),
     "object": lambda x: x.astype(object),
-    "object of bools": lambda x: x.astype(bool).astype(object),
     "masked without mask": lambda x: np.ma.masked_array(x),
     "jax": jnp.asarray,
     "csr_array": sp.csr_array,
     "csc_array": sp.csc_array,
-    "csr_matrix": sp.csr_matrix,
     "csc_matrix": sp.csc_matrix,
     "coo_array": sp.coo_array,
     "bool csr": lambda x: sp.csr_array(x.astype(bool)),
@@ -88,7 +85,6 @@ BINARY_TABLES = {
     "pandas bool": lambda x: pd.DataFrame(x.astype(bool), columns=NAMES),
     "pandas object": lambda x: pd.DataFrame(x.astype(object), columns=NAMES),
     "pandas Int64": lambda x: pd.DataFrame(x, columns=NAMES).astype("Int64"),
-    "pandas Float64": lambda x: pd.DataFrame(x, columns=NAMES).astype("Float64"),
     "pandas boolean": lambda x: pd.DataFrame(x.astype(bool), columns=NAMES).astype("boolean"),
     "pandas arrow bool": lambda x: pd.DataFrame(x.astype(bool), columns=NAMES).astype("bool[pyarrow]"),
     "pandas without names": lambda x: pd.DataFrame(x),
@@ -149,21 +145,16 @@ def holed_columns(hole, convert=int):
 
 HOLED_TABLES = {
     "nan": lambda: HOLED,
-    "float32 nan": lambda: HOLED.astype(np.float32),
-    "lists of nan": HOLED.tolist,
     "lists of None": lambda: holed_object(None)().tolist(),
     "object nan": holed_object(np.nan),
     "object None": holed_object(None),
-    "object NA": holed_object(pd.NA),
     "object bool None": lambda: np.array(
         [[None if np.isnan(v) else bool(v) for v in row] for row in HOLED], dtype=object
     ),
     "masked": lambda: np.ma.masked_array(np.nan_to_num(HOLED, nan=1), mask=np.isnan(HOLED)),
     "masked int, 7 below": lambda: np.ma.masked_array(np.nan_to_num(HOLED, nan=7).astype(int), mask=np.isnan(HOLED)),
     "masked bool": lambda: np.ma.masked_array(np.nan_to_num(HOLED).astype(bool), mask=np.isnan(HOLED)),
-    "masked nan": lambda: np.ma.masked_invalid(HOLED),
     "pandas nan": lambda: pd.DataFrame(HOLED, columns=NAMES),
-    "pandas object None": lambda: pd.DataFrame(holed_columns(None), dtype=object),
     "pandas object NA": lambda: pd.DataFrame(holed_columns(pd.NA), dtype=object),
     "pandas object bool None": lambda: pd.DataFrame(holed_columns(None, bool), dtype=object),
     "pandas Int64": lambda: pd.DataFrame(holed_columns(pd.NA), dtype="Int64"),
@@ -175,7 +166,6 @@ HOLED_TABLES = {
     "polars nan": lambda: pl.DataFrame(dict(zip(NAMES, HOLED.T, strict=True))),
     "pyarrow null": lambda: pa.table(holed_columns(None)),
     "pyarrow bool null": lambda: pa.table(holed_columns(None, bool)),
-    "pyarrow nan": lambda: pa.table(dict(zip(NAMES, HOLED.T, strict=True))),
     "jax nan": lambda: jnp.asarray(HOLED),
     "csr nan": lambda: sp.csr_array(HOLED),
     "csc nan": lambda: sp.csc_array(HOLED),
@@ -238,16 +228,12 @@ def test_text_means_the_same_in_every_table(make, column):
     ("values", "kind"),
     [
         (["x", "y"], object),
-        (["x", "y"], str),
         ([True, False], bool),
-        ([True, False], object),
         ([3, 17], int),
-        ([3, 17], np.int8),
         ([0.5, -2.5], float),
         (["x", 3], object),
         ([True, "x"], object),
         ([("a", 1), ("b", 2)], "tuples"),
-        (["", " "], object),
         (["é", "日本"], str),
         ([b"x", b"y"], bytes),
     ],
@@ -405,17 +391,13 @@ def test_labels_of_mixed_types(y):
     np.testing.assert_allclose(posterior.predict_proba(ROWS).sum(axis=1), 1)
 
 
-@pytest.mark.parametrize(
-    "labels", [list, np.array, pd.Index, pl.Series, pa.array], ids=["list", "np", "pd", "pl", "pa"]
-)
+@pytest.mark.parametrize("labels", [list, np.array, pd.Index, pl.Series, pa.array])
 def test_classes_that_no_row_has(labels):
     posterior = nb.fit(nb.Bernoulli(), ROWS, LABELS, classes=labels(["z", "b", "a"]))
     assert list(posterior.classes) == ["z", "b", "a"]
     proba, two = posterior.predict_proba(ROWS), nb.fit(nb.Bernoulli(), ROWS, LABELS)
     np.testing.assert_allclose(normalised(proba[:, [2, 1]]), two.predict_proba(ROWS), rtol=1e-12)
-    joint = np.exp(posterior.log_joint(ROWS))
-    np.testing.assert_allclose(joint[:, 0], 1 / 9 * 0.5**3, rtol=1e-12)
-    np.testing.assert_allclose(normalised(joint), proba, rtol=1e-12)
+    np.testing.assert_allclose(np.exp(posterior.log_joint(ROWS))[:, 0], 1 / 9 * 0.5**3, rtol=1e-12)
     more = posterior.update(ROWS[:2], ["z", "z"])
     rows, y = np.vstack([ROWS, ROWS[:2]]), [*LABELS, "z", "z"]
     assert_same(nb.fit(nb.Bernoulli(), rows, y, classes=["z", "b", "a"]), more, ROWS)
@@ -469,9 +451,7 @@ def test_a_sparse_table_is_not_changed(make):
     "columns",
     [
         ["mass", "weight"],
-        ("mass", "weight"),
         [0, 2],
-        slice(0, 3, 2),
         slice(None, -1, 2),
         np.array([0, 2]),
         pd.Index(["mass", "weight"]),
@@ -583,9 +563,7 @@ def test_a_column_that_is_missing_throughout(family):
     assert_same(nb.fit(family, ROWS, LABELS), nb.fit(family, X, LABELS), ROWS, X)
 
 
-@pytest.mark.parametrize(
-    "weights", [list, np.array, pd.Series, pl.Series, pa.array], ids=["list", "np", "pd", "pl", "pa"]
-)
+@pytest.mark.parametrize("weights", [list, np.array, pd.Series, pl.Series, pa.array])
 def test_weights_in_any_container_count_rows(weights):
     posterior = nb.fit(nb.Bernoulli(), ROWS, LABELS, sample_weight=weights([1, 2, 0, 1, 3, 1]))
     repeat = np.repeat(np.arange(6), [1, 2, 0, 1, 3, 1])
