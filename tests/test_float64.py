@@ -11,10 +11,8 @@ from typing import Any
 import jax
 import numpy as np
 import pytest
-from cases import Exponential
 
 import bayesnb as nb
-from bayesnb.core.arrays import namespace
 
 LABELS = np.array(["a", "b", "b"] * 6)
 X = np.random.default_rng(4).exponential(np.where(LABELS == "a", 1.0, 3.0)[:, None], (18, 2)).round(3)
@@ -31,37 +29,11 @@ def _watched(method: Callable[..., Any]) -> Callable[..., Any]:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Watched(Exponential):
-    """Waiting times whose formulas refuse to be evaluated in float32.
-
-    The formulas are NumPy's where the arrays are: JAX would compile them for every shape.
-    """
+class Watched(nb.Exponential):
+    """Waiting times whose formulas refuse to be evaluated in float32."""
 
     def __hash__(self):
         return id(self)
-
-    def natural(self, parameters):
-        xp, _ = namespace(parameters["rate"])
-        return (-parameters["rate"],), -xp.log(parameters["rate"])
-
-    def log_normaliser(self):
-        xp, special = namespace(self.concentration, self.rate)
-        return special.gammaln(self.concentration) - self.concentration * xp.log(self.rate)
-
-    def cell_log_predictive(self, x):
-        xp, _ = namespace(x, self.concentration, self.rate)
-        return xp.log(self.concentration / self.rate) - (self.concentration + 1) * xp.log1p(x / self.rate)
-
-    def power_scaled(self, statistics, power):
-        after = self.update(statistics)
-        return {"concentration": after.concentration + (power - 1) * (self.concentration - 1), "rate": after.rate}
-
-    def maximum_likelihood(self, statistics):
-        return {"rate": statistics.n / statistics.total}
-
-    def maximum_a_posteriori(self, statistics):
-        after = self.update(statistics)
-        return {"rate": (after.concentration - 1) / after.rate}
 
 
 FORMULAS = [
