@@ -227,7 +227,11 @@ def read_for(model: BoundModel, table: str, missing: list[str] | None, also: str
     """
     schema = model.schema
     used = model.used_columns
-    values: dict[Any, Any] = {schema.columns[position]: known for position, known in schema.categories.items()}
+    values: dict[Any, Any] = {
+        schema.names([position])[0]: known
+        for position, known in schema.categories.items()
+        if position not in schema.edges
+    }
     if also is not None:
         values[also] = schema.classes.tolist()
     frame = read_csv(table, missing, list(values))

@@ -1,9 +1,9 @@
 """Columns, categories and labels of a table, and the codes of its cells and labels."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import jax
 import narwhals as nw
@@ -17,6 +17,7 @@ from bayesnb.data.tables import (
     distinct_objects,
     distinct_with_positions,
     is_missing,
+    items_at,
     shortened,
     unmask,
 )
@@ -231,16 +232,75 @@ class Schema:
         Labels, in the order of every class axis.
     categories : dict
         Categories of each categorical column, by position.
+    views : dict
+        Features that describe columns once more, after another feature, and the positions of these columns in the
+        table. Such a feature has positions of its own after those of the table's columns, so that a position belongs to
+        one feature.
+    edges : dict
+        By position of a column of numbers that is read as categories, the numbers that divide these.
     """
 
     columns: tuple[Column, ...]
     named: bool
     classes: np.ndarray
     categories: Mapping[int, tuple] = field(default_factory=dict)
+    views: Mapping[Any, tuple[int, ...]] = field(default_factory=dict)
+    edges: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+
+    def with_views(self, features: Mapping[Any, tuple[Any, Any]]) -> Self:
+        """The schema with positions for the features that describe columns once more.
+
+        Raises
+        ------
+        ValueError
+            If a column does not exist.
+        """
+        described: set[int] = set()
+        names, views = list(self.columns), {}
+        for feature, (_, columns) in features.items():
+            positions = self.positions(feature, columns)
+            if described.isdisjoint(positions):
+                described.update(positions)
+                continue
+            views[feature] = tuple(positions)
+            own = [self.columns[position] for position in positions]
+            names += [feature] if len(own) == 1 else [f"{name} ({feature})" for name in own]
+        return replace(self, columns=tuple(names), views=views)
+
+    @cached_property
+    def _sources(self) -> tuple[int, ...]:
+        """For each position after those of the table's columns, the position in the table."""
+        return tuple(position for positions in self.views.values() for position in positions)
+
+    @property
+    def of_table(self) -> tuple[Column, ...]:
+        """Names of the table's columns."""
+        return self.columns[: len(self.columns) - len(self._sources)]
+
+    def in_table(self, positions: Sequence[int]) -> Sequence[int]:
+        """Positions in the table of columns given by their positions in the schema."""
+        number = len(self.of_table)
+        if not self.views or (isinstance(positions, range) and positions.stop <= number):
+            return positions
+        return tuple(position if position < number else self._sources[position - number] for position in positions)
+
+    def names(self, positions: Sequence[int]) -> tuple[Column, ...]:
+        """Names that columns have in the table."""
+        return items_at(self.columns, self.in_table(positions))
 
     @cached_property
     def _position_of(self) -> dict[Column, int]:
-        return {name: position for position, name in enumerate(self.columns)}
+        return {name: position for position, name in enumerate(self.of_table)}
+
+    @cached_property
+    def _views_at(self) -> dict[Any, range]:
+        """Positions of the features that describe columns once more, and of each of their columns by its name."""
+        start = len(self.of_table)
+        found = {self.columns[place]: range(place, place + 1) for place in range(start, len(self.columns))}
+        for feature, positions in self.views.items():
+            found[feature] = range(start, start + len(positions))
+            start += len(positions)
+        return found
 
     def positions(self, name: Any, columns: Any) -> Sequence[int]:
         """Positions of the columns of a feature, in the order given; a range if `columns` is a slice of adjacent ones.
@@ -256,10 +316,12 @@ class Schema:
         ValueError
             If a column does not exist.
         """
+        if name in self._views_at:
+            return self._views_at[name]
         if isinstance(columns, slice):
-            positions = range(len(self.columns))[columns]
+            positions = range(len(self.of_table))[columns]
             if not positions:
-                raise ValueError(f"block {name!r}: {columns} selects none of the {len(self.columns)} columns")
+                raise ValueError(f"block {name!r}: {columns} selects none of the {len(self.of_table)} columns")
             return _as_range(positions)
         return tuple(self._position(column) for column in ([name] if columns is None else columns))
 
@@ -269,34 +331,25 @@ class Schema:
         Raises
         ------
         ValueError
-            If a column does not exist, is in two features, or is twice in one.
+            If a column does not exist or is twice in a feature.
         """
         found = {name: self.positions(name, columns) for name, (_, columns) in features.items()}
-        # A single range, however wide, holds no column twice.
-        if len(found) > 1 or not all(isinstance(positions, range) for positions in found.values()):
-            owner: dict[int, Any] = {}
-            for name, positions in found.items():
-                for position in positions:
-                    if position in owner:
-                        twice = (
-                            f"twice in {name!r}"
-                            if owner[position] == name
-                            else f"in {owner[position]!r} and in {name!r}"
-                        )
-                        raise ValueError(
-                            f"column {self.columns[position]!r} is {twice}: each column belongs to one family"
-                        )
-                    owner[position] = name
+        for name, positions in found.items():
+            # A range, however wide, holds no column twice.
+            own = self.views.get(name, positions)
+            if not isinstance(own, range) and len({*own}) < len(own):
+                twice = next(position for position in own if own.count(position) > 1)
+                raise ValueError(f"column {self.columns[twice]!r} is twice in {name!r}: name it once")
         return found
 
     def _position(self, column: Column) -> int:
         if column in self._position_of:
             return self._position_of[column]
-        if isinstance(column, int | np.integer) and 0 <= column < len(self.columns):
+        if isinstance(column, int | np.integer) and 0 <= column < len(self.of_table):
             return int(column)
         raise ValueError(
-            f"column {column!r} is not in X, whose columns are {listed(self.columns)}: name one of these"
-            f"{near_matches(column, self.columns)}, or leave it out"
+            f"column {column!r} is not in X, whose columns are {listed(self.of_table)}: name one of these"
+            f"{near_matches(column, self.of_table)}, or leave it out"
         )
 
     def locate(self, names: tuple[Column, ...], named: bool, used: Sequence[Sequence[int]]) -> list[Sequence[int]]:
@@ -324,14 +377,15 @@ class Schema:
         ValueError
             If a column of the model is missing, or a table without names has another number of columns.
         """
+        used = [self.in_table(columns) for columns in used]
         if not (self.named and named):
-            if len(names) == len(self.columns):
+            if len(names) == len(self.of_table):
                 return [_as_range(columns) for columns in used]
             raise ValueError(
-                f"X has {len(names)} columns, the model was fitted to {len(self.columns)}: give the same "
+                f"X has {len(names)} columns, the model was fitted to {len(self.of_table)}: give the same "
                 "columns in the same order"
             )
-        if names == self.columns:
+        if names == self.of_table:
             return [_as_range(columns) for columns in used]
         there = {name: position for position, name in enumerate(names)}
         missing = [self.columns[column] for columns in used for column in columns if self.columns[column] not in there]
@@ -594,11 +648,14 @@ class Found:
         For columns whose types list categories, by position: these categories, in their order.
     values : dict
         For columns whose types list no categories, by position: the distinct values.
+    edges : dict
+        For columns of numbers that are read as categories, by position: the numbers that divide these.
     """
 
     labels: np.ndarray | None = None
     listed: dict[int, tuple] = field(default_factory=dict)
     values: dict[int, frozenset] = field(default_factory=dict)
+    edges: dict[int, tuple[float, ...]] = field(default_factory=dict)
 
     def __add__(self, other: "Found") -> "Found":
         listed = dict(self.listed)
@@ -608,7 +665,9 @@ class Found:
         for position, more in other.values.items():
             values[position] = values.get(position, frozenset()) | more
         labels = [labels for labels in (self.labels, other.labels) if labels is not None]
-        return Found(_distinct(labels) if len(labels) > 1 else labels[0] if labels else None, listed, values)
+        # The first rows decide on the bins.
+        edges = other.edges | self.edges
+        return Found(_distinct(labels) if len(labels) > 1 else labels[0] if labels else None, listed, values, edges)
 
     def categories(self, position: int) -> tuple:
         """The categories of a column: in the order of its type, or sorted if some rows have a type that lists none."""

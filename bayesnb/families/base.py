@@ -394,7 +394,7 @@ class Family(Params, ABC):
         if self._story:
             shown = {name: format_number(value) for name, value in self.hyperparameters().items()}
             for name, value in self.settings().items():
-                shown[name] = format_number(value) if np.asarray(value).dtype.kind == "f" else str(value)
+                shown[name] = format_number(value) if isinstance(value, float) else str(value)
             likelihood, *prior = (line.format(**shown) for line in self._story)
             return likelihood, prior
         settings = ", ".join(

@@ -51,10 +51,7 @@ class Bins:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Each part as an interval."""
-        edges = [f"{edge:.6g}" for edge in self.edges]
-        if len({*edges}) < len(edges):
-            edges = [repr(edge) for edge in self.edges]
-        return (f"below {edges[0]}", *(f"[{low}, {high})" for low, high in pairwise(edges)), f"from {edges[-1]}")
+        return names_of_bins(self.edges)
 
     @cached_property
     def widths(self) -> np.ndarray:
@@ -92,6 +89,16 @@ class Bins:
         if not self.step:
             return x
         return self.edges[0] + self.step * (xp.floor((x - self.edges[0]) / self.step) + 0.5)
+
+
+def names_of_bins(edges: tuple[float, ...]) -> tuple[str, ...]:
+    """The part of the real line below the edges, those between them and the one above, each as an interval."""
+    if not edges:
+        return ("any number",)
+    names = [f"{edge:.6g}" for edge in edges]
+    if len({*names}) < len(names):
+        names = [repr(edge) for edge in edges]
+    return (f"below {names[0]}", *(f"[{low}, {high})" for low, high in pairwise(names)), f"from {names[-1]}")
 
 
 class Binned(dist.Distribution):
@@ -211,8 +218,8 @@ def chosen_edges(
     return max(candidates, key=lambda edges: log_evidence_of_bins(values, edges, concentration, number))
 
 
-def quantile_edges(x: Any, weights: np.ndarray | None = None) -> tuple[float, ...]:
-    """Edges of at most 32 cells of about as many rows each, and of a cell for each value of more rows than that.
+def quantile_edges(x: Any, weights: np.ndarray | None = None, most: int = MOST_CELLS) -> tuple[float, ...]:
+    """Edges of at most so many cells of about as many rows each, and of a cell for each value of more rows than that.
 
     A value of four rows or fewer has no cell of its own.
 
@@ -221,6 +228,7 @@ def quantile_edges(x: Any, weights: np.ndarray | None = None) -> tuple[float, ..
     x : array, shape (rows,)
         Missing cells are NaN.
     weights : array, shape (rows,), optional
+    most : int, default 32
 
     Raises
     ------
@@ -231,10 +239,10 @@ def quantile_edges(x: Any, weights: np.ndarray | None = None) -> tuple[float, ..
     if not len(values):
         values, number = np.zeros(1), np.ones(1)
     step = resolution(values)
-    own = number > max(TIES, number.sum() / MOST_CELLS)
+    own = number > max(TIES, number.sum() / most)
     share = np.cumsum(np.where(own, 0.0, number))[:-1]
     # The places between two values where the share of the rows is nearest to a whole number of cells.
-    wanted = np.arange(1, MOST_CELLS) / MOST_CELLS * share[-1:].sum()
+    wanted = np.arange(1, most) / most * share[-1:].sum()
     place = np.unique(np.searchsorted((share[1:] + share[:-1]) / 2, wanted)) if len(share) else np.zeros(0, np.intp)
     place = place[~own[place] & ~own[place + 1]]
     between = values[place] / 2 + values[place + 1] / 2

@@ -468,6 +468,7 @@ def from_samples(
     array([[0.8, 0.2]])
     """
     problem = read_table(as_model(model), X, y, sample_weight, classes, feature_names)
+    problem.model.require_one_description("from_samples")
     resolved = problem.resolved
     draws, sample_stats = _read_samples(samples)
     parameters = resolved.sites.parameters(draws, resolved.class_prior.probs)
@@ -506,7 +507,14 @@ def _warn_of_leak(problem: Problem, y: Any) -> None:
 
 
 def conditioned(problem: Problem, inference: Inference, classes: Any, key: Any) -> Posterior:
-    """The posterior of a problem, with a warning if all labels are of one class, unless the user named the classes."""
+    """The posterior of a problem, with a warning if all labels are of one class, unless the user named the classes.
+
+    Raises
+    ------
+    ValueError
+        If the model describes a column once more.
+    """
+    problem.model.require_one_description("fit")
     if classes is None:
         warn_of_one_class(problem.model.schema.classes)
     return inference.fit(problem, key=key)

@@ -11,12 +11,14 @@ import numpyro.distributions as dist
 from scipy.special import logit
 
 from bayesnb.core.arrays import dense, in_float64, log
-from bayesnb.core.checking import whole_number
+from bayesnb.core.checking import first_few, whole_number
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import GivenRows, LabelledRows, as_rows, read_rows
 from bayesnb.data.schema import Found, Schema, read_labels, shown_categories, warn_unseen, with_other
+from bayesnb.data.tables import items_at
 from bayesnb.families.base import Family, JointFamily, keeps_others, of_column, parameters_of_column
+from bayesnb.families.bins import names_of_bins, quantile_edges
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.draw import draw
 from bayesnb.model.blocks import (
@@ -31,7 +33,9 @@ from bayesnb.model.blocks import (
 )
 from bayesnb.model.describe import (
     Description,
+    block_name,
     categorical_columns,
+    features_of,
     printed_model,
     read_classes,
     shared_families,
@@ -127,7 +131,8 @@ class BoundModel(Printed):
         return cls(description, schema, lay_out(description, schema, layout))
 
     def __post_init__(self) -> None:
-        _ = self.inclusion
+        if self.inclusion is not None:
+            self.require_one_description("feature_inclusion")
         if not self.follows_labels:
             _ = self.class_prior
 
@@ -174,12 +179,20 @@ class BoundModel(Printed):
     @property
     def used_columns(self) -> list[Any]:
         """Names of the columns that the model reads, block by block; positions if its table had no names."""
-        return [label for block in self.blocks for label in block.labels]
+        return list(dict.fromkeys(name for block in self.blocks for name in self.schema.names(block.columns)))
 
     @property
     def layout(self) -> list[Sequence[int]]:
         """Positions of the columns of each block."""
         return [block.columns for block in self.blocks]
+
+    @property
+    def num_again(self) -> int:
+        """Number of features that describe columns once more. They come after all others."""
+        number = len(self.schema.of_table)
+        return sum(
+            sum(column >= number for column in block.columns[: len(features_of(block))]) for block in self.blocks
+        )
 
     @cached_property
     def class_prior(self) -> ClassPrior:
@@ -225,7 +238,11 @@ class BoundModel(Printed):
         Those whose categories the model does not list, and that have no category for all other values.
         """
         columns = categorical_columns(self.features, self.schema)
-        return tuple(position for position, family, listed in columns if listed is None and not keeps_others(family))
+        return tuple(
+            position
+            for position, family, listed in columns
+            if listed is None and not keeps_others(family) and position not in self.schema.edges
+        )
 
     def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> "BoundModel":
         """The model of another table: its description with the columns, classes and categories of that table.
@@ -397,6 +414,7 @@ class BoundModel(Printed):
         """
         num_rows = whole_number("num_rows", num_rows)
         rng = random_generator(key)
+        self.require_one_description("simulate")
         self.require_numbers()
         model = self.with_every_value()
         parameters = model.draw_prior(rng)
@@ -446,6 +464,21 @@ class BoundModel(Printed):
                 "feature_inclusion by nb.Exact(), or leave it out"
             )
 
+    def require_one_description(self, what: str) -> None:
+        """Refuse a model with features that describe columns once more.
+
+        Raises
+        ------
+        ValueError
+        """
+        for feature, positions in self.schema.views.items():
+            columns = first_few([*map(repr, items_at(self.schema.columns, positions))])
+            raise ValueError(
+                f"{what} needs a distribution of the rows, and the feature {block_name(feature)!r} describes {columns} "
+                "once more, which would count twice: learn weights of the features, "
+                "nb.weight_features(model, X, y), or describe each column once"
+            )
+
     def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
         """The row-level NumPyro program: the definition of the model.
 
@@ -471,6 +504,7 @@ class BoundModel(Printed):
             and y are not both given.
         """
         self.require_every_feature("the program")
+        self.require_one_description("the program")
         given = None if X is None else read_rows(X, y)
         labels = None if y is None else read_labels(y, len(y)) if given is None else given.labels
         size = len(given) if given is not None else len(labels.values) if labels is not None else num_rows or 1
@@ -544,7 +578,7 @@ class OpenSchema:
             return cls(model, columns, model.schema.classes, ())
         if not names:
             raise ValueError("X has no columns: give at least one")
-        columns = Schema(names, named, np.empty(0))
+        columns = Schema(names, named, np.empty(0)).with_views(model.features)
         found = categorical_columns(model.features, columns)
         open_columns = tuple(position for position, _, listed in found if listed is None)
         return cls(model, columns, None if classes is None else read_classes(classes), open_columns)
@@ -573,14 +607,15 @@ class OpenSchema:
         ValueError
             If the model is bound and a column of it is missing.
         """
-        names = self.columns.columns
+        names = self.columns.of_table
         if not self.columns.named:
             return list(names)
         if isinstance(self.model, BoundModel):
             places = self.model.schema.locate(names, True, self.model.layout)
             return [names[place] for block in places for place in block]
         features = self.model.features.items()
-        positions = {p for name, (_, columns) in features for p in self.columns.positions(name, columns)}
+        found = (self.columns.positions(name, columns) for name, (_, columns) in features)
+        positions = {position for own in found for position in self.columns.in_table(own)}
         return [names[position] for position in sorted(positions)]
 
     def require_one_pass(self) -> None:
@@ -615,14 +650,24 @@ class OpenSchema:
         """
         labels = rows.classes(may_miss=may_miss) if self.classes is None and len(rows) else None
         (places,) = self.columns.locate(rows.table.names, rows.table.named, [self.open_columns])
-        listed, values = {}, {}
+        listed, values, edges = {}, {}, {}
         for position, place in zip(self.open_columns, places, strict=True):
             categories = rows.table.declared_categories(place)
             if categories is not None:
                 listed[position] = categories
+            elif position in self._in_bins and rows.table.kind(place) == "number":
+                cells = rows.table.numbers([place], slice(None))[:, 0]
+                edges[position] = quantile_edges(cells, rows.weights, self._in_bins[position])[1:-1]
+                listed[position] = names_of_bins(edges[position])
             else:
                 values[position] = frozenset(shown_categories(rows.table, place))
-        return Found(labels, listed, values)
+        return Found(labels, listed, values, edges)
+
+    @cached_property
+    def _in_bins(self) -> dict[int, int]:
+        """Number of bins of the columns that their family reads in bins, if they hold numbers, by position."""
+        columns = categorical_columns(self.model.features, self.columns)
+        return {p: family.settings()["num_bins"] for p, family, _ in columns if "numbers in bins" in family.takes}
 
     def bind(self, found: Found, rows: GivenRows | None = None) -> BoundModel:
         """The model bound to the columns, with the classes and categories that were found.
@@ -651,7 +696,7 @@ class OpenSchema:
             for position, family, listed in categorical_columns(self.model.features, schema)
         }
         description = with_constants(self.model, schema, rows)
-        return BoundModel.of(description, replace(schema, categories=categories))
+        return BoundModel.of(description, replace(schema, categories=categories, edges=found.edges))
 
 
 def bound_to(model: Description | BoundModel, rows: GivenRows, classes: Any = None) -> BoundModel:

@@ -158,9 +158,10 @@ def categorical_columns(
     for name, (family, columns) in features.items():
         if family.cell == "category":
             positions = schema.positions(name, columns)
-            _require_known_columns(family, [schema.columns[position] for position in positions])
-            for position in positions:
-                yield position, family, declared_categories(family, schema.columns[position])
+            names = schema.names(positions)
+            _require_known_columns(family, [*names])
+            for position, column in zip(positions, names, strict=True):
+                yield position, family, declared_categories(family, column)
 
 
 def declared_categories(family: Family, column: Any) -> tuple | None:

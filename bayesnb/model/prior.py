@@ -56,7 +56,8 @@ def lay_out(
     """
     groups: dict[Any, list[Block]] = {}
     for name, block in _of_features(description.with_placeholders(), schema):
-        groups.setdefault(block.group_key if block.by_column else name, []).append(block)
+        again = block.columns[0] >= len(schema.of_table)
+        groups.setdefault((again, block.group_key) if block.by_column else name, []).append(block)
     blocks = tuple(join_blocks(members) for members in groups.values())
     return blocks if layout is None else _arranged(blocks, layout)
 
@@ -66,10 +67,10 @@ def _of_features(description: Description, schema: Schema) -> Iterator[tuple[Any
     features, counted = description.features, schema.categories
     for name, positions in schema.positions_of(features).items():
         family, columns = features[name]
-        labels = items_at(schema.columns, positions)
+        labels, names = items_at(schema.columns, positions), schema.names(positions)
         sizes = tuple(len(counted.get(position, ())) for position in positions) if counted else (0,) * len(positions)
         by_column = family.by_column or (columns is None and not isinstance(family, JointFamily))
-        for members, spread in family.spread(len(schema.classes), labels, sizes):
+        for members, spread in family.spread(len(schema.classes), names, sizes):
             if description.feature_inclusion is not None and isinstance(spread, ConjugateFamily):
                 spread = spread.given_dependence()
             chosen = items_at(positions, members), items_at(labels, members)
@@ -315,7 +316,8 @@ def _by_column(description: Description, schema: Schema, blocks: Sequence[Block]
         for position in positions:
             block, j = single[position]
             index = (slice(None), j) if block.has_categories else (slice(None), [j])
-            features[schema.columns[position]] = (block.family.take(index), None)
+            source = None if position < len(schema.of_table) else [*schema.names([position])]
+            features[schema.columns[position]] = (block.family.take(index), source)
     return features
 
 
@@ -363,7 +365,8 @@ def with_constants(description: Description, schema: Schema, rows: GivenRows | N
     """
     features = dict(description.features)
     for name, (family, columns) in description.features.items():
-        wanted = [position for position in schema.positions(name, columns) if family.must_see(schema.columns[position])]
+        positions = schema.in_table(schema.positions(name, columns))
+        wanted = [position for position in positions if family.must_see(schema.columns[position])]
         if not wanted:
             continue
         if not rows:

@@ -216,7 +216,8 @@ class Problem:
                 refuse_beyond_float64(block, counted, model.schema.classes.tolist())
         rows = self.statistics.classes.n.sum()
         for block, lacking in zip(model.blocks, self.left_out_rows, strict=True):
-            if lacking:
+            # Another feature counts the cells of a column that is described once more.
+            if lacking and block.columns[0] < len(model.schema.of_table):
                 warn(
                     f"{lacking:.6g} of {rows:.6g} rows lack a cell of {block.owner()}, and count for the other columns "
                     "alone: fill in the cells, or give each column its own family",
@@ -233,6 +234,22 @@ class Problem:
             for block, counted in zip(self.model.blocks, self.statistics.blocks, strict=True)
         )
         return tuple(float(weight) if weight > 1e-9 * rows else 0.0 for weight in lacking)
+
+    @property
+    def described_once(self) -> "Problem":
+        """The problem without the features that describe columns once more."""
+        model, number = self.model, len(self.model.schema.of_table)
+        schema, features = model.schema, model.features.items()
+        positions = {name: schema.positions(name, columns) for name, (_, columns) in features}
+        first = {name: feature for name, feature in features if positions[name][0] < number}
+        blocks = [i for i, block in enumerate(model.blocks) if block.columns[0] < number]
+        once = BoundModel.of(
+            replace(model.description, features=first),
+            replace(schema, columns=schema.of_table, views={}),
+            [model.blocks[i].columns for i in blocks],
+        )
+        counted = ModelStatistics(self.statistics.classes, tuple(self.statistics.blocks[i] for i in blocks))
+        return replace(self, model=once, statistics=counted)
 
     @cached_property
     @in_float64
@@ -461,7 +478,7 @@ def _with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Prob
     (places,) = schema.locate(table.names, table.named, [model.open_columns])
     categories = dict(schema.categories)
     for position, place in zip(model.open_columns, places, strict=True):
-        known, name = schema.categories[position], schema.columns[position]
+        known, (name,) = schema.categories[position], schema.names([position])
         listed = table.declared_categories(place) or ()
         met = sort_categories({*unseen.get(name, ())})
         categories[position] = tuple(dict.fromkeys((*known, *listed, *met)))
@@ -515,7 +532,7 @@ def _with_more(before: BoundModel, description: Description, schema: Schema) -> 
         return BoundModel.of(description, schema)
     except ValueError as error:
         old, new = before.schema.categories, schema.categories
-        brought = {schema.columns[p]: [one for one in new[p] if one not in old[p]] for p in new if new[p] != old[p]}
+        brought = {schema.names([p])[0]: [one for one in new[p] if one not in old[p]] for p in new if new[p] != old[p]}
         told = "; ".join(f"column {name!r}: {listed(values)}" for name, values in brought.items())
         raise ValueError(
             f"the rows bring new categories ({told}), for which the model has no place: {error}. If the prior has one "

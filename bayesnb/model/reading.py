@@ -425,6 +425,14 @@ class Chunks:
                 return stored
         codes = []
         for column, place in zip(columns, places, strict=True):
-            name, cells = schema.columns[column], self.table.values(place, rows)
-            codes.append(encode_categories(cells, schema.categories[column], name, unseen.setdefault(name, {})))
+            if column in schema.edges:
+                cells = self.table.numbers([place], rows)[:, 0]
+                code = np.searchsorted(schema.edges[column], cells, side="right")
+                codes.append(np.where(np.isnan(cells), np.nan, code))
+                continue
+            (name,), cells = schema.names([column]), self.table.values(place, rows)
+            found: dict[Any, int] = {}
+            codes.append(encode_categories(cells, schema.categories[column], name, found))
+            # Features that describe a column twice meet the same values.
+            unseen[name] = {**unseen.get(name, {}), **found}
         return np.column_stack(codes)

@@ -292,8 +292,12 @@ def some_rows(num_rows: int, numbers: int, rng: np.random.Generator) -> np.ndarr
 #     b_c \sim N(0, 1),
 #
 # restricted to :math:`w \geq 0`. With the level :math:`\eta` integrated out, the weights are jointly normal with mean
-# one and covariance :math:`\tau^2 I + 1 1^T`.
+# one and covariance :math:`\tau^2 I + 1 1^T`. Features that describe columns once more are the last ones, and have a
+# level of their own, N(0, .5^2): many of them that do not help cost little.
 # --------------------------------------------------------------------------------------------------
+
+LEVELS = ((1.0, 1.0), (0.0, 0.5))
+"""Mean and standard deviation of the level: of the features, and of those that describe columns once more."""
 
 SPREADS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Values of the spread of the weights around their level."""
@@ -327,25 +331,28 @@ class NormalWeights:
     spread: float = 0.0
 
     @classmethod
-    def before_any_row(cls, num_weights: int, num_classes: int) -> Self:
-        """Independent weights of mean one and standard deviation 0.5, and offsets of mean zero and deviation one."""
-        weights, offsets = np.ones(num_weights), np.zeros(num_classes)
-        return cls(num_weights, np.concatenate([weights, offsets]), np.diag([*weights / SPREAD**2, *(offsets + 1.0)]))
+    def before_any_row(cls, num_weights: int, num_classes: int, num_again: int = 0) -> Self:
+        """Independent weights of standard deviation 0.5, and offsets of mean zero and deviation one."""
+        deviation = np.concatenate([np.full(num_weights, SPREAD), np.ones(num_classes)])
+        return cls(num_weights, _mean(num_weights, num_classes, num_again), np.diag(deviation**-2))
 
     @classmethod
-    def given_spread(cls, num_weights: int, num_classes: int, spread: float) -> Self:
+    def given_spread(cls, num_weights: int, num_classes: int, spread: float, num_again: int = 0) -> Self:
         """The prior given the spread, which is zero for the one weight that all features share."""
-        mean = np.concatenate([np.ones(num_weights), np.zeros(num_classes)])
+        mean = _mean(num_weights, num_classes, num_again)
         precision, variance = np.eye(len(mean)), spread**2
         if num_weights == 1:
             precision[0, 0] = 1.0 / (1.0 + variance)
             log_normaliser = np.log1p(variance) / 2 + log_ndtr(1.0 / np.sqrt(1.0 + variance))
         else:
-            # The inverse of tau^2 I + 1 1^T, by Sherman and Morrison.
-            precision[:num_weights, :num_weights] -= 1.0 / (variance + num_weights)
-            precision[:num_weights, :num_weights] /= variance
-            log_determinant = num_weights * np.log(variance) + np.log1p(num_weights / variance)
-            log_normaliser = log_determinant / 2 + _log_probability(num_weights, spread)
+            log_normaliser, first = 0.0, num_weights - num_again
+            for level, own in zip(LEVELS, (slice(first), slice(first, num_weights)), strict=True):
+                number, of_level = len(mean[own]), level[1] ** 2
+                # The inverse of tau^2 I + s^2 1 1^T, by Sherman and Morrison.
+                precision[own, own] -= of_level / (variance + number * of_level)
+                precision[own, own] /= variance
+                log_determinant = number * np.log(variance) + np.log1p(number * of_level / variance)
+                log_normaliser += log_determinant / 2 + _log_probability(number, spread, *level)
         return cls(num_weights, mean, precision, float(log_normaliser), spread)
 
     def log_density(self, draws: np.ndarray) -> np.ndarray:
@@ -359,18 +366,28 @@ class NormalWeights:
         return TruncatedNormal.of(self.mean, factor, self.num_weights).draw(num_draws, rng)
 
 
-def _log_probability(num_weights: int, spread: float) -> float:
+def _mean(num_weights: int, num_classes: int, num_again: int) -> np.ndarray:
+    """The prior mean of weights and offsets."""
+    (level, _), (again, _) = LEVELS
+    return np.repeat([level, again, 0.0], [num_weights - num_again, num_again, num_classes])
+
+
+def _log_probability(num_weights: int, spread: float, mean: float, deviation: float) -> float:
     """Log probability that no weight is negative, by integration over the level with the trapezoidal rule."""
     nodes, step = np.linspace(-9.0, 9.0, NODES, retstep=True)
     log_density = -(nodes**2) / 2 - np.log(2 * np.pi) / 2
-    return float(logsumexp(log_density + num_weights * log_ndtr((1.0 + nodes) / spread)) + np.log(step))
+    log_positive = log_ndtr((mean + deviation * nodes) / spread)
+    return float(logsumexp(log_density + num_weights * log_positive) + np.log(step))
 
 
-def priors(num_features: int, num_classes: int, *, shared: bool) -> list[NormalWeights]:
-    """The prior given each spread; a single one if all features share a weight."""
+def priors(num_features: int, num_classes: int, *, shared: bool, num_again: int = 0) -> list[NormalWeights]:
+    """The prior given each spread; a single one if all features share a weight.
+
+    The last `num_again` features describe columns once more.
+    """
     if shared or num_features == 1:
         return [NormalWeights.given_spread(1, num_classes, 0.0)]
-    return [NormalWeights.given_spread(num_features, num_classes, spread) for spread in SPREADS]
+    return [NormalWeights.given_spread(num_features, num_classes, spread, num_again) for spread in SPREADS]
 
 
 # --------------------------------------------------------------------------------------------------

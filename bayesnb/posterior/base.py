@@ -243,8 +243,13 @@ class Posterior(Printed, Predictions, Draws):
         return self.model.schema.classes
 
     @property
+    def plain(self) -> Any:
+        """The posterior without weights of features."""
+        return self
+
+    @property
     def generative(self) -> Any:
-        """The posterior of the features given the class: without weights of features, which act on the labels only."""
+        """The distribution of a row: without weights, which act on the labels only, and with each column once."""
         return self
 
     def explain(
@@ -379,9 +384,9 @@ class Posterior(Printed, Predictions, Draws):
             The table (a pandas frame where the columns have names, else an array) and the labels.
         """
         if total_count is None:
-            total_count = mean_total_count(self.problem)
-        model, num_rows, rng = self.model, whole_number("num_rows", num_rows), random_generator(key)
-        known = self.generative
+            total_count = mean_total_count(self.generative.problem)
+        known, num_rows, rng = self.generative, whole_number("num_rows", num_rows), random_generator(key)
+        model = known.model
         probs = np.tile(known.class_probs(), (num_rows, 1))
         codes = draw(dist.CategoricalProbs(probs), rng).astype(np.intp)
         cells = draw_cells(model.blocks, known.distribution.draw_for_rows(codes, rng), num_rows, rng, total_count)
@@ -487,7 +492,7 @@ class Posterior(Printed, Predictions, Draws):
         ValueError
             If there are no data, or a family has no closed form.
         """
-        problem = require(self, "data", "log_evidence").problem
+        problem = require(self, "data", "log_evidence").generative.problem
         if not problem.model.conjugate:
             families = problem.model.families
             names = [family.family_name for family in families if not isinstance(family, ConjugateFamily)]

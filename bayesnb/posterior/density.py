@@ -4,7 +4,7 @@ A density is a sum over blocks of columns. Posteriors differ in what a block is 
 hypotheses, given parameters), in whether the mean over draws is taken, and in whether features have weights.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -422,13 +422,14 @@ def function_of_array(
         A function of a module: maps `arrays` and the cells of each block to log joint densities (rows, classes).
     arrays : pytree
     """
-    num_columns, num_classes = len(model.schema.columns), len(model.schema.classes)
-    families = list(model.families)
+    num_columns, num_classes = len(model.schema.of_table), len(model.schema.classes)
+    families, edges = list(model.families), model.schema.edges
     sizes = {position: len(categories) for position, categories in model.schema.categories.items()}
     places = [
         (
-            np.asarray(block.columns, dtype=np.int32),
+            np.asarray(model.schema.in_table(block.columns), dtype=np.int32),
             np.array([float(sizes[position]) for position in block.columns]) if block.has_categories else None,
+            {j: np.array(edges[position]) for j, position in enumerate(block.columns) if position in edges},
         )
         for block in model.blocks
     ]
@@ -439,7 +440,7 @@ def function_of_array(
         if cells.shape[-1:] != (num_columns,):
             raise ValueError(
                 f"x has shape {cells.shape}: its last axis must be the {num_columns} columns of the fit, "
-                f"{list(model.schema.columns[:10])}{' and so on' if num_columns > 10 else ''}"
+                f"{list(model.schema.of_table[:10])}{' and so on' if num_columns > 10 else ''}"
             )
         try:
             found = _in_float64(of_rows, cells.reshape(-1, num_columns))
@@ -500,7 +501,7 @@ def _values_and_slopes(of_rows: Partial, rows: Any) -> tuple[Any, Any]:
 def _log_joint(
     density: Callable[[Any, Sequence[Any]], Any],
     families: Sequence[Family],
-    places: Sequence[tuple[Any, Any]],
+    places: Sequence[tuple[Any, Any, Any]],
     arrays: Any,
     rows: Any,
 ) -> Any:
@@ -510,7 +511,7 @@ def _log_joint(
     return jnp.where(jnp.stack(allowed).all(axis=0)[:, None], density(arrays, cells), jnp.nan)
 
 
-def _encoded(family: Family, rows: Any, columns: Any, sizes: Any) -> tuple[Any, Any]:
+def _encoded(family: Family, rows: Any, columns: Any, sizes: Any, edges: Mapping[int, Any]) -> tuple[Any, Any]:
     """Cells of a block, and which rows the family allows, as `check_cells` does.
 
     Parameters
@@ -521,12 +522,17 @@ def _encoded(family: Family, rows: Any, columns: Any, sizes: Any) -> tuple[Any, 
         Positions of the block's columns in the table.
     sizes : jax.Array of shape (columns,), or None
         The number of categories of each column, if cells are their codes.
+    edges : mapping
+        For columns of numbers in bins, by position in the block, the numbers that divide these.
 
     Returns
     -------
     tuple of jax.Array of shape (rows, columns) and jax.Array of bool of shape (rows,)
     """
     x = jnp.take(rows, columns, axis=1)
+    for j, own in edges.items():
+        code = jnp.searchsorted(own, x[:, j], side="right").astype(x.dtype)
+        x = x.at[:, j].set(jnp.where(jnp.isnan(x[:, j]), jnp.nan, code))
     if sizes is not None:
         allowed = (x >= 0) & (x < sizes) & (x == jnp.rint(x)) | jnp.isnan(x)
         return x, allowed.all(axis=1)

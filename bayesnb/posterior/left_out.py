@@ -478,7 +478,7 @@ def _of_rows(posterior: ExactPosterior) -> JointDensities:
 
 def _of_features(posterior: AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> JointDensities:
     """The densities of single features, which are averaged or have weights."""
-    density, of_features = posterior.density, _of_features_without(posterior.generative, rows)
+    density, of_features = posterior.density, _of_features_without(posterior.plain, rows)
 
     def joint_densities(chunk: Cells, some: LabelledRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         log_class_prob = _log_class_probs_without(posterior, some)

@@ -128,7 +128,7 @@ def _remark_on_draws(problem: Problem | None) -> list[str]:
 
 def remark_on_weights(posterior: Any) -> list[str]:
     """Warning that weights of features were also learned from the rows that are left out."""
-    if posterior.generative is posterior:
+    if posterior.plain is posterior:
         return []
     return [
         "weights of features were learned from all rows and are kept when rows are left out, so that the score tends "
@@ -288,7 +288,7 @@ def elpd_and_remarks(
     posterior: Posterior, rows: LabelledRows, progress: bool | None = False
 ) -> tuple[ELPDDataLOO, list[str]]:
     """As `loo`; returns the warnings instead of issuing them."""
-    if isinstance(posterior.generative, SampledPosterior):
+    if isinstance(posterior.plain, SampledPosterior):
         return _psis_loo(posterior, rows, progress)
     instead = "draws by nb.NUTS(), or nb.kfold(model, X, y, inference=nb.MAP())"
     left_out = leave_one_out(require(posterior, "a closed form", "loo", instead), rows)

@@ -194,8 +194,15 @@ class WeightedPosterior(Posterior):
         self.inference = unweighted.inference
 
     @property
-    def generative(self) -> Any:
+    def plain(self) -> Any:
         return self.unweighted
+
+    @cached_property
+    def generative(self) -> Any:
+        if not self.model.schema.views:
+            return self.unweighted
+        once = require(self.unweighted, "data", "a distribution of the rows").problem.described_once
+        return require(self.unweighted, "a sampler to run again", "a distribution of the rows").inference.fit(once)
 
     @cached_property
     def _weighted_model(self) -> WeightedModel:
@@ -394,7 +401,8 @@ def of_features[**P, R](
 ) -> Callable[Concatenate[Posterior | Fitted, P], R]:
     """Give a function, in place of its first argument, the posterior of the features given the class.
 
-    Weights of features change nothing that such a function tells. A result that prints itself says so.
+    Weights of features, and features that describe columns once more, change nothing that such a function tells. A
+    result that prints itself says so.
     """
 
     @wraps(verb)
@@ -418,4 +426,4 @@ def model_of(given: Any) -> Model:
     """
     if isinstance(given, Model | Family) or not isinstance(getattr(given, "posterior_", given), Posterior):
         return as_model(given)
-    return require(posterior_of(given, "model"), "data", "the model").problem.model
+    return require(posterior_of(given, "model"), "data", "the model").generative.problem.model

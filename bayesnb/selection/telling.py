@@ -285,7 +285,7 @@ def _candidates(
     array, shape (2, candidates, classes)
         Median of a number in the class, and in the other classes; NaN for other features.
     """
-    unweighted = posterior.generative
+    unweighted = posterior.plain
     if num_draws is None and not isinstance(unweighted, SampledPosterior):
         columns = sum(len(block.columns) for block in unweighted.model.blocks)
         pairs = math.comb(len(posterior.classes), 2)

@@ -10,9 +10,13 @@ from bayesnb.core.checking import a_type, warn_of
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import GivenRows, is_dask, read_rows
 from bayesnb.data.schema import require_two_classes
+from bayesnb.families.base import Family
+from bayesnb.inference.exact import Exact
+from bayesnb.inference.fit import read_table
 from bayesnb.inference.nuts import NUTS, sample_weights
 from bayesnb.inference.sources import sample_dask
 from bayesnb.model.describe import feature_names
+from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.weights import (
     ConditionalLikelihood,
     FeatureWeights,
@@ -41,7 +45,7 @@ MOST_FEATURES = 2000
 
 
 def weight_features(
-    posterior: Posterior | Fitted,
+    posterior: Posterior | Fitted | Model | Family,
     X: Any,
     y: Any,
     *,
@@ -63,9 +67,10 @@ def weight_features(
 
     Parameters
     ----------
-    posterior : ExactPosterior, AveragedPosterior, SampledPosterior or fitted estimator
+    posterior : ExactPosterior, AveragedPosterior, SampledPosterior, fitted estimator, NaiveBayes, BoundModel or Family
         Draws are for families without a closed form. The densities given the other rows are then estimates, by
-        importance sampling as in `loo`.
+        importance sampling as in `loo`. A model is fitted in closed form; its features may describe a column more than
+        once.
     X : table, shape (rows, columns)
         The rows that the posterior was fitted to, or some of them. Of a Dask array or data frame 10,000 rows, drawn at
         random while its partitions are read; then `y` and `sample_weight` are Dask collections in the same partitions.
@@ -158,7 +163,12 @@ def weight_features(
     >>> posterior.predict_proba(X[:1]).round(2), weighted.predict_proba(X[:1]).round(2)
     (array([[0.99, 0.01]]), array([[0.75, 0.25]]))
     """
-    given = posterior_of(posterior)
+    if isinstance(posterior, Model | Family):
+        exact, problem = Exact(), read_table(as_model(posterior), X, y, sample_weight)
+        exact.check(problem)
+        given: Posterior = exact.fit(problem)
+    else:
+        given = posterior_of(posterior)
     if is_dask(X):
         X, y, sample_weight = sample_dask(X, y, sample_weight, key)
     found, remarks = _learn(given, read_rows(X, y, sample_weight), key, shared, inference)
@@ -189,7 +199,7 @@ def _learn(
     """As `weight_features`; returns the warnings instead of issuing them."""
     if inference is not None and not isinstance(inference, NUTS):
         raise TypeError(f"inference is {a_type(inference)}: give nb.NUTS(), or None for the approximation")
-    unweighted = _weighable(posterior.generative)
+    unweighted = _weighable(posterior.plain)
     names = feature_names(unweighted.model.blocks)
     labels = unweighted.classes.tolist()
     require_two_classes(unweighted.classes)
@@ -218,7 +228,8 @@ def _learn(
     left_out.require_finite("no weights can be learned")
     left_out, of_labels = left_out.of_possible_labels("the weights")
     likelihood = _likelihood(left_out, shared=shared)
-    found = approximate(likelihood, priors(likelihood.num_features, len(labels), shared=shared), rng)
+    number, num_again = likelihood.num_features, 0 if shared else unweighted.model.num_again
+    found = approximate(likelihood, priors(number, len(labels), shared=shared, num_again=num_again), rng)
     if inference is None:
         draws, which = found.draw(NUM_CHAINS * NUM_DRAWS, rng)
         draws, which = draws.reshape(NUM_CHAINS, NUM_DRAWS, -1), which.reshape(NUM_CHAINS, NUM_DRAWS)
@@ -226,7 +237,8 @@ def _learn(
         weighed = ["all features"] if shared else [str(name) for name in names]
         draws, which = sample_weights(likelihood, found, [*weighed, *map(str, labels)], inference, key)
     # Further rows update one distribution under a fixed prior: that of the spread would take all rows at once.
-    (one,) = approximate(likelihood, [NormalWeights.before_any_row(likelihood.num_features, len(labels))], rng).parts
+    alone = NormalWeights.before_any_row(number, len(labels), num_again)
+    (one,) = approximate(likelihood, [alone], rng).parts
     weights = FeatureWeights.of(
         found.mode,
         draws,

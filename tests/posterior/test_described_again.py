@@ -1,0 +1,173 @@
+"""Features that describe columns once more: as in a table that has these columns twice."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import multivariate_normal
+
+import bayesnb as nb
+from bayesnb.model.weights import NormalWeights
+
+AGAIN = {
+    "sizes": (nb.MultivariateGaussian(), ["bill_length_mm", "body_mass_g"]),
+    "bill in bins": (nb.Histogram(), "bill_length_mm"),
+    "place": (nb.JointCategorical(), ["island", "sex"]),
+    "more": (nb.Gaussian(), ["body_mass_g", "bill_depth_mm"]),
+    "sex again": (nb.Categorical(categories={"sex": ["male", "female"]}), ["sex"]),
+}
+COPIES = {feature: [columns] if isinstance(columns, str) else columns for feature, (_, columns) in AGAIN.items()}
+
+
+def with_copies(X):
+    """The table with a column of its own for each column that a feature describes again."""
+    copies = {f"{name} ({feature})": X[name] for feature, names in COPIES.items() for name in names}
+    return X.assign(**copies)
+
+
+def copied(family, names, feature):
+    """A feature of the copies; categories that are listed by column are those of the copy."""
+    columns = [f"{name} ({feature})" for name in names]
+    if isinstance(family, nb.Categorical):
+        family = replace(family, categories=dict(zip(columns, dict(family.categories).values(), strict=True)))
+    return family, columns
+
+
+@pytest.fixture(scope="module")
+def fitted(penguins):
+    """A model with its posterior, and the posterior of the table with copies that has the same weights."""
+    X, y = penguins
+    features = dict(nb.NaiveBayes.from_frame(X).features)
+    model = nb.NaiveBayes(features | AGAIN)
+    weighted = nb.weight_features(model, X, y)
+    apart = features | {feature: copied(AGAIN[feature][0], names, feature) for feature, names in COPIES.items()}
+    with pytest.warns(UserWarning, match="lack a cell of block"):
+        copies = nb.fit(nb.NaiveBayes(apart), with_copies(X), y)
+    return model, weighted, nb.results.WeightedPosterior(copies, weighted.feature_weights)
+
+
+GIVES = {
+    "predictions": lambda posterior, X, y: posterior.predict_log_proba(X),
+    "log joint": lambda posterior, X, y: posterior.plain.log_joint(X),
+    "left out": lambda posterior, X, y: nb.loo_scores(posterior, X, y).to_numpy(),
+    "updated": lambda posterior, X, y: posterior.update(X[:50], y[:50]).predict_log_proba(X),
+    "forgotten": lambda posterior, X, y: posterior.forget(X[:50], y[:50]).predict_log_proba(X),
+    "intervals": lambda posterior, X, y: posterior.proba_interval(X[:20], key=3),
+    "reasons": lambda posterior, X, y: posterior.explain(X.iloc[[0]], key=1)["log_odds"].to_numpy(),
+    "folds": lambda posterior, X, y: nb.kfold(posterior, X, y, k=3).elpd,
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("gives", GIVES.values(), ids=GIVES)
+def test_a_column_described_again_is_as_a_copy_of_it(fitted, penguins, gives):
+    X, y = penguins
+    _, weighted, copies = fitted
+    np.testing.assert_allclose(gives(weighted, X, y), gives(copies, with_copies(X), y), rtol=1e-9, atol=1e-12)
+
+
+def test_names_of_the_features(fitted):
+    _, weighted, copies = fitted
+    names = [*weighted.weights.index]
+    assert names == [
+        *("island", "bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "sex"),
+        *("sizes", "bill in bins", "place", "body_mass_g (more)", "bill_depth_mm (more)", "sex again"),
+    ]
+    assert len(copies.weights) == len(names)
+    assert "bill in bins_prob" in weighted.to_datatree().posterior
+
+
+def test_a_file_an_array_and_other_columns(fitted, penguins, tmp_path):
+    X, _ = penguins
+    _, weighted, _ = fitted
+    expected = weighted.predict_proba(X)
+    weighted.save(tmp_path / "posterior.nc")
+    assert np.array_equal(nb.load(tmp_path / "posterior.nc").predict_proba(X), expected)
+    np.testing.assert_allclose(weighted.predict_proba(X[X.columns[::-1]].assign(other=1)), expected, rtol=1e-12)
+    np.testing.assert_allclose(weighted.predict_proba(X.to_numpy(dtype=object, na_value=None)), expected, rtol=1e-12)
+
+
+def test_the_same_features_again_by_the_description_of_the_fit(fitted, penguins):
+    X, y = penguins
+    _, weighted, _ = fitted
+    again = nb.weight_features(weighted.model.description, X, y)
+    assert [*again.weights.index] == [*weighted.weights.index]
+    # Defaults that follow the scale of the data are now numbers, which stay when a row is left out.
+    np.testing.assert_allclose(again.predict_proba(X), weighted.predict_proba(X), atol=1e-3)
+
+
+def test_the_distribution_of_a_row_has_each_column_once(fitted, penguins):
+    X, y = penguins
+    _, weighted, _ = fitted
+    once = nb.fit(nb.NaiveBayes.from_frame(X), X, y)
+    assert weighted.log_evidence == pytest.approx(once.log_evidence, rel=1e-12)
+    for ours, alone in zip(weighted.simulate(20, key=4), once.simulate(20, key=4), strict=True):
+        assert pd.DataFrame(ours).equals(pd.DataFrame(alone))
+    information = nb.mutual_information(weighted), nb.mutual_information(once)
+    np.testing.assert_allclose(*(frame["estimate"] for frame in information), rtol=1e-12)
+    assert weighted.generative.model.used_columns == once.model.used_columns
+
+
+def test_more_categories_reach_every_description(penguins):
+    X, y = penguins
+    features = {"island": nb.Categorical(), "place": (nb.JointCategorical(), ["island", "sex"])}
+    X = X.dropna()
+    y = y[X.index]
+    later = X[:20].assign(island="Anvers")
+    updated = nb.weight_features(nb.NaiveBayes(features), X, y).update(later, y[:20])
+    whole = nb.weight_features(nb.NaiveBayes(features), pd.concat([X, later]), pd.concat([y, y[:20]]))
+    np.testing.assert_allclose(updated.plain.log_joint(X), whole.plain.log_joint(X), rtol=1e-10)
+
+
+ERRORS = {
+    "fit": (lambda model, X, y: nb.fit(model, X, y), "fit needs a distribution .* 'sizes' describes .* once more"),
+    "batches": (lambda model, X, y: nb.fit_batches(model.bind(X, y), [(X, y)]), "fit needs a distribution"),
+    "kfold": (lambda model, X, y: nb.kfold(model, X, y), "kfold of a model needs a distribution"),
+    "simulate": (lambda model, X, y: model.bind(X, y).simulate(3), "simulate needs a distribution"),
+    "program": (lambda model, X, y: model.program(X, y), "the program needs a distribution"),
+    "samples": (lambda model, X, y: nb.from_samples(model, {}, X=X, y=y), "from_samples needs a distribution"),
+    "inclusion": (
+        lambda model, X, y: nb.weight_features(model.with_feature_inclusion(0.5), X, y),
+        "feature_inclusion needs a distribution",
+    ),
+    "groups": (lambda model, X, y: nb.group_columns(model, X, y), "group_columns needs a distribution"),
+    "features": (lambda model, X, y: nb.select_features(model, X, y), "select_features needs a distribution"),
+    "twice": (
+        lambda model, X, y: nb.weight_features(
+            nb.NaiveBayes({"sex": nb.Categorical(), "both": (nb.JointCategorical(), ["sex", "sex"])}), X, y
+        ),
+        "column 'sex' is twice in 'both': name it once",
+    ),
+    "unknown": (
+        lambda model, X, y: nb.weight_features(
+            nb.NaiveBayes({"sex": nb.Categorical(), "b": (nb.Gaussian(), "s")}), X, y
+        ),
+        "column 's' is not in X",
+    ),
+}
+
+
+@pytest.mark.parametrize(("call", "words"), ERRORS.values(), ids=ERRORS)
+def test_bad_input(fitted, penguins, call, words):
+    model, _, _ = fitted
+    with pytest.raises(ValueError, match=words):
+        call(model, *penguins)
+
+
+@pytest.mark.parametrize("spread", [0.2, 0.8])
+@pytest.mark.parametrize(("first", "again"), [(3, 2), (1, 3), (2, 1)])
+def test_the_prior_of_weights_has_a_level_for_each_kind(first, again, spread):
+    """Levels N(1, 1) and N(0, .5²) are integrated out: a normal distribution, and that no weight is negative."""
+    prior = NormalWeights.given_spread(first + again, 2, spread, again)
+    covariance = np.zeros((first + again, first + again))
+    covariance[:first, :first] = 1.0
+    covariance[first:, first:] = 0.25
+    covariance += spread**2 * np.eye(first + again)
+    mean = np.repeat([1.0, 0.0], [first, again])
+    np.testing.assert_allclose(np.linalg.inv(prior.precision)[: first + again, : first + again], covariance, rtol=1e-9)
+    np.testing.assert_allclose(prior.mean, [*mean, 0, 0])
+    rng = np.random.default_rng(0)
+    positive = multivariate_normal(-mean, covariance).cdf(np.zeros(first + again), rng=rng)
+    expected = np.linalg.slogdet(covariance)[1] / 2 + np.log(positive)
+    assert prior.log_normaliser == pytest.approx(expected, abs=2e-3)
