@@ -224,7 +224,7 @@ def _fit(model: Model, given: GivenRows, inference: Inference, key: Any) -> Post
     problem = problem_of(model, given.counting())
     problem.require_labels("kfold", "leave them out")
     inference.check(problem)
-    problem.model.require_one_description("kfold of a model")
+    problem.model.schema.require_one_description("kfold of a model")
     return inference.fit(problem, key=key)
 
 

@@ -288,6 +288,21 @@ class Schema:
         """Names that columns have in the table."""
         return items_at(self.columns, self.in_table(positions))
 
+    def require_one_description(self, what: str) -> None:
+        """Refuse features that describe columns once more.
+
+        Raises
+        ------
+        ValueError
+        """
+        for feature, positions in self.views.items():
+            columns = first_few([*map(repr, items_at(self.columns, positions))])
+            raise ValueError(
+                f"{what} needs a distribution of the rows, and the feature {feature!r} describes {columns} once more, "
+                "which would count twice: learn weights of the features, nb.weight_features(model, X, y), or describe "
+                "each column once"
+            )
+
     @cached_property
     def _position_of(self) -> dict[Column, int]:
         return {name: position for position, name in enumerate(self.of_table)}

@@ -468,7 +468,7 @@ def from_samples(
     array([[0.8, 0.2]])
     """
     problem = read_table(as_model(model), X, y, sample_weight, classes, feature_names)
-    problem.model.require_one_description("from_samples")
+    problem.model.schema.require_one_description("from_samples")
     resolved = problem.resolved
     draws, sample_stats = _read_samples(samples)
     parameters = resolved.sites.parameters(draws, resolved.class_prior.probs)
@@ -514,7 +514,7 @@ def conditioned(problem: Problem, inference: Inference, classes: Any, key: Any) 
     ValueError
         If the model describes a column once more.
     """
-    problem.model.require_one_description("fit")
+    problem.model.schema.require_one_description("fit")
     if classes is None:
         warn_of_one_class(problem.model.schema.classes)
     return inference.fit(problem, key=key)

@@ -11,12 +11,11 @@ import numpyro.distributions as dist
 from scipy.special import logit
 
 from bayesnb.core.arrays import dense, in_float64, log
-from bayesnb.core.checking import first_few, whole_number
+from bayesnb.core.checking import whole_number
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import GivenRows, LabelledRows, as_rows, read_rows
 from bayesnb.data.schema import Found, Schema, read_labels, shown_categories, warn_unseen, with_other
-from bayesnb.data.tables import items_at
 from bayesnb.families.base import Family, JointFamily, keeps_others, of_column, parameters_of_column
 from bayesnb.families.bins import names_of_bins, quantile_edges
 from bayesnb.families.conjugate import ConjugateFamily
@@ -33,7 +32,6 @@ from bayesnb.model.blocks import (
 )
 from bayesnb.model.describe import (
     Description,
-    block_name,
     categorical_columns,
     features_of,
     printed_model,
@@ -132,7 +130,7 @@ class BoundModel(Printed):
 
     def __post_init__(self) -> None:
         if self.inclusion is not None:
-            self.require_one_description("feature_inclusion")
+            self.schema.require_one_description("feature_inclusion")
         if not self.follows_labels:
             _ = self.class_prior
 
@@ -414,7 +412,7 @@ class BoundModel(Printed):
         """
         num_rows = whole_number("num_rows", num_rows)
         rng = random_generator(key)
-        self.require_one_description("simulate")
+        self.schema.require_one_description("simulate")
         self.require_numbers()
         model = self.with_every_value()
         parameters = model.draw_prior(rng)
@@ -464,21 +462,6 @@ class BoundModel(Printed):
                 "feature_inclusion by nb.Exact(), or leave it out"
             )
 
-    def require_one_description(self, what: str) -> None:
-        """Refuse a model with features that describe columns once more.
-
-        Raises
-        ------
-        ValueError
-        """
-        for feature, positions in self.schema.views.items():
-            columns = first_few([*map(repr, items_at(self.schema.columns, positions))])
-            raise ValueError(
-                f"{what} needs a distribution of the rows, and the feature {block_name(feature)!r} describes {columns} "
-                "once more, which would count twice: learn weights of the features, "
-                "nb.weight_features(model, X, y), or describe each column once"
-            )
-
     def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
         """The row-level NumPyro program: the definition of the model.
 
@@ -504,7 +487,7 @@ class BoundModel(Printed):
             and y are not both given.
         """
         self.require_every_feature("the program")
-        self.require_one_description("the program")
+        self.schema.require_one_description("the program")
         given = None if X is None else read_rows(X, y)
         labels = None if y is None else read_labels(y, len(y)) if given is None else given.labels
         size = len(given) if given is not None else len(labels.values) if labels is not None else num_rows or 1

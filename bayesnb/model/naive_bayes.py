@@ -42,7 +42,9 @@ class NaiveBayes(Description):
     features : Family or mapping
         One family for every column; or a mapping from column name (or position) to family; or from block name to
         ``(family, columns)``, where columns is a list of names or positions, or a slice of positions. Columns that a
-        mapping does not name are left out of the model.
+        mapping does not name are left out of the model. A feature may describe columns that earlier ones describe:
+        `weight_features` takes such a model, and learns how much each of its features counts. A fit without weights
+        would count these columns twice, and is refused.
     class_concentration : float or array of shape (classes,), default 1.0
         Concentration of the Dirichlet prior on the class probabilities, classes in sorted order.
     class_probs : array of shape (classes,), mapping from label to probability, or "empirical", optional
@@ -60,7 +62,7 @@ class NaiveBayes(Description):
     Raises
     ------
     TypeError, ValueError
-        If a feature is not a family, a column is in two blocks, the class prior is not valid, or an inclusion is not a
+        If a feature is not a family, the class prior is not valid, or an inclusion is not a
         probability.
 
     See Also

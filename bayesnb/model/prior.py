@@ -52,7 +52,7 @@ def lay_out(
     Raises
     ------
     ValueError
-        If a column does not exist or is in two features, or a hyperparameter has the wrong shape.
+        If a column does not exist or is twice in a feature, or a hyperparameter has the wrong shape.
     """
     groups: dict[Any, list[Block]] = {}
     for name, block in _of_features(description.with_placeholders(), schema):

@@ -461,7 +461,7 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     if len(given.weights) and not given.weights.any():
         raise ValueError("sample_weight is zero for every row: give at least one row a positive weight")
     problem = problem_of(model, given)
-    problem.model.require_one_description("select_features")
+    problem.model.schema.require_one_description("select_features")
     _refuse(problem, given.weights)
     rows = given.of_classes(problem.model.schema.classes)
     found = features_left_out(Exact().fit(problem), rows, np.flatnonzero(rows.weights))

@@ -93,7 +93,7 @@ def test_errors_name_the_block_and_its_columns():
         ValueError, match=r"block 'size' of the columns 0, 1 in class 'a': .*; use nb\.Exact\(\) or nb\.NUTS\(\)$"
     ):
         nb.fit(model, X, list("aaabbb"), nb.MLE())
-    with pytest.raises(ValueError, match="column 0 is twice in 'size': each column belongs to one family"):
+    with pytest.raises(ValueError, match="column 0 is twice in 'size': name it once"):
         nb.fit(nb.NaiveBayes({"size": (nb.MultivariateGaussian(), [0, 0])}), X, list("aaabbb"))
     grouping = nb.group_columns(nb.NaiveBayes(nb.Gaussian()), X, list("aaabbb"), columns=0)
     assert "that columns= names if it is given" in " ".join(repr(grouping).split())
