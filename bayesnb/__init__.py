@@ -40,6 +40,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "families.categories": ["Bernoulli", "Categorical"],
         "families.dirichlet_multinomial": ["DirichletMultinomial"],
         "families.gaussian": ["Gaussian", "LogNormal"],
+        "families.given": ["Given"],
         "families.hurdle": ["Hurdle"],
         "families.joint_categorical": ["JointCategorical"],
         "families.multivariate_gaussian": ["MultivariateGaussian"],

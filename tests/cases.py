@@ -358,6 +358,8 @@ class Case:
         Whether the family states the maximum of the likelihood, and takes parameters near it.
     sampled : bool
         Whether NUTS fits the family.
+    drawn : bool
+        Whether the family describes rows as a whole, so that it draws some.
     learns : bool
         Whether hyperparameters can be learned, and have a most likely value here.
     slow : bool
@@ -377,6 +379,7 @@ class Case:
     closed: bool = True
     likeliest: bool = True
     sampled: bool = True
+    drawn: bool = True
     learns: bool = True
     slow: bool = False
 
@@ -507,6 +510,12 @@ def _every_row_first(rng: np.random.Generator, first: np.ndarray, columns: int) 
     every = np.array([*itertools.product(range(3), repeat=columns)])[: len(first)]
     more = rng.binomial(2, np.where(first, 0.3, 0.6)[:, None], (len(first), columns))
     return np.concatenate([every, more])[: len(first)] * 1.0
+
+
+def _first_given_second(x: np.ndarray, prob: np.ndarray) -> np.ndarray:
+    """The last parent is that of rows that lack the second cell; those that lack the first say nothing."""
+    where = [(3 if np.isnan(b) else int(b), 0 if np.isnan(a) else int(a)) for a, b in x]
+    return np.where(np.isnan(x[:, 0]), 0.0, np.log([prob[place] for place in where]))
 
 
 def _some_zeros(draw: Any) -> Any:
@@ -720,6 +729,16 @@ FAMILIES = [
         learns=False,
     ),
     Case(
+        "given",
+        nb.Given(categories=range(3)),
+        lambda rng, first, columns: _several(rng, first, 2) % 3,
+        _first_given_second,
+        (pairs(3)[0], np.full(9, 1 / 3)),
+        fixed=nb.Given(1.5, categories=range(3)),
+        joint=True,
+        drawn=False,
+    ),
+    Case(
         "dirichlet multinomial",
         nb.DirichletMultinomial(),
         _bursts,
@@ -785,12 +804,18 @@ FAMILIES = [
 CASES = [
     replace(case, slow=case.name in TWINS)
     for case in FAMILIES
-    if case.closed and not case.name.startswith("outside") and case.name not in ("hurdle of exponential", "polya tree")
+    if case.closed
+    and case.drawn
+    and not case.name.startswith("outside")
+    and case.name not in ("hurdle of exponential", "polya tree")
 ]
 """Families with a closed form whose classes are independent, for what laws of each family need not say of all."""
 
 OWN = [case for case in CASES if type(case.default).__module__.startswith("bayesnb.")]
 """Families of the package."""
+
+(GIVEN,) = (case for case in FAMILIES if case.name == "given")
+"""The family that describes one column given another, and so draws no rows."""
 
 OUTSIDE = [case for case in FAMILIES if case.name.startswith("outside")]
 """Families as they are written outside the package, each beside its twin within."""

@@ -5,7 +5,7 @@ import pickle
 import jax
 import numpy as np
 import pytest
-from cases import CASES, CLASSES, OUTSIDE, membership, with_holes
+from cases import CASES, CLASSES, GIVEN, OUTSIDE, membership, with_holes
 from scipy import stats
 from slow import cases_fast
 
@@ -13,7 +13,7 @@ from bayesnb.families.distributions import CovarianceElement
 from bayesnb.families.formulas import log_prob
 from bayesnb.model.blocks import ClassPrior, Prior
 
-FAST = {"outside categorical", *(case.name for case in CASES)}
+FAST = {"given", "outside categorical", *(case.name for case in CASES)}
 
 IN_PACKAGE = FAST - {"user's exponential", "numpyro exponential", "outside categorical"}
 
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("float64")
 
 def pytest_generate_tests(metafunc):
     fast = FEWER.get(metafunc.function.__name__, FAST)
-    metafunc.parametrize("case", cases_fast([*CASES, *OUTSIDE], fast))
+    metafunc.parametrize("case", cases_fast([*CASES, GIVEN, *OUTSIDE], fast))
 
 
 def draw(family, rng, shape=()):

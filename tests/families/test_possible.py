@@ -121,6 +121,7 @@ def test_documents(longest: int) -> None:
         (nb.Histogram((0.0, 1.0, 2.0, 3.0)), [0.5], [2.5]),
         (nb.NegativeBinomial(), [3], [5]),
         (nb.JointCategorical(), ["red", "small"], ["red", "large"]),
+        (nb.Given(), ["red", "small"], ["red", "large"]),
         (nb.MultivariateGaussian(), [1.0, 2.0], [1.0, 5.0]),
         (nb.Hurdle(), [0.0], [2.0]),
     ],
