@@ -273,18 +273,6 @@ class Logarithms(nb.families.Statistics):
     total: Any
     logs: Any
 
-    def __add__(self, other):
-        return jax.tree.map(lambda a, b: a + b, self, other)
-
-    def __sub__(self, other):
-        return jax.tree.map(lambda a, b: a - b, self, other)
-
-    def __mul__(self, factor):
-        return jax.tree.map(lambda a: a * factor, self)
-
-    def pooled(self):
-        return jax.tree.map(lambda a: a.sum(axis=0, keepdims=True), self)
-
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)

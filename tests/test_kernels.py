@@ -202,19 +202,6 @@ def test_rising_factorials_of_documents(rng, name, monkeypatch):
     np.testing.assert_array_equal(Documents.of(sparse).sum_log_rising(concentration), found)
 
 
-def test_words_that_no_document_of_a_class_can_hold(rng):
-    x = scipy.sparse.csr_array(rng.integers(0, 4, (50, 6)).astype(float))
-    x.data[::5] = 0.0
-    concentration = rng.uniform(0.1, 3.0, (2, 6))
-    concentration[1, 2] = 0.0
-    with np.errstate(divide="ignore"):
-        sums = Documents.of(x).sum_log_rising(concentration)
-    holds = x.toarray()[:, 2] > 0
-    assert 0 < holds.sum() < len(holds)
-    np.testing.assert_array_equal(np.isneginf(sums), np.outer(holds, [False, True]))
-    assert np.isfinite(sums[~holds]).all()
-
-
 def test_an_impossible_word_counts_only_where_it_occurs():
     log_p = np.array([[-np.inf, -1.0], [np.nan, np.nan]])
     for form in (np.array, scipy.sparse.csr_array):

@@ -66,12 +66,6 @@ class TestBesideOtherFamilies:
         np.testing.assert_allclose(one.mean()["size_mean"][:, 0], other.mean()["u_mean"], rtol=1e-12)
         np.testing.assert_allclose(one.mean()["size_covariance"][:, 0, 0], other.mean()["u_variance"], rtol=1e-12)
         np.testing.assert_allclose(one.summary().to_numpy()[2:], other.summary().to_numpy()[2:], rtol=1e-9)
-        np.testing.assert_allclose(nb.loo(one, X, y).elpd, nb.loo(other, X, y).elpd, rtol=1e-9)
-        for inference in (nb.MAP(), nb.MLE()):
-            joints = [
-                nb.fit(m, X, y, inference).log_joint(X) for m in (block(family, ["u"]), nb.NaiveBayes({"u": alone}))
-            ]
-            np.testing.assert_allclose(*joints, rtol=1e-10)
         scaled = [nb.sensitivity(posterior).table.drop(columns="diagnosis") for posterior in (one, other)]
         np.testing.assert_allclose(*(found.to_numpy() for found in scaled), rtol=1e-6, atol=1e-9)
 
@@ -403,47 +397,34 @@ class TestFewRowsAndBadColumns:
 
 class TestBadHyperparameters:
     @pytest.mark.parametrize(
-        ("arguments", "error", "text"),
-        [
-            ({"kappa": 0.0}, ValueError, r"MultivariateGaussian\(kappa=0.0\): 0.0 is not a positive finite number"),
-            ({"df": -1.0}, ValueError, r"MultivariateGaussian\(df=-1.0\): -1.0 is not a positive finite number"),
-            ({"df": dist.Gamma(1.0, 1.0)}, TypeError, "df is not learned; give a number above the number of columns"),
-            ({"scale": [[1.0, 2.0], [2.0, 1.0]]}, ValueError, "not positive definite.* smallest eigenvalue is -1"),
-            ({"scale": [[1.0, 1.0], [1.0, 1.0]]}, ValueError, "not positive definite.* smallest eigenvalue is"),
-            (
-                {"scale": [[1.0, 0.2], [0.3, 1.0]]},
-                ValueError,
-                r"not symmetric: element \(0, 1\) is 0.2 and element \(1, 0\)",
-            ),
-            ({"scale": [[1.0, 0.0], [0.0, -2.0]]}, ValueError, "not positive definite: -2 is on its diagonal"),
-            ({"scale": [[1.0, 0.0]]}, ValueError, r"has shape \(1, 2\): give a square matrix"),
-            ({"scale": dist.Gamma(1.0, 1.0).expand([3])}, ValueError, "give one of a single number, which is learned"),
-        ],
-    )
-    def test_when_it_is_made(self, arguments, error, text):
-        with pytest.raises(error, match=text):
-            nb.MultivariateGaussian(**arguments)
-
-    @pytest.mark.parametrize(
         ("arguments", "text"),
         [
+            ({"kappa": 0.0}, r"MultivariateGaussian\(kappa=0.0\): 0.0 is not a positive finite number"),
+            ({"df": -1.0}, r"MultivariateGaussian\(df=-1.0\): -1.0 is not a positive finite number"),
+            ({"df": dist.Gamma(1.0, 1.0)}, "df is not learned; give a number above the number of columns"),
             (
                 {"df": 2.0},
-                r"\(df=2\) of 3 columns \('u', 'v', 'w'\): the prior is proper for df above 2; give more.* 4",
+                r"\(df=2\) of 3 columns \('u', 'v', 'w'\): the prior is proper for df above 2; give.* 4",
             ),
             ({"df": [4.0, 5.0, 6.0]}, r"\(df=...\) has shape \(3,\): give one number for the block, or.*\(2, 1\)"),
             ({"kappa": [0.1, 0.2]}, r"\(kappa=...\) has shape \(2,\): give one number for the block"),
             ({"loc": [0.0, 1.0]}, r"\(loc=...\) has shape \(2,\), which broadcasts neither to \(3,\)"),
+            ({"scale": [[1.0, 2.0], [2.0, 1.0]]}, "not positive definite.* smallest eigenvalue is -1"),
+            ({"scale": [[1.0, 1.0], [1.0, 1.0]]}, "not positive definite.* smallest eigenvalue is"),
+            ({"scale": [[1.0, 0.2], [0.3, 1.0]]}, r"not symmetric: element \(0, 1\) is 0.2 and element \(1, 0\)"),
+            ({"scale": [[1.0, 0.0], [0.0, -2.0]]}, "not positive definite: -2 is on its diagonal"),
+            ({"scale": [[1.0, 0.0]]}, r"has shape \(1, 2\): give a square matrix"),
+            ({"scale": dist.Gamma(1.0, 1.0).expand([3])}, "give one of a single number, which is learned"),
             (
                 {"scale": np.eye(2)},
-                r"\(scale=...\) has shape \(2, 2\): the block has the 3 columns 'u', 'v', 'w'; give a",
+                r"\(scale=...\) has shape \(2, 2\): the block has the 3 columns 'u', 'v', 'w'",
             ),
             ({"scale": np.zeros((2, 3, 3))}, "not positive definite: 0 is on its diagonal"),
             ({"scale": -1.0}, "not positive definite: -1 is on its diagonal"),
         ],
     )
-    def test_when_the_columns_are_known(self, rng, arguments, text):
-        with pytest.raises(ValueError, match=text):
+    def test_they_are_refused(self, rng, arguments, text):
+        with pytest.raises((TypeError, ValueError), match=text):
             nb.fit(block(nb.MultivariateGaussian(**arguments)), *table(rng))
 
     def test_numbers_for_each_class(self, rng):

@@ -246,18 +246,6 @@ class Sums(nb.families.Statistics):
     n: Any
     total: Any
 
-    def __add__(self, other: Any) -> Any:
-        return type(self)(self.n + other.n, self.total + other.total)
-
-    def __sub__(self, other: Any) -> Any:
-        return type(self)(self.n - other.n, self.total - other.total)
-
-    def __mul__(self, factor: float) -> Any:
-        return type(self)(self.n * factor, self.total * factor)
-
-    def pooled(self) -> Any:
-        return type(self)(self.n.sum(axis=0, keepdims=True), self.total.sum(axis=0, keepdims=True))
-
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)

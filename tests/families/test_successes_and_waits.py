@@ -235,32 +235,24 @@ class TestTotalCounts:
         expected = np.log(0.5) + stats.binom.logpmf(3, 10, [0.2, 0.3]) + stats.binom.logpmf(20, 40, [0.4, 0.7])
         np.testing.assert_allclose(point.log_joint([[3, 20]]), [expected], rtol=1e-12)
 
-    @pytest.mark.parametrize(
-        "bad", ["ten", True, [[1, 2]], {"u": 3}, dist.Gamma(1, 1)], ids=lambda bad: type(bad).__name__
-    )
+    @pytest.mark.parametrize("bad", ["ten", True, [[1, 2]], {"u": 3}, dist.Gamma(1, 1)], ids=str)
     @pytest.mark.parametrize("family", [nb.Binomial, nb.NegativeBinomial])
     def test_that_are_no_numbers(self, family, bad):
-        with pytest.raises(
-            TypeError, match=rf"{family.__name__}\(total_count=.*give the number of .*one for each column"
-        ):
+        with pytest.raises(TypeError, match=r"total_count=.*give the number of .*one for each column"):
             family(bad)
 
-    @pytest.mark.parametrize(
-        ("family", "bad"),
-        [
-            *((nb.Binomial, bad) for bad in (0, -3, 2.5, 2**53 + 2, np.nan, np.inf, [5, 0])),
-            *((nb.NegativeBinomial, bad) for bad in (0.0, -1.5, np.nan, np.inf, [1.0, -1.5])),
-        ],
-    )
+    @pytest.mark.parametrize("bad", [0, -1.5, np.nan, np.inf, [5, 0]], ids=str)
+    @pytest.mark.parametrize("family", [nb.Binomial, nb.NegativeBinomial])
     def test_that_are_not_allowed(self, family, bad):
         shown = bad[-1] if isinstance(bad, list) else bad
-        with pytest.raises(
-            ValueError, match=rf"{family.__name__}\(total_count=.*: {shown} is not allowed; give the number"
-        ):
+        with pytest.raises(ValueError, match=rf"total_count=.*: {shown} is not allowed; give the number"):
             family(bad)
 
-    def test_a_binomial_needs_one(self):
+    @pytest.mark.parametrize("bad", [2.5, 2**53 + 2])
+    def test_of_a_binomial_are_whole_numbers(self, bad):
         """A negative binomial without one learns it."""
+        with pytest.raises(ValueError, match=rf"Binomial\(total_count=.*: {bad} is not allowed; give the number"):
+            nb.Binomial(bad)
         with pytest.raises(TypeError, match="total_count"):
             nb.Binomial()
         with pytest.raises(TypeError, match=r"Binomial\(total_count=None\): give the number of trials"):
