@@ -1,10 +1,10 @@
 """NUTS on statistics, and the comparison that judges it."""
 
 import os
+import re
 import subprocess
 import sys
 import textwrap
-import warnings
 from types import SimpleNamespace
 
 import jax
@@ -26,12 +26,8 @@ FEW = nb.NUTS(num_samples=50)
 """For tests that judge no draws; they share a compiled sampler."""
 
 
-@pytest.fixture
-def unconverged():
-    """Few draws, whose warnings say nothing here."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", nb.ConvergenceWarning)
-        yield
+quiet = pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
+"""For few draws, whose warnings say nothing."""
 
 
 @pytest.fixture(scope="module")
@@ -66,15 +62,12 @@ def test_every_family_agrees_with_its_closed_form(case):
 
 def test_the_mixed_model_of_the_penguins_agrees(sampled_penguins, comparison):
     _, sampled = sampled_penguins
-    assert comparison.agree, comparison.verdict
-    assert comparison.verdict.startswith("YES")
+    assert comparison.verdict.startswith("YES"), comparison.verdict
     assert len(comparison.table) == 42
-    assert {"exact_mean", "sampled_mean", "exact_sd", "sampled_sd", "z_mean", "z_sd"} <= set(comparison.table)
     assert "island_prob[Adelie, Biscoe]" in comparison.table.index
     np.testing.assert_allclose(comparison.table["exact_mean"], comparison.table["sampled_mean"], rtol=0.05, atol=0.01)
+    np.testing.assert_allclose(comparison.table["exact_sd"], comparison.table["sampled_sd"], rtol=0.1)
     assert comparison.probabilities.shape == (86 * 3, 8)
-    assert "YES" in repr(comparison)
-    assert "<table" in comparison._repr_html_()
     assert sampled.sample_stats["diverging"].shape == (4, 1000)
     assert not sampled.sample_stats["diverging"].any()
 
@@ -146,10 +139,7 @@ def test_too_few_draws_and_stuck_or_far_chains_are_no_yes(coins):
     def compared(draws):
         return nb.compare(exact, nb.from_samples(model, draws, X=X, y=y))
 
-    few = compared(exact.draws(num_draws=20, key=1))
-    assert not few.agree
-    assert few.verdict.startswith("UNDECIDED")
-    assert "ESS" in few.verdict
+    assert re.match("UNDECIDED.*ESS", compared(exact.draws(num_draws=20, key=1)).verdict, re.DOTALL)
     apart = exact.draws(num_draws=1000, key=1)
     apart["x_prob"] = apart["x_prob"] * np.array([0.7, 1.0, 1.0, 1.0])[:, None, None, None]
     assert not compared(apart).agree
@@ -174,7 +164,6 @@ def test_compare_refuses_what_cannot_be_compared(coins):
     sampled = nb.from_samples(model, exact.draws(num_draws=50), X=X, y=y)
     one_chain = nb.from_samples(model, exact.draws(num_chains=1), X=X, y=y)
     for pair, error, told in (
-        ((sampled, exact), TypeError, "as exact, needs the closed form"),
         ((exact, nb.fit(model, X, y, nb.MAP())), TypeError, "as sampled, needs"),
         ((exact, one_chain), ValueError, "one chain"),
         ((nb.fit(model, X, y + 1), sampled), ValueError, "classes differ"),
@@ -184,7 +173,8 @@ def test_compare_refuses_what_cannot_be_compared(coins):
             nb.compare(*pair)
 
 
-def test_a_second_fit_of_the_same_shape_does_not_compile(coins, unconverged):
+@quiet
+def test_a_second_fit_of_the_same_shape_does_not_compile(coins):
     model, X, y = coins
     nb.fit(model, X, y, FEW)
     before = nuts._advance._cache_size()
@@ -194,8 +184,8 @@ def test_a_second_fit_of_the_same_shape_does_not_compile(coins, unconverged):
 
 def test_the_beta_density_in_float32():
     with jax.enable_x64(True):
-        density = Beta(jax.numpy.asarray([2.0, 0.5]), jax.numpy.asarray([3.0, 1.0]))
-    values = jax.numpy.asarray([0.2, 0.7])
+        density = Beta(jnp.asarray([2.0, 0.5]), jnp.asarray([3.0, 1.0]))
+    values = jnp.asarray([0.2, 0.7])
     found = jax.jit(density.log_prob)(values)
     assert found.dtype == np.float32
     np.testing.assert_allclose(found, stats.beta.logpdf([0.2, 0.7], [2, 0.5], [3, 1]), rtol=1e-5)
@@ -211,7 +201,7 @@ def test_the_derivative_of_the_logistic_function(dtype, atol):
         return Logistic().log_abs_det_jacobian(x, Logistic()(x))
 
     with jax.enable_x64(dtype == np.float64):
-        values, slopes = jax.jit(jax.vmap(jax.value_and_grad(log_derivative)))(jax.numpy.asarray(x, dtype))
+        values, slopes = jax.jit(jax.vmap(jax.value_and_grad(log_derivative)))(jnp.asarray(x, dtype))
     assert values.dtype == dtype
     np.testing.assert_allclose(values, -np.abs(x) - 2 * np.log1p(np.exp(-np.abs(x))), atol=atol, rtol=1e-6)
     np.testing.assert_allclose(slopes, -np.tanh(x / 2), atol=atol)
@@ -221,15 +211,13 @@ def test_the_derivative_of_the_logistic_function(dtype, atol):
 @pytest.mark.parametrize(
     ("name", "value", "rtol"),
     [
-        # Two programs agree to 1e-9 if XLA optimises them, as in the slow suite.
-        pytest.param(
-            *("_vectorised", lambda: True, 1e-9),
-            id="chains side by side draw what chains in threads draw",
-        ),
-        pytest.param("LONG", 0.0, 0.0, id="draws do not depend on the steps of a call"),
+        ("_vectorised", lambda: True, 1e-9),  # two programs agree to that if XLA optimises them, as in the slow suite
+        ("LONG", 0.0, 0.0),
     ],
 )
-def test_draws_are_the_same_however_they_are_made(coins, monkeypatch, name, value, rtol, unconverged):
+@quiet
+def test_draws_are_the_same_however_they_are_made(coins, monkeypatch, name, value, rtol):
+    """Of chains side by side or in threads, and of few or many steps in a call."""
     # Few steps, before rounding grows: trajectories that differ in the last digit part later on.
     settings = nb.NUTS(num_warmup=10, num_samples=20)
     usual = nb.fit(*coins, settings)
@@ -256,14 +244,13 @@ def test_sampled_posteriors_update_by_sampling_the_merged_statistics(coins):
 def test_known_class_probabilities_are_not_sampled(coins):
     _, X, y = coins
     model = nb.NaiveBayes(nb.Bernoulli(), class_probs=[0.25, 0.75])
-    exact, sampled = nb.fit(model, X, y), nb.fit(model, X, y, nb.NUTS(), key=2)
-    comparison = nb.compare(exact, sampled)
-    assert comparison.agree, comparison.verdict
-    assert len(comparison.table) == 6
+    sampled = nb.fit(model, X, y, nb.NUTS(), key=2)
+    assert nb.compare(nb.fit(model, X, y), sampled).agree
     np.testing.assert_array_equal(sampled.draws()["class_prob"][0, 0], [0.25, 0.75])
 
 
-def test_interruption_leaves_nothing_broken(coins, monkeypatch, unconverged):
+@quiet
+def test_interruption_leaves_nothing_broken(coins, monkeypatch):
     calls, advance = [], nuts._advance
 
     def interrupted(*args, **kwargs):
@@ -280,7 +267,8 @@ def test_interruption_leaves_nothing_broken(coins, monkeypatch, unconverged):
     assert nb.fit(*coins, FEW).num_draws == 50
 
 
-def test_progress_says_compiling_before_anything_is_compiled(coins, capsys, monkeypatch, unconverged):
+@quiet
+def test_progress_says_compiling_before_anything_is_compiled(coins, capsys, monkeypatch):
     nb.fit(*coins, FEW)
     assert "NUTS" not in capsys.readouterr().err
     begin, seen = nuts._begin, []
@@ -360,7 +348,8 @@ def test_a_step_becomes_at_most_a_third_smaller():
     assert (good[kept] == steps[kept]).all()
 
 
-def test_nuts_takes_such_steps_after_the_warmup_where_the_scale_is_known(coins, monkeypatch, unconverged):
+@quiet
+def test_nuts_takes_such_steps_after_the_warmup_where_the_scale_is_known(coins, monkeypatch):
     usual = nb.fit(*coins, FEW, key=3)
     monkeypatch.setattr(nuts, "with_good_paths", lambda step: step / 2)
     halved = nb.fit(*coins, FEW, key=3)

@@ -123,23 +123,6 @@ def test_nuts_reports_and_judges_its_trajectories(coins):
         np.testing.assert_array_equal(stats["reached_max_tree_depth"], depth >= most)
 
 
-def test_parameters_are_named_as_in_the_summary():
-    rng = np.random.default_rng(0)
-    X, y = rng.integers(0, 2, (40, 7)), np.repeat(["left", "right"], 20)
-    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(7)])
-    model = nb.NaiveBayes({"first": (nb.Bernoulli(), ["c0", "c1", "c2", "c3", "c4", "c5"]), "c6": nb.Categorical()})
-    draws = nb.fit(model, frame, y).draws(num_chains=2, num_draws=500, key=0)
-    draws["first_prob"][1, :, 0, 2] = draws["first_prob"][1, :, 0, 2] / 9
-    draws["c6_prob"][1, :, 1] = draws["c6_prob"][1, :, 1, ::-1] / 2 + np.array([0.5, 0.0])
-    found = nb.from_samples(model, draws, X=frame, y=y)
-    assert found.diagnostics.labels == tuple(found.summary().index)
-    words = found.diagnostics.problems_by_kind()["R-hat"]
-    named = [label for label in found.diagnostics.labels if label in words]
-    assert set(named) == {"first_prob[left, c2]", "c6_prob[right, 0]", "c6_prob[right, 1]"}
-    assert words.startswith(f"R-hat is {found.diagnostics.r_hat.max():.3f} for ")
-    assert ", and above 1.01 for " in words
-
-
 def test_five_parameters_are_named_and_the_others_counted():
     apart = np.random.default_rng(1).normal(size=(4, 500, 8)) + APART * np.arange(8, 0, -1)
     worst = [f"x[{i}]" for i in np.argsort(-diagnose({"x": apart}, STATS).r_hat)]

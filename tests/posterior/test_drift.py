@@ -49,16 +49,6 @@ def test_points_fade_too(rng, inference):
     np.testing.assert_allclose(faded.log_joint(X), whole.log_joint(X), rtol=1e-12)
 
 
-@pytest.mark.slow
-def test_samples_fade_too(rng):
-    X, y = rng.integers(0, 2, (60, 3)), np.arange(60) % 2
-    sampler = nb.NUTS(num_samples=500)
-    faded = nb.fit(nb.Bernoulli(), X[:50], y[:50], sampler).update(X[50:], y[50:], decay=0.1)
-    assert isinstance(faded, nb.results.SampledPosterior)
-    whole = nb.fit(nb.Bernoulli(), X, y, sample_weight=np.repeat([0.1, 1.0], [50, 10]))
-    assert nb.compare(whole, faded).agree
-
-
 @pytest.mark.parametrize("decay", [0, 0.0, -0.1, 1.0001, 2, np.nan, np.inf, True, "0.9", None, [0.9]], ids=str)
 def test_decays_that_cannot_be_are_refused(decay):
     X, y = [[1.0], [2.0], [4.0], [7.0]], [0, 0, 1, 1]

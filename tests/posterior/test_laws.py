@@ -92,6 +92,7 @@ def test_means_and_moments_are_in_the_summary(posteriors, kind):
         draws = posterior.draws() if kind != "weighted sampled" else posterior.unweighted.draws()
         own = np.concatenate([values.reshape(-1, values[0, 0].size) for values in draws.values()], axis=1)
         found = summary.iloc[: own.shape[1]]
+        assert getattr(posterior, "unweighted", posterior).diagnostics.labels == tuple(found.index)
         np.testing.assert_allclose(found["mean"], own.mean(axis=0), rtol=1e-12)
         np.testing.assert_allclose(found["sd"], own.std(axis=0, ddof=1), rtol=1e-9)
         np.testing.assert_allclose(found[["lower", "upper"]].T, np.quantile(own, [0.25, 0.75], axis=0), rtol=1e-12)

@@ -13,7 +13,6 @@ import pytest
 from savers import ROWS, needs_fork, posterior, run
 
 import bayesnb as nb
-from bayesnb.posterior import files as replace
 
 on_posix = pytest.mark.skipif(
     os.name != "posix", reason="Windows keeps open files, and has other links and permissions"
@@ -118,22 +117,17 @@ def test_a_file_that_cannot_grow(saved: Path) -> None:
 
 
 def test_a_folder_that_may_not_be_written_to(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    if os.name != "posix" or os.geteuid() == 0:
-        # The superuser may write anywhere, and Windows has no such permission.
-        def denied(path: Path, mode: str) -> IO[bytes]:
-            assert Path(path).parent == saved.parent
-            if mode == "rb":
-                return Path(path).open("rb")
-            raise PermissionError(errno.EACCES, "Permission denied")
+    """Refused by a patch, because the superuser may write anywhere, and Windows has no such permission."""
 
-        monkeypatch.setattr(replace, "open", denied, raising=False)
-    else:
-        saved.parent.chmod(0o500)
-    try:
-        with pytest.raises(PermissionError, match=r"Permission denied.*permit writing in the folder.*posterior\.nc"):
-            posterior(2).save(saved)
-    finally:
-        saved.parent.chmod(0o700)
+    def denied(path: Path, mode: str) -> IO[bytes]:
+        assert Path(path).parent == saved.parent
+        if mode == "rb":
+            return Path(path).open("rb")
+        raise PermissionError(errno.EACCES, "Permission denied")
+
+    monkeypatch.setattr("bayesnb.posterior.files.open", denied, raising=False)
+    with pytest.raises(PermissionError, match=r"Permission denied.*permit writing in the folder.*posterior\.nc"):
+        posterior(2).save(saved)
     assert_untouched(saved)
 
 

@@ -106,31 +106,21 @@ class TestDraws:
         weight = draws["feature_weight"][chain, step]
         part = np.where(weight < 1, (np.sqrt(weight * np.maximum(2 - weight, 0)) - weight) / 2, 0)
         before = step - draws["class_prob"].shape[1] // 2
-        own = self.of_step(draws, new, chain, step, dict(zip(ALONE, weight + part, strict=True)))
-        other = self.of_step(draws, new, chain, before, dict(zip(ALONE, -part, strict=True)))
-        of_class = np.log(draws["class_prob"][chain, step]) + draws["class_offset"][chain, step]
-        return of_class + own + other
+        own = np.tensordot(weight + part, self.of_features(draws, new, (chain, step)), 1)
+        other = np.tensordot(-part, self.of_features(draws, new, (chain, before)), 1)
+        return np.log(draws["class_prob"][chain, step]) + draws["class_offset"][chain, step] + own + other
 
-    def of_step(self, draws, new, chain, step, weight):
-        """Weighted sum of the log densities of features."""
-        rows = new.reset_index(drop=True)
-        at = {name: values[chain, step] for name, values in draws.items()}
-        found = np.zeros((len(rows), 3))
-        for c in range(3):
-            gaussian = {
-                name: -((rows[name] - at["size_mean"][c, j]) ** 2) / (2 * at["size_variance"][c, j])
-                - np.log(2 * np.pi * at["size_variance"][c, j]) / 2
-                for j, name in enumerate(["height", "width"])
-            }
-            bark = rows["bark"].map(dict(zip(["flaky", "rough", "smooth"], np.log(at["bark_prob"][c]), strict=True)))
-            moss = np.log(np.where(rows["moss"] == 1, at["moss_prob"][c], 1 - at["moss_prob"][c]))
-            terms = {**gaussian, "bark": bark, "moss": np.where(rows["moss"].isna(), np.nan, moss)}
-            counts = rows[["leaves", "cones", "twigs"]].to_numpy()
-            total = weight["fallen"] * (counts @ np.log(at["fallen_prob"][c]))
-            for name, term in terms.items():
-                total = total + weight[name] * pd.Series(term).fillna(0.0).astype(float).to_numpy()
-            found[:, c] = total
-        return found
+    def of_features(self, draws, new, at):
+        """Log densities under a draw, (features, rows, classes): of rows without the cells of the other features."""
+        sites = ["size_mean", "size_variance", "bark_prob", "moss_prob", "fallen_prob"]
+        given = {"classes": CLASSES, "parameters": {site: draws[site][at] for site in sites}}
+        model = nb.NaiveBayes(FEATURES | {"bark": nb.Categorical(categories=["flaky", "rough", "smooth"])})
+        known = nb.from_parameters(model, class_probs=np.full(3, 1 / 3), columns=[*new], **given)
+        nothing = {"height": np.nan, "bark": None, "moss": np.nan, "width": np.nan, "leaves": 0, "cones": 0, "twigs": 0}
+        rows = [
+            new.assign(**{name: nothing[name] for name in new if name not in columns}) for _, columns in ALONE.values()
+        ]
+        return np.array([known.log_joint(each) for each in rows]) + np.log(3)
 
     @pytest.mark.parametrize("kind", ["weighted", "shared"])
     def test_are_of_parameters_and_weights_together(self, posteriors, table, kind):
@@ -338,10 +328,9 @@ def test_rows_that_are_impossible_under_a_class_teach_no_weights():
 
 
 def test_plot_has_a_line_for_each_feature(weighted):
-    figure = weighted.plot()
-    (axis,) = figure.axes
     order = weighted.weights["mean"].sort_values(ascending=False, kind="stable").index.tolist()
-    assert [label.get_text() for label in axis.get_yticklabels()] == order
-    unsorted = weighted.plot(sort=False, max_features=2)
-    assert [label.get_text() for label in unsorted.axes[0].get_yticklabels()] == ["fallen", "height"]
-    assert unsorted.get_suptitle().replace("\n", " ").startswith("Weights of the first 2 of 5 features (0:")
+    for options, names in (({}, order), ({"sort": False, "max_features": 2}, ["fallen", "height"])):
+        figure = weighted.plot(**options)
+        (axis,) = figure.axes
+        assert [label.get_text() for label in axis.get_yticklabels()] == names
+    assert figure.get_suptitle().replace("\n", " ").startswith("Weights of the first 2 of 5 features (0:")
