@@ -1,5 +1,7 @@
 """Calibration of class probabilities, against scikit-learn's scores and simulated truth."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -214,19 +216,12 @@ def test_intervals_of_the_bins_have_the_probability_asked_for():
 # --------------------------------------------------------------------------------------------------
 
 
-class Backwards:
-    """A classifier with its classes the other way round."""
-
-    def __init__(self, classifier):
-        self.classifier, self.classes_ = classifier, classifier.classes_[::-1]
-
-    def predict_proba(self, X):
-        return self.classifier.predict_proba(X)[:, ::-1]
-
-
 def test_what_the_other_may_be(two_models):
     posterior, logistic, X, y, found = two_models
-    for other in (logistic.predict_proba(X), Backwards(logistic)):
+    backwards = SimpleNamespace(
+        classes_=logistic.classes_[::-1], predict_proba=lambda X: logistic.predict_proba(X)[:, ::-1]
+    )
+    for other in (logistic.predict_proba(X), backwards):
         pd.testing.assert_frame_equal(nb.calibration(posterior, X, y, other=other).table, found.table)
     same = nb.calibration(posterior, X, y, other=posterior).table
     assert (same.loc[same["difference"].notna(), "difference"] == 0).all()

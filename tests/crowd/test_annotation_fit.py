@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy.special import digamma, entr, gammaln, logsumexp
 from small_crowd import ALL_KNOWN, SMALL, labellings, log_dirichlet
@@ -179,13 +180,14 @@ class TestScore:
     @pytest.mark.parametrize("given", ["series", "mapping", "pandas", "polars"])
     def test_scores_by_a_loop(self, crowd, given):
         """p3 was known in the fit, and nobody labelled the item elsewhere."""
-        truth = self.TRUTH
-        if given == "mapping":
-            truth = truth.to_dict()
-        elif given != "series":
-            truth = truth.rename_axis("photo").reset_index(name="animal")
-            truth = pytest.importorskip("polars").from_pandas(truth) if given == "polars" else truth
-        found = crowd.score(truth)
+        frame = self.TRUTH.rename_axis("photo").reset_index(name="animal")
+        kinds = {
+            "series": self.TRUTH,
+            "mapping": self.TRUTH.to_dict(),
+            "pandas": frame,
+            "polars": pl.from_pandas(frame),
+        }
+        found = crowd.score(kinds[given])
         by_item = [(crowd.proba.loc[item], self.TRUTH[item]) for item in ("p0", "p1", "p2", "p5")]
         expected = {
             "accuracy": [float(proba.idxmax() == label) for proba, label in by_item],
