@@ -1,9 +1,9 @@
 """Weights of features learned from tables: their likelihood beside leave-one-out, what they are, and bad input."""
 
 import numpy as np
-import pandas as pd
 import pytest
 import scipy.sparse
+import trees
 from refitting import rows_of
 from scipy.optimize import minimize
 from scipy.special import logsumexp
@@ -22,28 +22,13 @@ def bernoulli_table(rng, rows, columns=10, copies=1):
     return np.repeat(X, copies, axis=1), y
 
 
+FEATURES = trees.FEATURES | {"size": (nb.Gaussian(), ["height", "width"])}
+"""Of trees, with a prior that follows the data."""
+
+
 @pytest.fixture(scope="module")
-def mixed():
-    rng = np.random.default_rng(3)
-    y = np.array(["ash", "fir", "oak"])[rng.integers(0, 3, 50)]
-    X = pd.DataFrame(
-        {
-            "leaves": rng.poisson(2.0, 50),
-            "height": rng.normal(10.0, 2.0, 50) + 2.0 * (y == "fir"),
-            "bark": rng.choice(["smooth", "rough"], 50),
-            "moss": rng.integers(0, 2, 50).astype(float),
-            "cones": rng.poisson(1.0 + 2.0 * (y == "fir")),
-        }
-    )
-    X.loc[[1, 5], "height"] = np.nan
-    X.loc[9, "moss"] = np.nan
-    features = {
-        "height": nb.Gaussian(),
-        "bark": nb.Categorical(0.7),
-        "moss": nb.Bernoulli(),
-        "fallen": (nb.Multinomial(0.5), ["leaves", "cones"]),
-    }
-    return features, X, y
+def table():
+    return trees.trees(np.random.default_rng(3), 50)
 
 
 class TestLikelihood:
@@ -66,13 +51,12 @@ class TestLikelihood:
         ],
         ids=["follows the data", "rows with weights", "empirical", "known classes", "averaged"],
     )
-    def test_is_leave_one_out(self, mixed, options, weighted, shared):
-        features, X, y = mixed
+    def test_is_leave_one_out(self, table, options, weighted, shared):
+        X, y = table
         weights = np.random.default_rng(4).uniform(0.1, 2.0, 50) if weighted else None
-        posterior = nb.fit(nb.NaiveBayes(features, **options), X, y, sample_weight=weights)
-        likelihood = self.likelihood(posterior, X, y, weights, shared)
-        point = np.r_[np.ones(1 if shared else 4), np.zeros(3)]
-        value, _ = likelihood.value_and_gradient(point)
+        posterior = nb.fit(nb.NaiveBayes(FEATURES, **options), X, y, sample_weight=weights)
+        point = np.r_[np.ones(1 if shared else 5), np.zeros(3)]
+        value, _ = self.likelihood(posterior, X, y, weights, shared).value_and_gradient(point)
         of_rows = nb.loo(posterior, X, y, sample_weight=weights).elpd_i.values
         assert value == pytest.approx(of_rows @ (np.ones(50) if weights is None else weights), abs=1e-9)
 
@@ -180,13 +164,13 @@ def test_modes_and_spreads_belong_to_the_draws(rng):
     assert shared.feature_weights.spread_draws is None
 
 
-def test_what_the_labels_are_of_a_frame_or_an_estimator(mixed):
-    features, X, y = mixed
-    posterior = nb.fit(nb.NaiveBayes(features), X.assign(kind=y), "kind")
+def test_labels_may_be_a_column_and_features_are_in_the_order_of_the_table(table):
+    X, y = table
+    posterior = nb.fit(nb.NaiveBayes(FEATURES), X.assign(kind=y), "kind")
     by_name = nb.weight_features(posterior, X.assign(kind=y), "kind")
     apart = nb.weight_features(posterior, X, y)
     np.testing.assert_array_equal(by_name.feature_weights.weight_draws, apart.feature_weights.weight_draws)
-    assert list(apart.weights.index) == ["fallen", "height", "bark", "moss"]
+    assert list(apart.weights.index) == ["fallen", "height", "bark", "moss", "width"]
     assert by_name.unweighted is posterior
 
 
