@@ -9,7 +9,7 @@ import scipy.optimize
 import scipy.sparse
 from arviz_stats.base import array_stats
 from scipy import stats
-from scipy.special import digamma, gammaln, logsumexp
+from scipy.special import digamma, gammaln
 
 import bayesnb as nb
 from bayesnb.core.arrays import namespace
@@ -313,52 +313,7 @@ class TestGammaVector:
                 GammaVector(**wrong, validate_args=True)
 
 
-def on_grid(x, size=200, prior=(1.5, 0.1)):
-    """Posterior of a vocabulary of two words on a grid of log concentrations: the grid, weights and log evidence."""
-    axis = np.linspace(-6.0, 8.0, size)
-    theta = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
-    alpha = np.exp(theta)
-    height = stats.gamma.logpdf(alpha, prior[0], scale=1 / prior[1]).sum(axis=1) + theta.sum(axis=1)
-    rows, total = np.atleast_2d(x), alpha.sum(axis=1)
-    height = height + len(rows) * (gammaln(total) - gammaln(alpha).sum(axis=1))
-    for row in rows:
-        n = row.sum()
-        height = (
-            height + gammaln(alpha + row).sum(axis=1) - gammaln(total + n) + gammaln(n + 1) - gammaln(row + 1).sum()
-        )
-    evidence = logsumexp(height) + 2 * np.log(axis[1] - axis[0])
-    return theta, np.exp(height - logsumexp(height)), evidence
-
-
-def documents_of_two_words():
-    rng = np.random.default_rng(5)
-    x = np.vstack([bursty(rng, 25, [0.6, 1.2], 15), bursty(rng, 20, [3.0, 2.0], 15)])
-    return x, np.repeat(["a", "b"], [25, 20])
-
-
-@pytest.fixture(scope="module")
-def by_nuts():
-    x, y = documents_of_two_words()
-    return x, y, nb.fit(nb.DirichletMultinomial(), x, y, nb.NUTS(num_samples=2000), key=2)
-
-
 class TestSampled:
-    @pytest.mark.slow
-    def test_nuts_agrees_with_quadrature(self, by_nuts):
-        x, y, sampled = by_nuts
-        assert not sampled.diagnostics.problems()
-        draws = np.log(sampled.draws()["x_concentration"])
-        z = []
-        for c, label in enumerate("ab"):
-            theta, weight, _ = on_grid(x[y == label])
-            quantities = [lambda t, j=j, power=power: t[..., j] ** power for j in (0, 1) for power in (1, 2)]
-            quantities += [lambda t: t[..., 0] * t[..., 1], lambda t: np.logaddexp(t[..., 0], t[..., 1])]
-            for quantity in quantities:
-                values = quantity(draws[:, :, c])
-                z.append((values.mean() - weight @ quantity(theta)) / array_stats.mcse(values, method="mean"))
-        # Twelve tests at an error rate of 1e-4 together.
-        assert np.abs(z).max() < stats.norm.isf(1e-4 / 24)
-
     @pytest.mark.slow
     def test_many_words_mix_well_although_all_concentrations_move_together(self):
         X, y = nb.datasets.federalist()

@@ -89,6 +89,11 @@ class TestEdges:
         edges = nb.Histogram.from_column([-1e6, *[1.0, 2.0] * 20, 1e6]).edges
         assert (edges[0], edges[-1]) == (0.5, 2.5)
 
+    def test_two_cells_are_outliers_and_three_are_not(self):
+        far = np.r_[-1e6, 1.0:30.0, 1e6]
+        assert nb.Histogram.from_column(far).edges[0] == 0.5
+        assert nb.Histogram.from_column(np.append(far, 1e6)).edges[0] == -1e6 - 0.5
+
     def test_each_value_of_a_lattice_has_a_bin(self):
         found = nb.Histogram.from_column([1.0, 2.0, 3.0, 4.0, 5.0] * 20, 100).edges
         np.testing.assert_array_equal(found, np.arange(0.5, 6.0))

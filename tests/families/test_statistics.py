@@ -46,6 +46,11 @@ def test_moments_unmerge_at_a_large_mean(rng):
     np.testing.assert_allclose(rest.mean, moments(x[200:], one[200:]).mean, rtol=1e-15)
 
 
+def test_a_constant_column_has_no_spread(rng):
+    x = np.full((1000, 3), [0.1, 1e8 / 7, 1 / 3])
+    np.testing.assert_array_equal(moments(x, rng.uniform(0.1, 2.0, (1000, 5))).ssd, 0.0)
+
+
 def test_a_billion_rows_are_counted_exactly():
     """Thirty doublings of a table with one row more each time: float32 would have stopped at 2^24."""
     model = nb.NaiveBayes(nb.Bernoulli()).bind([[1], [0]], ["a", "b"])

@@ -5,7 +5,6 @@ import pickle
 import re
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -51,20 +50,6 @@ def cells_of(name: str, seed: int = 3) -> np.ndarray:
 
 def resolved(family: nb.families.Family, X: np.ndarray, y: Any) -> Any:
     return read_table(nb.NaiveBayes(family), X, y, None).resolved.families[0]
-
-
-LOG_PRIOR: dict[str, Callable[..., Any]] = {
-    "gamma": lambda hyper, mean: scipy.stats.lognorm.logpdf(mean, hyper["scale"], scale=hyper["loc"]),
-    "learned negative binomial": lambda hyper, mean: LOG_PRIOR["gamma"](hyper, mean),
-    "beta": lambda hyper, mean: scipy.stats.beta.logpdf(mean, hyper["concentration1"], hyper["concentration0"]),
-    "von mises": lambda hyper, loc: np.full(np.shape(loc), -np.log(2 * np.pi)),
-}
-
-
-def log_prior(name: str, hyper: dict[str, Any], location: Any, concentration: Any) -> Any:
-    """By SciPy; the second parameter has a gamma prior in all families."""
-    of_concentration = scipy.stats.gamma.logpdf(concentration, hyper["concentration"], scale=1 / hyper["rate"])
-    return LOG_PRIOR[name](hyper, location) + of_concentration
 
 
 DIGITS = [
@@ -300,98 +285,6 @@ class TestCircle:
         assert (summary["r_hat"] < 1.02).all()
         np.testing.assert_allclose(posterior.plugin().log_joint([[3.1]]), posterior.log_joint([[3.1]]), atol=0.1)
         np.testing.assert_allclose(wrapped(posterior.draws()["x_loc"] - loc), 0.0, atol=1e-12)
-
-
-@dataclass(frozen=True)
-class Few:
-    """Cells of a class, of which quadrature knows the posterior."""
-
-    name: str
-    cells: np.ndarray
-    loc: float = 4.0
-
-    @property
-    def family(self) -> Any:
-        return replace(BY_NAME[self.name].fixed, loc=self.loc) if self.loc != 4.0 else BY_NAME[self.name].fixed
-
-
-_RNG = np.random.default_rng(11)
-FEW = {
-    "gamma, 15 cells": Few("gamma", _RNG.gamma(2.0, 3.0, 15)),
-    "gamma, one cell": Few("gamma", np.array([3.0])),
-    "gamma, no cell": Few("gamma", np.array([])),
-    "gamma, equal cells": Few("gamma", np.full(8, 3.0)),
-    "beta, 15 cells": Few("beta", _RNG.beta(2.0, 3.0, 15)),
-    "beta, near zero": Few("beta", _RNG.beta(0.5, 30.0, 15)),
-    "beta, one cell": Few("beta", np.array([0.9])),
-    "beta, no cell": Few("beta", np.array([])),
-    "von mises, 15 cells across pi": Few("von mises", wrapped(_RNG.vonmises(np.pi, 3.0, 15))),
-    "von mises, nearly uniform": Few("von mises", _RNG.uniform(-np.pi, np.pi, 15)),
-    "von mises, one cell": Few("von mises", np.array([3.0])),
-    "von mises, no cell": Few("von mises", np.array([])),
-    "counts, overdispersed": Few("learned negative binomial", _RNG.negative_binomial(0.7, 0.1, 15) * 1.0),
-    "counts, poisson": Few("learned negative binomial", _RNG.poisson(6.0, 15) * 1.0),
-    "counts, one cell": Few("learned negative binomial", np.array([3.0])),
-    "counts, no cell": Few("learned negative binomial", np.array([])),
-    "counts, zeros": Few("learned negative binomial", np.zeros(8)),
-    "counts, large": Few("learned negative binomial", _RNG.negative_binomial(8.0, 1e-4, 15) * 1.0, loc=8e4),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("few", FEW.values(), ids=FEW)
-def test_draws_have_the_moments_of_quadrature(few: Few) -> None:
-    """Ten expectations for each table, each within 4.5 of its standard errors: one false alarm in 1,200 runs."""
-    case, family = BY_NAME[few.name], few.family
-    X = np.append(few.cells, np.nan)[:, None]
-    # At 0.8 one or two of 8,000 draws diverge under half of the keys where there is one cell of a VonMises column.
-    inference = nb.NUTS(num_warmup=500, num_samples=2000, target_accept_prob=0.9, progress=False)
-    model = nb.NaiveBayes(family, class_probs=[1.0])
-    posterior = nb.fit(model, X, ["c"] * len(X), inference, key=4, classes=["c"])
-    assert posterior.sample_stats["diverging"].sum() == 0
-    assert np.nanmin(posterior.diagnostics.ess_bulk) > 800
-
-    z = np.linspace(-9.0, 9.0, 1501)
-    if few.name == "beta":
-        places, of_place, of_both = scipy.special.expit(2 * z), scipy.special.logit, scipy.special.logit
-        slope = places * (1 - places)
-    elif few.name == "von mises":
-        places, of_place, of_both, slope = np.pi * z[:-1] / 9, np.cos, np.sin, np.ones(1500)
-    else:
-        places, of_place, of_both = few.loc * np.exp(z), np.log, np.log
-        slope = places
-    log_k = np.linspace(-16.0, 7.0, 1401)
-    location, k = np.meshgrid(places, np.exp(log_k), indexing="ij")
-    hyper = {key: float(value) for key, value in family.hyperparameters().items()}
-    names = parameter_names(family)
-    log_density = log_prior(few.name, hyper, location, k) + np.log(slope)[:, None] + log_k
-    with np.errstate(all="ignore"):
-        for x in few.cells:
-            log_density = log_density + case.log_density(x, **dict(zip(names, (location, k), strict=True)))
-    weight = np.exp(log_density - np.nanmax(log_density))
-    weight = np.nan_to_num(weight) / np.nansum(weight)
-    drawn = [posterior.draws()[f"x_{key}"][:, :, 0, 0] for key in names]
-    asked: list[Callable[[Any, Any], Any]] = [
-        lambda m, k: of_place(m),
-        lambda m, k: of_place(m) ** 2,
-        lambda m, k: np.log(k),
-        lambda m, k: np.log(k) ** 2,
-        lambda m, k: k,
-        lambda m, k: of_both(m) * np.log(k),
-        lambda m, k: of_both(m),
-        lambda m, k: 1.0 * (k < 3.0),
-        lambda m, k: 1.0 * (k < 0.5),
-        lambda m, k: 1.0 * (of_both(m) > 0),
-    ]
-    for question in asked:
-        values = question(*drawn)
-        expected = float((weight * question(location, k)).sum())
-        if values.std() == 0:
-            assert expected == pytest.approx(values[0, 0], abs=1e-3)
-            continue
-        arviz = pytest.importorskip("arviz")
-        error = values.std() / np.sqrt(float(arviz.ess(values)))
-        assert abs(values.mean() - expected) < 4.5 * error + 1e-4
 
 
 Y2 = np.repeat(["a", "b"], 50)
