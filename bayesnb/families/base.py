@@ -464,6 +464,8 @@ class JointFamily(Family):
     whole_rows : bool
         Whether the statistics take only rows in which no cell of the block is missing. A fit leaves the other rows out
         of the block, with a warning.
+    num_given : int
+        Number of the last columns that the density is conditional on: the family describes the columns before them.
 
     See Also
     --------
@@ -477,6 +479,7 @@ class JointFamily(Family):
     """
 
     whole_rows: ClassVar[bool] = False
+    num_given: ClassVar[int] = 0
 
     def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
         """The likelihood with the missing cells integrated out.

@@ -157,6 +157,7 @@ class Given(JointFamily, DirichletFamily):
     num_bins: int = field(default=5, metadata={"static": True})
     categories: Any = field(default=None, metadata={"static": True})
 
+    num_given: ClassVar[int] = 1
     cell: ClassVar[Any] = "category"
     support: ClassVar[Any] = constraints.nonnegative_integer
     holds: ClassVar[str] = "a category"
