@@ -45,13 +45,6 @@ def test_em_of_labelled_rows_is_map():
     np.testing.assert_array_equal(found.mean()["x_prob"], expected.mean()["x_prob"])
 
 
-def test_a_saved_estimate_names_em(tmp_path):
-    y = np.array([*CODES[:200], *[None] * 100], dtype=object)
-    posterior = nb.fit(MODEL, X, y, nb.EM(num_starts=2))
-    posterior.save(tmp_path / "em.nc")
-    assert nb.load(tmp_path / "em.nc").inference == nb.EM(num_starts=2)
-
-
 def test_probabilities_are_a_softmax():
     joint = np.random.default_rng(1).normal(scale=300, size=(2, 50, 3))
     found, density = probabilities(joint)

@@ -34,21 +34,6 @@ def test_the_label_of_least_expected_loss(posteriors, table, rng, kind):
     assert posterior.predict(new, loss=1 - np.eye(3)).tolist() == posterior.predict(new).tolist()
 
 
-def test_two_classes_part_at_the_ratio_of_the_losses():
-    """Treat if p(ill) L(leave, ill) > p(well) L(treat, well): here above 1/11 (Berger 1985, section 4.4)."""
-    posterior = nb.from_parameters(
-        nb.NaiveBayes({"test": nb.Bernoulli()}),
-        classes=["ill", "well"],
-        class_probs=[0.05, 0.95],
-        parameters={"test": [0.9, 0.45]},
-    )
-    loss = pd.DataFrame({"ill": [0.0, 10.0], "well": [1.0, 0.0]}, index=["treat", "leave"])
-    table = pd.DataFrame({"test": [1, 0, None]})
-    np.testing.assert_allclose(posterior.predict_proba(table)[:, 0], [2 / 21, 2 / 211, 0.05])
-    assert posterior.predict(table, loss=loss).tolist() == ["treat", "leave", "leave"]
-    assert posterior.predict(table).tolist() == ["well"] * 3
-
-
 def test_unsure_rows_get_the_marker_as_if_referring_had_a_cost(exact, table):
     """Chow (1970): refer at a cost r where no label has probability 1 - r; a probability equal to that is enough."""
     new = table[2]
