@@ -11,21 +11,6 @@ from matplotlib.legend import Legend
 
 import bayesnb as nb
 
-__all__ = [
-    "LABELS",
-    "crowd",
-    "described",
-    "exact",
-    "mails",
-    "merges",
-    "models",
-    "penguins",
-    "sampled",
-    "selection",
-    "table",
-    "uniformity",
-]
-
 FEW = 12
 """Points of a long line that are kept, evenly spaced."""
 

@@ -7,18 +7,6 @@ import pandas as pd
 from arviz_stats.base import array_stats
 from scipy.special import gammaln
 
-__all__ = [
-    "ALL_KNOWN",
-    "CRITICAL_Z",
-    "NAMES",
-    "SMALL",
-    "labellings",
-    "log_dirichlet",
-    "simulated",
-    "table",
-    "z_scores",
-]
-
 CRITICAL_Z = 4.5
 NAMES = {"item": "item", "annotator": "annotator", "label": "label"}
 ITEMS, ANNOTATORS, LABELS = ["p", "q", "r", "s"], ["Ann", "Bob", "Cem"], ["x", "y"]

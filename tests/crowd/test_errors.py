@@ -117,10 +117,11 @@ def test_methods(fits, kind, method, options, told):
         getattr(fits[kind], method)(**options)
 
 
+@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 def test_what_needs_given_or_learned_concentrations(fits):
     with pytest.raises(ValueError, match=r"concentrations are given.*hierarchical=True"):
         _ = fits["point"].new_annotator
-    learned = nb.fit_annotations(SMALL, **NAMES, **LEARNED, known=ALL_KNOWN, inference=nb.Gibbs(5, 250, 2))
+    learned = nb.fit_annotations(SMALL, **NAMES, **LEARNED, known=ALL_KNOWN, inference=nb.Gibbs(5, 20, 2))
     with pytest.raises(ValueError, match="log_evidence_bound needs a given concentration, and here it is learned"):
         _ = learned.log_evidence_bound
 

@@ -23,8 +23,7 @@ KEPT = Path(__file__).parent / "figures.json"
 @cache
 def pair() -> Any:
     """Two classes."""
-    rows = np.flatnonzero(LABELS != "oak")
-    return nb.fit(nb.NaiveBayes({"height": nb.Gaussian(), "old": nb.Bernoulli()}), table().iloc[rows], LABELS[rows])
+    return nb.fit(nb.NaiveBayes({"height": nb.Gaussian(), "old": nb.Bernoulli()}), *rows_of_pair())
 
 
 @cache

@@ -115,11 +115,7 @@ PLOTS: dict[str, Plot] = {
     "proba": Plot(lambda **options: few_rows(*penguins(), **options), classes=True),
     "proba of many classes": Plot(lambda **options: few_rows(*many_classes(), **options), classes=True),
     "evidence": Plot(lambda **options: nb.plot_evidence(mails()[0], mails()[1].head(1), num_draws=5, **options)),
-    "telling features": Plot(
-        lambda **options: told().plot(**options),
-        panels=3,
-        classes=True,
-    ),
+    "telling features": Plot(lambda **options: told().plot(**options), panels=3, classes=True),
     "prior and posterior": Plot(
         lambda **options: nb.plot_prior_posterior(
             penguins()[0], sites=["island_prob", "flipper_length_mm_variance"], **options
