@@ -60,8 +60,6 @@ VERBS = {
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_categories_that_were_not_seen_are_told_once(verb, fitted):
-    if verb.startswith("plot"):
-        pytest.importorskip("matplotlib")
     found = told(lambda: VERBS[verb](fitted))
     assert len(found) == 1
     told_by_a_fit = "kfold, fit to all rows: " if verb == "kfold of a model" else ""
