@@ -292,12 +292,9 @@ def some_rows(num_rows: int, numbers: int, rng: np.random.Generator) -> np.ndarr
 #     b_c \sim N(0, 1),
 #
 # restricted to :math:`w \geq 0`. With the level :math:`\eta` integrated out, the weights are jointly normal with mean
-# one and covariance :math:`\tau^2 I + 1 1^T`. Features that describe columns once more are the last ones, and have a
-# level of their own, N(0, .5^2): many of them that do not help cost little.
+# one and covariance :math:`\tau^2 I + 1 1^T`. Features that describe columns once more come last. Their level is zero,
+# so that many of them that do not help cost little.
 # --------------------------------------------------------------------------------------------------
-
-LEVELS = ((1.0, 1.0), (0.0, 0.5))
-"""Mean and standard deviation of the level: of the features, and of those that describe columns once more."""
 
 SPREADS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Values of the spread of the weights around their level."""
@@ -345,14 +342,12 @@ class NormalWeights:
             precision[0, 0] = 1.0 / (1.0 + variance)
             log_normaliser = np.log1p(variance) / 2 + log_ndtr(1.0 / np.sqrt(1.0 + variance))
         else:
-            log_normaliser, first = 0.0, num_weights - num_again
-            for level, own in zip(LEVELS, (slice(first), slice(first, num_weights)), strict=True):
-                number, of_level = len(mean[own]), level[1] ** 2
-                # The inverse of tau^2 I + s^2 1 1^T, by Sherman and Morrison.
-                precision[own, own] -= of_level / (variance + number * of_level)
-                precision[own, own] /= variance
-                log_determinant = number * np.log(variance) + np.log1p(number * of_level / variance)
-                log_normaliser += log_determinant / 2 + _log_probability(number, spread, *level)
+            first = num_weights - num_again
+            precision[:num_weights, :num_weights] /= variance
+            # The inverse of tau^2 I + 1 1^T, by Sherman and Morrison.
+            precision[:first, :first] -= 1.0 / (variance * (variance + first))
+            log_determinant = num_weights * np.log(variance) + np.log1p(first / variance)
+            log_normaliser = log_determinant / 2 + _log_probability(first, spread) + num_again * np.log(0.5)
         return cls(num_weights, mean, precision, float(log_normaliser), spread)
 
     def log_density(self, draws: np.ndarray) -> np.ndarray:
@@ -368,16 +363,14 @@ class NormalWeights:
 
 def _mean(num_weights: int, num_classes: int, num_again: int) -> np.ndarray:
     """The prior mean of weights and offsets."""
-    (level, _), (again, _) = LEVELS
-    return np.repeat([level, again, 0.0], [num_weights - num_again, num_again, num_classes])
+    return np.repeat([1.0, 0.0], [num_weights - num_again, num_again + num_classes])
 
 
-def _log_probability(num_weights: int, spread: float, mean: float, deviation: float) -> float:
+def _log_probability(num_weights: int, spread: float) -> float:
     """Log probability that no weight is negative, by integration over the level with the trapezoidal rule."""
     nodes, step = np.linspace(-9.0, 9.0, NODES, retstep=True)
     log_density = -(nodes**2) / 2 - np.log(2 * np.pi) / 2
-    log_positive = log_ndtr((mean + deviation * nodes) / spread)
-    return float(logsumexp(log_density + num_weights * log_positive) + np.log(step))
+    return float(logsumexp(log_density + num_weights * log_ndtr((1.0 + nodes) / spread)) + np.log(step))
 
 
 def priors(num_features: int, num_classes: int, *, shared: bool, num_again: int = 0) -> list[NormalWeights]:

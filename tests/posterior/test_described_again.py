@@ -157,12 +157,11 @@ def test_bad_input(fitted, penguins, call, words):
 
 @pytest.mark.parametrize("spread", [0.2, 0.8])
 @pytest.mark.parametrize(("first", "again"), [(3, 2), (1, 3), (2, 1)])
-def test_the_prior_of_weights_has_a_level_for_each_kind(first, again, spread):
-    """Levels N(1, 1) and N(0, .5²) are integrated out: a normal distribution, and that no weight is negative."""
+def test_the_prior_of_weights_has_a_level_of_zero_for_features_that_describe_columns_once_more(first, again, spread):
+    """The level N(1, 1) of the others is integrated out: a normal distribution, and that no weight is negative."""
     prior = NormalWeights.given_spread(first + again, 2, spread, again)
     covariance = np.zeros((first + again, first + again))
     covariance[:first, :first] = 1.0
-    covariance[first:, first:] = 0.25
     covariance += spread**2 * np.eye(first + again)
     mean = np.repeat([1.0, 0.0], [first, again])
     np.testing.assert_allclose(np.linalg.inv(prior.precision)[: first + again, : first + again], covariance, rtol=1e-9)
