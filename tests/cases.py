@@ -381,7 +381,7 @@ class Case:
         rng = np.random.default_rng(7)
         if self.name == "joint categorical":
             every = tuple(range(3**COLUMNS))
-            return nb.JointCategorical(rng.uniform(1.3, 4.0, (2, 1)), sizes=(3,) * COLUMNS, held=every)
+            return nb.JointCategorical(rng.uniform(1.3, 4.0, (2, 1)), range(3), sizes=(3,) * COLUMNS, held=every)
         X, weight = self.cells(rng, 60), rng.uniform(0.01, 0.15, 60)
         features = {"x": (self.default, slice(None))}
         (found,) = nb.fit(nb.NaiveBayes(features), X, np.arange(60) % 2, sample_weight=weight).families
