@@ -305,15 +305,8 @@ class Durations(nb.families.Family):
         return statistics.n * constant + (shape - 1) * statistics.logs - speed * statistics.total
 
 
-TWINS = {
-    "binomial": "geometric",
-    "negative binomial": "geometric",
-    "exponential": "user's exponential",
-    "histogram": "categorical and hurdle",
-    "multivariate gaussian": "gaussian",
-    "joint categorical": "categorical",
-}
-"""Cases of the slow suite, and those of the fast one that have most of their formulas."""
+SLOW = ("binomial", "negative binomial", "exponential", "histogram", "multivariate gaussian", "joint categorical")
+"""Cases of the slow suite: the fast one has others with most of their formulas."""
 
 
 @dataclass(frozen=True)
@@ -790,7 +783,7 @@ FAMILIES = [
 ]
 
 CASES = [
-    replace(case, slow=case.name in TWINS)
+    replace(case, slow=case.name in SLOW)
     for case in FAMILIES
     if case.closed
     and case.drawn

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 import scipy.sparse
 from cases import CASES, CLASSES, Exponential, with_holes
-from scipy import stats
 from scipy.special import gammaln, logsumexp
 from threadpoolctl import threadpool_info, threadpool_limits
 
@@ -467,9 +466,3 @@ def test_number_of_threads(wanted, number, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", wanted)
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     assert num_threads() == (available if number is None else number)
-
-
-def test_densities_of_more_rows_than_fit_a_piece(rng):
-    x, rate = rng.poisson(3.0, (40_000, 2)).astype(float), np.array([[2.0, 5.0], [4.0, 0.5], [1.0, 1.0]])
-    expected = stats.poisson.logpmf(x[:, None], rate).sum(axis=-1)
-    np.testing.assert_allclose(nb.Poisson().row_log_likelihood({"rate": rate}, x), expected, rtol=1e-10)

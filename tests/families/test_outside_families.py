@@ -34,20 +34,15 @@ LABELS = np.array(["a", "b", "b", "a", "b", "a", "b", "b", "a", "b", "a", "b"])
 
 @dataclass(frozen=True, eq=False)
 class Pair:
-    """A family from outside, that of the package with the same formulas, and a table; prior of 1.5 in all numbers."""
+    """A family from outside, that of the package with the same formulas, and a table."""
 
     outside: Any
     twin: Any
     X: pd.DataFrame
-    concentrations: int = 1
 
     @cached_property
     def posteriors(self) -> list[Any]:
-        return [nb.fit(nb.NaiveBayes(family(*self.numbers)), self.X, LABELS) for family in (self.outside, self.twin)]
-
-    @property
-    def numbers(self) -> list[float]:
-        return [1.5] * self.concentrations
+        return [nb.fit(nb.NaiveBayes(family(1.5)), self.X, LABELS) for family in (self.outside, self.twin)]
 
 
 def _coins() -> pd.DataFrame:
@@ -71,7 +66,7 @@ def _tokens() -> pd.DataFrame:
 
 
 PAIRS = {
-    "coins": Pair(Coins, nb.Bernoulli, _coins(), 2),
+    "coins": Pair(Coins, nb.Bernoulli, _coins()),
     "symbols": Pair(Symbols, nb.Categorical, _symbols()),
     "tokens": Pair(Tokens, nb.Multinomial, _tokens()),
 }

@@ -450,21 +450,6 @@ class TestLearnedCounts:
         family = resolved(nb.NegativeBinomial(), np.zeros((6, 1)), ["a", "b"] * 3)
         np.testing.assert_allclose([family.loc[0, 0], family.rate[0, 0]], [1.0, 1.5])
 
-    @pytest.mark.slow
-    def test_a_learned_count_finds_the_one_that_made_the_cells(self) -> None:
-        """The interval of the dispersion holds 1 / total_count, and predictions are those of the known count."""
-        rng = np.random.default_rng(6)
-        y = np.repeat(["a", "b"], 2000)
-        X = rng.negative_binomial(2.5, np.where(y == "a", 0.2, 0.4))[:, None] * 1.0
-        learned, given = (
-            nb.fit(nb.NegativeBinomial(), X, y, nb.NUTS(progress=False), key=3),
-            nb.fit(nb.NegativeBinomial(2.5), X, y),
-        )
-        summary = learned.summary(prob=0.99).filter(like="dispersion", axis=0)
-        assert ((summary["lower"] < 0.4) & (summary["upper"] > 0.4)).all()
-        counts = np.arange(40.0)[:, None]
-        np.testing.assert_allclose(learned.predict_proba(counts), given.predict_proba(counts), atol=0.03)
-
     def test_users_see_the_name_under_which_they_make_it(self):
         assert repr(nb.NegativeBinomial()).startswith("NegativeBinomial(loc=None, ")
         for inference in (nb.Exact(), nb.Gibbs()):
