@@ -35,13 +35,6 @@ def test_each_table_replaces_what_stands_between_its_own_marks(report, tmp_path)
     assert page.read_text("utf-8").splitlines() == expected
 
 
-def test_lines_replace_those_between_two_marks(script, tmp_path):
-    page = tmp_path / "real-data.md"
-    page.write_text("text\n<!-- a -->\nold\nlines\n<!-- b -->\nmore\n<!-- c -->\nkept\n<!-- d -->\n")
-    script("real_data").write("a", "b", ["new"], page)
-    assert page.read_text() == "text\n<!-- a -->\nnew\n<!-- b -->\nmore\n<!-- c -->\nkept\n<!-- d -->\n"
-
-
 def test_differences_have_the_standard_error_over_tables(script):
     benchmark = script("first_call")
 

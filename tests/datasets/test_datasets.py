@@ -92,22 +92,12 @@ def test_tables_and_their_sources_are_in_the_wheel(tmp_path):
 def test_penguins_are_those_of_the_published_table():
     X, y = nb.datasets.penguins()
     assert y.value_counts().to_dict() == {"Adelie": 152, "Gentoo": 124, "Chinstrap": 68}
-    assert X.isna().sum().to_dict() == {
-        "island": 0,
-        "bill_length_mm": 2,
-        "bill_depth_mm": 2,
-        "flipper_length_mm": 2,
-        "body_mass_g": 2,
-        "sex": 11,
-    }
+    missing = X.isna().sum()
+    assert missing[["island", "sex"]].tolist() == [0, 11]
+    sizes = ["bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g"]
+    assert missing[sizes].tolist() == [2] * 4
     # Means of the table as its authors print them in the summary of the R package.
-    means = X.mean(numeric_only=True).round(2).to_dict()
-    assert means == {
-        "bill_length_mm": 43.92,
-        "bill_depth_mm": 17.15,
-        "flipper_length_mm": 200.92,
-        "body_mass_g": 4201.75,
-    }
+    assert X[sizes].mean().round(2).tolist() == [43.92, 17.15, 200.92, 4201.75]
 
 
 def test_anesthesia_is_the_published_table(data):

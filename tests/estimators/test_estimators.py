@@ -198,14 +198,13 @@ def test_an_estimator_is_its_posterior(counts):
     pd.testing.assert_frame_equal(in_bits, core.explain(X[[0]], *labels, unit="bits"))
 
 
-def test_an_estimator_explains_what_it_predicts():
-    X, y = nb.datasets.penguins()
+def test_an_estimator_explains_what_it_predicts(penguins):
+    X, y = penguins
     fitted = NaiveBayesClassifier(predictive="plugin").fit(X, y)
     row = X.iloc[[3]]
-    found = fitted.explain(row, "Adelie", "Gentoo")
+    found = fitted.explain(row.assign(other=1), "Adelie", "Gentoo")
     log_proba = fitted.predict_log_proba(row)[0]
     assert found["log_odds"].sum() == pytest.approx(log_proba[0] - log_proba[2], abs=1e-9)
-    pd.testing.assert_frame_equal(fitted.explain(row.assign(other=1), "Adelie", "Gentoo"), found)
     with pytest.raises(ValueError, match="X_row has 2 rows: give exactly one"):
         fitted.explain(X.iloc[:2])
     with pytest.raises(NotFittedError):

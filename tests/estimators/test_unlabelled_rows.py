@@ -88,41 +88,36 @@ def test_categories_of_rows_without_a_label_are_known():
     np.testing.assert_array_equal(fitted.category_count_[0], [[0, 0, 2], [1, 0, 0]])
 
 
+PLAIN, POINT = PoissonNB(unlabelled=-1), PoissonNB(unlabelled=-1, inference="map")
+TEXT = "y holds the text '-1', which NumPy makes of -1 in a list of texts: give an array of dtype object"
+
+
 @pytest.mark.parametrize(
-    ("act", "message"),
+    ("estimator", "act", "message"),
     [
-        (lambda: PoissonNB(unlabelled=-1).fit(X, Y), "36 rows have none"),
-        (lambda: PoissonNB(unlabelled=-1).fit(X, np.full(60, -1)), "y has no label: every value is -1"),
+        (PLAIN, lambda made: made.fit(X, Y), "36 rows have none"),
+        (PLAIN, lambda made: made.fit(X, np.full(60, -1)), "y has no label: every value is -1"),
+        (PLAIN, lambda made: made.fit(X, ["a", "b", -1] * 20), TEXT),
         (
-            lambda: PoissonNB(unlabelled=-1).fit(X, ["a", "b", -1] * 20),
-            "y holds the text '-1', which NumPy makes of -1 in a list of texts: give an array of dtype object",
+            PLAIN,
+            lambda made: made.partial_fit(X, Y, classes=[0, 1, 2]),
+            "row 24 has none (-1): leave such rows out",
         ),
+        (PLAIN, lambda made: made.partial_fit(X, TRUTH, classes=[-1, 0, 1, 2]), "classes holds -1, which marks rows"),
         (
-            lambda: PoissonNB(unlabelled=-1).partial_fit(X, Y, classes=[0, 1, 2]),
-            "partial_fit takes rows with a label, and row 24 has none (-1): leave such rows out",
+            POINT,
+            lambda made: made.fit(X, Y).partial_fit(X[:3], TRUTH[:3]),
+            "partial_fit needs every label, and 36",
         ),
+        (POINT, lambda made: made.fit(X, Y).forget(X[:3], TRUTH[:3]), "forget needs every label, and 36 rows"),
+        (POINT, lambda made: made.set_params(feature_inclusion=0.5).fit(X, Y), "feature_inclusion"),
         (
-            lambda: PoissonNB(unlabelled=-1).partial_fit(X, TRUTH, classes=[-1, 0, 1, 2]),
-            "classes holds -1, which marks rows without a label: leave it out",
-        ),
-        (
-            lambda: PoissonNB(unlabelled=-1, inference="map").fit(X, Y).partial_fit(X[:3], TRUTH[:3]),
-            "partial_fit needs every label, and 36 rows have none: give all rows to fit",
-        ),
-        (
-            lambda: PoissonNB(unlabelled=-1, inference="map").fit(X, Y).forget(X[:3], TRUTH[:3]),
-            "forget needs every label, and 36 rows have none: give all rows to fit",
-        ),
-        (
-            lambda: GaussianNB(unlabelled=-1, inference="map", var_smoothing=1.1e-9).fit(X, Y),
+            GaussianNB(unlabelled=-1, inference="map", var_smoothing=1.1e-9),
+            lambda made: made.fit(X, Y),
             "var_smoothing above 1e-9 needs every label, and 36 rows have none",
-        ),
-        (
-            lambda: PoissonNB(unlabelled=-1, inference="map", feature_inclusion=0.5).fit(X, Y),
-            "feature_inclusion",
         ),
     ],
 )
-def test_what_is_refused(act, message):
+def test_what_is_refused(estimator, act, message):
     with pytest.raises(ValueError, match=re.escape(message)):
-        act()
+        act(clone(estimator))
