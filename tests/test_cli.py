@@ -375,6 +375,7 @@ def test_compare_samples_as_asked_and_writes_what_it_compared(command, tmp_path,
     assert max(map(len, lines[: lines.index(next(line for line in lines if line.startswith("wrote")))])) <= 80
     rows = [line for line in lines if re.match(r"(class_prob|size_\w+|colour_prob)\[", line)]
     assert len(rows) == 20
+    assert "6 more in comparison.csv" in " ".join(lines)
     assert len(pd.read_csv(tmp_path / "out" / "comparison.csv")) == 2 + 4 + 2 * 10
     files = {"comparison.png", "comparison.csv", "exact.nc", "exact-datatree.nc", "nuts.nc", "nuts-datatree.nc"}
     assert {path.name for path in (tmp_path / "out").iterdir()} == files

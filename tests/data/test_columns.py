@@ -304,6 +304,7 @@ def test_columns_whose_names_are_tuples_are_rows_of_results(verb):
 
 WRONG_NAMES = [
     (NAMES[:3], ValueError, "feature_names has 3 names and X has 4 columns: give one name for each column"),
+    ([*NAMES, "more"], ValueError, "feature_names has 5 names and X has 4 columns"),
     ([*NAMES[:3], "good"], ValueError, "column 'good' occurs twice in feature_names"),
     ("awful", TypeError, "feature_names is 'awful': give a name for each column"),
     (7, TypeError, "feature_names is 7: give a name for each column"),

@@ -438,6 +438,12 @@ def test_columns_by_name_and_by_position_in_every_kind_of_table(kind):
     assert str(table) == str(untouched)
 
 
+def test_numbers_beside_texts_in_lists_stay_numbers():
+    frame, model = MIXED[["mass", "island"]], nb.NaiveBayes({0: nb.Gaussian(), 1: nb.Categorical()})
+    rows = frame.to_numpy().tolist()
+    assert_same(nb.fit(model, frame, LABELS), nb.fit(model, rows, LABELS), frame, rows)
+
+
 @pytest.mark.parametrize("make", [sp.csr_array, sp.csc_array])
 def test_a_sparse_table_is_not_changed(make):
     X = make((np.array([1.0, 1.0, 1.0]), (np.array([0, 1, 1]), np.array([2, 2, 0]))), shape=(2, 3))
