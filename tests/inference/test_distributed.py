@@ -377,6 +377,7 @@ class TestSample:
         rows, labels, weights = sample_dask(partitioned(X), partitioned(Y), weight, 3)
         assert len(rows) == len(labels) == 150
         np.testing.assert_array_equal(Y[rows.index], labels)
+        assert rows.index.is_monotonic_increasing
         if weighted:
             np.testing.assert_array_equal(WEIGHT[rows.index], weights)
         found, other = (
