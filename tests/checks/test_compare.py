@@ -27,6 +27,7 @@ import bayesnb as nb
 from bayesnb.checks import same_draws
 from bayesnb.checks.same_draws import Evidence, ess_and_z, legendre, ranks_among
 from bayesnb.families.conjugate import independent_pits
+from bayesnb.families.distributions import Beta
 from bayesnb.families.formulas import independent_pit, pit
 
 Z = ["z_mean", "z_sd", "z_skew", "z_tails"]
@@ -71,6 +72,8 @@ def test_ranks_are_uniform_among_equals_too():
     assert stats.kstest(ranks_among(reference, values, rng).ravel(), "uniform").pvalue > 0.01
     known = ranks_among(np.arange(9.0)[:, None], np.array([[[-1.0], [3.5], [20.0]]]), rng).ravel()
     assert (np.floor(known * 10) == [0, 4, 9]).all()
+    between = ranks_among(np.arange(9.0)[:, None], np.full((1, 500, 1), 3.5), rng).ravel()
+    assert stats.kstest(between, "uniform", (0.4, 0.1)).pvalue > 0.01
 
 
 def test_no_more_draws_are_counted_than_there_are():
@@ -81,6 +84,11 @@ def test_no_more_draws_are_counted_than_there_are():
     assert ess == 2000
     assert z == pytest.approx(antithetic.mean() * np.sqrt(2000))
     assert ess_and_z(antithetic, variance=1 / 500)[1] == pytest.approx(antithetic.mean() / np.sqrt(1 / 2000 + 1 / 500))
+
+
+def test_probabilities_that_are_rounded_to_zero_and_one_are_uniform(float64, rng):
+    for a, b in [(0.01, 0.01), (0.001, 3.0), (3.0, 0.001)]:
+        assert stats.kstest(pit(Beta(a, b), rng.beta(a, b, 4000), rng), "uniform").pvalue > 0.001
 
 
 def test_a_draw_of_one_is_rounded_for_probabilities_only(rng):
