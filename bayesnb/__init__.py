@@ -64,6 +64,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "selection.information": ["feature_evidence", "mutual_information"],
         "selection.models": ["compare_models"],
         "selection.telling": ["telling_features"],
+        "selection.trees": ["tree_columns"],
         "selection.weights": ["weight_features"],
     },
 )

@@ -26,6 +26,7 @@ VARIABLES = {
     "comparison": "Comparison",
     "choice": "FamilyChoice",
     "grouping": "ColumnGrouping",
+    "forest": "ColumnForest",
     "classifier": "NaiveBayesClassifier",
     "crowd": "AnnotationFit",
 }

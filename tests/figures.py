@@ -147,6 +147,16 @@ def merges() -> Any:
     return result(nb.results.ColumnGrouping, table=pd.DataFrame(columns), blocks=(("a", "b", "c"), ("x", "y")))
 
 
+def forest() -> Any:
+    """Two trees, one of them a chain of long names."""
+    columns = {
+        "child": ["age of the oldest child in the household", 2, "rent", "height_of_the_second_tree", "age"],
+        "parent": ["job", "age of the oldest child in the household", "job", 2, "sex"],
+        "probability": [1.0, 0.4321, 0.996, 0.05, 0.97],
+    }
+    return result(nb.results.ColumnForest, table=pd.DataFrame(columns), notes=())
+
+
 def selection() -> Any:
     columns = {
         "action": ["", "drop", "drop"],

@@ -27,6 +27,7 @@ from bayesnb.selection.grouping import ColumnGrouping
 from bayesnb.selection.information import FeatureEvidence, MutualInformation
 from bayesnb.selection.models import ModelComparison
 from bayesnb.selection.telling import TellingFeatures
+from bayesnb.selection.trees import ColumnForest
 
 __all__ = [
     "SBC",
@@ -36,6 +37,7 @@ __all__ = [
     "Calibration",
     "Check",
     "CollapsedPosterior",
+    "ColumnForest",
     "ColumnGrouping",
     "Comparison",
     "ExactPosterior",

@@ -14,7 +14,7 @@ from bayesnb.core.checking import whole_number
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.panels import MARKERS
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
-from bayesnb.data.read import LabelledRows, read_rows
+from bayesnb.data.read import read_rows
 from bayesnb.data.schema import require_two_classes
 from bayesnb.data.tables import SparseTable
 from bayesnb.families.base import Family
@@ -30,6 +30,7 @@ from bayesnb.selection.joint_blocks import (
     Cells,
     Part,
     blocks_of,
+    cells_of,
     joins_densities,
     mergeable_parts,
 )
@@ -408,7 +409,7 @@ def group_columns(
     problem.model.schema.require_one_description("group_columns")
     require_two_classes(problem.model.schema.classes)
     parts = mergeable_parts(problem, [columns] if isinstance(columns, str | int) else columns)
-    cells = _cells(problem.model, given.of_classes(problem.model.schema.classes))
+    cells = cells_of(problem.model, given.of_classes(problem.model.schema.classes))
     joins = joins_densities(parts)
     parts = [part for part in parts if not part.density or (joins and _has_many_values(cells, part))]
     blocks = blocks_of(problem, parts, cells)
@@ -421,15 +422,6 @@ def group_columns(
         blocks={part.label: part.names for part in search.blocks},
         notes=tuple(_notes(parts, search, cells, width)),
     )
-
-
-def _cells(model: BoundModel, given: LabelledRows) -> Cells:
-    """The cells, labels and weights of the rows of positive weight."""
-    kept = given.weights > 0
-    # The problem has warned of values that are not among the categories.
-    found = zip(model.blocks, model.read(given.table).whole(warn=False), strict=True)
-    by_column = {column: x[kept, j] for block, x in found for j, column in enumerate(block.columns)}
-    return Cells(by_column, given.codes[kept], given.weights[kept], len(given.classes))
 
 
 def _has_many_values(cells: Cells, part: Part) -> bool:

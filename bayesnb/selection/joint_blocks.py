@@ -13,6 +13,7 @@ from scipy.linalg import block_diag
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import listed
+from bayesnb.data.read import LabelledRows
 from bayesnb.families.base import Family, JointFamily
 from bayesnb.families.categories import Bernoulli, Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
@@ -22,6 +23,7 @@ from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.joint_categorical import MOST, JointCategorical, default_concentration
 from bayesnb.families.moments import Scatter, scatter
 from bayesnb.families.multivariate_gaussian import MultivariateGaussian
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import EVERY_COLUMN, declared_categories
 from bayesnb.model.problem import Problem
 from bayesnb.selection.features import block_label
@@ -113,6 +115,15 @@ class Cells:
     def of(self, columns: Sequence[int]) -> np.ndarray:
         """Cells of some columns, shape (rows, columns)."""
         return np.column_stack([self.by_column[column] for column in columns])
+
+
+def cells_of(model: BoundModel, given: LabelledRows) -> Cells:
+    """The cells, labels and weights of the rows of positive weight."""
+    kept = given.weights > 0
+    # The problem has warned of values that are not among the categories.
+    found = zip(model.blocks, model.read(given.table).whole(warn=False), strict=True)
+    by_column = {column: x[kept, j] for block, x in found for j, column in enumerate(block.columns)}
+    return Cells(by_column, given.codes[kept], given.weights[kept], len(given.classes))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from figures import LABELS, crowd, described, exact, merges, models, sampled, selection, table, uniformity
+from figures import LABELS, crowd, described, exact, forest, merges, models, sampled, selection, table, uniformity
 
 import bayesnb as nb
 
@@ -100,6 +100,8 @@ FIGURES: dict[str, Callable[[], Any]] = {
     "sbc": lambda: uniformity(5).plot(max_panels=4, panels_across=3),
     "sbc of few": lambda: uniformity(2).plot(),
     "merges": lambda: merges().plot(),
+    "forest": lambda: forest().plot(),
+    "start of a forest": lambda: forest().plot(max_columns=3),
     "selection": lambda: selection().plot(),
     "weights": lambda: weighted().plot(max_features=2),
     "weights in order": lambda: weighted().plot(sort=False),

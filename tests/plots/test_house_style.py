@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from drawn import collisions, faint
-from figures import mails, merges, models, penguins, selection, uniformity
+from figures import forest, mails, merges, models, penguins, selection, uniformity
 from matplotlib.figure import Figure
 
 import bayesnb as nb
@@ -111,6 +111,7 @@ PLOTS: dict[str, Plot] = {
     "sbc": Plot(lambda **options: uniformity(2).plot(**options), panels=2),
     "families": Plot(lambda **options: result("families").plot(**options), panels=2, classes=True, features=True),
     "merges": Plot(lambda **options: merges().plot(**options)),
+    "forest": Plot(lambda **options: forest().plot(**options)),
     "selection": Plot(lambda **options: selection().plot(**options)),
     "proba": Plot(lambda **options: few_rows(*penguins(), **options), classes=True),
     "proba of many classes": Plot(lambda **options: few_rows(*many_classes(), **options), classes=True),
