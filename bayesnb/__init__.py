@@ -45,6 +45,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "families.joint_categorical": ["JointCategorical"],
         "families.multivariate_gaussian": ["MultivariateGaussian"],
         "families.counts_and_waits": ["Binomial", "Exponential", "Geometric", "NegativeBinomial", "Poisson"],
+        "families.trees": ["AllTrees"],
         "families.two_parameters": ["Beta", "Gamma", "VonMises"],
         "families.words": ["Multinomial"],
         "inference.batches": ["fit_batches", "fit_parquet"],

@@ -15,6 +15,7 @@ from bayesnb.families.bins import Binned
 from bayesnb.families.distributions import GammaVector, ZeroOr
 from bayesnb.families.formulas import compiled, inherited_from
 from bayesnb.families.joint_categorical import CombinationOfCategories
+from bayesnb.families.trees import AnyTree, RowsOfTree
 
 # --------------------------------------------------------------------------------------------------
 # Draws from NumPyro's distributions, by NumPy where it has a sampler.
@@ -89,6 +90,8 @@ FORMULAS: dict[type, Callable[[Any, np.random.Generator, tuple[int, ...]], Any]]
         rng.poisson(rng.standard_gamma(d.concentration, shape) / np.asarray(d.rate)) * 1.0
     ),
     CoupledTree: lambda d, rng, shape: draw_cells(d, rng, shape),
+    AnyTree: lambda d, rng, shape: d.draw(rng, shape),
+    RowsOfTree: lambda d, rng, shape: d.draw(rng, shape),
 }
 """Draws of a shape, batch axes included, from distributions whose draws take one line of NumPy."""
 

@@ -9,7 +9,8 @@ only adds positive numbers. Without node k, the other nodes i and j have an edge
 and the sum over all trees is S_k times the sum over the trees of the graph without k.
 """
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
@@ -58,6 +59,73 @@ def log_sum_over_trees(log_weights: Any) -> Any:
     16.0
     """
     return sum(_eliminated(log_weights)[1])
+
+
+BLOCK = 8
+"""Nodes that are eliminated together, by one product of matrices."""
+
+
+@dataclass(frozen=True)
+class GraphsLike:
+    """Sums over the trees of many graphs whose weights are not far from those of one graph, without logarithms.
+
+    Each edge has a unit of its own, so that numbers neither overflow nor underflow: the smallest weight on the path
+    between its nodes in the tree of the largest weights. An edge is never much heavier than its unit, and where it is
+    much lighter it hardly ever is in a tree. The nodes are in the order in which Prim's algorithm adds them. The unit
+    of two nodes is then the smallest weight by which those from one to the other were added, and elimination from the
+    last node on multiplies by powers that are at most one.
+
+    Attributes
+    ----------
+    order : array of int, shape (nodes,)
+        The nodes in the order of Prim's algorithm.
+    log_units : array, shape (nodes, nodes)
+        Log unit of each edge, nodes in this order; infinite on the diagonal.
+    """
+
+    order: np.ndarray
+    log_units: np.ndarray
+
+    @classmethod
+    def of(cls, log_weights: np.ndarray) -> Self:
+        """Order and units by the log weights of a connected graph, shape (nodes, nodes)."""
+        nodes = len(log_weights)
+        order, best = np.zeros(nodes, dtype=np.intp), np.array(log_weights[0])
+        log_units = np.full((nodes, nodes), np.inf)
+        for k in range(1, nodes):
+            best[order[:k]] = -np.inf
+            order[k] = node = int(best.argmax())
+            log_units[:k, k] = log_units[k, :k] = np.minimum(log_units[:k, k - 1], best[node])
+            best = np.maximum(best, log_weights[node])
+        return cls(order, log_units)
+
+    def log_sums(self, weights: np.ndarray) -> np.ndarray:
+        """Log of the sum over the trees of each graph, shape (graphs,).
+
+        Parameters
+        ----------
+        weights : array, shape (graphs, nodes, nodes)
+            In the units of the edges, nodes in the order; overwritten. Only entries below the diagonal are read.
+        """
+        units, hi = self.log_units, weights.shape[-1]
+        found = np.full(len(weights), np.diag(units, -1).sum())
+        while hi > 1:
+            lo = max(hi - BLOCK, 1)
+            shares = np.empty((len(weights), hi - lo, lo))
+            for k in range(hi - 1, lo - 1, -1):
+                own = weights[:, k, :k]
+                share = own * np.exp(units[k, :k] - units[k, k - 1])
+                total = share.sum(axis=-1, keepdims=True)
+                share /= total
+                found += np.log(total[:, 0])
+                factor = np.exp(np.minimum(units[k, :k] - units[lo:k, :k], 0.0))
+                weights[:, lo:k, :k] += share[:, lo:k, None] * (own[:, None] * factor)
+                shares[:, k - lo] = share[:, :lo]
+            rest = weights[:, lo:hi, :lo] * np.exp(units[lo:hi, :lo] - units[lo, :lo])
+            factor = np.exp(np.minimum(units[lo, :lo] - units[:lo, :lo], 0.0))
+            weights[:, :lo, :lo] += (np.swapaxes(shares, -1, -2) @ rest) * factor
+            hi = lo
+        return found
 
 
 def edge_probabilities(log_weights: np.ndarray) -> np.ndarray:

@@ -1,0 +1,567 @@
+"""Categorical columns of which some depend on each other, as a tree does: the average over all trees."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, ClassVar, Self
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpyro.distributions as dist
+from numpyro.distributions import constraints
+from scipy.special import xlogy
+
+from bayesnb.core.arrays import log, log_rising, namespace, row_pieces
+from bayesnb.core.running import in_order
+from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.hyperparameters import format_number
+from bayesnb.families.spanning_trees import GraphsLike, draw_trees, edge_probabilities, log_sum_over_trees
+from bayesnb.families.statistics import Statistics, clear_rounding, entries_of
+
+# --------------------------------------------------------------------------------------------------
+# Values of all columns in one line: those of the first column, whether it is missing, those of the second, ...
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Values:
+    """The values of some columns side by side, a missing cell after the categories of its column.
+
+    Attributes
+    ----------
+    sizes : tuple of int
+        Number of categories of each column.
+    """
+
+    sizes: tuple[int, ...]
+
+    @property
+    def numbers(self) -> np.ndarray:
+        """Number of values of each column, a missing cell among them."""
+        return np.array(self.sizes, dtype=np.intp) + 1
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Place of the first value of each column."""
+        return np.cumsum(self.numbers) - self.numbers
+
+    @property
+    def column(self) -> np.ndarray:
+        """The column of each value."""
+        return np.repeat(np.arange(len(self.sizes)), self.numbers)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """The share of each value in the prior of its column."""
+        return 1 / self.numbers[self.column]
+
+    def places(self, x: Any) -> Any:
+        """Place of each cell's value, shape of the codes `x` (..., columns)."""
+        xp, _ = namespace(x)
+        return xp.where(xp.isnan(x), np.array(self.sizes), x).astype(int) + self.starts
+
+    @property
+    def indicator(self) -> np.ndarray:
+        """Which values are those of each column, shape (values, columns)."""
+        return np.eye(len(self.sizes))[self.column]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class _PairCounts(Statistics):
+    """Weight of the rows that hold each pair of values.
+
+    Attributes
+    ----------
+    n : array, shape (classes, 1)
+        Weight of the rows.
+    total : array, shape (classes, values, values)
+        By the values of all columns in one line; single values are on the diagonal.
+    """
+
+    n: Any
+    total: Any
+
+    def recoded(self, places: Sequence[np.ndarray], sizes: Sequence[int]) -> Self:
+        after = _Values(tuple(sizes))
+        moved = zip(places, sizes, after.starts, strict=True)
+        at = np.concatenate([np.append(place, size) + start for place, size, start in moved])
+        total = np.zeros((len(self.total), len(after.column), len(after.column)))
+        total[:, at[:, None], at] = self.total
+        return replace(self, total=total)
+
+
+# --------------------------------------------------------------------------------------------------
+# Draws of a tree, and of rows given a tree and its tables of probabilities
+# --------------------------------------------------------------------------------------------------
+
+
+class AnyTree(dist.Distribution):
+    """A spanning tree, as the parent of each node; the root, node 0, is its own parent.
+
+    Parameters
+    ----------
+    log_weights : array, shape (..., classes, nodes, nodes)
+    together : bool
+        Whether the classes share the tree of a draw. Else each entry of their axis is drawn on its own.
+    """
+
+    support = constraints.independent(constraints.nonnegative_integer, 1)
+
+    def __init__(self, log_weights: Any, *, together: bool) -> None:
+        self.log_weights, self.together = log_weights, together
+        super().__init__(np.shape(log_weights)[:-2], np.shape(log_weights)[-1:], validate_args=False)
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Draws of a batch shape, shape (*shape, nodes)."""
+        nodes, apart = self.event_shape[0], shape[:-1] if self.together else shape
+        weights = self.log_weights[..., 0, :, :] if self.together else self.log_weights
+        weights = np.broadcast_to(weights, (*apart, nodes, nodes))
+        first, number = weights[(0,) * len(apart)], int(np.prod(apart))
+        if number and (weights == first).all():
+            edges = draw_trees(first, number, rng)
+        else:
+            drawn = [draw_trees(one, 1, rng) for one in weights.reshape(-1, nodes, nodes)]
+            edges = np.concatenate([np.zeros((0, nodes - 1, 2), dtype=np.intp), *drawn])
+        parents = _parents(edges, nodes).reshape(*apart, nodes)
+        return np.broadcast_to(parents[..., None, :] if self.together else parents, (*shape, nodes)) * 1.0
+
+
+def _parents(edges: np.ndarray, nodes: int) -> np.ndarray:
+    """Parent of each node, shape (trees, nodes), given the edges (trees, nodes - 1, 2)."""
+    found = np.full((len(edges), nodes), -1)
+    found[:, 0] = 0
+    tree, both = np.arange(len(edges))[:, None], np.concatenate([edges, edges[..., ::-1]], axis=1)
+    while (found < 0).any():
+        known = (found[tree, both[..., 0]] >= 0) & (found[tree, both[..., 1]] < 0)
+        at, edge = np.nonzero(known)
+        found[at, both[at, edge, 1]] = both[at, edge, 0]
+    return found
+
+
+def _is_root(parent: Any) -> Any:
+    return parent == np.arange(np.shape(parent)[-1])
+
+
+class RowsOfTree(dist.Distribution):
+    """Rows of codes drawn along a tree; NaN is a missing cell.
+
+    Parameters
+    ----------
+    parent : array, shape (..., columns)
+    prob : array, shape (..., columns, values, values)
+        Probabilities of a column's values (last axis) given each value of its parent; those of the root are the first.
+    sizes : tuple of int
+        Number of categories of each column; its next value is a missing cell.
+    observed : array of bool, shape (..., columns), optional
+        Which cells are not missing, where missing ones hold a number.
+    """
+
+    support = constraints.independent(constraints.nonnegative_integer, 1)
+
+    def __init__(self, parent: Any, prob: Any, sizes: tuple[int, ...], observed: Any = True) -> None:
+        self.parent, self.prob, self.sizes, self.observed = parent, prob, sizes, observed
+        super().__init__(np.shape(parent)[:-1], np.shape(parent)[-1:], validate_args=False)
+
+    def log_prob(self, value: Any) -> Any:
+        """Log probability of rows of codes."""
+        missing = jnp.isnan(value) | ~jnp.asarray(self.observed)
+        codes = jnp.where(missing, jnp.asarray(self.sizes), value).astype(int)
+        codes = jnp.broadcast_to(codes, jnp.broadcast_shapes(codes.shape, self.parent.shape))
+        parent = jnp.broadcast_to(self.parent, codes.shape).astype(int)
+        above = jnp.where(_is_root(parent), 0, jnp.take_along_axis(codes, parent, axis=-1))
+        table = jnp.take_along_axis(self.prob, above[..., None, None], axis=-2)[..., 0, :]
+        return jnp.log(jnp.take_along_axis(table, codes[..., None], axis=-1)[..., 0]).sum(axis=-1)
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Draws of a batch shape, shape (*shape, columns)."""
+        shape = (*shape, *self.event_shape)
+        uniform, parent = rng.uniform(size=shape)[..., None], np.broadcast_to(self.parent, shape).astype(np.intp)
+        edges = np.cumsum(self.prob, axis=-1)
+        edges = np.broadcast_to(edges / edges[..., -1:], (*shape, *edges.shape[-2:]))
+        codes, before = np.zeros(shape, dtype=np.intp), None
+        # A value follows from the parent's value and a uniform number, so that all are right after as many steps as the
+        # tree has levels.
+        while before is None or (codes != before).any():
+            before, above = codes, np.where(_is_root(parent), 0, np.take_along_axis(codes, parent, axis=-1))
+            own = np.take_along_axis(edges, above[..., None, None], axis=-2)[..., 0, :]
+            codes = (uniform >= own).sum(axis=-1)
+        return np.where(codes == np.array(self.sizes), np.nan, codes)
+
+
+# --------------------------------------------------------------------------------------------------
+# Columns of categories, of which some depend on each other: the average over all trees
+# --------------------------------------------------------------------------------------------------
+
+GRAPH_CELLS = 2**19
+"""Numbers of the graphs of some rows that are in memory at a time, in each thread."""
+
+ROWS = 16
+"""Rows whose graphs are in memory at a time under JAX."""
+
+FAR = 300.0
+"""Largest factor, as a logarithm, by which a row changes an edge's weight without logarithms of all sums."""
+
+
+@partial(
+    jax.tree_util.register_dataclass,
+    data_fields=["concentration", "counts", "log_weights"],
+    meta_fields=["categories", "other", "num_bins", "sizes", "together"],
+)
+@dataclass(frozen=True)
+class AllTrees(JointFamily, ConjugateFamily):
+    r"""Columns of categories that depend on each other along a tree, averaged over all trees exactly.
+
+    Given a tree T of the columns, which all classes share,
+
+    .. math:: p(x \mid y = c, T) = \prod_j p(x_j \mid c) \prod_{(j, k) \in T}
+              \frac{p(x_j, x_k \mid c)}{p(x_j \mid c)\, p(x_k \mid c)} .
+
+    The pairs of values have Dirichlet priors of the weight :math:`s / (n_j n_k)` for each pair, and :math:`s / n_j` for
+    each single value, with :math:`n_j` values of column j. These are the likelihood-equivalent priors ("BDeu") of
+    Heckerman, Geiger and Chickering (1995), *Machine Learning* 20(3), 197-243: how the tree is directed does not
+    matter. All :math:`D^{D-2}` trees are equally probable beforehand. The posterior probability of a tree is
+    proportional to the product of its edges' weights,
+
+    .. math:: w_{jk} = \prod_c \frac{p(\text{columns } j, k \text{ of class } c)}
+              {p(\text{column } j \text{ of class } c)\, p(\text{column } k \text{ of class } c)} ,
+
+    ratios of evidences. Sums over all trees are determinants, so that the evidence and the predictive density
+    are exact: Meila and Jaakkola (2006), *Statistics and Computing* 16(1), 77-92. A row multiplies each weight by
+    :math:`r_{jk} = p(x_j, x_k \mid c) / (p(x_j \mid c)\, p(x_k \mid c))`, and its density is
+    :math:`\prod_j p(x_j \mid c)\, Z(w r) / Z(w)` with Z the sum over all trees.
+
+    A missing cell is a value of its column like the others, in the data and in predictions: what is missing may depend
+    on the class and on other columns. Every column reserves a share of its prior for it.
+
+    The tree couples the classes, so that only the closed form (`Exact`) and `Gibbs` fit the family. A draw of the
+    parameters is a tree, the ``parent`` of each column, and ``prob`` of each value given the parent's value. A mean of
+    trees is no tree: the posterior has draws, but no means, point estimates or summary of these columns.
+
+    Parameters
+    ----------
+    concentration : float or array of shape (classes, 1), optional
+        Weight of the prior of each column and each pair in rows, the number s. By default the geometric mean of the
+        numbers of categories, columns of one category not counted, as for `JointCategorical`.
+    categories : mapping from column name to sequence, or sequence, optional
+        Values that may occur, as for `Categorical`: of each column, or of every column.
+    other : bool, default False
+        Reserve one more category in each column for every value that is not among its categories.
+    num_bins : int, default 5
+        Number of quantile bins of a column of numbers.
+
+    Raises
+    ------
+    ValueError
+        If a concentration is not positive and finite.
+
+    See Also
+    --------
+    JointCategorical : Every combination of the categories has a probability of its own.
+    group_columns : Merge columns that depend on each other.
+
+    Notes
+    -----
+    A prediction takes the time of a determinant, :math:`D^3 / 3` steps, for each row and class.
+
+    Examples
+    --------
+    In one class the first two answers agree, in the other they differ.
+
+    >>> import bayesnb as nb
+    >>> agree = [["yes", "yes", "no"], ["no", "no", "no"], ["yes", "yes", "yes"], ["no", "no", "yes"]]
+    >>> differ = [["yes", "no", "no"], ["no", "yes", "no"], ["no", "yes", "yes"], ["yes", "no", "yes"]]
+    >>> model = nb.NaiveBayes({"answers": (nb.AllTrees(), [0, 1, 2])})
+    >>> posterior = nb.fit(model, agree + differ, ["a"] * 4 + ["b"] * 4)
+    >>> posterior.predict_proba([["yes", "yes", "no"]]).round(2)
+    array([[0.84, 0.16]])
+    >>> posterior.families[0].edge_probs().round(2)
+    array([[0.  , 0.99, 0.5 ],
+           [0.99, 0.  , 0.5 ],
+           [0.5 , 0.5 , 0.  ]])
+    """
+
+    concentration: Hyperparameter = None
+    categories: Any = field(default=None, metadata={"static": True})
+    other: bool = field(default=False, metadata={"static": True})
+    num_bins: int = field(default=5, metadata={"static": True})
+    counts: Any = field(default=None, repr=False)
+    log_weights: Any = field(default=None, repr=False)
+    sizes: tuple[int, ...] = field(default=(), repr=False, metadata={"static": True})
+    # Whether the class axis holds the classes, whose draws share a tree, or one class for each row.
+    together: bool = field(default=True, repr=False, metadata={"static": True})
+
+    cell: ClassVar[Any] = "category"
+    support: ClassVar[Any] = constraints.nonnegative_integer
+    holds: ClassVar[str] = "a category"
+    positive: ClassVar[tuple[str, ...]] = ("concentration",)
+    takes: ClassVar[tuple[str, ...]] = ("small types", "numbers in bins")
+
+    def hyperparameters(self) -> dict[str, Any]:
+        # The default follows the numbers of categories, and so needs no data.
+        names = ("concentration", "counts", "log_weights")
+        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+
+    def take(self, index: Any) -> Self:
+        return replace(super().take(index), together=self.together and not isinstance(index, np.ndarray))
+
+    def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
+        several = log([size for size in sizes if size > 1])
+        given = self.concentration
+        if given is None:
+            given = np.exp(several.mean()) if len(several) else 1.0
+        numbers = np.asarray(given, dtype=np.float64)
+        if numbers.shape not in {(), (num_classes, 1)}:
+            raise ValueError(
+                f"AllTrees(concentration=...) of the columns {list(names)} has shape {numbers.shape}: give one number, "
+                f"the weight of the prior in rows, or one for each class, shape {(num_classes, 1)}"
+            )
+        values = sum(sizes) + len(sizes)
+        spread = replace(
+            self,
+            concentration=np.broadcast_to(numbers, (num_classes, 1)),
+            counts=np.zeros((num_classes, values, values)),
+            log_weights=np.zeros((num_classes, len(sizes), len(sizes))),
+            sizes=tuple(sizes),
+        )
+        return [(range(len(names)), spread)]
+
+    def given_dependence(self) -> Self:
+        return self
+
+    @property
+    def _values(self) -> _Values:
+        return _Values(self.sizes)
+
+    def _of_values(self) -> tuple[Any, Any, Any]:
+        """Dirichlet weights of the pairs (..., values, values), of the values (..., values), and their sum (..., 1)."""
+        shares, first = self._values.shares, self._values.numbers[0]
+        single = namespace(self.counts)[0].diagonal(self.counts, axis1=-2, axis2=-1)
+        pairs = self.concentration[..., None] * (shares[:, None] * shares) + self.counts
+        rows = self.concentration + single[..., :first].sum(axis=-1, keepdims=True)
+        return pairs, self.concentration * shares + single, rows
+
+    def _given(self, statistics: _PairCounts) -> tuple[Self, Any]:
+        """The posterior, and the log evidence of each column, shape (..., classes, columns)."""
+        pairs, values, rows = self._of_values()
+        single = namespace(statistics.total)[0].diagonal(statistics.total, axis1=-2, axis2=-1)
+        of_column, of_rows = self._values.indicator, log_rising(rows, statistics.n)
+        of_columns = log_rising(values, single) @ of_column
+        edges = _log_ratio(of_column.T @ log_rising(pairs, statistics.total) @ of_column, of_columns, of_rows)
+        log_weights = self.log_weights + edges.sum(axis=-3, keepdims=True)
+        after = replace(self, counts=self.counts + statistics.total, log_weights=log_weights)
+        return after, of_columns - of_rows
+
+    def update(self, statistics: _PairCounts) -> Self:
+        return self._given(statistics)[0]
+
+    def log_evidence(self, statistics: _PairCounts) -> Any:
+        after, alone = self._given(statistics)
+        of_trees = log_sum_over_trees(after.log_weights) - log_sum_over_trees(self.log_weights)
+        # Classes have no evidence of their own, so that each gets an equal part of that of the trees.
+        return alone.sum(axis=-1, keepdims=True) + of_trees[..., None] / np.shape(self.counts)[-3]
+
+    def statistics(self, x: np.ndarray, membership: Any) -> _PairCounts:
+        row, owner, weight = entries_of(membership)
+        places, size = self._values.places(x), len(self._values.column)
+        total = np.zeros((membership.shape[1], size, size))
+        for c in np.unique(owner):
+            of_class = np.flatnonzero(owner == c)
+            for piece in row_pieces(len(of_class), size):
+                some = of_class[piece]
+                indicator = np.zeros((len(some), size))
+                np.put_along_axis(indicator, places[row[some]], 1.0, axis=1)
+                total[c] += (indicator * weight[some, None]).T @ indicator
+        return _PairCounts(np.asarray(membership.sum(axis=0))[:, None], total)
+
+    def possible(self, statistics: _PairCounts) -> Any:
+        return (statistics.total >= 0).all(axis=(-2, -1))[:, None]
+
+    def edge_probs(self) -> np.ndarray:
+        """Probability that the tree has each edge, shape (columns, columns); of a posterior, given its data.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> model = nb.NaiveBayes({"all": (nb.AllTrees(), [0, 1])})
+        >>> nb.fit(model, [["a", "b"], ["b", "a"]], [0, 1]).families[0].edge_probs()
+        array([[0., 1.],
+               [1., 0.]])
+        """
+        return edge_probabilities(self.log_weights[0])
+
+    # The density of a row: that of its cells, and a factor for each edge.
+
+    def log_tables(self) -> tuple[Any, Any]:
+        """Log density of each value, (classes, values), and log factor of each pair, (classes, values, values)."""
+        pairs, values, rows = map(log, self._of_values())
+        return values - rows, _log_ratio(pairs, values, rows)
+
+    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
+        alone, pairs = self.log_tables()
+        places, log_weights = self._values.places(x), self.log_weights[0]
+        log_sum = log_sum_over_trees(log_weights)
+        if isinstance(x, jax.Array):
+            alone, pairs = jnp.asarray(alone), jnp.asarray(pairs)
+
+            def of_row(at: Any) -> Any:
+                graphs = log_weights + pairs[:, at[:, None], at]
+                return alone[:, at].sum(axis=-1) + log_sum_over_trees(graphs) - log_sum
+
+            return jax.lax.map(of_row, places, batch_size=ROWS)
+        near = _Near.of(log_weights)
+
+        def of_piece(rows: slice) -> np.ndarray:
+            at = places[rows][:, near.order]
+            factors = (table[at[:, :, None], at[:, None, :]] for table in pairs)
+            sums = [near.log_sums(log_factors) for log_factors in factors]
+            return alone[:, at].sum(axis=-1).T + np.stack(sums, axis=-1) - log_sum
+
+        return _in_pieces(of_piece, *x.shape)
+
+    def row_log_left_out(
+        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: _PairCounts, *, refitted: bool
+    ) -> np.ndarray:
+        after = self.update(statistics)
+        alone, pairs = after.log_tables()
+        near, places, shares = _Near.of(after.log_weights[0]), self._values.places(x), self._values.shares
+
+        def of_piece(rows: slice) -> np.ndarray:
+            at, own, weight = places[rows][:, near.order], codes[rows], weights[rows]
+            one, other = at[:, :, None], at[:, None, :]
+            whole = statistics.total[own[:, None, None], one, other], statistics.total[own[:, None], at, at]
+            counts = (*whole, statistics.n[own])
+            taken = [weight.reshape(-1, *[1] * (count.ndim - 1)) for count in counts]
+            rest = [clear_rounding(count - part, count) for count, part in zip(counts, taken, strict=True)]
+            impossible = (rest[0] < 0).any(axis=(1, 2))
+            strength = self.concentration[own]
+            prior = strength[..., None] * (shares[one] * shares[other]), strength * shares[at], strength
+            dirichlet = [of_prior + np.maximum(left, 0.0) for of_prior, left in zip(prior, rest, strict=True)]
+            # The graph without the row, and the row under each class.
+            lost = -_log_ratio(*map(log_rising, dirichlet, taken))
+            of_pairs, of_values, of_rows = map(np.log, dirichlet)
+            found = np.empty((len(at), len(pairs)))
+            for c, (values, table) in enumerate(zip(alone, pairs, strict=True)):
+                mine = own == c
+                factors = np.where(mine[:, None, None], _log_ratio(of_pairs, of_values, of_rows), table[one, other])
+                of_cells = np.where(mine[:, None], of_values - of_rows, values[at]).sum(axis=-1)
+                found[:, c] = of_cells + near.log_sums(lost + factors)
+            found -= near.log_sums(lost)[:, None]
+            found[impossible] = -np.inf
+            return found
+
+        return _in_pieces(of_piece, *x.shape)
+
+    # Parameters: a tree, and the probabilities of each column's values given its parent's.
+
+    def _by_parent(self, parent: np.ndarray, of_pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Numbers of pairs for each value of a column's parent (last axis but one) and of the column.
+
+        Parameters
+        ----------
+        parent : array, shape (..., classes, columns)
+        of_pairs : array, shape (..., classes, values, values)
+
+        Returns
+        -------
+        tuple of array
+            The numbers, (..., classes, columns, values, values), zero for values that a column has not; those of the
+            root, the same for each value of a parent. Which are the root's, and the number of the parent's values.
+        """
+        numbers, parent = self._values.numbers, parent.astype(np.intp)
+        value = np.arange(numbers.max())
+        own = self._values.starts[:, None] + np.minimum(value, numbers[:, None] - 1)
+        root, above = (parent == np.arange(len(numbers)))[..., None, None], own[parent][..., None]
+        classes = np.ogrid[tuple(map(slice, parent.shape[:-1]))]
+        cells = of_pairs[
+            (*(axis[..., None, None, None] for axis in classes), np.where(root, own[:, None], above), own[:, None])
+        ]
+        given = np.where(root, 1, numbers[parent][..., None, None])
+        exists = (value < numbers[:, None])[:, None, :] & ((value < numbers[parent][..., None])[..., None])
+        return np.where(exists, cells, 0.0), root, given
+
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        parent = sample("parent", AnyTree(self.log_weights, together=self.together))
+        numbers = self._values.numbers
+        cells, _, given = self._by_parent(np.asarray(parent), self.counts)
+        strength = np.asarray(self.concentration)[..., None, None] / (numbers[:, None, None] * given)
+        there = np.arange(numbers.max()) < numbers[:, None, None]
+        return {"parent": parent, "prob": sample("prob", dist.Dirichlet(np.where(there, strength + cells, 0.0)))}
+
+    def likelihood(self, parent: Any, prob: Any) -> dist.Distribution:
+        return RowsOfTree(parent, prob, self.sizes)
+
+    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
+        return RowsOfTree(parameters["parent"], parameters["prob"], self.sizes, observed)
+
+    def log_likelihood(self, parameters: Parameters, statistics: _PairCounts) -> Any:
+        parent, prob = (np.asarray(parameters[name]) for name in ("parent", "prob"))
+        total = np.broadcast_to(statistics.total, (*parent.shape[:-1], *statistics.total.shape[-2:]))
+        cells, root, _ = self._by_parent(parent, total)
+        once = ~root | (np.arange(prob.shape[-2]) == 0)[:, None]
+        return xlogy(cells * once, prob).sum(axis=(-3, -2, -1))[..., None]
+
+    def axes(
+        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
+    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+        values = tuple(range(max(self.sizes) + 1))
+        tables = (("parent_value", values), ("value", values)) if parameter == "prob" else ()
+        return (("column", columns), *tables)
+
+    def marginals(self) -> dict[str, dist.Distribution]:
+        raise NotImplementedError(
+            "AllTrees has no means, marginals or summary of its parameters, because a mean of trees is no tree: take "
+            "posterior.draws(), or the probabilities of the edges, edge_probs() of its family in posterior.families"
+        )
+
+    def story(self) -> tuple[str, list[str]]:
+        # Within a model the default has a number.
+        weight = "mean categories" if self.concentration is None else format_number(self.concentration)
+        return "AllTrees(parent, prob)", ["parent ~ every tree alike", f"prob ~ Dirichlet({weight} / values)"]
+
+
+def _log_ratio(of_pairs: Any, of_values: Any, of_rows: Any) -> Any:
+    """Log of a ratio of pairs (..., n, n) to both values (..., n), each divided by that of rows (..., 1)."""
+    alone = of_values - of_rows
+    return of_pairs - of_rows[..., None] - alone[..., :, None] - alone[..., None, :]
+
+
+def _in_pieces(of_piece: Callable[[slice], np.ndarray], num_rows: int, num_columns: int) -> np.ndarray:
+    """Results for all rows, whose graphs are in memory some rows at a time."""
+    step = max(GRAPH_CELLS // num_columns**2, 16)
+    pieces = [slice(start, start + step) for start in range(0, max(num_rows, 1), step)]
+    return np.concatenate(list(in_order(of_piece, pieces)))
+
+
+@dataclass(frozen=True)
+class _Near:
+    """Graphs whose weights are those of one graph times factors.
+
+    Attributes
+    ----------
+    like : GraphsLike
+    log_weights : array, shape (columns, columns)
+        Log weights of the one graph, columns in the order of `like`.
+    """
+
+    like: GraphsLike
+    log_weights: np.ndarray
+
+    @classmethod
+    def of(cls, log_weights: np.ndarray) -> Self:
+        like = GraphsLike.of(log_weights)
+        return cls(like, log_weights[like.order[:, None], like.order])
+
+    @property
+    def order(self) -> np.ndarray:
+        """The columns in the order that the sums take."""
+        return self.like.order
+
+    def log_sums(self, log_factors: np.ndarray) -> np.ndarray:
+        """Log of the sum over the trees of each graph, given factors (rows, columns, columns) in the order."""
+        log_weights = self.log_weights + log_factors
+        if np.abs(log_factors).max(initial=0.0) > FAR:
+            return log_sum_over_trees(log_weights)
+        return self.like.log_sums(np.exp(log_weights - self.like.log_units))
