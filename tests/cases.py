@@ -341,6 +341,8 @@ class Case:
         Whether NUTS fits the family.
     drawn : bool
         Whether the family describes rows as a whole, so that it draws some.
+    means : bool
+        Whether the parameters have a mean, with which `log_density` is compared.
     learns : bool
         Whether hyperparameters can be learned, and have a most likely value here.
     slow : bool
@@ -361,6 +363,7 @@ class Case:
     likeliest: bool = True
     sampled: bool = True
     drawn: bool = True
+    means: bool = True
     learns: bool = True
     slow: bool = False
 
@@ -718,6 +721,20 @@ FAMILIES = [
         fixed=nb.Given(1.5, categories=range(3)),
         joint=True,
         drawn=False,
+    ),
+    Case(
+        "all trees",
+        nb.AllTrees(),
+        _every_row_first,
+        lambda x, parent, prob: np.zeros(len(x)),
+        (np.array([*itertools.product([0.0, 1.0, 2.0, np.nan], repeat=2)]), np.ones(16)),
+        fixed=nb.AllTrees(2.5),
+        joint=True,
+        missing=False,
+        likeliest=False,
+        sampled=False,
+        drawn=False,
+        means=False,
     ),
     Case(
         "dirichlet multinomial",

@@ -22,6 +22,7 @@ COMMON = {
 """Defaults that a docstring may leave to that of another function."""
 
 OTHERS = {
+    "AllTrees": {"sizes": (), "together": True},
     "BoundModel.draw_prior": {"sample_shape": ()},
     "BoundModel.program": {"num_rows": None},  # that of X
     "Calibration": {"on_fit": False},

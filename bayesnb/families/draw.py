@@ -15,7 +15,7 @@ from bayesnb.families.bins import Binned
 from bayesnb.families.distributions import GammaVector, ZeroOr
 from bayesnb.families.formulas import compiled, inherited_from
 from bayesnb.families.joint_categorical import CombinationOfCategories
-from bayesnb.families.trees import AnyTree, RowsOfTree
+from bayesnb.families.rows_of_trees import AnyTree, RowsOfTree
 
 # --------------------------------------------------------------------------------------------------
 # Draws from NumPyro's distributions, by NumPy where it has a sampler.

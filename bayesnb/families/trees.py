@@ -17,7 +17,8 @@ from bayesnb.core.running import in_order
 from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.families.spanning_trees import GraphsLike, draw_trees, edge_probabilities, log_sum_over_trees
+from bayesnb.families.rows_of_trees import AnyTree, RowsOfTree
+from bayesnb.families.spanning_trees import GraphsLike, edge_probabilities, log_sum_over_trees
 from bayesnb.families.statistics import Statistics, clear_rounding, entries_of
 
 # --------------------------------------------------------------------------------------------------
@@ -94,104 +95,6 @@ class _PairCounts(Statistics):
 
 
 # --------------------------------------------------------------------------------------------------
-# Draws of a tree, and of rows given a tree and its tables of probabilities
-# --------------------------------------------------------------------------------------------------
-
-
-class AnyTree(dist.Distribution):
-    """A spanning tree, as the parent of each node; the root, node 0, is its own parent.
-
-    Parameters
-    ----------
-    log_weights : array, shape (..., classes, nodes, nodes)
-    together : bool
-        Whether the classes share the tree of a draw. Else each entry of their axis is drawn on its own.
-    """
-
-    support = constraints.independent(constraints.nonnegative_integer, 1)
-
-    def __init__(self, log_weights: Any, *, together: bool) -> None:
-        self.log_weights, self.together = log_weights, together
-        super().__init__(np.shape(log_weights)[:-2], np.shape(log_weights)[-1:], validate_args=False)
-
-    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-        """Draws of a batch shape, shape (*shape, nodes)."""
-        nodes, apart = self.event_shape[0], shape[:-1] if self.together else shape
-        weights = self.log_weights[..., 0, :, :] if self.together else self.log_weights
-        weights = np.broadcast_to(weights, (*apart, nodes, nodes))
-        first, number = weights[(0,) * len(apart)], int(np.prod(apart))
-        if number and (weights == first).all():
-            edges = draw_trees(first, number, rng)
-        else:
-            drawn = [draw_trees(one, 1, rng) for one in weights.reshape(-1, nodes, nodes)]
-            edges = np.concatenate([np.zeros((0, nodes - 1, 2), dtype=np.intp), *drawn])
-        parents = _parents(edges, nodes).reshape(*apart, nodes)
-        return np.broadcast_to(parents[..., None, :] if self.together else parents, (*shape, nodes)) * 1.0
-
-
-def _parents(edges: np.ndarray, nodes: int) -> np.ndarray:
-    """Parent of each node, shape (trees, nodes), given the edges (trees, nodes - 1, 2)."""
-    found = np.full((len(edges), nodes), -1)
-    found[:, 0] = 0
-    tree, both = np.arange(len(edges))[:, None], np.concatenate([edges, edges[..., ::-1]], axis=1)
-    while (found < 0).any():
-        known = (found[tree, both[..., 0]] >= 0) & (found[tree, both[..., 1]] < 0)
-        at, edge = np.nonzero(known)
-        found[at, both[at, edge, 1]] = both[at, edge, 0]
-    return found
-
-
-def _is_root(parent: Any) -> Any:
-    return parent == np.arange(np.shape(parent)[-1])
-
-
-class RowsOfTree(dist.Distribution):
-    """Rows of codes drawn along a tree; NaN is a missing cell.
-
-    Parameters
-    ----------
-    parent : array, shape (..., columns)
-    prob : array, shape (..., columns, values, values)
-        Probabilities of a column's values (last axis) given each value of its parent; those of the root are the first.
-    sizes : tuple of int
-        Number of categories of each column; its next value is a missing cell.
-    observed : array of bool, shape (..., columns), optional
-        Which cells are not missing, where missing ones hold a number.
-    """
-
-    support = constraints.independent(constraints.nonnegative_integer, 1)
-
-    def __init__(self, parent: Any, prob: Any, sizes: tuple[int, ...], observed: Any = True) -> None:
-        self.parent, self.prob, self.sizes, self.observed = parent, prob, sizes, observed
-        super().__init__(np.shape(parent)[:-1], np.shape(parent)[-1:], validate_args=False)
-
-    def log_prob(self, value: Any) -> Any:
-        """Log probability of rows of codes."""
-        missing = jnp.isnan(value) | ~jnp.asarray(self.observed)
-        codes = jnp.where(missing, jnp.asarray(self.sizes), value).astype(int)
-        codes = jnp.broadcast_to(codes, jnp.broadcast_shapes(codes.shape, self.parent.shape))
-        parent = jnp.broadcast_to(self.parent, codes.shape).astype(int)
-        above = jnp.where(_is_root(parent), 0, jnp.take_along_axis(codes, parent, axis=-1))
-        table = jnp.take_along_axis(self.prob, above[..., None, None], axis=-2)[..., 0, :]
-        return jnp.log(jnp.take_along_axis(table, codes[..., None], axis=-1)[..., 0]).sum(axis=-1)
-
-    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-        """Draws of a batch shape, shape (*shape, columns)."""
-        shape = (*shape, *self.event_shape)
-        uniform, parent = rng.uniform(size=shape)[..., None], np.broadcast_to(self.parent, shape).astype(np.intp)
-        edges = np.cumsum(self.prob, axis=-1)
-        edges = np.broadcast_to(edges / edges[..., -1:], (*shape, *edges.shape[-2:]))
-        codes, before = np.zeros(shape, dtype=np.intp), None
-        # A value follows from the parent's value and a uniform number, so that all are right after as many steps as the
-        # tree has levels.
-        while before is None or (codes != before).any():
-            before, above = codes, np.where(_is_root(parent), 0, np.take_along_axis(codes, parent, axis=-1))
-            own = np.take_along_axis(edges, above[..., None, None], axis=-2)[..., 0, :]
-            codes = (uniform >= own).sum(axis=-1)
-        return np.where(codes == np.array(self.sizes), np.nan, codes)
-
-
-# --------------------------------------------------------------------------------------------------
 # Columns of categories, of which some depend on each other: the average over all trees
 # --------------------------------------------------------------------------------------------------
 
@@ -243,8 +146,8 @@ class AllTrees(JointFamily, ConjugateFamily):
     Parameters
     ----------
     concentration : float or array of shape (classes, 1), optional
-        Weight of the prior of each column and each pair in rows, the number s. By default the geometric mean of the
-        numbers of categories, columns of one category not counted, as for `JointCategorical`.
+        Weight of the prior of each column and each pair in rows, the number s. By default one row for each pair of
+        categories: the square of the geometric mean of the numbers of categories, columns of one category not counted.
     categories : mapping from column name to sequence, or sequence, optional
         Values that may occur, as for `Categorical`: of each column, or of every column.
     other : bool, default False
@@ -278,9 +181,9 @@ class AllTrees(JointFamily, ConjugateFamily):
     >>> posterior.predict_proba([["yes", "yes", "no"]]).round(2)
     array([[0.84, 0.16]])
     >>> posterior.families[0].edge_probs().round(2)
-    array([[0.  , 0.99, 0.5 ],
-           [0.99, 0.  , 0.5 ],
-           [0.5 , 0.5 , 0.  ]])
+    array([[0. , 1. , 0.5],
+           [1. , 0. , 0.5],
+           [0.5, 0.5, 0. ]])
     """
 
     concentration: Hyperparameter = None
@@ -311,7 +214,7 @@ class AllTrees(JointFamily, ConjugateFamily):
         several = log([size for size in sizes if size > 1])
         given = self.concentration
         if given is None:
-            given = np.exp(several.mean()) if len(several) else 1.0
+            given = np.exp(2 * several.mean()) if len(several) else 1.0
         numbers = np.asarray(given, dtype=np.float64)
         if numbers.shape not in {(), (num_classes, 1)}:
             raise ValueError(
@@ -396,7 +299,7 @@ class AllTrees(JointFamily, ConjugateFamily):
 
     def log_tables(self) -> tuple[Any, Any]:
         """Log density of each value, (classes, values), and log factor of each pair, (classes, values, values)."""
-        pairs, values, rows = map(log, self._of_values())
+        pairs, values, rows = map(namespace(self.counts)[0].log, self._of_values())
         return values - rows, _log_ratio(pairs, values, rows)
 
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
@@ -475,6 +378,7 @@ class AllTrees(JointFamily, ConjugateFamily):
         own = self._values.starts[:, None] + np.minimum(value, numbers[:, None] - 1)
         root, above = (parent == np.arange(len(numbers)))[..., None, None], own[parent][..., None]
         classes = np.ogrid[tuple(map(slice, parent.shape[:-1]))]
+        of_pairs = np.broadcast_to(of_pairs, (*parent.shape[:-1], *of_pairs.shape[-2:]))
         cells = of_pairs[
             (*(axis[..., None, None, None] for axis in classes), np.where(root, own[:, None], above), own[:, None])
         ]
@@ -487,8 +391,10 @@ class AllTrees(JointFamily, ConjugateFamily):
         numbers = self._values.numbers
         cells, _, given = self._by_parent(np.asarray(parent), self.counts)
         strength = np.asarray(self.concentration)[..., None, None] / (numbers[:, None, None] * given)
+        # A value that a column has not gets no weight.
         there = np.arange(numbers.max()) < numbers[:, None, None]
-        return {"parent": parent, "prob": sample("prob", dist.Dirichlet(np.where(there, strength + cells, 0.0)))}
+        tables = dist.Dirichlet(np.where(there, strength + cells, 0.0), validate_args=False)
+        return {"parent": parent, "prob": sample("prob", tables)}
 
     def likelihood(self, parent: Any, prob: Any) -> dist.Distribution:
         return RowsOfTree(parent, prob, self.sizes)
@@ -498,8 +404,7 @@ class AllTrees(JointFamily, ConjugateFamily):
 
     def log_likelihood(self, parameters: Parameters, statistics: _PairCounts) -> Any:
         parent, prob = (np.asarray(parameters[name]) for name in ("parent", "prob"))
-        total = np.broadcast_to(statistics.total, (*parent.shape[:-1], *statistics.total.shape[-2:]))
-        cells, root, _ = self._by_parent(parent, total)
+        cells, root, _ = self._by_parent(parent, statistics.total)
         once = ~root | (np.arange(prob.shape[-2]) == 0)[:, None]
         return xlogy(cells * once, prob).sum(axis=(-3, -2, -1))[..., None]
 
@@ -518,7 +423,7 @@ class AllTrees(JointFamily, ConjugateFamily):
 
     def story(self) -> tuple[str, list[str]]:
         # Within a model the default has a number.
-        weight = "mean categories" if self.concentration is None else format_number(self.concentration)
+        weight = "mean categories ** 2" if self.concentration is None else format_number(self.concentration)
         return "AllTrees(parent, prob)", ["parent ~ every tree alike", f"prob ~ Dirichlet({weight} / values)"]
 
 

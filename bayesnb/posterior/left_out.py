@@ -154,7 +154,8 @@ class _WithoutRows:
 
     def _log_density(self, prior: ConjugateFamily, rest: Any, cell: Any) -> Any:
         if isinstance(prior, JointFamily):
-            return prior.update(rest).log_evidence(cell)
+            after = prior.update(rest)
+            return after.row_log_predictive(self.x).T if couples_classes(prior) else after.log_evidence(cell)
         return log_predictive_given(prior, rest, self.x)
 
     @property

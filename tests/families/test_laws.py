@@ -31,7 +31,7 @@ def of(cases):
     return pytest.mark.parametrize("case", [pytest.param(case, id=case.name) for case in cases])
 
 
-every_family = of(FAMILIES)
+every_family = of([case for case in FAMILIES if case.means])
 closed_form = of(CLOSED)
 from_statistics = of(ESTIMATED)
 
@@ -260,10 +260,12 @@ def test_a_file_keeps_the_posterior(case, tmp_path):
         assert_same_fit(case, loaded.update(X, y), posterior.update(X, y), X, rtol=0)
 
 
-@every_family
+@of(FAMILIES)
 def test_the_function_in_jax_gives_the_same(case, float64):
     X, y = case.table(holes=True)
-    posteriors = [known(case)] + ([nb.fit(case.model(family), X, y) for family in case.priors] if case.closed else [])
+    posteriors = [known(case)] if case.means else []
+    if case.closed:
+        posteriors += [nb.fit(case.model(family), X, y) for family in case.priors]
     for posterior in posteriors:
         found = posterior.log_joint_function()(jnp.asarray(X.to_numpy(float)))
         np.testing.assert_allclose(found, posterior.log_joint(X), rtol=1e-9)

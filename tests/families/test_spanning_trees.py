@@ -7,29 +7,14 @@ from math import log, prod
 import jax
 import numpy as np
 import pytest
+from pruefer import pruefer_trees
 
-from bayesnb.families.spanning_trees import draw_trees, edge_probabilities, log_sum_over_trees
+from bayesnb.families.spanning_trees import GraphsLike, draw_trees, edge_probabilities, log_sum_over_trees
 
 
 def symmetric(weights):
     upper = np.triu(weights, 1)
     return upper + np.swapaxes(upper, -1, -2)
-
-
-def pruefer_trees(nodes):
-    """Every tree of some nodes, as a set of edges (i, j) with i < j, by its sequence of nodes - 2 nodes."""
-    found = set()
-    for sequence in itertools.product(range(nodes), repeat=nodes - 2):
-        degree = [1 + sequence.count(i) for i in range(nodes)]
-        edges = []
-        for node in sequence:
-            leaf = degree.index(1)
-            edges.append((min(leaf, node), max(leaf, node)))
-            degree[leaf] -= 1
-            degree[node] -= 1
-        edges.append(tuple(i for i in range(nodes) if degree[i] == 1))
-        found.add(frozenset(edges))
-    return found
 
 
 def exact_sum(weights):
@@ -137,3 +122,15 @@ def test_draws_follow_the_weights_of_the_trees(scale):
     expected = number * weight / weight.sum()
     # A chi-squared statistic of 124 degrees of freedom: 5 sd above its mean, about 1e-6.
     assert ((counts - expected) ** 2 / expected).sum() < 124 + 5 * np.sqrt(2 * 124)
+
+
+@pytest.mark.parametrize("nodes", [1, 2, 3, 9, 20])
+@pytest.mark.parametrize("scale", [1.0, 30.0, 2000.0])
+def test_sums_near_one_graph_are_those_of_logarithms(nodes, scale):
+    """Also where weights are further apart than float64 holds, and where a graph is not like the one."""
+    generator = np.random.default_rng(nodes)
+    one = symmetric(generator.normal(scale=scale, size=(nodes, nodes)))
+    log_weights = one + symmetric(generator.normal(scale=10.0, size=(6, nodes, nodes)))
+    like = GraphsLike.of(one)
+    weights = np.exp(log_weights[:, like.order[:, None], like.order] - like.log_units)
+    np.testing.assert_allclose(like.log_sums(weights), log_sum_over_trees(log_weights), rtol=1e-13, atol=1e-12)
