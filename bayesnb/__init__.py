@@ -60,6 +60,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "plots.rows": ["plot_evidence", "plot_log_odds", "plot_proba"],
         "posterior.loo": ["loo", "loo_scores"],
         "selection.families": ["choose_families"],
+        "selection.descriptions": ["propose_descriptions"],
         "selection.features": ["select_features"],
         "selection.grouping": ["group_columns"],
         "selection.information": ["feature_evidence", "mutual_information"],

@@ -357,6 +357,13 @@ class GivenRows:
     def __len__(self) -> int:
         return self.table.num_rows
 
+    def take(self, places: np.ndarray) -> Self:
+        """Some of the rows, given their positions."""
+        labels = self.labels and replace(
+            self.labels, values=self.labels.values[places], missing=self.labels.missing[places]
+        )
+        return replace(self, table=self.table.take(places), labels=labels, weights=self.weights[places])
+
     def counting(self) -> Self:
         """The rows for a fit, in which those of weight zero show no category; see `Table.counting`."""
         return replace(self, table=self.table.counting(self.weights))

@@ -261,6 +261,10 @@ class Table(ABC):
         counted = weights > 0
         return self if counted.all() else replace(self, counted=counted)
 
+    def take(self, rows: np.ndarray) -> Self:
+        """The table of some rows, given their positions."""
+        return replace(self, cells=self.cells[rows], counted=None if self.counted is None else self.counted[rows])
+
     def declared_categories(self, column: int) -> tuple | None:
         """Categories that the type of the column lists; None if it lists none."""
         return None

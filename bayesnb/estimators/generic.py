@@ -8,14 +8,16 @@ from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.data.read import as_table, is_dask, read_rows, split_labels, with_names
 from bayesnb.data.schema import warn_of_one_class
-from bayesnb.data.tables import SparseTable, Table
+from bayesnb.data.tables import SparseTable, Table, distinct
 from bayesnb.estimators.base import Estimator, check_classes, check_labels, read_mixed, without_new_columns
 from bayesnb.families.base import Family
+from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
 from bayesnb.inference.sources import read_dask, sample_dask
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.weighted import WeightedPosterior, with_weights_of
+from bayesnb.selection.descriptions import propose_descriptions
 from bayesnb.selection.information import information_estimate
 from bayesnb.selection.weights import weight_features, weighted_or_plain
 
@@ -53,6 +55,10 @@ class NaiveBayesClassifier(Estimator):
         beside `feature_inclusion`, or densities that are zero or infinite. "each" and "shared" are errors there, but
         take draws too. None is naive Bayes. `partial_fit` predicts each batch before it adds it, and learns on from its
         labels. `weights_` has the weights.
+    descriptions : "auto" or None, default "auto"
+        Whether to describe columns that depend on each other once more, where the model is chosen and features get a
+        weight each: as blocks of measurements, and as categories or bins of a column given another one, as
+        `bayesnb.propose_descriptions` does. None describes each column once.
     unlabelled : scalar, optional
         The value in `y` of rows without a label, such as -1 or NaN. `fit` uses these rows too, with "map", "mle" (both
         by EM), "gibbs" or "nuts". `classes_` does not hold the value. None, the default: every row has a label.
@@ -94,6 +100,7 @@ class NaiveBayesClassifier(Estimator):
     model: Model | Family | None = field(default=None, kw_only=False)
     feature_inclusion: Any = None
     feature_weights: str | None = "auto"
+    descriptions: str | None = "auto"
 
     @property
     def weights_(self) -> Any:
@@ -170,8 +177,18 @@ class NaiveBayesClassifier(Estimator):
         if self.feature_weights in ("each", "shared"):
             shared = self.feature_weights == "shared"
             self.posterior_ = weight_features(self.posterior_, table, labels, shared=shared, **options)
-        elif self.feature_weights == "auto" and self.predictive == "exact" and not np.ma.is_masked(labels):
+        elif self._may_weigh(labels):
             self.posterior_ = weighted_or_plain(self.posterior_, table, labels, **options)
+        if not isinstance(self.posterior_, WeightedPosterior):
+            if self.model is not None:
+                self._problem.model.schema.require_one_description("an estimator without feature_weights")
+            elif self._problem.model.schema.views:
+                self._settle(self._problem.described_once)
+
+    def _may_weigh(self, labels: Any) -> bool:
+        """Whether weights are learned, where they can be."""
+        exact = self.predictive == "exact" and isinstance(self._inference(), Exact)
+        return self.feature_weights in ("auto", "each") and exact and not np.ma.is_masked(labels)
 
     def _check_weighing(self) -> None:
         """Refuse parameters with which no weights can be learned.
@@ -180,6 +197,8 @@ class NaiveBayesClassifier(Estimator):
         ------
         ValueError
         """
+        if self.descriptions not in (None, "auto"):
+            raise ValueError(f'descriptions={self.descriptions!r}: give "auto" or None')
         asked = f"feature_weights={self.feature_weights!r}"
         if self.feature_weights not in (None, "auto", "each", "shared"):
             raise ValueError(f'{asked}: give "auto", "each", "shared" or None')
@@ -197,7 +216,11 @@ class NaiveBayesClassifier(Estimator):
         if self.model is None:
             if isinstance(table, SparseTable):
                 return NaiveBayes.from_frame(table)
-            return NaiveBayes.from_frame(table, labels, sample_weight=weight)
+            chosen = NaiveBayes.from_frame(table, labels, sample_weight=weight)
+            proposes = self.descriptions == "auto" and self.feature_inclusion is None and self._may_weigh(labels)
+            if not proposes or len(distinct(labels)) < 2:
+                return chosen
+            return propose_descriptions(chosen, table, labels, sample_weight=weight, key=self._key())
         return as_model(self.model)
 
     def _note(self, problem: Problem) -> None:

@@ -579,7 +579,7 @@ class OpenSchema:
     @property
     def open_names(self) -> list[Any]:
         """Names of the columns whose categories have to be found."""
-        return [self.columns.columns[position] for position in self.open_columns]
+        return list(dict.fromkeys(self.columns.names(self.open_columns)))
 
     @property
     def used_names(self) -> list[Any]:
@@ -641,7 +641,6 @@ class OpenSchema:
             elif position in self._in_bins and rows.table.kind(place) == "number":
                 cells = rows.table.numbers([place], slice(None))[:, 0]
                 edges[position] = quantile_edges(cells, rows.weights, self._in_bins[position])[1:-1]
-                listed[position] = names_of_bins(edges[position])
             else:
                 values[position] = frozenset(shown_categories(rows.table, place))
         return Found(labels, listed, values, edges)
@@ -672,12 +671,11 @@ class OpenSchema:
         if classes is None:
             raise ValueError("X has no rows: give at least one")
         schema = replace(self.columns, classes=classes)
-        categories = {
-            position: with_other(
-                schema.columns[position], found.categories(position) if listed is None else listed, keeps_others(family)
-            )
-            for position, family, listed in categorical_columns(self.model.features, schema)
-        }
+        categories = {position: names_of_bins(edges) for position, edges in found.edges.items()}
+        for position, family, listed in categorical_columns(self.model.features, schema):
+            if position not in categories:
+                values = found.categories(position) if listed is None else listed
+                categories[position] = with_other(schema.columns[position], values, keeps_others(family))
         description = with_constants(self.model, schema, rows)
         return BoundModel.of(description, replace(schema, categories=categories, edges=found.edges))
 

@@ -348,7 +348,7 @@ def tree_columns(
             "probability": np.array([probability[edge] for edge in edges], dtype=np.float64),
         }
     )
-    return ColumnForest(_with_edges(description, table, coded), table, _notes(competing, pairs, threshold))
+    return ColumnForest(_with_edges(description, table, coded), table, _notes(competing, pairs))
 
 
 def _columns(model: BoundModel, table: Any) -> tuple[list[int], dict[Any, tuple]]:
@@ -377,9 +377,7 @@ def _with_edges(model: Any, table: pd.DataFrame, coded: Mapping[Any, tuple]) -> 
     return replace(model, features=features)
 
 
-def _notes(competing: int, pairs: int, threshold: float) -> tuple[str, ...]:
-    compared, more = f"{pairs} pairs were compared", ""
-    if competing < pairs:
-        compared = f"Of {pairs} pairs, {competing} were compared"
-        more = f"; the others have more than {MOST:,} combinations of categories"
-    return (f"{compared}, so that an edge has to exceed log {competing} = {threshold:.1f}{more}.",)
+def _notes(competing: int, pairs: int) -> tuple[str, ...]:
+    compared = f"Of {pairs} pairs, {competing} were compared" if competing < pairs else f"{pairs} pairs were compared"
+    more = f"; the others have more than {MOST:,} combinations of categories" if competing < pairs else ""
+    return (f"{compared}, so that an edge has to exceed log {competing} = {math.log(max(competing, 1)):.1f}{more}.",)

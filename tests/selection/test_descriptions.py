@@ -1,0 +1,146 @@
+"""Further descriptions of columns that depend on each other, and the classifier that takes them by default."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import bayesnb as nb
+from bayesnb.estimators import NaiveBayesClassifier
+
+
+def simulated(rows):
+    """Three numbers and two categories that depend on each other within the classes, and two columns that do not."""
+    rng = np.random.default_rng(3)
+    y = np.repeat(["left", "right"], rows // 2)
+    shared, first = rng.normal(size=rows), rng.integers(0, 3, rows)
+    X = pd.DataFrame({name: 2 * shared + rng.normal(size=rows) for name in "abc"})
+    X["alone"] = rng.normal(size=rows) + (y == "left")
+    X["first"] = np.array(["x", "y", "z"])[first]
+    X["second"] = np.where(rng.uniform(size=rows) < 0.8, X["first"], rng.choice(["x", "y", "z"], rows))
+    X["coin"] = rng.choice(["heads", "tails"], rows)
+    # The labels depend on whether two numbers agree, which no column tells alone.
+    X["b"] *= np.where(y == "left", 1, -1)
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def table():
+    return simulated(400)
+
+
+def proposed(X, y, **options):
+    return nb.propose_descriptions(nb.NaiveBayes.from_frame(X, y), X, y, **options)
+
+
+def described_again(model, X):
+    return {name: columns for name, (_, columns) in model.features.items() if name not in X}
+
+
+@pytest.mark.parametrize("form", ["frame", "array", "many rows", "bound"])
+def test_blocks_and_parents_of_the_columns_that_depend(table, form):
+    X, y = table
+    given, labels = X, y
+    model = nb.NaiveBayes.from_frame(X, y)
+    if form == "array":
+        given, model = X.to_numpy(dtype=object), nb.NaiveBayes.from_frame(X.to_numpy(dtype=object), y)
+    elif form == "many rows":
+        given, labels = simulated(12_000)
+    elif form == "bound":
+        model = model.bind(X, y)
+    found = nb.propose_descriptions(model, given, labels, key=1)
+    again = {name: feature for name, feature in found.features.items() if name not in model.features}
+    names = list(X)
+    columns = {frozenset(names[c] if form == "array" else c for c in columns) for _, columns in again.values()}
+    assert frozenset("abc") in columns
+    assert frozenset({"first", "second"}) in columns
+    assert not any({"alone", "coin"} & each for each in columns)
+    assert {type(family) for family, _ in again.values()} == {nb.Given, nb.MultivariateGaussian}
+
+
+@pytest.mark.parametrize("columns", [["a"], ["alone", "coin"], ["first", "coin"]])
+def test_the_model_itself_where_nothing_depends(table, columns):
+    X, y = table
+    model = nb.NaiveBayes.from_frame(X[columns], y)
+    assert nb.propose_descriptions(model, X[columns], y).features == model.features
+
+
+def test_more_than_two_hundred_columns_are_described_once(table):
+    X, y = table
+    wide = pd.DataFrame({f"{name}{copy}": X[name] for copy in range(51) for name in ("a", "b", "c", "first")})
+    model = nb.NaiveBayes.from_frame(wide)
+    assert nb.propose_descriptions(model, wide, y).features == model.features
+
+
+def test_rows_of_weight_zero_do_not_count(table):
+    X, y = table
+    # Rows that tell of a dependence between the two columns that have none.
+    odd = X.iloc[:150].assign(coin=np.where(X["alone"][:150] > 0, "heads", "tails"))
+    both, labels = pd.concat([X, odd], ignore_index=True), np.concatenate([y, y[:150]])
+    weight = np.repeat([1.0, 0.0], [len(X), 150])
+    model = nb.NaiveBayes.from_frame(X, y)
+    found = nb.propose_descriptions(model, both, labels, sample_weight=weight)
+    assert found.features.keys() == nb.propose_descriptions(model, X, y).features.keys()
+
+
+def test_the_classifier_learns_weights_of_the_proposed_descriptions(table):
+    X, y = table
+    classifier = NaiveBayesClassifier().fit(X, y)
+    posterior = nb.weight_features(proposed(X, y), X, y)
+    np.testing.assert_allclose(classifier.predict_proba(X), posterior.predict_proba(X), rtol=1e-12)
+    assert [*classifier.weights_.index] == [*posterior.weights.index]
+    once = NaiveBayesClassifier(descriptions=None).fit(X, y)
+    alone = nb.weight_features(nb.fit(nb.NaiveBayes.from_frame(X, y), X, y), X, y)
+    np.testing.assert_allclose(once.predict_proba(X), alone.predict_proba(X), rtol=1e-12)
+    assert nb.calibration(classifier, X, y).table.loc["log_score", "posterior"] > -0.45
+    assert nb.calibration(once, X, y).table.loc["log_score", "posterior"] < -0.5
+
+
+def test_batches_keep_the_descriptions_of_the_first(table):
+    X, y = table
+    order = np.random.default_rng(0).permutation(len(X))
+    first, second = order[:200], order[200:]
+    classifier = NaiveBayesClassifier().partial_fit(X.iloc[first], y[first], classes=["left", "right"])
+    before = [*classifier.weights_.index]
+    classifier.partial_fit(X.iloc[second], y[second]).forget(X.iloc[second], y[second])
+    assert [*classifier.weights_.index] == before
+    once = NaiveBayesClassifier().fit(X.iloc[first], y[first])
+    joint = (fitted.posterior_.plain.log_joint(X) for fitted in (classifier, once))
+    np.testing.assert_allclose(*joint, rtol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"feature_weights": None},
+        {"feature_weights": "shared"},
+        {"predictive": "plugin"},
+        {"feature_inclusion": 0.5},
+        {"inference": "map"},
+        {"descriptions": None},
+        {"model": nb.NaiveBayes({"a": nb.Gaussian(), "b": nb.Gaussian()})},
+    ],
+    ids=str,
+)
+def test_the_classifier_describes_columns_once_without_a_weight_each_or_with_a_model(table, options):
+    X, y = table
+    classifier = NaiveBayesClassifier(**options).fit(X, y)
+    assert described_again(classifier.model_, X) == {}
+
+
+def test_the_checks_of_a_classifier_are_those_of_the_columns_described_once(table):
+    X, y = table
+    classifier, once = (NaiveBayesClassifier(**options).fit(X, y) for options in ({}, {"descriptions": None}))
+    checks = [nb.check(each, X, y, num_replicates=50).table for each in (classifier, once)]
+    pd.testing.assert_frame_equal(*checks)
+
+
+def test_bad_arguments_of_the_classifier(table):
+    X, y = table
+    with pytest.raises(ValueError, match="descriptions='many': give \"auto\" or None"):
+        NaiveBayesClassifier(descriptions="many").fit(X, y)
+    model = nb.NaiveBayes({"a": nb.Gaussian(), "a again": (nb.Histogram(), "a")})
+    given = clone(NaiveBayesClassifier(model))
+    assert len(given.fit(X, y).weights_) == 2
+    with pytest.raises(ValueError, match="an estimator without feature_weights needs a distribution of the rows"):
+        given.set_params(feature_weights=None).fit(X, y)
