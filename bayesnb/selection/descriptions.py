@@ -71,8 +71,10 @@ def propose_descriptions(
     --------
     >>> import bayesnb as nb
     >>> X, y = nb.datasets.penguins()
+    >>> X = X[["bill_length_mm", "bill_depth_mm", "sex"]]
     >>> model = nb.propose_descriptions(nb.NaiveBayes.from_frame(X, y), X, y)
     >>> [name for name in model.features if name not in X]
+    ['bill_length_mm given sex', 'bill_depth_mm given sex', 'bill_length_mm & bill_depth_mm']
     """
     model = as_model(model)
     given = read_rows(X, y, sample_weight, model.features)
