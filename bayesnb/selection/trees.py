@@ -25,7 +25,7 @@ from bayesnb.families.categories import Categorical, dirichlet_log_evidence
 from bayesnb.families.given import Given
 from bayesnb.families.spanning_trees import edge_probabilities
 from bayesnb.model.bound import BoundModel, bound_to
-from bayesnb.model.describe import EVERY_COLUMN, block_name
+from bayesnb.model.describe import EVERY_COLUMN
 from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.weighted import Fitted, model_of
@@ -309,11 +309,11 @@ def tree_columns(
     bill_depth_mm given sex       85.15            1
     flipper_length_mm given sex   33.27       0.9995
     body_mass_g given sex         92.75            1
-    15 pairs were compared, so that an edge has to exceed log 15 = 2.7.
+    An edge has to exceed log 15 = 2.7: 15 of 15 pairs were compared.
     >>> posterior = nb.weight_features(forest.model, X, y)
     """
-    found = model_of(model)
-    description: Any = found.description if isinstance(found, BoundModel) else found
+    description: Any = model_of(model)
+    description = description.description if isinstance(description, BoundModel) else description
     given = read_rows(X, y, sample_weight, description.features)
     if isinstance(given.table, SparseTable):
         raise TypeError("X is sparse, and pairs of columns are compared in a dense table: give X.toarray()")
@@ -324,31 +324,25 @@ def tree_columns(
         )
     rows = given.of_classes()
     require_two_classes(rows.classes)
-    model_of_table = bound_to(description, given)
-    places, coded = _columns(model_of_table, given.table)
+    own = bound_to(description, given)
+    places, coded = _columns(own, given.table)
     if len(places) < 2:
         raise ValueError(
-            f"the model describes {len(places)} columns one by one, and two are needed to compare them: give columns "
+            "the model describes fewer than two columns one by one, so that there is no pair to compare: give columns "
             "families of their own, such as nb.Categorical() or nb.Gaussian()"
         )
-    names = model_of_table.schema.names(places)
-    reading = NaiveBayes({"columns": (_InBins(categories=coded or None), [*names])})
-    bound = bound_to(reading, given)
+    names = own.schema.names(places)
+    bound = bound_to(NaiveBayes({"columns": (_InBins(categories=coded or None), [*names])}), given)
     sizes = [len(bound.schema.categories[place]) for place in places]
     log_factor = _log_bayes_factors(cells_of(bound, rows), places, sizes)
     competing, pairs = int(np.isfinite(log_factor).sum()) // 2, math.comb(len(places), 2)
     threshold = math.log(max(competing, 1))
     edges = _best_forest(log_factor, threshold)
     probability = edge_probabilities(np.nan_to_num(log_factor))
-    table = pd.DataFrame(
-        {
-            "child": [names[child] for child, _ in edges],
-            "parent": [names[parent] for _, parent in edges],
-            "log_bayes_factor": np.array([log_factor[edge] for edge in edges], dtype=np.float64),
-            "probability": np.array([probability[edge] for edge in edges], dtype=np.float64),
-        }
-    )
-    return ColumnForest(_with_edges(description, table, coded), table, _notes(competing, pairs))
+    found = [(names[i], names[j], log_factor[i, j], probability[i, j]) for i, j in edges]
+    table = pd.DataFrame(found, columns=["child", "parent", "log_bayes_factor", "probability"])
+    table = table.astype({"log_bayes_factor": float, "probability": float})
+    return ColumnForest(_with_edges(description, table, coded), table, _notes(competing, pairs, threshold))
 
 
 def _columns(model: BoundModel, table: Any) -> tuple[list[int], dict[Any, tuple]]:
@@ -365,9 +359,7 @@ def _columns(model: BoundModel, table: Any) -> tuple[list[int], dict[Any, tuple]
 
 def _with_edges(model: Any, table: pd.DataFrame, coded: Mapping[Any, tuple]) -> NaiveBayes:
     """The model with a feature for each edge; numbers that it takes for categories stay these."""
-    features: dict[Any, Any] = {
-        block_name(name) if name is EVERY_COLUMN else name: feature for name, feature in model.features.items()
-    }
+    features: dict[Any, Any] = {"x" if name is EVERY_COLUMN else name: own for name, own in model.features.items()}
     for child, parent in zip(table["child"], table["parent"], strict=True):
         categories = {column: coded[column] for column in (child, parent) if column in coded}
         name = _name(child, parent)
@@ -377,7 +369,7 @@ def _with_edges(model: Any, table: pd.DataFrame, coded: Mapping[Any, tuple]) -> 
     return replace(model, features=features)
 
 
-def _notes(competing: int, pairs: int) -> tuple[str, ...]:
-    compared = f"Of {pairs} pairs, {competing} were compared" if competing < pairs else f"{pairs} pairs were compared"
-    more = f"; the others have more than {MOST:,} combinations of categories" if competing < pairs else ""
-    return (f"{compared}, so that an edge has to exceed log {competing} = {math.log(max(competing, 1)):.1f}{more}.",)
+def _notes(competing: int, pairs: int, threshold: float) -> tuple[str, ...]:
+    which = f", those of at most {MOST:,} combinations of categories" if competing < pairs else ""
+    compared = f"{competing} of {pairs} pairs were compared{which}"
+    return (f"An edge has to exceed log {competing} = {threshold:.1f}: {compared}.",)

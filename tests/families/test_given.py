@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from numpyro.infer.util import log_density
+from refitting import assert_same
 
 import bayesnb as nb
 
@@ -51,13 +53,41 @@ def test_later_rows_bring_categories_to_both_columns(table):
     np.testing.assert_allclose(updated.forget(more, [0, 1, 1]).log_joint(X), left.log_joint(X), rtol=1e-12)
 
 
+def test_rows_without_a_cell_are_left_out_and_observed(table, float64):
+    """Weighted rows given the others; and the program's density, which grows by those of the further rows."""
+    X, y = table
+    lacking = np.flatnonzero(X.isna().any(axis=1))[:8]
+    assert set(X.isna().iloc[lacking].itertuples(index=False, name=None)) >= {(True, False), (False, True)}
+    weights = np.random.default_rng(3).uniform(0.5, 2.0, 60)
+    assert_same(nb.fit(MODEL, X, y, sample_weight=weights), X, y, weights, places=lacking)
+    known = nb.fit(MODEL, X, y).plugin()
+    few, all_rows = (log_density(known.model.program, rows, {}, known.mean())[0] for rows in ((X[:9], y[:9]), (X, y)))
+    assert all_rows - few == pytest.approx(known.log_joint(X)[np.arange(60), y][9:].sum(), rel=1e-10)
+
+
 def test_codes_without_missing_cells_come_in_small_types(rng):
     """A parent of 200 categories in a table that holds a byte for each cell."""
     X, y = rng.integers(0, 200, (3000, 2)).astype(np.uint8), rng.integers(0, 2, 3000)
-    model = nb.NaiveBayes({"ab": (nb.Given(), [0, 1])})
+    model = nb.NaiveBayes({"ab": (nb.Given(categories=range(200)), [0, 1])})
     small, large = nb.fit(model, X, y), nb.fit(model, X.astype(float), y)
     assert small.log_evidence == large.log_evidence
     np.testing.assert_array_equal(small.log_joint(X), large.log_joint(X.astype(float)))
+
+
+def test_numbers_are_read_in_bins_of_as_many_rows_each(rng):
+    """The bins of the fit stay those of later rows; a missing number stays missing."""
+    X = pd.DataFrame({"a": 1.0 * rng.permutation(201), "b": rng.permutation(201) / 7})
+    X["b"] += X["a"] / 20
+    y = rng.integers(0, 2, 201)
+    cut = ((X.rank() - 1) // 50).clip(upper=3).map("value {:.0f}".format)
+    model = nb.NaiveBayes({"a given b": (nb.Given(num_bins=4), ["a", "b"])})
+    numbers, words = nb.fit(model, X, y), nb.fit(MODEL, cut, y)
+    assert numbers.log_evidence == pytest.approx(words.log_evidence, rel=1e-12)
+    np.testing.assert_allclose(numbers.log_joint(X), words.log_joint(cut), rtol=1e-12)
+    more = pd.DataFrame({"a": [-1e9, 60.0, np.nan], "b": [np.nan, 1e9, 0.0]})
+    same = pd.DataFrame({"a": ["value 0", "value 1", None], "b": [None, "value 3", "value 0"]}, dtype=object)
+    updated = numbers.update(more, [0, 1, 1])
+    np.testing.assert_allclose(updated.log_joint(more), words.update(same, [0, 1, 1]).log_joint(same), rtol=1e-12)
 
 
 def test_results_name_parent_and_category(table):

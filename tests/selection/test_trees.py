@@ -127,13 +127,21 @@ def test_numbers_are_compared_in_five_bins_unless_they_are_categories(rng):
 def test_pairs_of_many_categories_are_left_out(rng):
     y = np.arange(300) % 2
     a = rng.integers(0, 3, 300)
-    X = pd.DataFrame({"a": a, "b": a, "many": rng.permutation(300), "more": np.arange(300)}).map("value {}".format)
+    X = pd.DataFrame({"a": a, "b": a, "many": rng.permutation(300), "some": np.arange(300) % 14}).map("value {}".format)
     forest = nb.tree_columns(nb.NaiveBayes(nb.Categorical()), X, y)
     assert set(forest.table.loc[0, ["child", "parent"]]) == {"a", "b"}
     assert forest.notes == (
-        "Of 6 pairs, 5 were compared, so that an edge has to exceed log 5 = 1.6; the others have more than 4,000 "
-        "combinations of categories.",
+        "An edge has to exceed log 5 = 1.6: 5 of 6 pairs were compared, those of at most 4,000 combinations of "
+        "categories.",
     )
+
+
+def test_an_edge_exceeds_the_log_of_the_number_of_pairs():
+    """Columns of chance, of which two alone have a factor above log 1, and not above log 6."""
+    X, y = np.random.default_rng(26).integers(0, 2, (40, 4)).astype(str), np.arange(40) % 2
+    (factor,) = nb.tree_columns(nb.Categorical(), X[:, :2], y).table["log_bayes_factor"]
+    assert 0 < factor < np.log(6)
+    assert not len(nb.tree_columns(nb.Categorical(), X, y).table)
 
 
 def test_independent_columns_have_no_parent(rng):
@@ -150,12 +158,12 @@ def test_a_forest_is_printed(table):
     shown = repr(forest)
     assert shown.startswith(f"Columns given others by log Bayes factors, together {forest.table.iloc[:, 2].sum():.1f}:")
     assert f"{forest.table['child'][0]} given {forest.table['parent'][0]}" in shown
-    assert "10 pairs were compared, so that an edge has to exceed log 10 = 2.3." in shown
+    assert "An edge has to exceed log 10 = 2.3: 10 of 10 pairs were compared." in shown
 
 
 JOINT = nb.NaiveBayes({"ab": (nb.JointCategorical(), ["a", "b"]), "c": nb.Categorical()})
 WRONG = {
-    "one column": (JOINT, lambda X, y: (X, y), ValueError, "describes 1 columns one by one, and two are needed"),
+    "one column": (JOINT, lambda X, y: (X, y), ValueError, "describes fewer than two columns one by one"),
     "one class": (ONE_BY_ONE, lambda X, y: (X, 0 * y), ValueError, "y has one class only"),
     "no label": (ONE_BY_ONE, lambda X, y: (X, [None, *y[1:]]), ValueError, "y is missing in row 0"),
     "no model": ("tree", lambda X, y: (X, y), TypeError, "tree"),
