@@ -160,7 +160,8 @@ def test_a_column_without_a_name_is_no_feature(fit_to, tmp_path):
 def test_labels_are_predicted_as_they_are_written(command, fit_to, tmp_path, labels, classes):
     fit_to(TABLE.assign(kind=labels))
     table, model = tmp_path / "table.csv", tmp_path / "model.nc"
-    assert nb.load(tmp_path / "model.nc").classes.tolist() == classes
+    assert nb.load(model).classes.tolist() == classes
+    assert nb.load(model).problem.statistics.classes.n.tolist() == [labels.count(str(label)) for label in classes]
     found = pd.read_csv(io.StringIO(command("predict", model, table).stdout), dtype=str)
     assert set(found["class"]) <= set(labels)
     result = command("check", model, table, "--target", "kind", "--replicates", 20)

@@ -31,8 +31,6 @@ from bayesnb.model.problem import Unlabelled
 from bayesnb.model.reading import LARGEST_NUMBER, log_normalised, not_negative_up_to
 from bayesnb.posterior.diagnostics import ess_of_mean, rhat_and_ess
 
-BY_NAME = {case.name: case for case in CASES}
-
 
 def forms(case, x):
     """Cells in every form that the family takes."""

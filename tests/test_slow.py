@@ -29,18 +29,3 @@ def test_nuts_is_called_right_as_often_as_stated():
     assert 0.6 < of_means < 1.15
     assert 0.9 < of_deviations < 1.15
     assert np.abs(z).max() < 5.5
-
-
-def test_evidence_by_simulation_from_the_prior():
-    """The mean likelihood of draws from the prior, for a mixed table small enough for that."""
-    X = np.array([[1, 0.2, 3], [0, -0.4, 1], [1, np.nan, 2], [1, 0.5, 4]])
-    y = [0, 1, 0, 0]
-    model = nb.NaiveBayes({0: nb.Bernoulli(2, 1), 1: nb.Gaussian(0.0, 2.0, 4.0, 2.0), 2: nb.Poisson(6.0, 2.0)})
-    posterior = nb.fit(model, X, y)
-    prior = posterior.model.draw_prior(np.random.default_rng(1), (400_000,))
-    log_density = np.asarray(posterior.model.prior.log_likelihood(prior, posterior.problem.statistics))
-    log_density = log_density + posterior.problem.statistics.blocks[2].log_base.sum()
-    weight = np.exp(log_density)
-    error = weight.std() / np.sqrt(weight.size)
-    assert abs(weight.mean() - np.exp(posterior.log_evidence)) < 4.8 * error
-    assert error < 0.05 * weight.mean()

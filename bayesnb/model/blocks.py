@@ -159,6 +159,17 @@ class Block:
         return f"block {self.name!r} of the columns {listed(self.labels)}"
 
     @property
+    def described(self) -> Sequence[int]:
+        """Positions of the columns that the block describes: all that it does not take as given."""
+        given = self.family.num_given if isinstance(self.family, JointFamily) else 0
+        return self.columns[: len(self.columns) - given]
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether the block describes several columns as one observation."""
+        return self.is_joint and len(self.described) > 1
+
+    @property
     def whole_rows(self) -> bool:
         """Whether a fit leaves rows with a missing cell out of the block."""
         return isinstance(self.family, JointFamily) and self.family.whole_rows

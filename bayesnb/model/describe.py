@@ -289,6 +289,29 @@ def features_of(block: Block) -> tuple[Any, ...]:
     return (block.name,) if block.is_joint else block.labels
 
 
+def subjects_of(block: Block, schema: Schema) -> list[tuple[Any, Any]]:
+    """What each feature of a block describes: a column, or the columns of a joint block together.
+
+    Returns
+    -------
+    list of (key, name)
+        Features of one column have the same key, also those of a column given others, and so have count vectors of the
+        same columns. Keys sort in the order of the table's columns.
+    """
+    own = block.described
+    if not block.is_vector:
+        return columns_alone(schema, own)
+    own = schema.in_table(own) if block.has_totals else own
+    return [((own[0], tuple(own)), block.name)]
+
+
+def columns_alone(schema: Schema, positions: Sequence[int]) -> list[tuple[Any, Any]]:
+    """Key and name of columns that are described alone, as `subjects_of` gives them."""
+    return [
+        ((place, ()), name) for place, name in zip(schema.in_table(positions), schema.names(positions), strict=True)
+    ]
+
+
 def feature_names(blocks: Sequence[Block]) -> list[Any]:
     """Names of all features, in the order of the table's columns."""
     return in_column_order(blocks, [features_of(block) for block in blocks])

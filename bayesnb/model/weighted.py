@@ -120,8 +120,9 @@ class WeightedModel(BoundModel):
         if parameters.other is None:
             return times(weight, own)
         other = super()._of_feature(parameters.other, i, j, x)
-        possible = np.isfinite(own) & np.isfinite(other)
-        difference = np.where(possible, own, 0.0) - np.where(possible, other, 0.0)
+        with np.errstate(invalid="ignore"):
+            difference = own - other
+        difference[~np.isfinite(difference)] = 0.0
         below_one = np.minimum(weight, 1.0)
         return times(weight, own) + (np.sqrt(below_one * (2.0 - below_one)) - below_one) / 2.0 * difference
 

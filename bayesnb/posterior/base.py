@@ -295,9 +295,10 @@ class Posterior(Printed, Predictions, Draws):
         -------
         pandas.DataFrame
             By feature. The first row, ``"before any cell"``, has the log odds of the class probabilities, offsets of a
-            `WeightedPosterior` included. Then come the features in the order of the table's columns; a block that is
-            one observation is one feature. The two classes, unit and `prob` are in ``attrs``. The frame prints them,
-            and prints rounding errors as 0. Its ``plot()`` draws it, as `plot_evidence` does.
+            `WeightedPosterior` included. Then come the columns in the order of the table. A column that several
+            features describe, alone or given others, has their sum. A block of several columns that is one observation
+            has a row of its own. The two classes, unit and `prob` are in ``attrs``. The frame prints them, and prints
+            rounding errors as 0. Its ``plot()`` draws it, as `plot_evidence` does.
 
             ``log_odds``
                 What the feature contributes, exactly zero if its cell is missing. The column adds up to the difference

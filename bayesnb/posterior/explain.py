@@ -14,7 +14,7 @@ from bayesnb.core.panels import panel_of_rows, percent, text_color, yes_or_no
 from bayesnb.data.read import as_row
 from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import features_of
+from bayesnb.model.describe import columns_alone, features_of, subjects_of
 from bayesnb.posterior.parameters import OnePoint
 from bayesnb.posterior.predictions import NATS, nats_of
 
@@ -207,11 +207,14 @@ def evidence_of_row(
     features = [
         feature
         for i, block in enumerate(model.blocks)
-        for feature in _features_of_row(model, i, block, cells[i], words=words)
+        for feature in _features_of_row(model, block, cells[i], words=words)
     ]
-    order = np.argsort([position for position, _, _ in features], kind="stable")
-    names = [BEFORE, *(features[k][1] for k in order)]
-    texts = ["", *(features[k][2] for k in order)]
+    order = sorted(range(len(features)), key=lambda k: features[k][:2])
+    features = [features[k] for k in order]
+    # The first description of a column begins a row of the result.
+    starts = np.flatnonzero([not k or key != features[k - 1][0] for k, (key, *_) in enumerate(features)])
+    names = [BEFORE, *(features[k][2] for k in starts)]
+    texts = ["", *(features[k][3] for k in starts)]
 
     def parts(log_class_prob: np.ndarray, log_odds: LogOdds) -> np.ndarray:
         """Shape (..., parts)."""
@@ -219,8 +222,8 @@ def evidence_of_row(
             _of_block(block, x, log_odds, i, words=words)
             for i, (block, x) in enumerate(zip(model.blocks, cells, strict=True))
         ]
-        of_features = np.concatenate(by_block, axis=-1)[..., order]
-        return np.concatenate([_odds(log_class_prob, pair)[..., None], of_features], axis=-1)
+        of_columns = np.add.reduceat(np.concatenate(by_block, axis=-1)[..., order], starts, axis=-1)
+        return np.concatenate([_odds(log_class_prob, pair)[..., None], of_columns], axis=-1)
 
     found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(posterior.density.feature(i, j, x), pair))
     known, draws = posterior.distribution, None
@@ -293,17 +296,21 @@ def _words(x: Any) -> tuple[np.ndarray, np.ndarray]:
     return at, counts[at]
 
 
-def _features_of_row(model: BoundModel, i: int, block: Block, x: Any, *, words: bool) -> list[tuple[int, Any, str]]:
-    """Position among the columns, name and cell of each feature, or of each word that is there."""
+def _features_of_row(model: BoundModel, block: Block, x: Any, *, words: bool) -> list[tuple[Any, int, Any, str]]:
+    """Of each feature, or word that is there: key of what it describes, position in the schema, name and cell."""
+    subjects, positions = subjects_of(block, model.schema), block.columns
     if block.has_totals:
         at, counts = _words(x)
+        texts = [f"{counts.sum():.4g} in all"]
         if words:
-            return [(block.columns[j], block.labels[j], f"{n:.4g}") for j, n in zip(at, counts, strict=True)]
-        return [(block.columns[0], block.name, f"{counts.sum():.4g} in all")]
-    if block.is_joint:
-        cells = [_text(model, block, j, x[0, j]) for j in range(len(block.columns))]
-        return [(block.columns[0], block.name, ", ".join(cells))]
-    return [(block.columns[j], label, _text(model, block, j, x[0, j])) for j, label in enumerate(block.labels)]
+            positions, texts = [positions[j] for j in at], [f"{n:.4g}" for n in counts]
+            subjects = columns_alone(model.schema, positions)
+    else:
+        texts = [_text(model, block, j, x[0, j]) for j in range(len(block.described))]
+        texts = [", ".join(texts)] if block.is_joint else texts
+    # A joint block has the position of its first column.
+    found = zip(subjects, positions[: len(subjects)], texts, strict=True)
+    return [(key, position, name, text) for (key, name), position, text in found]
 
 
 def _text(model: BoundModel, block: Block, j: int, cell: float) -> str:

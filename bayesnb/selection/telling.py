@@ -1,9 +1,11 @@
 """Which features are the strongest evidence for each class?"""
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -16,14 +18,19 @@ from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import chosen, percent
 from bayesnb.core.running import random_generator
-from bayesnb.model.blocks import Block
-from bayesnb.model.describe import features_of
-from bayesnb.model.program import draw_cells
+from bayesnb.data.read import as_rows
+from bayesnb.data.schema import as_labels
+from bayesnb.model.blocks import Block, ModelParameters, summed
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.describe import subjects_of
+from bayesnb.model.program import draw_cells, to_table
+from bayesnb.model.reading import Chunks
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.explain import ROUNDING, UNITS
 from bayesnb.posterior.kinds import SampledPosterior
 from bayesnb.posterior.parameters import OnePoint
 from bayesnb.posterior.predictions import nats_of
+from bayesnb.posterior.under_draws import log_sum
 from bayesnb.posterior.weighted import Fitted, posterior_of
 
 FEWEST_DRAWS, MOST_DRAWS = 50, 250
@@ -43,6 +50,9 @@ MOST_PASSES, SIMULATED_CELLS = 8, 2**22
 
 WORDS = 512
 """Words whose densities under all draws are in memory at a time."""
+
+Features = Sequence[tuple[int, int]]
+"""Positions of features: of the block, and of the column in it."""
 
 
 class TellingFeatures(PrintedFrame):
@@ -217,7 +227,10 @@ def telling_features(
 
     Notes
     -----
-    With weights (`nb.weight_features`), densities have the weight of their feature as exponent.
+    With weights (`nb.weight_features`), densities have the weight of their feature as exponent. What several features
+    say of one column is multiplied. If one of them describes the column given another column, its parent, the log odds
+    of a category are their mean over the parent's cells in simulated rows of the class: what the category is expected
+    to say in a row of the class.
 
     Examples
     --------
@@ -285,23 +298,26 @@ def _candidates(
     array, shape (2, candidates, classes)
         Median of a number in the class, and in the other classes; NaN for other features.
     """
-    unweighted = posterior.plain
-    if num_draws is None and not isinstance(unweighted, SampledPosterior):
-        columns = sum(len(block.columns) for block in unweighted.model.blocks)
+    once = posterior.generative
+    if num_draws is None and not isinstance(posterior.plain, SampledPosterior):
+        columns = sum(len(block.columns) for block in once.model.blocks)
         pairs = math.comb(len(posterior.classes), 2)
         num_draws = min(max(DRAWS_OF_COLUMNS // (columns * pairs), FEWEST_DRAWS), MOST_DRAWS)
     known = posterior.distribution
     model, parameters = known.model, None if isinstance(known, OnePoint) else known.draw_few(None, num_draws, key)
     class_prob = posterior.class_probs()
     log_prob = log(class_prob)
-    rows = _Rows(unweighted, key)
+    rows = _Rows(model, once, key)
 
-    def odds(i: int, j: int, x: Any, of: Callable[[np.ndarray, np.ndarray], np.ndarray]) -> np.ndarray:
-        """Log odds under the draws (draws, ...), by the function `of` of log densities and log class probabilities."""
+    def odds(features: Features, cells: Mapping[int, Any], of: Callable[[Any, Any], np.ndarray]) -> np.ndarray:
+        """Log odds of features together under the draws (draws, ...), given the cells of their blocks.
+
+        The function `of` gives them from log densities and log class probabilities.
+        """
         if parameters is None:
-            return of(posterior.density.feature(i, j, x), log_prob)[None]
+            return of(summed(posterior.density.feature(i, j, cells[i]) for i, j in features), log_prob)[None]
         log_probs = np.asarray(model.log_class_prob(parameters))[..., None, :]
-        found = of(model.feature_log_likelihood(parameters, i, j, x), log_probs)
+        found = of(summed(_under_draws(model, parameters, i, j, cells[i]) for i, j in features), log_probs)
         return found.reshape(-1, *found.shape[2:])
 
     def summary(draws: np.ndarray, of_rows: Any = 0.0) -> np.ndarray:
@@ -312,32 +328,59 @@ def _candidates(
         # The variance of a median of normal draws is pi / 2 times that of their mean.
         return np.stack([estimate, lower, upper, np.sqrt(np.pi / 2 * draws.var(axis=0) / len(draws) + of_rows)])
 
-    def odds_of_own_rows(i: int, j: int) -> np.ndarray:
+    def odds_of_values(features: Features, values: list[Any]) -> np.ndarray:
+        """Summary of the means over the rows of each class, shape (4, values, classes)."""
+        cells, share = rows.of_values(features, values)
+        found = odds(features, cells, _against_others)
+        found = found.reshape(len(found), len(values), *share.shape)
+        means = (share * found).sum(axis=2)
+        if len(share) == 1:
+            return summary(means)
+        return summary(means, (share * (found - means[:, :, None]).mean(axis=0) ** 2).sum(axis=1) / ROWS)
+
+    def odds_of_own_rows(features: Features, of_classes: list[Any]) -> np.ndarray:
         """Summary of the means over the rows of each class, shape (4, 1, classes)."""
         by_class = []
-        for c, x in enumerate(rows.of_block(i)):
-            found = odds(i, j, x, partial(_own_against_others, c))
-            by_class.append(summary(found.mean(axis=-1), found.mean(axis=0).var() / rows.number_simulated(i)))
+        for c, cells in enumerate(of_classes):
+            found = odds(features, cells, partial(_own_against_others, c))
+            by_class.append(summary(found.mean(axis=-1), found.mean(axis=0).var() / rows.number_simulated(features)))
         return np.stack(by_class, axis=-1)[:, None, :]
 
-    for i, block in enumerate(model.blocks):
+    for name, features in _by_subject(model):
+        i, j = features[0]
+        block = model.blocks[i]
         if block.has_totals:
             for x, labels in _single_words(block):
-                found = summary(odds(i, 0, x, _against_others))
+                found = summary(odds(features, dict.fromkeys([i for i, _ in features], x), _against_others))
                 yield [(label, None) for label in labels], found, np.full_like(found[:2], np.nan)
-            continue
-        for j, name in enumerate(features_of(block)):
-            values = _values(posterior, block, j)
-            if values:
-                x = np.zeros((len(values), len(block.columns)))
-                x[:, j] = np.arange(len(values))
-                found = summary(odds(i, j, x, _against_others))
-                yield [(name, value) for value in values], found, np.full_like(found[:2], np.nan)
-            else:
-                found = odds_of_own_rows(i, j)
-                cells = [x[:, j] for x in rows.of_block(i)]
-                medians = np.full_like(found[:2], np.nan) if block.is_joint else _medians(cells, class_prob)[:, None]
-                yield [(name, None)], found, medians
+        elif values := _values(model, block, j):
+            found = odds_of_values(features, values)
+            yield [(name, value) for value in values], found, np.full_like(found[:2], np.nan)
+        else:
+            of_classes = rows.of_classes(features)
+            found = odds_of_own_rows(features, of_classes)
+            own = [cells[i][:, j] for cells in of_classes]
+            medians = np.full_like(found[:2], np.nan) if block.is_vector else _medians(own, class_prob)[:, None]
+            yield [(name, None)], found, medians
+
+
+def _under_draws(model: BoundModel, parameters: ModelParameters, i: int, j: int, x: Any) -> np.ndarray:
+    """Log density of a feature under draws; of categories, that of different rows is computed once."""
+    if not model.blocks[i].has_categories:
+        return model.feature_log_likelihood(parameters, i, j, x)
+    different, places = np.unique(x, axis=0, return_inverse=True)
+    return model.feature_log_likelihood(parameters, i, j, different).take(places, axis=-2)
+
+
+def _by_subject(model: BoundModel) -> Iterator[tuple[Any, Features]]:
+    """Columns and joint blocks in the order of the table, and the features that describe each, the first one first."""
+    found: dict[Any, list[tuple[int, Any, int, int]]] = {}
+    for i, block in enumerate(model.blocks):
+        for j, (key, name) in enumerate(subjects_of(block, model.schema)):
+            found.setdefault(key, []).append((block.columns[j], name, i, j))
+    for key in sorted(found):
+        features = sorted(found[key], key=itemgetter(0))
+        yield features[0][1], [(i, j) for _, _, i, j in features]
 
 
 def _against_others(log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
@@ -363,11 +406,10 @@ def _of_others(log_joint: np.ndarray) -> np.ndarray:
 
 def _own_against_others(c: int, log_density: np.ndarray, log_prob: np.ndarray) -> np.ndarray:
     """The log ratio of `_against_others` for class `c` alone, shape (..., rows)."""
-    joint, prob = (np.delete(part, c, axis=-1) for part in (log_prob + log_density, log_prob))
+    others = [k for k in range(log_density.shape[-1]) if k != c]
+    joint = log_sum(np.stack([log_prob[..., k] + log_density[..., k] for k in others]))
     with np.errstate(invalid="ignore"):
-        return np.asarray(
-            log_density[..., c] - np.logaddexp.reduce(joint, axis=-1) + np.logaddexp.reduce(prob, axis=-1)
-        )
+        return np.asarray(log_density[..., c] - joint + np.logaddexp.reduce(log_prob[..., others], axis=-1))
 
 
 def _medians(cells: list[np.ndarray], class_prob: np.ndarray) -> np.ndarray:
@@ -389,12 +431,12 @@ def _single_words(block: Block) -> Iterator[tuple[Any, list[Any]]]:
         yield x if "sparse" in block.family.takes else dense(x), [block.labels[k] for k in at]
 
 
-def _values(posterior: Posterior, block: Block, j: int) -> list[Any]:
+def _values(model: BoundModel, block: Block, j: int) -> list[Any]:
     """The values of a column of categories or of zeros and ones, in the order of their codes; else none."""
-    if block.is_joint:
+    if block.is_vector:
         return []
     if block.has_categories:
-        return list(posterior.model.schema.categories[block.columns[j]])
+        return list(model.schema.categories[block.columns[j]])
     return [0, 1] if block.is_binary else []
 
 
@@ -403,40 +445,90 @@ class _Rows:
 
     Cells of a single column are at quantiles of many simulated ones. With as many random cells, the order of features
     would depend on the key where a few cells tell the classes apart.
+
+    Parameters
+    ----------
+    model : BoundModel
+    once : Posterior
+        Of the same columns, each described once.
+    key : int or JAX key
     """
 
-    def __init__(self, posterior: Posterior, key: Any) -> None:
-        self._posterior, self._key = posterior, key
-        columns = sum(len(block.columns) for block in posterior.model.blocks)
-        self._passes = min(max(SIMULATED_CELLS // (len(posterior.classes) * ROWS * columns), 1), MOST_PASSES)
+    def __init__(self, model: BoundModel, once: Posterior, key: Any) -> None:
+        self._model, self._once, self._key = model, once, key
+        columns = sum(len(block.columns) for block in once.model.blocks)
+        self._passes = min(max(SIMULATED_CELLS // (len(once.classes) * ROWS * columns), 1), MOST_PASSES)
 
-    def number_simulated(self, i: int) -> int:
-        """How many simulated rows of each class the rows of a block summarise."""
-        return ROWS * (1 if self._posterior.model.blocks[i].is_joint else self._passes)
+    def number_simulated(self, features: Features) -> int:
+        """How many simulated rows of each class the rows of some features summarise."""
+        return ROWS * (1 if any(self._model.blocks[i].is_joint for i, _ in features) else self._passes)
 
-    def of_block(self, i: int) -> list[np.ndarray]:
-        """Cells of a block, for each class its rows, shape (rows, columns)."""
-        simulated = [cells[i] for cells in self._simulated]
-        if self._posterior.model.blocks[i].is_joint:
-            return simulated[0]
-        quantiles = (np.arange(ROWS) + 0.5) / ROWS
-        return [
-            np.quantile(np.concatenate(of_class), quantiles, axis=0, method="inverted_cdf")
-            for of_class in zip(*simulated, strict=True)
-        ]
+    def of_classes(self, features: Features) -> list[dict[int, np.ndarray]]:
+        """For each class its rows: by block of the features the cells, shape (rows, columns)."""
+        i, j = features[0]
+        cells = {i: self._simulated[i] for i, _ in features}
+        at = np.tile(np.arange(ROWS), (len(cells[i]), 1))
+        if not self._model.blocks[i].is_vector:
+            at = np.argsort(cells[i][..., j], axis=1)[:, (self._passes - 1) // 2 :: self._passes]
+        return [{i: x[c, of_class] for i, x in cells.items()} for c, of_class in enumerate(at)]
+
+    def of_values(self, features: Features, values: list[Any]) -> tuple[dict[int, np.ndarray], np.ndarray]:
+        """Rows that have each value of a column beside all simulated cells of its parents.
+
+        Returns
+        -------
+        dict
+            By block of the features, its cells, shape (values * parents, columns).
+        array, shape (parents, classes)
+            How often the rows of a class have these cells of the parents.
+        """
+        blocks, (i, j) = self._model.blocks, features[0]
+        cells = {i: np.zeros((len(values), len(blocks[i].columns))) for i, _ in features}
+        if len(features) > 1:
+            (name,) = self._model.schema.names(blocks[i].columns[j : j + 1])
+            cells = self._read(pd.DataFrame({name: as_labels(values)}), list(cells))
+        cells[i][:, j] = np.arange(len(values))
+        num_classes = len(self._once.classes)
+        given = {i: slice(len(blocks[i].described), None) for i in cells if blocks[i].described != blocks[i].columns}
+        if not given:
+            return cells, np.ones((1, num_classes))
+        rows = {i: self._simulated[i][:, :ROWS, at].reshape(num_classes * ROWS, -1) for i, at in given.items()}
+        _, first, which = np.unique(np.hstack([*rows.values()]), axis=0, return_index=True, return_inverse=True)
+        cells = {i: np.repeat(x, len(first), axis=0) for i, x in cells.items()}
+        for i, at in given.items():
+            cells[i][:, at] = np.tile(rows[i][first], (len(values), 1))
+        number = [np.bincount(of_class, minlength=len(first)) for of_class in which.reshape(num_classes, ROWS)]
+        return cells, np.stack(number, axis=1) / ROWS
+
+    def _read(self, frame: pd.DataFrame, wanted: Sequence[int]) -> dict[int, np.ndarray]:
+        """Cells of blocks, given columns of the table; those of other columns, or outside a support, are missing."""
+        schema, blocks = self._model.schema, [self._model.blocks[i] for i in wanted]
+        names = [schema.names(block.columns) for block in blocks]
+        place = {name: k for k, name in enumerate(dict.fromkeys(chain(*names)))}
+        table = as_rows(frame.reindex(columns=[*place]).set_axis([str(k) for k in place.values()], axis=1))
+        columns: list[Sequence[int]] = [[place[name] for name in own] for own in names]
+        chunks = Chunks(schema, tuple(blocks), table, columns, frozenset(schema.columns))
+        return dict(zip(wanted, chunks.whole(warn=False), strict=True))
 
     @cached_property
-    def _simulated(self) -> list[dict[int, list[np.ndarray]]]:
-        """For each pass and block of numbers, the cells of each class."""
-        posterior, rng = self._posterior, random_generator(self._key)
-        codes = np.repeat(np.arange(len(posterior.classes)), ROWS)
-        found = []
+    def _simulated(self) -> dict[int, np.ndarray]:
+        """Cells of each block whose rows are needed, shape (classes, rows of all passes, columns)."""
+        once, again, rng = self._once, bool(self._model.schema.views), random_generator(self._key)
+        # Further descriptions of other columns do not change the cells of a column of numbers.
+        (others,) = rng.spawn(1)
+        num_classes = len(once.classes)
+        codes = np.repeat(np.arange(num_classes), ROWS)
+        found: list[dict[int, np.ndarray]] = []
         for _ in range(self._passes):
-            parameters = posterior.distribution.draw_for_rows(codes, rng)
+            parameters = once.distribution.draw_for_rows(codes, rng)
             cells = {}
-            for i, block in enumerate(posterior.model.blocks):
-                if block.is_joint or not (block.has_totals or block.has_categories or block.is_binary):
-                    (x,) = draw_cells([block], [parameters[i]], len(codes), rng)
-                    cells[i] = np.split(x, len(posterior.classes))
-            found.append(cells)
-        return found
+            for i, block in enumerate(once.model.blocks):
+                has_values = not block.is_vector and (block.has_categories or block.is_binary)
+                if not block.has_totals and (again or not has_values):
+                    (cells[i],) = draw_cells([block], [parameters[i]], len(codes), others if has_values else rng)
+            if again:
+                drawn = [once.model.blocks[i] for i in cells]
+                frame = to_table(replace(once.model.schema, named=True), drawn, [*cells.values()])
+                cells = self._read(frame, [i for i, block in enumerate(self._model.blocks) if not block.has_totals])
+            found.append({i: x.reshape(num_classes, ROWS, -1) for i, x in cells.items()})
+        return {i: np.concatenate([cells[i] for cells in found], axis=1) for i in found[0]}

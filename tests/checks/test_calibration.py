@@ -332,6 +332,14 @@ def test_probabilities_near_one_are_spread_on_a_logit_axis(two_models):
     assert counts.sum() == found.predictions["posterior"].size, "those beyond the ends are in the last bars"
 
 
+@pytest.mark.parametrize(
+    ("heads", "ticks"), [(0.99, "0.01 0.1 0.5 0.9 0.99"), (0.999, "0.001 0.01 0.1 0.5 0.9 0.99 0.999")]
+)
+def test_each_of_few_decades_has_a_tick(heads, ticks):
+    diagram, _ = nb.calibration(coin(heads), [[1], [0]] * 9, ["b", "a"] * 9).plot().axes
+    assert [text.get_text() for text in diagram.get_xticklabels()] == ticks.split()
+
+
 def test_the_picture_names_the_models(two_models):
     posterior, _, X, y, found = two_models
     assert found.names == {"posterior": "ExactPosterior", "other": "LogisticRegression"}

@@ -319,6 +319,8 @@ def test_learned_concentrations_agree_with_a_sum_over_all_labels_and_quadrature(
     values = draws.class_prob, draws.hyperparameters["annotation_concentration"], draws.blocks[0]["prob"]
     for found, expected in zip(values, enumerated_with_concentrations(known), strict=True):
         assert np.abs(z_scores(found, expected)).max() < CRITICAL_Z
+        # Chains that run away have large errors, and small z.
+        np.testing.assert_allclose(found.mean(axis=(0, 1)), expected, rtol=0.2)
 
 
 @pytest.mark.slow

@@ -1,6 +1,5 @@
 """The README and the metadata: absolute links that lead somewhere, and one version in every file that names it."""
 
-import doctest
 import re
 import tomllib
 from pathlib import Path
@@ -42,10 +41,6 @@ def test_the_readme_shows_pictures_and_pages_of_the_project():
     files = [file_of(link) for link in LINKS]
     assert sum(path is not None and path.suffix == ".svg" for path in files) == 4
     assert sum(path is not None and path.suffix == ".md" for path in files) >= 5
-
-
-def test_the_example_of_the_readme_has_six_lines():
-    assert len(doctest.DocTestParser().get_examples(README)) == 6
 
 
 def test_links_of_the_metadata_lead_to_files():

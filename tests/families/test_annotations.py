@@ -50,20 +50,13 @@ def log_predictive_of(row, alpha):
 
 
 @pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array], ids=["dense", "sparse"])
-def test_density_of_items_given_probabilities_is_a_product_over_annotations(make):
-    found = bound().row_log_likelihood({"prob": prob()}, make(X))
-    for s, i, c in np.ndindex(2, len(X), CLASSES):
-        expected = sum(
-            X[i, j * LABELS + k] * np.log(prob()[s, c, j, k]) for j in range(ANNOTATORS) for k in range(LABELS)
-        )
-        assert found[s, i, c] == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize("make", [np.asarray, scipy.sparse.csr_array], ids=["dense", "sparse"])
-def test_predictive_density_is_scipys_dirichlet_multinomial_of_each_annotator(make):
-    found = bound().row_log_predictive(make(X))
+def test_densities_of_items_are_products_over_annotators(make):
+    """Given probabilities of labels, and SciPy's Dirichlet-multinomial of each annotator."""
+    given, predictive = bound().row_log_likelihood({"prob": prob()}, make(X)), bound().row_log_predictive(make(X))
+    expected = np.einsum("ik,sck->sic", X, np.log(prob()).reshape(2, CLASSES, -1))
+    np.testing.assert_allclose(given, expected, rtol=0, atol=1e-12)
     for i, c in np.ndindex(len(X), CLASSES):
-        assert found[i, c] == pytest.approx(log_predictive_of(X[i], CONCENTRATION[c]), abs=1e-12)
+        assert predictive[i, c] == pytest.approx(log_predictive_of(X[i], CONCENTRATION[c]), abs=1e-12)
 
 
 def test_a_single_annotation_has_the_mean_probability():

@@ -259,6 +259,10 @@ class TestPoints:
             nb.fit(nb.DirichletMultinomial(0.9, 1.0), x, ["a"] * 20, nb.MAP())
         x[0, 2] = 1.0
         assert (nb.fit(nb.DirichletMultinomial(0.9, 1.0), x, ["a"] * 20, nb.MAP()).mean()["x_concentration"] > 0).all()
+        # A row of weight one half takes away a pole of power one half, and the density is level there.
+        weight = np.where(np.arange(20) == 0, 0.5, 1.0)
+        with pytest.raises(ValueError, match=r"mode estimate of 'concentration' does not exist"):
+            nb.fit(nb.DirichletMultinomial(0.5, 1.0), x, ["a"] * 20, nb.MAP(), sample_weight=weight)
 
     def test_a_class_without_rows_has_the_mode_of_the_prior(self, rng):
         fitted = nb.fit(

@@ -6,9 +6,7 @@ from functools import partial
 import jax
 import numpy as np
 import numpyro.distributions as dist
-import pandas as pd
 import pytest
-from cases import CASES
 from numpyro.infer.util import log_density
 from scipy import integrate, stats
 from scipy.special import betaln, loggamma, logsumexp
@@ -19,15 +17,6 @@ from bayesnb.core.arrays import log_beta_ratio, log_choose
 from bayesnb.families.distributions import log_negative_binomial
 from bayesnb.families.draw import draw
 from bayesnb.families.words import log_dirichlet_multinomial
-
-BY_NAME = {case.name: case for case in CASES}
-
-
-def table(case, rows=24):
-    rng = np.random.default_rng(6)
-    x, y = case.cells(rng, rows), np.array(["a", "b"])[rng.integers(0, 2, rows)]
-    return pd.DataFrame(x, columns=["u", "v", "w"]), y
-
 
 # Log predictive densities under a posterior, computed once with mpmath (mp.dps = 60) from log-gamma functions.
 PREDICTIVE = [

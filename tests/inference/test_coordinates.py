@@ -191,6 +191,7 @@ class TestChoice:
             (dist.Gamma(np.ones(3), 2.0), Plain),
             (dist.Gamma(np.array([1.0, 0.1, 3.0]), 2.0), BentGamma),
             (dist.InverseGamma(np.array([1.0, 0.1, 3.0]), 2.0), BentGamma),
+            (dist.InverseGamma(np.full(3, 50.0), 2.0), BentGamma),
             (dist.Normal(np.ones(3), 2.0), Plain),
             (dist.LogNormal(np.ones(3), 2.0), Plain),
         ],

@@ -16,8 +16,14 @@ AGAIN = {
     "place": (nb.JointCategorical(), ["island", "sex"]),
     "more": (nb.Gaussian(), ["body_mass_g", "bill_depth_mm"]),
     "sex again": (nb.Categorical(categories={"sex": ["male", "female"]}), ["sex"]),
+    "place given sex": (nb.Given(), ["island", "sex"]),
+    "mass given bill": (nb.Given(num_bins=3), ["body_mass_g", "bill_length_mm"]),
 }
 COPIES = {feature: [columns] if isinstance(columns, str) else columns for feature, (_, columns) in AGAIN.items()}
+
+
+APART = ("(sizes)", "(place)")
+"""Ends of the names of copies that blocks of several columns describe."""
 
 
 def with_copies(X):
@@ -54,7 +60,6 @@ GIVES = {
     "updated": lambda posterior, X, y: posterior.update(X[:50], y[:50]).predict_log_proba(X),
     "forgotten": lambda posterior, X, y: posterior.forget(X[:50], y[:50]).predict_log_proba(X),
     "intervals": lambda posterior, X, y: posterior.proba_interval(X[:20], key=3),
-    "reasons": lambda posterior, X, y: posterior.explain(X.iloc[[0]], key=1)["log_odds"].to_numpy(),
     "folds": lambda posterior, X, y: nb.kfold(posterior, X, y, k=3).elpd,
 }
 
@@ -67,12 +72,45 @@ def test_a_column_described_again_is_as_a_copy_of_it(fitted, penguins, gives):
     np.testing.assert_allclose(gives(weighted, X, y), gives(copies, with_copies(X), y), rtol=1e-9, atol=1e-12)
 
 
+@pytest.mark.parametrize("row", [0, 3, 200])
+def test_the_reasons_of_a_column_are_those_of_its_copies_together(fitted, penguins, row):
+    """Row 3 lacks most cells. Under a draw, a copy adds what it adds to the log joint density if it is there alone."""
+    X = penguins[0].iloc[[row]]
+    _, weighted, copies = fitted
+    options = {"prob": 0.7, "num_draws": 20, "key": 1}
+    found, apart = (
+        weighted.explain(X, "Gentoo", "Adelie", **options),
+        copies.explain(with_copies(X), "Gentoo", "Adelie", **options),
+    )
+    column_of = [name.split(" (")[0] for name in apart.index]
+    expected = apart["log_odds"].groupby(column_of, sort=False).sum()
+    assert [*found.index] == ["before any cell", *X.columns, "sizes", "place", "features together"]
+    np.testing.assert_allclose(found["log_odds"], expected[found.index], rtol=1e-9, atol=1e-12)
+    log_proba = weighted.predict_log_proba(X)[0]
+    assert found["log_odds"].sum() == pytest.approx(log_proba[2] - log_proba[0], rel=1e-10)
+
+    def under_draws(columns):
+        there = with_copies(X).where(lambda frame: [[name in columns for name in frame.columns]], other=None)
+        joint = copies.log_joint_draws(there.infer_objects(), num_draws=20, key=1)[:, :, 0]
+        return (joint[..., 2] - joint[..., 0]).ravel()
+
+    for name in X.columns:
+        own = [copy for copy in with_copies(X).columns if copy.split(" (")[0] == name and not copy.endswith(APART)]
+        parents = ["sex (place given sex)", "bill_length_mm (mass given bill)"]
+        draws = under_draws({*own, *parents}) - under_draws({*parents})
+        lower, upper = np.quantile(draws, [0.15, 0.85])
+        total = found.loc[name, "log_odds"]
+        expected = [min(lower, total), max(upper, total)]
+        np.testing.assert_allclose(found.loc[name, ["lower", "upper"]].astype(float), expected, rtol=1e-8, atol=1e-9)
+
+
 def test_names_of_the_features(fitted):
     _, weighted, copies = fitted
     names = [*weighted.weights.index]
     assert names == [
         *("island", "bill_length_mm", "bill_depth_mm", "flipper_length_mm", "body_mass_g", "sex"),
         *("sizes", "bill in bins", "place", "body_mass_g (more)", "bill_depth_mm (more)", "sex again"),
+        *("place given sex", "mass given bill"),
     ]
     assert len(copies.weights) == len(names)
     assert "bill in bins_prob" in weighted.to_datatree().posterior

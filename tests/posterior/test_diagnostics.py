@@ -1,5 +1,7 @@
 """R-hat and effective sample sizes beside ArviZ's, and what is said of draws: arrays, each with one thing wrong."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -69,6 +71,11 @@ def test_one_thing_wrong(stats, kind, words, remedy):
         assert list(told) == ["divergences", *found]
         assert not any("num_samples" in one for one in told.values())
         assert "more draws alone do not help" in told[kind]
+
+
+def test_the_least_effective_size_is_that_of_bulk_or_tails():
+    found = replace(diagnose({"x": DRAWS}, STATS), ess_bulk=np.array([300.0, 400.0]), ess_tail=np.array([500.0, 200.0]))
+    assert str(found).endswith("ESS from 200 for x[1]")
 
 
 def test_every_chain_adds_to_the_draws_that_are_needed():

@@ -1,10 +1,13 @@
 """The features that speak most for each class, by hand from means and draws of the parameters."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse
 import scipy.stats
+from trees import feature_weights
 
 import bayesnb as nb
 from bayesnb.model.weights import FeatureWeights
@@ -120,7 +123,7 @@ def test_the_interval_of_a_number_is_over_draws_of_the_parameters(mixed):
         nb.telling_features(mixed, 20, prob=0.8, num_draws=40, key=2).query("feature == 'height'").set_index("class")
     )
     (i,) = (i for i, block in enumerate(mixed.model.blocks) if "height" in block.labels)
-    rows = np.stack(_Rows(mixed, 2).of_block(i))[..., 0]
+    rows = np.stack([cells[i][:, 0] for cells in _Rows(mixed.model, mixed, 2).of_classes([(i, 0)])])
     draws = mixed.draws(num_chains=4, num_draws=40, key=2)
     mean, sd = draws["height_mean"][..., None], np.sqrt(draws["height_variance"])[..., None]
     for c, label in enumerate(["ash", "fir", "oak"]):
@@ -202,3 +205,121 @@ def test_many_classes_have_the_fewest_draws_by_default():
     labels = np.repeat(np.arange(40), 2)
     posterior = nb.fit(nb.Bernoulli(), np.tile([[0], [1]], (40, 1)) * (labels[:, None] % 2), labels)
     pd.testing.assert_frame_equal(nb.telling_features(posterior), nb.telling_features(posterior, num_draws=50))
+
+
+def test_words_and_numbers_of_one_table(rng):
+    """The words have no length of which rows could be simulated, and need none."""
+    X = np.column_stack([rng.poisson([[1.0, 2.0, 3.0]], (60, 3)), rng.normal(size=60)])
+    y = np.arange(60) % 2
+    X[:, [0, 3]] += 3 * y[:, None]
+    text, number = {"text": (nb.Multinomial(), [0, 1, 2])}, {3: nb.Gaussian()}
+    both = nb.telling_features(nb.fit(nb.NaiveBayes(text | number), X, y), num_draws=100)
+    alone = nb.telling_features(nb.fit(nb.NaiveBayes(number), X, y), num_draws=100)
+    assert {*both["feature"]} == {0, 1, 2, 3}
+    expected = alone.set_index("class")["log_odds"].to_dict()
+    assert both[both["feature"] == 3].set_index("class")["log_odds"].to_dict() == pytest.approx(expected, rel=0.15)
+
+
+# --------------------------------------------------------------------------------------------------
+# Columns that several features describe
+# --------------------------------------------------------------------------------------------------
+
+ONCE = {"size": nb.Gaussian(), "kind": nb.Categorical(), "place": nb.Categorical()}
+AGAIN = {
+    "size in bins": (nb.Histogram(), "size"),
+    "kind from the end": (nb.Categorical(0.3, categories=["z", "y", "x"]), "kind"),
+    "size given place": (nb.Given(num_bins=3), ["size", "place"]),
+    "kind given place": (nb.Given(), ["kind", "place"]),
+    "both": (nb.JointCategorical(), ["place", "kind"]),
+}
+
+
+@pytest.fixture(scope="module")
+def shops():
+    rng = np.random.default_rng(4)
+    y, place = rng.integers(0, 2, 300), rng.integers(0, 2, 300)
+    X = pd.DataFrame(
+        {
+            "size": rng.normal(y + place * (2 * y - 1), 1.0),
+            "kind": np.array(list("xyz"))[(rng.integers(0, 2, 300) + y * place) % 3],
+            "place": np.array(["town", "village"])[np.where(rng.random(300) < 0.3, y, place)],
+        }
+    )
+    return X, y
+
+
+def with_weights(posterior, weight):
+    """The posterior with given weights of its features, which draws have with a spread."""
+    weights = feature_weights(np.ones(8), [0.0, 0.0])
+    draws = weights.weight_draws[..., : len(weight)] * weight
+    return nb.results.WeightedPosterior(posterior, replace(weights, weight=np.array(weight), weight_draws=draws))
+
+
+@pytest.fixture(scope="module")
+def described_again(shops):
+    weighted = nb.weight_features(nb.NaiveBayes(ONCE | AGAIN), *shops)
+    return with_weights(weighted.unweighted, [0.8, 0.5, 0.6, 0.7, 0.4, 0.9, 0.6, 0.0])
+
+
+@pytest.mark.parametrize(("name", "value"), [("size", None), ("kind", "x"), ("kind", "z")])
+def test_the_descriptions_of_a_column_speak_together(described_again, name, value):
+    """The mean over simulated rows that hold the value, by log joint densities with the column less those without it.
+
+    The other rows are more, so that their own Monte Carlo error is small. The weight of the block is zero.
+    """
+    options = {"num_draws": 20, "key": 3}
+    found = nb.telling_features(described_again, 99, prob=0.6, **options)
+    X, y = described_again.generative.simulate(6000, key=8)
+    for c in (0, 1):
+        rows = X[y == c]
+        rows = rows if value is None else rows.assign(**{name: value})
+        with_column, without = (
+            described_again.log_joint_draws(frame, **options)
+            for frame in (rows, rows.assign(**{name: np.nan if value is None else None}))
+        )
+        each = (with_column - without)[..., c] - (with_column - without)[..., 1 - c]
+        draws = each.mean(axis=-1).ravel()
+        if (median := np.median(draws)) <= 0:
+            continue
+        (row,) = found[(found["class"] == c) & (found["feature"] == name) & (found["value"].isin([value]))].itertuples()
+        error = 5 * np.hypot(each.mean(axis=(0, 1)).std() / np.sqrt(500), 1e-9)
+        assert row.log_odds == pytest.approx(median, abs=error)
+        assert [row.lower, row.upper] == pytest.approx(np.quantile(draws, [0.2, 0.8]), abs=error)
+
+
+def test_blocks_of_several_columns_are_features_of_their_own(shops):
+    posterior = nb.weight_features(nb.NaiveBayes(ONCE | AGAIN), *shops)
+    found = nb.telling_features(posterior, 99, num_draws=20)
+    assert set(found["feature"]) <= {*ONCE, "both"}
+    assert "both" in set(found["feature"])
+    assert found.loc[found["feature"] == "both", "value"].isna().all()
+
+
+def test_with_weights_of_zero_further_descriptions_change_nothing(shops, described_again):
+    weight = [0.8, 0.5, 0.6]
+    once = with_weights(described_again.generative, weight)
+    again = with_weights(described_again.unweighted, [*weight, *np.zeros(len(AGAIN))])
+    # The error of the rows is that of the features together, whatever their weights.
+    found, expected = (nb.telling_features(p, 99, num_draws=20).drop(columns="mcse") for p in (again, once))
+    pd.testing.assert_frame_equal(found, expected)
+    found, expected = (posterior.explain(shops[0].iloc[[0]], num_draws=20) for posterior in (again, once))
+    assert [*found.loc["both"]] == [0, 0, 0]
+    pd.testing.assert_frame_equal(pd.DataFrame(found.drop("both")), pd.DataFrame(expected))
+
+
+def test_count_vectors_of_the_same_words_speak_together():
+    X, y = X_WORDS[:4], Y_WORDS[:4]
+    model = nb.NaiveBayes({"text": (nb.Multinomial(0.5), [0, 1, 2, 3]), "bursts": (nb.Multinomial(2.0), [0, 1, 2, 3])})
+    posterior = nb.weight_features(model, X, y)
+    options = {"num_draws": 30, "key": 2}
+    found = nb.telling_features(posterior, 99, **options).set_index(["class", "feature"])
+    assert found.index.is_unique
+    joint = posterior.log_joint_draws([*np.eye(4, dtype=int), [0] * 4], **options)
+    odds = (joint[..., 0] - joint[..., 1]).reshape(-1, 5)
+    for word, expected in enumerate(np.median(odds[:, :4] - odds[:, 4:], axis=0)):
+        assert found.loc[("a" if expected > 0 else "b", word), "log_odds"] == pytest.approx(abs(expected), rel=1e-8)
+    one = posterior.explain([[1, 0, 0, 0]], "a", "b", prob=0.5, **options)
+    assert [*one.index] == ["before any cell", 0, "features together"]
+    estimate, *ends = one.loc[0]
+    lower, upper = np.quantile(odds[:, 0] - odds[:, 4], [0.25, 0.75])
+    assert ends == pytest.approx([min(estimate, lower), max(estimate, upper)], rel=1e-8)
