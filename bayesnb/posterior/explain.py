@@ -122,6 +122,7 @@ class Explanation(PrintedFrame):
         log_odds, (_, draws) = self["log_odds"].to_numpy(), self._beside
         values = np.array([log_odds[part].sum() for part in parts])
         ends = np.array([_interval(log_odds, draws, part, prob) for part in parts])
+        ends[[name == TOGETHER for name in names]] = np.nan
         panels = panel_of_rows(names, ax=ax, figsize=figsize, row_height=0.26)
         axis, ink = panels.axes[0], text_color()
         finite = np.concatenate([values, ends.ravel()])

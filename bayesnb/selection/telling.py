@@ -365,8 +365,8 @@ def _candidates(
 
 
 def _under_draws(model: BoundModel, parameters: ModelParameters, i: int, j: int, x: Any) -> np.ndarray:
-    """Log density of a feature under draws; of categories, that of different rows is computed once."""
-    if not model.blocks[i].has_categories:
+    """Log density of a feature under draws; of joint categories, that of different rows is computed once."""
+    if not (model.blocks[i].is_joint and model.blocks[i].has_categories):
         return model.feature_log_likelihood(parameters, i, j, x)
     different, places = np.unique(x, axis=0, return_inverse=True)
     return model.feature_log_likelihood(parameters, i, j, different).take(places, axis=-2)

@@ -323,3 +323,13 @@ def test_count_vectors_of_the_same_words_speak_together():
     estimate, *ends = one.loc[0]
     lower, upper = np.quantile(odds[:, 0] - odds[:, 4], [0.25, 0.75])
     assert ends == pytest.approx([min(estimate, lower), max(estimate, upper)], rel=1e-8)
+
+
+def test_an_array_some_of_whose_columns_have_features_that_hold_fewer_numbers(rng):
+    """Simulated numbers below zero, which the second feature does not hold, say there what the first one says."""
+    y = np.arange(80) % 2
+    X = np.column_stack([rng.normal(size=80), np.abs(rng.normal(1, 1, 80)) * (1 + y), y ^ (rng.random(80) < 0.2)])
+    features = {2: nb.Categorical(), 1: nb.Gaussian(), "logarithm": (nb.LogNormal(), 1)}
+    found = nb.telling_features(nb.weight_features(nb.NaiveBayes(features), X, y), num_draws=20)
+    assert {*found["feature"]} == {1, 2}
+    assert np.isfinite(found[["log_odds", "lower", "upper"]]).all(axis=None)
