@@ -334,3 +334,15 @@ def test_plot_has_a_line_for_each_feature(weighted):
         (axis,) = figure.axes
         assert [label.get_text() for label in axis.get_yticklabels()] == names
     assert figure.get_suptitle().replace("\n", " ").startswith("Weights of the first 2 of 5 features (0:")
+
+
+def test_a_cell_that_is_impossible_under_some_draws():
+    """Its log joint density is minus infinity under these draws, and a number under the others."""
+    prob = np.random.default_rng(0).uniform(0.2, 0.8, (2, 40, 2, 1))
+    prob[:, ::3, 0] = prob[:, 1::4, 0] = 0.0  # some draws have another one beside them that is impossible, too
+    samples = {"class_prob": np.full((2, 40, 2), 0.5), "x_prob": prob}
+    sampled = nb.from_samples(nb.Bernoulli(), samples, X=[[0], [1], [0], [1]], y=["a", "a", "b", "b"])
+    weighted = nb.results.WeightedPosterior(sampled, feature_weights([0.7], [0.0, 0.0]))
+    found = weighted.log_joint_draws([[1]])[:, :, 0]
+    assert np.array_equal(np.isneginf(found), prob[..., 0] == 0)
+    assert not np.isnan(found).any()
