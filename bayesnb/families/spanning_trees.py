@@ -64,10 +64,13 @@ def log_sum_over_trees(log_weights: Any) -> Any:
 BLOCK = 8
 """Nodes that are eliminated together, by one product of matrices."""
 
+FAR = 300.0
+"""Largest factor, as a logarithm, for which sums take no logarithms."""
+
 
 @dataclass(frozen=True)
 class GraphsLike:
-    """Sums over the trees of many graphs whose weights are not far from those of one graph, without logarithms.
+    """Sums over the trees of many graphs whose weights are those of one graph times factors, mostly without logarithms.
 
     Each edge has a unit of its own, so that numbers neither overflow nor underflow: the smallest weight on the path
     between its nodes in the tree of the largest weights. An edge is never much heavier than its unit, and where it is
@@ -79,16 +82,19 @@ class GraphsLike:
     ----------
     order : array of int, shape (nodes,)
         The nodes in the order of Prim's algorithm.
+    log_weights : array, shape (nodes, nodes)
+        Log weights of the one graph, nodes in this order.
     log_units : array, shape (nodes, nodes)
-        Log unit of each edge, nodes in this order; infinite on the diagonal.
+        Log unit of each edge; infinite on the diagonal.
     """
 
     order: np.ndarray
+    log_weights: np.ndarray
     log_units: np.ndarray
 
     @classmethod
     def of(cls, log_weights: np.ndarray) -> Self:
-        """Order and units by the log weights of a connected graph, shape (nodes, nodes)."""
+        """The graphs like a connected one, of log weights (nodes, nodes)."""
         nodes = len(log_weights)
         order, best = np.zeros(nodes, dtype=np.intp), np.array(log_weights[0])
         log_units = np.full((nodes, nodes), np.inf)
@@ -97,17 +103,20 @@ class GraphsLike:
             order[k] = node = int(best.argmax())
             log_units[:k, k] = log_units[k, :k] = np.minimum(log_units[:k, k - 1], best[node])
             best = np.maximum(best, log_weights[node])
-        return cls(order, log_units)
+        return cls(order, log_weights[order[:, None], order], log_units)
 
-    def log_sums(self, weights: np.ndarray) -> np.ndarray:
+    def log_sums(self, log_factors: np.ndarray) -> np.ndarray:
         """Log of the sum over the trees of each graph, shape (graphs,).
 
         Parameters
         ----------
-        weights : array, shape (graphs, nodes, nodes)
-            In the units of the edges, nodes in the order; overwritten. Only entries below the diagonal are read.
+        log_factors : array, shape (graphs, nodes, nodes)
+            What multiplies the weights, nodes in the order.
         """
-        units, hi = self.log_units, weights.shape[-1]
+        if np.abs(log_factors).max(initial=0.0) > FAR:
+            return log_sum_over_trees(self.log_weights + log_factors)
+        units, hi = self.log_units, log_factors.shape[-1]
+        weights = np.exp(log_factors + (self.log_weights - units))
         found = np.full(len(weights), np.diag(units, -1).sum())
         while hi > 1:
             lo = max(hi - BLOCK, 1)

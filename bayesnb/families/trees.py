@@ -104,9 +104,6 @@ GRAPH_CELLS = 2**19
 ROWS = 16
 """Rows whose graphs are in memory at a time under JAX."""
 
-FAR = 300.0
-"""Largest factor, as a logarithm, by which a row changes an edge's weight without logarithms of all sums."""
-
 
 @partial(
     jax.tree_util.register_dataclass,
@@ -314,7 +311,7 @@ class AllTrees(JointFamily, ConjugateFamily):
                 return alone[:, at].sum(axis=-1) + log_sum_over_trees(graphs) - log_sum
 
             return jax.lax.map(of_row, places, batch_size=ROWS)
-        near = _Near.of(log_weights)
+        near = GraphsLike.of(log_weights)
 
         def of_piece(rows: slice) -> np.ndarray:
             at = places[rows][:, near.order]
@@ -329,7 +326,7 @@ class AllTrees(JointFamily, ConjugateFamily):
     ) -> np.ndarray:
         after = self.update(statistics)
         alone, pairs = after.log_tables()
-        near, places, shares = _Near.of(after.log_weights[0]), self._values.places(x), self._values.shares
+        near, places, shares = GraphsLike.of(after.log_weights[0]), self._values.places(x), self._values.shares
 
         def of_piece(rows: slice) -> np.ndarray:
             at, own, weight = places[rows][:, near.order], codes[rows], weights[rows]
@@ -421,6 +418,16 @@ class AllTrees(JointFamily, ConjugateFamily):
             "posterior.draws(), or the probabilities of the edges, edge_probs() of its family in posterior.families"
         )
 
+    def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
+        raise NotImplementedError("it is a sum over the values of all columns of a tree")
+
+    def of_each_column(self) -> Self:
+        return self
+
+    def parameters_of_each_column(self, parameters: Parameters) -> Parameters:
+        parent, prob = (np.asarray(parameters[name]) for name in ("parent", "prob"))
+        return {"parent": parent[..., None, :], "prob": prob[..., None, :, :, :]}
+
     def story(self) -> tuple[str, list[str]]:
         # Within a model the default has a number.
         weight = "mean categories ** 2" if self.concentration is None else format_number(self.concentration)
@@ -438,35 +445,3 @@ def _in_pieces(of_piece: Callable[[slice], np.ndarray], num_rows: int, num_colum
     step = max(GRAPH_CELLS // num_columns**2, 16)
     pieces = [slice(start, start + step) for start in range(0, max(num_rows, 1), step)]
     return np.concatenate(list(in_order(of_piece, pieces)))
-
-
-@dataclass(frozen=True)
-class _Near:
-    """Graphs whose weights are those of one graph times factors.
-
-    Attributes
-    ----------
-    like : GraphsLike
-    log_weights : array, shape (columns, columns)
-        Log weights of the one graph, columns in the order of `like`.
-    """
-
-    like: GraphsLike
-    log_weights: np.ndarray
-
-    @classmethod
-    def of(cls, log_weights: np.ndarray) -> Self:
-        like = GraphsLike.of(log_weights)
-        return cls(like, log_weights[like.order[:, None], like.order])
-
-    @property
-    def order(self) -> np.ndarray:
-        """The columns in the order that the sums take."""
-        return self.like.order
-
-    def log_sums(self, log_factors: np.ndarray) -> np.ndarray:
-        """Log of the sum over the trees of each graph, given factors (rows, columns, columns) in the order."""
-        log_weights = self.log_weights + log_factors
-        if np.abs(log_factors).max(initial=0.0) > FAR:
-            return log_sum_over_trees(log_weights)
-        return self.like.log_sums(np.exp(log_weights - self.like.log_units))

@@ -150,7 +150,8 @@ def draws_in_pieces(parameters: ModelParameters) -> Iterator[ModelParameters]:
 
 def independent_draws(posterior: Any, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
     """Draws from a posterior in closed form, one leading axis, as many at a time as have so many values."""
-    size = sum(np.size(leaf) for leaf in jax.tree.leaves(posterior.distribution.mean()))
+    # The hyperparameters are about as many as the parameters, whose mean may not exist.
+    size = sum(np.size(leaf) for leaf in jax.tree.leaves(posterior.closed_form))
     step = max(1, PARAMETER_CELLS // size)
     for start in range(0, number, step):
         yield posterior.closed_form.draw(rng, (min(step, number - start),))

@@ -45,9 +45,15 @@ def _labels(block: Block) -> tuple[Any, ...]:
 
 
 def _at_mean(posterior: Posterior) -> list[np.ndarray]:
-    """Mutual information at the posterior mean, in nats, for each block an array of shape (columns,)."""
-    with np.errstate(divide="ignore"):  # an infinite mean
-        mean = posterior.distribution.mean()
+    """Mutual information at the posterior mean, in nats, for each block an array of shape (columns,).
+
+    NaN for all columns if a family has no mean.
+    """
+    try:
+        with np.errstate(divide="ignore"):  # an infinite mean
+            mean = posterior.distribution.mean()
+    except NotImplementedError:
+        return [np.full(len(_labels(block)), np.nan) for block in posterior.model.blocks]
     return [found[0] for found in _under_draws(posterior, jax.tree.map(lambda value: np.asarray(value)[None], mean))]
 
 

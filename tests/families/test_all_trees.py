@@ -137,6 +137,14 @@ def test_draws_of_trees_and_of_rows_follow_the_posterior():
     z = (np.mean(means, axis=0) - np.exp(posterior.log_joint(X[:8]))) / (np.std(means, axis=0, ddof=1) / np.sqrt(20))
     assert np.abs(z).max() < 6
 
+    one = {site: value[:1, :1] for site, value in draws.items()}
+    of_rows = nb.from_samples(posterior.model, one, X=X, y=y).log_joint(X) - np.log(0.5)
+    (counted,) = posterior.model.statistics(X, y).blocks
+    given = {name: one[f"x_{name}"] for name in ("parent", "prob")}
+    found = posterior.model.families[0].log_likelihood(given, counted)
+    expected = [of_rows[y == label, c].sum() for c, label in enumerate(("no", "yes"))]
+    np.testing.assert_allclose(found[0, 0, :, 0], expected, rtol=1e-9)
+
     rows, labels = posterior.simulate(4000, key=1)
     every = pd.DataFrame(itertools.product(*([f"v{k}" for k in range(n)] + [None] for n in SIZES)), columns=COLUMNS)
     expected = np.exp(posterior.log_joint(every))
