@@ -93,11 +93,13 @@ class RowsOfTree(dist.Distribution):
         uniform, parent = rng.uniform(size=shape)[..., None], np.broadcast_to(self.parent, shape).astype(np.intp)
         edges = np.cumsum(self.prob, axis=-1)
         edges = np.broadcast_to(edges / edges[..., -1:], (*shape, *edges.shape[-2:]))
-        codes, before = np.zeros(shape, dtype=np.intp), None
+        codes = np.zeros(shape, dtype=np.intp)
         # A value follows from the parent's value and a uniform number, so that all are right after as many steps as the
         # tree has levels.
-        while before is None or (codes != before).any():
+        for _ in self.sizes:
             before, above = codes, np.where(_is_root(parent), 0, np.take_along_axis(codes, parent, axis=-1))
             own = np.take_along_axis(edges, above[..., None, None], axis=-2)[..., 0, :]
             codes = (uniform >= own).sum(axis=-1)
+            if (codes == before).all():
+                break
         return np.where(codes == np.array(self.sizes), np.nan, codes)

@@ -185,6 +185,11 @@ def sampler(X, y):
         (lambda X, y: nb.fit(model(), X, y, nb.MAP()), ValueError, "AllTrees.* gives no mode"),
         (lambda X, y: nb.fit(model(), X, y).mean(), NotImplementedError, r"a mean of trees is no tree: take .*draws"),
         (lambda X, y: nb.fit(model(), X, y).summary(), NotImplementedError, r"edge_probs\(\)"),
+        (
+            lambda X, y: nb.loo(nb.fit(model(), X[:20], y[:20]), X[3:23], y[3:23]),
+            ValueError,
+            "never among the data",
+        ),
         (lambda X, y: model(-1.0), ValueError, r"AllTrees\(concentration=-1.0\): -1.0 is not a positive"),
         (lambda X, y: model([1.0, 2.0]).bind(X, y), ValueError, r"shape \(2,\): give one number"),
     ],
