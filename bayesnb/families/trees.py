@@ -13,6 +13,7 @@ from numpyro.distributions import constraints
 from scipy.special import xlogy
 
 from bayesnb.core.arrays import log, log_rising, namespace, row_pieces
+from bayesnb.core.checking import whole_number
 from bayesnb.core.running import in_order
 from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
@@ -155,7 +156,7 @@ class AllTrees(JointFamily, ConjugateFamily):
     Raises
     ------
     ValueError
-        If a concentration is not positive and finite.
+        If a concentration is not positive and finite, or `num_bins` is no whole number from 1.
 
     See Also
     --------
@@ -198,6 +199,10 @@ class AllTrees(JointFamily, ConjugateFamily):
     holds: ClassVar[str] = "a category"
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
     takes: ClassVar[tuple[str, ...]] = ("small types", "numbers in bins")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "num_bins", whole_number("num_bins", self.num_bins))
+        super().__post_init__()
 
     def hyperparameters(self) -> dict[str, Any]:
         # The default follows the numbers of categories, and so needs no data.

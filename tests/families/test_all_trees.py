@@ -190,6 +190,7 @@ def sampler(X, y):
             ValueError,
             "never among the data",
         ),
+        (lambda X, y: nb.AllTrees(num_bins=0), ValueError, "num_bins"),
         (lambda X, y: model(-1.0), ValueError, r"AllTrees\(concentration=-1.0\): -1.0 is not a positive"),
         (lambda X, y: model([1.0, 2.0]).bind(X, y), ValueError, r"shape \(2,\): give one number"),
     ],
