@@ -224,7 +224,7 @@ class TestTotalCounts:
         expected = np.log(0.5) + stats.binom.logpmf(3, 10, [0.2, 0.3]) + stats.binom.logpmf(20, 40, [0.4, 0.7])
         np.testing.assert_allclose(point.log_joint([[3, 20]]), [expected], rtol=1e-12)
 
-    @pytest.mark.parametrize("bad", ["ten", True, [[1, 2]], {"u": 3}, dist.Gamma(1, 1)], ids=str)
+    @pytest.mark.parametrize("bad", ["ten", True, [[1, 2]], {"u": 3}, dist.Gamma(1, 1)])
     @pytest.mark.parametrize("family", [nb.Binomial, nb.NegativeBinomial])
     def test_that_are_no_numbers(self, family, bad):
         with pytest.raises(TypeError, match=r"total_count=.*give the number of .*one for each column"):
