@@ -21,7 +21,7 @@ from bayesnb.core.checking import Params, listed, near_matches, proportion, with
 from bayesnb.core.running import in_order, num_threads
 from bayesnb.data.read import as_frame, as_table, is_dask, one_row, with_names, with_one_row
 from bayesnb.data.schema import as_labels, warn_of_one_class
-from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct, is_missing
+from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct, is_missing, unmask
 from bayesnb.families.conjugate import number_of_values
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, read_table
@@ -57,7 +57,7 @@ def check_labels(y: Any, num_rows: int, unlabelled: Any = None) -> np.ma.MaskedA
     ValueError
         If `y` has another length or shape, a missing or infinite label, numbers that are no labels, or no label at all.
     """
-    labels = column_or_1d(y, warn=True)
+    labels = column_or_1d(unmask(y), warn=True)
     check_consistent_length(np.empty(num_rows), labels)
     missing = _without_label(labels, unlabelled)
     if missing.all():
@@ -202,8 +202,8 @@ def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
 
 
 def _in_memory(X: Any) -> Any:
-    """A Dask table in memory, because scikit-learn does not see the names of its columns; other tables as they are."""
-    return X.compute() if is_dask(X) else X
+    """A Dask table in memory and an array without a mask, which scikit-learn does not see; other tables as they are."""
+    return X.compute() if is_dask(X) else unmask(X)
 
 
 def without_new_columns(estimator: BaseEstimator, X: Any) -> Any:

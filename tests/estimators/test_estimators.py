@@ -307,6 +307,17 @@ def test_what_is_computed_when_asked_for_is_there_after_a_fit_alone(estimator, c
     assert estimator.feature_count_.any()
 
 
+@pytest.mark.parametrize("estimator", [GaussianNB(), NaiveBayesClassifier()], ids=str)
+@pytest.mark.parametrize("kind", [float, int])
+def test_masked_cells_and_labels_are_missing(estimator, kind, rng):
+    cells, mask, y = (9 * rng.normal(size=(60, 3))).astype(kind), rng.uniform(size=(60, 3)) < 0.2, np.arange(60) % 2
+    masked, holed = np.ma.masked_array(cells, mask), np.where(mask, np.nan, cells)
+    found, expected = (clone(estimator).fit(X, y).predict_proba(X) for X in (masked, holed))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    with pytest.raises(ValueError, match="Input y contains NaN"):
+        clone(estimator).fit(cells, np.ma.masked_array(y, mask[:, 0]))
+
+
 def test_missing_cells_are_skipped(counts, rng):
     X, y = counts
     holes = np.where(rng.uniform(size=X.shape) < 0.2, np.nan, X)
