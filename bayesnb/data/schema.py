@@ -253,7 +253,7 @@ class Schema:
         Raises
         ------
         ValueError
-            If a column does not exist.
+            If a column does not exist, or such a feature has the name of a column.
         """
         described: set[int] = set()
         names, views = list(self.columns), {}
@@ -264,7 +264,13 @@ class Schema:
                 continue
             views[feature] = tuple(positions)
             own = [self.columns[position] for position in positions]
-            names += [feature] if len(own) == 1 else [f"{name} ({feature})" for name in own]
+            labels = [feature] if len(own) == 1 else [f"{name} ({feature})" for name in own]
+            if taken := [label for label in (feature, *labels) if label in names]:
+                raise ValueError(
+                    f"the feature {feature!r} describes {listed(own)} once more, and {taken[0]!r} is a column: give "
+                    "the feature another name, or place it before the other features of its columns"
+                )
+            names += labels
         return replace(self, columns=tuple(names), views=views)
 
     @cached_property
@@ -403,7 +409,8 @@ class Schema:
         if names == self.of_table:
             return [_as_range(columns) for columns in used]
         there = {name: position for position, name in enumerate(names)}
-        missing = [self.columns[column] for columns in used for column in columns if self.columns[column] not in there]
+        wanted = dict.fromkeys(self.columns[column] for columns in used for column in columns)
+        missing = [name for name in wanted if name not in there]
         if missing:
             # A column that was renamed is among those that the fit did not have.
             others = [name for name in names if name not in self._position_of] or names

@@ -98,8 +98,13 @@ def propose_descriptions(
     if len(numbers) > 1:
         gaussian = NaiveBayes({column: Gaussian() for column in numbers})
         blocks = group_columns(gaussian, *rows, sample_weight=given.weights).model.features
-        further = {name: feature for name, feature in blocks.items() if isinstance(feature[0], JointFamily)}
-        found = replace(found, features=found.features | further)
+        features = dict(found.features)
+        for name, feature in blocks.items():
+            if isinstance(feature[0], JointFamily):
+                while name in features or name in given.table.names:
+                    name += " (block)"
+                features[name] = feature
+        found = replace(found, features=features)
     return found
 
 

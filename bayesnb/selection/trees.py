@@ -342,7 +342,8 @@ def tree_columns(
     found = [(names[i], names[j], log_factor[i, j], probability[i, j]) for i, j in edges]
     table = pd.DataFrame(found, columns=["child", "parent", "log_bayes_factor", "probability"])
     table = table.astype({"log_bayes_factor": float, "probability": float})
-    return ColumnForest(_with_edges(description, table, coded), table, _notes(competing, pairs, threshold))
+    names = given.table.names
+    return ColumnForest(_with_edges(description, names, table, coded), table, _notes(competing, pairs, threshold))
 
 
 def _columns(model: BoundModel, table: Any) -> tuple[list[int], dict[Any, tuple]]:
@@ -357,13 +358,13 @@ def _columns(model: BoundModel, table: Any) -> tuple[list[int], dict[Any, tuple]
     return sorted(places), coded
 
 
-def _with_edges(model: Any, table: pd.DataFrame, coded: Mapping[Any, tuple]) -> NaiveBayes:
-    """The model with a feature for each edge; numbers that it takes for categories stay these."""
+def _with_edges(model: Any, columns: tuple, table: pd.DataFrame, coded: Mapping[Any, tuple]) -> NaiveBayes:
+    """The model with a feature for each edge, which has no column's name; numbers that it takes for categories stay."""
     features: dict[Any, Any] = {"x" if name is EVERY_COLUMN else name: own for name, own in model.features.items()}
     for child, parent in zip(table["child"], table["parent"], strict=True):
         categories = {column: coded[column] for column in (child, parent) if column in coded}
         name = _name(child, parent)
-        while name in features:
+        while name in features or name in columns:
             name += " (tree)"
         features[name] = Given(categories=categories or None), [child, parent]
     return replace(model, features=features)

@@ -182,6 +182,24 @@ ERRORS = {
         ),
         "column 'sex' is twice in 'both': name it once",
     ),
+    "name of a column": (
+        lambda model, X, y: nb.weight_features(
+            nb.NaiveBayes({"in bins": (nb.Histogram(), "body_mass_g"), "body_mass_g": nb.Gaussian()}), X, y
+        ),
+        "'body_mass_g' describes 'body_mass_g' once more, and 'body_mass_g' is a column: give the feature another name",
+    ),
+    "name of a column and a feature": (
+        lambda model, X, y: nb.weight_features(
+            nb.NaiveBayes(dict.fromkeys([*X], nb.Gaussian()) | {"again": (nb.Histogram(), ["sex", "island"])}),
+            X.assign(**{"sex (again)": 1}),
+            y,
+        ),
+        "'again' describes 'sex', 'island' once more, and 'sex \\(again\\)' is a column",
+    ),
+    "missing column": (
+        lambda model, X, y: nb.weight_features(model, X, y).predict(X.drop(columns="sex")),
+        "^column 'sex' is missing in X",
+    ),
     "unknown": (
         lambda model, X, y: nb.weight_features(
             nb.NaiveBayes({"sex": nb.Categorical(), "b": (nb.Gaussian(), "s")}), X, y

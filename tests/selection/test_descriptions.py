@@ -65,6 +65,21 @@ def test_the_model_itself_where_nothing_depends(table, columns):
     assert nb.propose_descriptions(model, X[columns], y).features == model.features
 
 
+def test_columns_that_are_called_as_descriptions_are(table):
+    X, y = table
+    model = proposed(X, y)
+    edge = next(name for name in described_again(model, X) if "given" in name)
+    named = X.rename(columns={"coin": "a & b & c", "alone": edge})
+    found = proposed(named, y)
+    again = [*described_again(model, X)]
+    expected = [
+        f"{name} ({kind[name]})" if name in (kind := {edge: "tree", "a & b & c": "block"}) else name for name in again
+    ]
+    assert [*found.features] == [*named, *expected]
+    weighted, others = nb.weight_features(found, named, y), nb.weight_features(model, X, y)
+    np.testing.assert_allclose(weighted.predict_proba(named), others.predict_proba(X), rtol=1e-12)
+
+
 def test_more_than_two_hundred_columns_are_described_once(table):
     X, y = table
     wide = pd.DataFrame({f"{name}{copy}": X[name] for copy in range(51) for name in ("a", "b", "c", "first")})
