@@ -730,7 +730,6 @@ FAMILIES = [
         (np.array([*itertools.product([0.0, 1.0, 2.0, np.nan], repeat=2)]), np.ones(16)),
         fixed=nb.AllTrees(2.5),
         joint=True,
-        missing=False,
         likeliest=False,
         sampled=False,
         drawn=False,

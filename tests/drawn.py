@@ -7,8 +7,6 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgb, to_rgba
 from matplotlib.text import Text
 
-__all__ = ["collisions", "faint", "intervals", "result"]
-
 
 def result(kind: type, **attributes: Any) -> Any:
     """A result that holds only what its figure reads."""

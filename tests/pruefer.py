@@ -2,8 +2,6 @@
 
 import itertools
 
-__all__ = ["pruefer_trees"]
-
 
 def pruefer_trees(nodes):
     """Every tree of some nodes, as a set of edges (i, j) with i < j, by its sequence of nodes - 2 nodes."""

@@ -6,8 +6,6 @@ from typing import Any
 import pytest
 from cases import Case
 
-__all__ = ["cases_fast", "names_fast"]
-
 
 def names_fast(names: Iterable[str], fast: Collection[str]) -> list[Any]:
     """All names; those that are not in `fast` are in the slow suite only."""

@@ -526,16 +526,6 @@ refuses(
     (lambda: nb.NaiveBayes(nb.Multinomial()).bind(FLAGS, LABELS), ["total_count"]),
     (lambda: nb.NaiveBayes(nb.Gaussian()).bind(FLAGS, LABELS), ["loc|rate|scale"]),
 )
-for inference in ("map", "mle"):
-    refuses(
-        f"the spread of {inference}",
-        lambda call, inference=inference: call(point(inference)),
-        (lambda p: p.draws(), []),
-        (lambda p: p.proba_draws(FLAGS), []),
-        (lambda p: p.log_joint_draws(FLAGS), []),
-        (lambda p: p.to_datatree(FLAGS, LABELS), []),
-        words=["point|MAP|MLE", r"Exact|NUTS|nb\.fit"],
-    )
 NEVER_THERE = [
     (nb.Bernoulli(), FLAGS, np.ones((4, 3)), ["a"] * 4, None),  # more rows than the class has
     (nb.Bernoulli(), FLAGS * [0, 1, 1], [[1, 0, 0]], ["b"], None),  # a one where all were zero

@@ -39,15 +39,6 @@ def test_one_row_per_class_is_not_certain():
     assert 0.5 < tight[0, 0] < 0.9
 
 
-@pytest.mark.parametrize("family", [nb.Gaussian(), nb.Poisson(), nb.Bernoulli(), nb.Categorical()], ids=repr)
-def test_a_constant_column_in_balanced_classes_says_nothing(family):
-    X = np.column_stack([np.ones(8), [0, 1, 1, 0, 1, 0, 0, 0]])
-    y = np.arange(8) % 2
-    with_constant = nb.fit(nb.NaiveBayes({0: family, 1: nb.Bernoulli()}), X, y)
-    without = nb.fit(nb.NaiveBayes({1: nb.Bernoulli()}), X, y)
-    np.testing.assert_allclose(with_constant.predict_proba(X), without.predict_proba(X), rtol=1e-12)
-
-
 def test_a_class_that_no_cell_of_a_column_reached():
     X = np.array([[1.0, 3.0], [0.0, 4.0], [1.0, np.nan], [1.0, np.nan]])
     y = ["a", "a", "b", "b"]
@@ -59,15 +50,6 @@ def test_a_class_that_no_cell_of_a_column_reached():
     assert posterior.log_joint(row)[0, 1] == pytest.approx(np.log(0.5) + t.logpdf(5.0, 4, 3.5, np.sqrt(2.0)), rel=1e-12)
     with pytest.raises(ValueError, match=r"column 1 in class 'b'.*'mean' does not exist"):
         nb.fit(nb.NaiveBayes({0: nb.Bernoulli(), 1: nb.Gaussian()}), X, y, nb.MLE())
-
-
-def test_a_class_seen_once_and_a_class_never_seen():
-    X, y = np.array([[1, 0], [1, 1], [0, 1]]), ["a", "a", "b"]
-    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y, classes=["a", "b", "c"])
-    np.testing.assert_allclose(
-        np.exp(posterior.log_joint([[1, 1]]))[0], [3 / 6 * 3 / 4 * 2 / 4, 2 / 6 / 3 * 2 / 3, 1 / 6 / 4]
-    )
-    assert np.isfinite(posterior.log_evidence)
 
 
 def test_weights_of_zero():
@@ -105,15 +87,6 @@ def test_a_hundred_thousand_features(rng, sparse):
         assert np.isfinite(posterior.predict_log_proba(form)).all()
         assert (posterior.predict(form) == y).all()
         assert np.isfinite(posterior.log_evidence)
-
-
-def test_a_column_without_any_observed_cell():
-    X = np.array([[1.0, np.nan], [2.0, np.nan], [4.0, np.nan]])
-    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, [0, 1, 1])
-    alone = nb.fit(nb.NaiveBayes(nb.Gaussian()), X[:, :1], [0, 1, 1])
-    np.testing.assert_allclose(posterior.predict_proba(X), alone.predict_proba(X[:, :1]))
-    with pytest.raises(ValueError, match="column 1 has no observed cell"):
-        nb.fit(nb.NaiveBayes(nb.Categorical()), X, [0, 1, 1])
 
 
 def test_the_scale_of_the_weights_does_not_set_the_scale_of_the_default_prior(rng):

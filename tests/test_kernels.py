@@ -323,7 +323,14 @@ def _number_of_replicates(rng):
     return [np.shape(one.class_prob) for one in replicates.draws(exact, 7, rng)]
 
 
+def _tables_of_every_kind(rng):
+    y = rng.integers(0, 3, 300)
+    fits = [(nb.fit(family, make(rng)[:300], y), make(rng)[:300]) for family, make in TABLES.values()]
+    return [(fitted.problem.statistics, fitted.log_joint(X), fitted.plugin().log_joint(X)) for fitted, X in fits]
+
+
 IN_PIECES = {
+    "bayesnb.data.tables.Table.chunk_cells": _tables_of_every_kind,
     "bayesnb.posterior.left_out.HYPERPARAMETERS": _leaving_out,
     "bayesnb.core.arrays.PIECE_CELLS": _averaged_and_under_draws,
     "bayesnb.posterior.diagnostics.SLAB_CELLS": _convergence,

@@ -9,22 +9,6 @@ from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.problem import Problem
 from bayesnb.model.weights import SPREADS, FeatureWeights, NormalWeights
 
-__all__ = [
-    "ALONE",
-    "CLASSES",
-    "FEATURES",
-    "KINDS",
-    "OFFSET",
-    "SHARE",
-    "WEIGHT",
-    "closed_forms",
-    "collapsed",
-    "every_kind",
-    "feature_weights",
-    "mixed_by_hand",
-    "trees",
-]
-
 CLASSES = ["ash", "fir", "oak"]
 FEATURES = {
     "size": (nb.Gaussian(1.0, 0.3, 1.5, 0.8), ["height", "width"]),

@@ -258,14 +258,6 @@ def test_whole_numbers_as_categories_keep_their_identity_across_types(other):
     np.testing.assert_array_equal(posterior.predict_proba(fitted.astype(other)), posterior.predict_proba(fitted))
 
 
-@pytest.mark.parametrize("dtype", ["Int64", "float", "boolean", object], ids=str)
-def test_numbers_and_booleans_as_categories_with_holes(dtype):
-    values = [1, 0, None, 1, None, 0]
-    frame = pd.DataFrame({"level": pd.Series(values, dtype=dtype)})
-    expected = categorical_by_hand(values, LABELS, values, 2)
-    np.testing.assert_allclose(nb.fit(nb.Categorical(), frame, LABELS).predict_proba(frame), expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize(
     "of_kind",
     [lambda cells: pd.Series(cells, dtype="Int64"), pl.Series, pa.array, lambda cells: pd.Series(cells, dtype=object)],
@@ -442,15 +434,6 @@ def test_numbers_beside_texts_in_lists_stay_numbers():
     frame, model = MIXED[["mass", "island"]], nb.NaiveBayes({0: nb.Gaussian(), 1: nb.Categorical()})
     rows = frame.to_numpy().tolist()
     assert_same(nb.fit(model, frame, LABELS), nb.fit(model, rows, LABELS), frame, rows)
-
-
-@pytest.mark.parametrize("make", [sp.csr_array, sp.csc_array])
-def test_a_sparse_table_is_not_changed(make):
-    X = make((np.array([1.0, 1.0, 1.0]), (np.array([0, 1, 1]), np.array([2, 2, 0]))), shape=(2, 3))
-    before = X.copy()
-    nb.fit(nb.Bernoulli(), X, [0, 1]).predict(X)
-    for part in ("data", "indices", "indptr"):
-        np.testing.assert_array_equal(getattr(X, part), getattr(before, part))
 
 
 @pytest.mark.parametrize(

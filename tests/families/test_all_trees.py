@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from pruefer import pruefer_trees
-from refitting import assert_same
 from scipy.special import gammaln, logsumexp
 
 import bayesnb as nb
@@ -90,18 +89,6 @@ def test_evidence_predictions_and_edges_are_those_of_every_tree(strength, weight
     for j, k in PAIRS:
         expected = sum(p for p, tree in zip(probability, trees, strict=True) if (j, k) in tree)
         assert posterior.families[0].edge_probs()[j, k] == pytest.approx(expected, abs=1e-11)
-
-
-@pytest.mark.parametrize(
-    ("weighted", "options"),
-    [(False, {}), (True, {}), (False, {"feature_inclusion": 0.3})],
-    ids=["", "weighted", "averaged"],
-)
-def test_left_out_rows_equal_refits(weighted, options):
-    X, y = table(14)
-    weight = np.random.default_rng(2).uniform(0.5, 2.0, 14) if weighted else None
-    posterior = nb.fit(model(1.5, **options), X, y, sample_weight=weight)
-    assert_same(posterior, X, y, weight, alone=lambda row: row, atol=0.0, rtol=1e-8)
 
 
 def test_rows_bring_categories():

@@ -23,19 +23,6 @@ def same(expected):
     return pytest.approx(expected, rel=1e-12)
 
 
-def test_joint_categorical():
-    answers = [["yes", "yes"], ["no", "no"], ["yes", "yes"], ["yes", "no"], ["no", "yes"], ["no", "yes"]]
-    labels = ["honest"] * 3 + ["random"] * 3
-    together = nb.fit(nb.NaiveBayes({"answers": (nb.JointCategorical(), [0, 1])}), answers, labels)
-    pasted = nb.Categorical(0.5, categories=["no no", "no yes", "yes no", "yes yes"])
-    dense = nb.fit(nb.NaiveBayes(pasted), [[" ".join(row)] for row in answers], labels)
-    assert together.log_evidence == same(dense.log_evidence)
-    assert np.exp(together.log_joint([["yes", None]])[0]).tolist() == [
-        same(0.5 * (0.5 * 2 + 2) / (0.5 * 4 + 3)),
-        same(0.5 * (0.5 * 2 + 1) / (0.5 * 4 + 3)),
-    ]
-
-
 def test_multivariate_gaussian():
     x, m, psi = np.array([[1.1, 0.3], [2.3, 1.9], [1.9, 1.0]]), np.array([0.5, 0.0]), np.array([[1.0, 0.3], [0.3, 2.0]])
     pair = one_class(nb.MultivariateGaussian(m, 0.2, 4.5, psi), x)
@@ -58,12 +45,3 @@ def test_histogram():
     counts, width = np.array([0, 1, 2, 0, 1]), np.array([1.0, 2.0, 2.0])
     by_hand = gammaln(2.5) - gammaln(6.5) + (gammaln(0.5 + counts) - gammaln(0.5)).sum() - np.log(width).sum()
     assert waits.log_evidence == same(by_hand + st.lomax.logpdf(7.0 - 4.0, 1))
-
-
-def test_hurdle():
-    rain = np.array([0.0, 2.5, 0.0, 0.0, 7.1, 4.4])
-    days = one_class(nb.Hurdle(nb.Gaussian()), rain)
-    whether, amount = one_class(nb.Bernoulli(), rain != 0), one_class(nb.Gaussian(), rain[rain != 0])
-    assert days.log_evidence == same(whether.log_evidence + amount.log_evidence)
-    assert log_predictive(days, 0.0) == same(np.log((1 + 3) / (2 + 6)))
-    assert log_predictive(days, 3.0) == same(np.log((1 + 3) / (2 + 6)) + log_predictive(amount, 3.0))

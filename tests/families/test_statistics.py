@@ -7,11 +7,9 @@ from fractions import Fraction
 import jax
 import numpy as np
 import pytest
-import scipy.sparse
 from cases import CASES
 
 import bayesnb as nb
-from bayesnb.data.read import as_table
 from bayesnb.families.moments import Moments, Scatter, moments
 from bayesnb.families.statistics import ROUNDING, ClassCounts
 from bayesnb.model.blocks import ModelStatistics
@@ -77,34 +75,6 @@ def test_reading_copies_chunks_only(rng):
     tracemalloc.stop()
     # In float64 the table would take 64 MB; chunks and one vector of labels and weights take far less.
     assert peak < 25e6
-
-
-def test_chunks_make_no_difference(rng, monkeypatch):
-    X = rng.normal(size=(1000, 3))
-    X[rng.uniform(size=X.shape) < 0.1] = np.nan
-    y = rng.integers(0, 3, 1000)
-    model = nb.NaiveBayes(nb.Gaussian())
-    whole = nb.fit(model, X, y)
-    monkeypatch.setattr("bayesnb.data.tables.Table.chunk_cells", 1)
-    assert len(list(as_table(X).chunks(3))) == 4
-    pieces = nb.fit(model, X, y)
-    np.testing.assert_allclose(pieces.predict_proba(X), whole.predict_proba(X), rtol=1e-9)
-    assert pieces.log_evidence == pytest.approx(whole.log_evidence, rel=1e-12)
-
-
-@pytest.mark.parametrize("form", [scipy.sparse.csr_array, scipy.sparse.csc_matrix])
-@pytest.mark.parametrize("family", [nb.Bernoulli(), nb.Multinomial(0.3)])
-def test_sparse_equals_dense(rng, monkeypatch, form, family):
-    monkeypatch.setattr("bayesnb.data.tables.Table.chunk_cells", 50)
-    dense = rng.poisson(0.3, (300, 20)) * rng.integers(1, 40, (300, 20))
-    dense = np.minimum(dense, 1) if isinstance(family, nb.Bernoulli) else dense
-    y = rng.integers(0, 3, 300)
-    model = nb.NaiveBayes(family)
-    thick, thin = nb.fit(model, dense, y), nb.fit(model, form(dense), y)
-    assert len(list(as_table(form(dense)).chunks(20))) > 1
-    assert thin.log_evidence == pytest.approx(thick.log_evidence, rel=1e-12)
-    np.testing.assert_allclose(thin.log_joint(form(dense)), thick.log_joint(dense), rtol=1e-10)
-    np.testing.assert_allclose(thin.plugin().log_joint(form(dense)), thick.plugin().log_joint(dense), rtol=1e-10)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

@@ -211,6 +211,7 @@ def known():
 
 REFUSED = {
     "draws of a point": (lambda of, X, y: of["point"].draws(), r"a draw needs .* this is a point.* nb\.Exact\(\) or"),
+    "densities under draws of a point": (lambda of, X, y: of["known"].log_joint_draws(X), "this is a point estimate"),
     "an interval of a point": (lambda of, X, y: of["point"].proba_interval(X), r"mean\(\) for the values"),
     "a tree of a point": (lambda of, X, y: of["known"].to_datatree(), "this is a point estimate"),
     "uncertainty of a point": (lambda of, X, y: of["point"].uncertainty(X), r"this is a point estimate: use nb\.Exact"),

@@ -337,7 +337,22 @@ WEIGHTS = [
 ]
 
 
-@pytest.mark.parametrize(("call", "words"), [*GROUPING, *SELECTION, *FAMILIES, *EVIDENCE, *MODELS, *WEIGHTS])
+def tree(model, X=X, y=Y):
+    return lambda: nb.tree_columns(model, X, y)
+
+
+TREES = [
+    (tree(nb.NaiveBayes({"hue": nb.Categorical()})), "describes fewer than two columns one by one"),
+    (tree(nb.NaiveBayes(nb.Gaussian()), NUMBERS, ONE), "y has one class only"),
+    (tree(nb.Gaussian(), NUMBERS, MISSING), "y is missing in row 0"),
+    (tree("tree"), "tree"),
+    (tree(nb.NaiveBayes({"shade": nb.Categorical()})), "column 'shade' is not in X"),
+    (tree(AVERAGED, FLAGS), r"averages over subsets .* model.with_feature_inclusion\(None\)"),
+    (tree(nb.Bernoulli(), SPARSE), r"X is sparse, .* X.toarray\(\)"),
+]
+
+
+@pytest.mark.parametrize(("call", "words"), [*GROUPING, *SELECTION, *FAMILIES, *EVIDENCE, *MODELS, *WEIGHTS, *TREES])
 def test_the_error_says_what_is_wrong_and_what_to_do(call, words):
     with pytest.raises((TypeError, ValueError), match=words):
         call()

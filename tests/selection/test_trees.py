@@ -5,7 +5,6 @@ from itertools import combinations
 import numpy as np
 import pandas as pd
 import pytest
-import scipy.sparse
 
 import bayesnb as nb
 
@@ -159,31 +158,3 @@ def test_a_forest_is_printed(table):
     assert shown.startswith(f"Columns given others by log Bayes factors, together {forest.table.iloc[:, 2].sum():.1f}:")
     assert f"{forest.table['child'][0]} given {forest.table['parent'][0]}" in shown
     assert "An edge has to exceed log 10 = 2.3: 10 of 10 pairs were compared." in shown
-
-
-JOINT = nb.NaiveBayes({"ab": (nb.JointCategorical(), ["a", "b"]), "c": nb.Categorical()})
-WRONG = {
-    "one column": (JOINT, lambda X, y: (X, y), ValueError, "describes fewer than two columns one by one"),
-    "one class": (ONE_BY_ONE, lambda X, y: (X, 0 * y), ValueError, "y has one class only"),
-    "no label": (ONE_BY_ONE, lambda X, y: (X, [None, *y[1:]]), ValueError, "y is missing in row 0"),
-    "no model": ("tree", lambda X, y: (X, y), TypeError, "tree"),
-    "no column": (nb.NaiveBayes({"z": nb.Categorical()}), lambda X, y: (X, y), ValueError, "column 'z' is not in X"),
-    "subsets": (
-        nb.NaiveBayes(nb.Categorical(), feature_inclusion=0.5),
-        lambda X, y: (X, y),
-        ValueError,
-        r"averages over subsets .* model.with_feature_inclusion\(None\)",
-    ),
-    "sparse": (
-        nb.Bernoulli(),
-        lambda X, y: (scipy.sparse.csr_array(np.eye(300, 3)), y),
-        TypeError,
-        r"X is sparse, .* X.toarray\(\)",
-    ),
-}
-
-
-@pytest.mark.parametrize(("model", "changed", "error", "words"), WRONG.values(), ids=WRONG)
-def test_what_is_refused(table, model, changed, error, words):
-    with pytest.raises(error, match=words):
-        nb.tree_columns(model, *changed(*table))
