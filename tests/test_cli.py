@@ -247,6 +247,14 @@ def test_a_fit_predicts_as_the_package_does(command, fitted):
     np.testing.assert_allclose(with_ends[ends], expected.reshape(len(TABLE), 4), rtol=1e-12)
 
 
+def test_a_fit_describes_columns_as_the_classifier_does(fit_to, penguins, tmp_path):
+    X, y = penguins
+    fit_to(X.assign(kind=y))
+    posterior, expected = nb.load(tmp_path / "model.nc"), nb.NaiveBayesClassifier().fit(X, y)
+    assert [*posterior.weights.index] == [*expected.weights_.index]
+    np.testing.assert_allclose(posterior.predict_proba(X), expected.predict_proba(X), rtol=1e-9)
+
+
 KIND = ["--target", "kind"]
 FILES = {
     "large.csv": TABLE.assign(size="large"),

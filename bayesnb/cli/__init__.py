@@ -28,7 +28,8 @@ from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.weighted import WeightedPosterior
-from bayesnb.selection.weights import weighted_or_plain
+from bayesnb.selection.descriptions import propose_descriptions
+from bayesnb.selection.weights import weight_features, weighted_or_plain
 
 # --------------------------------------------------------------------------------------------------
 # What the commands print: results on the standard output, warnings and errors on the standard error
@@ -411,8 +412,10 @@ def _fit_command(
     """
     with _errors_in_a_line():
         _refuse_overwriting(out, table)
-        posterior = weighted_or_plain(*_fit_exactly(table, target, drop, categorical, missing))
+        exact, *rows = _fit_exactly(table, target, drop, categorical, missing)
+        posterior = weighted_or_plain(exact, *rows)
         if isinstance(posterior, WeightedPosterior):
+            posterior = weight_features(propose_descriptions(exact.problem.model, *rows), *rows)
             typer.echo("A weight for each feature, learned from the same rows (naive Bayes has weights of one):")
             typer.echo(posterior.weights.to_string(float_format="%.2f"))
         posterior.save(out)

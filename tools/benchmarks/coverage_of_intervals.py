@@ -42,7 +42,7 @@ def of_table(name: str, num_rows: int, repeats: int) -> Iterator[list[float]]:
         classifier = NaiveBayesClassifier().fit(X.iloc[train], y[train])
         truth, cells = of_all.predict_proba(new), classifier._check_table(new)
         inside, width = held(classifier.posterior_, cells, truth)
-        plain, _ = held(classifier.posterior_.unweighted, cells, truth)
+        plain, _ = held(classifier.posterior_.generative, cells, truth)
         point, _ = held(classifier.posterior_, cells, classifier.predict_proba(new))
         yield [inside.mean(), width.mean(), plain.mean(), 1 - point.mean()]
 
