@@ -17,6 +17,7 @@ from bayesnb.core.checking import proportion, whole_number
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import chosen, percent
+from bayesnb.core.printing import shortened
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import as_rows
 from bayesnb.data.schema import as_labels
@@ -47,6 +48,9 @@ ROWS = 500
 
 MOST_PASSES, SIMULATED_CELLS = 8, 2**22
 """Times that many rows of each class are simulated, and cells of the table of them."""
+
+LETTERS = 20
+"""Letters of a feature's name in print."""
 
 WORDS = 512
 """Words whose densities under all draws are in memory at a time."""
@@ -148,7 +152,7 @@ class TellingFeatures(PrintedFrame):
         medians = zip(self["median"], self["median_of_others"], strict=True)
         texts = ["" if np.isnan(own) else f"{own:.4g}, others {others:.4g}" for own, others in medians]
         shown["value"] = np.where(self["median"].isna(), shown["value"], texts)
-        return shown
+        return shown.assign(feature=[shortened(str(name), LETTERS) for name in self["feature"]])
 
 
 @in_float64
