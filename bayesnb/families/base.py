@@ -515,10 +515,10 @@ class JointFamily(Family):
         """The family of each column on its own, with the prior of its parameters.
 
         Of a count vector it is the family of whether a token is that word, and of a joint block of categories that of
-        its combinations, as one column. None, the default, if it is not known; draws of whole vectors then take
+        the block, as one column. None, the default for numbers, if it is not known; draws of whole vectors then take
         its place.
         """
-        return None
+        return self if self.cell == "category" else None
 
     def statistics_of_each_column(self, statistics: Any) -> Any:
         """Statistics of each column on its own; of a count vector, how many of a class's tokens are that word."""

@@ -54,11 +54,21 @@ def dirichlet_mode(concentration: Any, total: Any = 0.0, share: Any = 1.0) -> An
     return np.where(flat | (share.sum() == 1), share / share.sum(), np.where(unbounded, np.nan, mode))
 
 
-def _log_of_rest(concentration: Any, count: Any) -> np.ndarray:
-    """Log of concentration plus count minus one, the one that is left out; -inf if the count is below one."""
-    rest = clear_rounding(count - 1, count)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(rest < 0, -np.inf, np.log(concentration + rest))
+def dirichlet_log_left_out(prior: Any, prior_of_all: Any, count: Any, n: Any, weight: Any) -> np.ndarray:
+    """Log predictive probability of what a row shows, given the other rows; -inf if there is no such row.
+
+    Parameters
+    ----------
+    prior, prior_of_all : array
+        The prior's weight of what it shows, and of everything.
+    count, n : array
+        The same of all rows.
+    weight : array
+        Of the row.
+    """
+    rest, others = (clear_rounding(all_rows - weight, all_rows) for all_rows in (count, n))
+    log_density = np.log(prior + np.maximum(rest, 0.0)) - np.log(prior_of_all + np.maximum(others, 0.0))
+    return np.where(rest < 0, -np.inf, log_density)
 
 
 class DirichletFamily(ConjugateFamily):
@@ -146,9 +156,10 @@ class TableFamily(ConjugateFamily):
         if refitted or (weights != 1.0).any():
             return None
         prior = np.asarray(self.concentrations())
+        by_value, of_all = self.by_value(statistics), prior.sum(axis=-1, keepdims=True)
         # A class without a row has no cell to leave out.
-        log_total = np.log(prior.sum(axis=-1) + np.maximum(statistics.n - 1, 0))
-        return Table.of(_log_of_rest(prior, self.by_value(statistics)) - log_total[..., None]).of_own_class(x, codes)
+        table = dirichlet_log_left_out(prior, of_all, by_value, statistics.n[..., None], 1.0)
+        return Table.of(table).of_own_class(x, codes)
 
 
 # --------------------------------------------------------------------------------------------------

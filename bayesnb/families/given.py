@@ -1,6 +1,5 @@
 """A column of categories given another one."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
@@ -13,12 +12,11 @@ from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import namespace
 from bayesnb.core.checking import whole_number
-from bayesnb.families.base import Hyperparameter, JointFamily, Parameters
-from bayesnb.families.categories import Categorical, DirichletFamily
-from bayesnb.families.distributions import log_of
-from bayesnb.families.joint_categorical import MOST
-from bayesnb.families.look_up import Distinct, Table, look_up_cells, look_up_in_jax
-from bayesnb.families.statistics import Counts, clear_rounding
+from bayesnb.families.base import Hyperparameter, Parameters
+from bayesnb.families.categories import Categorical, DirichletFamily, dirichlet_log_left_out
+from bayesnb.families.joint_categorical import MOST, JointCategories
+from bayesnb.families.look_up import look_up_cells
+from bayesnb.families.statistics import Counts
 
 # --------------------------------------------------------------------------------------------------
 # How often each category of a column occurs beside each of its parent, per class; the density of one given the other
@@ -55,17 +53,15 @@ class _ChildGivenParent(dist.Distribution):
     """
 
     support = constraints.independent(constraints.nonnegative_integer, 1)
-    pytree_data_fields = ("prob", "observed")
 
-    def __init__(self, prob: Any, observed: Any = None, *, validate_args: bool | None = None) -> None:
+    def __init__(self, prob: Any, observed: Any = True) -> None:
         self.prob, self.observed = prob, observed
-        super().__init__(batch_shape=np.shape(prob)[:-2], event_shape=(2,), validate_args=validate_args)
+        super().__init__(np.shape(prob)[:-2], (2,), validate_args=False)
 
     def log_prob(self, value: Any) -> Any:
         """Log probability of the first category of rows of codes, given the second."""
-        value = jnp.asarray(value, jnp.result_type(float))
-        cells = value if self.observed is None else jnp.where(self.observed, value, jnp.nan)
-        found = look_up_cells(jnp.log(_flat(self.prob)), jnp.nan_to_num(codes := _codes(cells, self.prob)))
+        codes = _codes(jnp.where(self.observed, value, jnp.nan), np.shape(self.prob))
+        found = look_up_cells(jnp.log(_flat(self.prob)), jnp.nan_to_num(codes))
         return jnp.where(jnp.isnan(codes), 0.0, found)
 
     def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
@@ -82,12 +78,11 @@ def _flat(values: Any) -> Any:
     return values.reshape(*np.shape(values)[:-2], -1)
 
 
-def _codes(x: Any, values: Any) -> Any:
-    """Places of rows (..., 2) among `_flat` values, shape (...); NaN where the first cell is missing."""
+def _codes(x: Any, shape: Sequence[int]) -> Any:
+    """Places of rows (..., 2) among `_flat` values of a shape, shape (...); NaN where the first cell is missing."""
     xp, _ = namespace(x)
-    num_parents, size = np.shape(values)[-2:]
     child, parent = (x[..., j].astype(xp.result_type(float)) for j in (0, 1))
-    return xp.where(xp.isnan(parent), num_parents - 1, parent) * size + child
+    return xp.where(xp.isnan(parent), shape[-2] - 1, parent) * shape[-1] + child
 
 
 # --------------------------------------------------------------------------------------------------
@@ -97,7 +92,7 @@ def _codes(x: Any, values: Any) -> Any:
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Given(JointFamily, DirichletFamily):
+class Given(DirichletFamily, JointCategories):
     r"""A column of categories given another column, its parent; a Dirichlet prior for each class and parent's value.
 
     .. math:: p(x_1 = k \mid x_2 = l, y = c) = \theta_{clk}, \qquad
@@ -113,13 +108,12 @@ class Given(JointFamily, DirichletFamily):
 
     Parameters
     ----------
-    concentration : float or array, default 1.0
-        Prior weight of each category of the first column, for each value of the parent: one number, one for each class,
-        shape (classes, 1), or all of them, shape (classes, parent's values, categories).
-    num_bins : int, default 5
-        Into so many cells of about as many rows a column of numbers is divided; the cells are its categories.
+    concentration : float or array of shape (classes, 1), default 1.0
+        Prior weight of each category of the first column, for each value of the parent.
     categories : mapping from column name to sequence, or sequence, optional
         Values that may occur, as for `Categorical`: of each column, or of both.
+    num_bins : int, default 5
+        Into so many cells of about as many rows a column of numbers is divided; the cells are its categories.
 
     Raises
     ------
@@ -155,12 +149,8 @@ class Given(JointFamily, DirichletFamily):
 
     concentration: Hyperparameter = 1.0
     num_bins: int = field(default=5, metadata={"static": True})
-    categories: Any = field(default=None, metadata={"static": True})
 
     num_given: ClassVar[int] = 1
-    cell: ClassVar[Any] = "category"
-    support: ClassVar[Any] = constraints.nonnegative_integer
-    holds: ClassVar[str] = "a category"
     takes: ClassVar[tuple[str, ...]] = ("small types", "numbers in bins")
     _story: ClassVar[tuple[str, ...]] = ("Given(prob)", "prob ~ Dirichlet({concentration})")
 
@@ -180,14 +170,10 @@ class Given(JointFamily, DirichletFamily):
                 f"Given of the columns {list(names)} has {number:,} combinations of categories, more than {MOST:,}: "
                 "leave it out, or join rare categories in the table"
             )
-        numbers, shape = np.asarray(self.concentration, dtype=np.float64), (num_classes, parent + 1, child)
-        if numbers.shape not in {(), (num_classes, 1), shape}:
-            raise ValueError(
-                f"Given(concentration=...) of the columns {list(names)} has shape {numbers.shape}: give one number, "
-                f"the prior weight of each category, or one for each class, shape {(num_classes, 1)}, or all of them, "
-                f"shape {shape}"
-            )
-        numbers = numbers if numbers.shape == shape else numbers[..., None]
+        shape = num_classes, parent + 1, child
+        numbers = self.concentration
+        if np.shape(numbers) != shape:
+            numbers = self.of_each_class(1.0, num_classes, names, "the prior weight of each category")[..., None]
         return [((0, 1), replace(self, concentration=np.broadcast_to(numbers, shape)))]
 
     @property
@@ -199,10 +185,7 @@ class Given(JointFamily, DirichletFamily):
         self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
     ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
         child, parent = categories
-        labels = [*map(str, parent), NO_PARENT]
-        if len({*labels}) < len(labels):
-            labels = [*map(repr, parent), NO_PARENT]
-        return ("parent", tuple(labels)), ("category", child)
+        return ("parent", (*parent, NO_PARENT)), ("category", child)
 
     def likelihood(self, prob: Any) -> dist.Distribution:
         return _ChildGivenParent(prob)
@@ -211,12 +194,9 @@ class Given(JointFamily, DirichletFamily):
         return _ChildGivenParent(parameters["prob"], observed)
 
     def statistics(self, x: np.ndarray, membership: Any) -> _CountsGivenParent:
-        shape = np.shape(self.concentration)[-2:]
-        codes = _codes(x, self.concentration)[:, None]
-        weights = Distinct.of_codes(codes, math.prod(shape)).weights(membership)
-        total = np.ascontiguousarray(weights.T).reshape(-1, *shape)
-        n = total.sum(axis=(-2, -1))[:, None]
-        return _CountsGivenParent(n, total, 0.0 * n)
+        shape = np.shape(self.concentration)
+        counted = Categorical(_flat(self.concentration)).statistics(_codes(x, shape)[:, None], membership)
+        return _CountsGivenParent(counted.n, counted.total.reshape(-1, *shape[-2:]), counted.log_base)
 
     def possible(self, statistics: Counts) -> Any:
         return self._by_parent.possible(statistics).all(axis=-1, keepdims=True)
@@ -228,24 +208,22 @@ class Given(JointFamily, DirichletFamily):
         return self._by_parent.log_evidence(statistics).sum(axis=-1, keepdims=True)
 
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
-        return _under(self._by_parent.log_predictive_table(), x)(slice(None))
+        return self.row_log_likelihood(self.mean(), x)
 
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        return _under(log_of(parameters, "prob"), x)
+        of_codes = {"prob": _flat(parameters["prob"])[..., None, :]}
+        return Categorical().densities_of_rows(of_codes, _codes(x, np.shape(parameters["prob"]))[:, None])
 
     def row_log_left_out(
         self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts, *, refitted: bool
     ) -> np.ndarray | None:
         if refitted:
             return None
-        pair = _codes(x, self.concentration)
-        missing = np.isnan(pair)
-        at = codes, *np.divmod(np.where(missing, 0, pair).astype(np.intp), np.shape(self.concentration)[-1])
-        prior, count, n = np.asarray(self.concentration), statistics.total[at], statistics.total.sum(axis=-1)[at[:2]]
-        rest, others = clear_rounding(count - weights, count), np.maximum(clear_rounding(n - weights, n), 0.0)
-        share = prior[at] + np.where(rest < 0, 0.0, rest)
-        log_density = np.log(share) - np.log(prior.sum(axis=-1)[at[:2]] + others)
-        return np.where(missing, 0.0, np.where(rest < 0, -np.inf, log_density))
+        prior, total = np.asarray(self.concentration), statistics.total
+        pair = _codes(x, prior.shape)
+        at = codes, *np.divmod(np.nan_to_num(pair).astype(np.intp), prior.shape[-1])
+        prior_of_all, n = prior.sum(axis=-1)[at[:2]], total.sum(axis=-1)[at[:2]]
+        return np.where(np.isnan(pair), 0.0, dirichlet_log_left_out(prior[at], prior_of_all, total[at], n, weights))
 
     def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
         prob = super().maximum_likelihood(statistics)["prob"]
@@ -253,23 +231,5 @@ class Given(JointFamily, DirichletFamily):
         prob[..., -1, :] = np.where(np.isnan(prob[..., -1, :]), 1 / prob.shape[-1], prob[..., -1, :])
         return {"prob": prob}
 
-    def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
-        raise NotImplementedError("it depends on the distribution of the second column, which the family does not have")
-
-    def of_each_column(self) -> Self:
-        return self
-
     def statistics_of_each_column(self, statistics: Counts) -> Counts:
         return replace(statistics, total=_flat(statistics.total)[:, None])
-
-    def parameters_of_each_column(self, parameters: Parameters) -> Parameters:
-        return {"prob": _flat(np.asarray(parameters["prob"]))[..., None, :]}
-
-
-def _under(log_prob: Any, x: Any) -> Callable[[slice], Any]:
-    """Log densities of rows given the log probabilities (..., classes, parents, categories)."""
-    table, codes = _flat(log_prob)[..., None, :], _codes(x, log_prob)[:, None]
-    if isinstance(x, jax.Array):
-        return lambda rows: look_up_in_jax(table, codes[rows])
-    found = Table.of(table)
-    return lambda rows: found.of_rows(codes[rows])

@@ -14,13 +14,18 @@ from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import namespace
 from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
-from bayesnb.families.categories import Categorical, dirichlet_log_evidence, dirichlet_mode
+from bayesnb.families.categories import (
+    Categorical,
+    dirichlet_log_evidence,
+    dirichlet_log_left_out,
+    dirichlet_mode,
+)
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.distributions import log_of
 from bayesnb.families.exponential import times
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.look_up import look_up_cells
-from bayesnb.families.statistics import Counts, Occurrences, Tally, clear_rounding, entries_of
+from bayesnb.families.statistics import Counts, Occurrences, Tally, entries_of
 
 # --------------------------------------------------------------------------------------------------
 # How often each combination of categories occurs, per class; only combinations that occur are stored
@@ -317,9 +322,43 @@ MOST = 1_000_000
 """Largest number of combinations."""
 
 
+@dataclass(frozen=True)
+class JointCategories(JointFamily, ConjugateFamily):
+    """A family of several columns of categories, whose prior has a weight: one number, or one for each class."""
+
+    concentration: Hyperparameter = None
+    categories: Any = field(default=None, metadata={"static": True})
+
+    cell: ClassVar[Any] = "category"
+    support: ClassVar[Any] = constraints.nonnegative_integer
+    holds: ClassVar[str] = "a category"
+    positive: ClassVar[tuple[str, ...]] = ("concentration",)
+    takes: ClassVar[tuple[str, ...]] = ("small types",)
+
+    def hyperparameters(self) -> dict[str, Any]:
+        # A default follows the numbers of categories, and so needs no data.
+        return {name: value for name, value in super().hyperparameters().items() if value is not None}
+
+    def of_each_class(self, default: float, num_classes: int, names: tuple, meaning: str) -> np.ndarray:
+        """The concentration of each class, shape (classes, 1), given its default and what it is in words.
+
+        Raises
+        ------
+        ValueError
+            If it has another shape.
+        """
+        numbers = np.asarray(default if self.concentration is None else self.concentration, dtype=np.float64)
+        if numbers.shape not in {(), (num_classes, 1)}:
+            raise ValueError(
+                f"{self.family_name}(concentration=...) of the columns {list(names)} has shape {numbers.shape}: give "
+                f"one number, {meaning}, or one for each class, shape {(num_classes, 1)}"
+            )
+        return np.broadcast_to(numbers, (num_classes, 1))
+
+
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class JointCategorical(JointFamily, ConjugateFamily):
+class JointCategorical(JointCategories):
     r"""Columns of categories that depend on each other within a class; a Dirichlet prior on their combinations.
 
     .. math:: p(x_1 = k_1, \dots, x_D = k_D \mid y = c) = \theta_{c k_1 \dots k_D}, \qquad
@@ -396,22 +435,11 @@ class JointCategorical(JointFamily, ConjugateFamily):
            [0.4  , 0.6  ]])
     """
 
-    concentration: Hyperparameter = None
-    categories: Any = field(default=None, metadata={"static": True})
     other: bool = field(default=False, metadata={"static": True})
     sizes: tuple[int, ...] = field(default=(), repr=False, metadata={"static": True})
     held: tuple[int, ...] = field(default=(), repr=False, metadata={"static": True})
 
-    cell: ClassVar[Any] = "category"
     whole_rows: ClassVar[bool] = True
-    support: ClassVar[Any] = constraints.nonnegative_integer
-    holds: ClassVar[str] = "a category"
-    positive: ClassVar[tuple[str, ...]] = ("concentration",)
-    takes: ClassVar[tuple[str, ...]] = ("small types",)
-
-    def hyperparameters(self) -> dict[str, Any]:
-        # The default follows the number of combinations, and so needs no data.
-        return {} if self.concentration is None else {"concentration": self.concentration}
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
         number = math.prod(sizes)
@@ -422,15 +450,9 @@ class JointCategorical(JointFamily, ConjugateFamily):
                 f"more than {MOST:,}: give separate columns nb.Categorical(), make smaller blocks, or join rare "
                 "categories, nb.JointCategorical(categories={column: [...]}, other=True)"
             )
-        given = default_concentration(sizes) if self.concentration is None else self.concentration
-        numbers = np.asarray(given, dtype=np.float64)
-        if numbers.shape not in {(), (num_classes, 1)}:
-            raise ValueError(
-                f"JointCategorical(concentration=...) of the columns {list(names)} has shape {numbers.shape}: give one "
-                f"number, the prior weight of each combination, or one for each class, shape {(num_classes, 1)}"
-            )
-        spread = replace(self, concentration=np.broadcast_to(numbers, (num_classes, 1)), sizes=tuple(sizes))
-        return [(range(len(names)), spread)]
+        default, meaning = default_concentration(sizes), "the prior weight of each combination"
+        numbers = self.of_each_class(default, num_classes, names, meaning)
+        return [(range(len(names)), replace(self, concentration=numbers, sizes=tuple(sizes)))]
 
     @property
     def _combinations(self) -> Combinations:
@@ -528,13 +550,10 @@ class JointCategorical(JointFamily, ConjugateFamily):
             return None
         partly = np.isnan(x).any(axis=1)
         entry = self._combinations.entries(self._combinations.codes(np.where(partly[:, None], 0, x)).astype(np.int64))
-        count, n = self._by_entry(statistics)[codes, entry], statistics.n[codes, 0]
-        rest, others = clear_rounding(count - weights, count), np.maximum(clear_rounding(n - weights, n), 0.0)
         prior, multiplicity = np.asarray(self._weights), self._combinations.multiplicity
-        impossible = partly | (rest < 0)
-        share = prior[codes, entry] + np.where(impossible, 0.0, rest)
-        log_density = np.log(share / multiplicity[entry]) - np.log(prior.sum(axis=-1)[codes] + others)
-        return np.where(impossible, -np.inf, log_density)
+        count, n = self._by_entry(statistics)[codes, entry], statistics.n[codes, 0]
+        found = dirichlet_log_left_out(prior[codes, entry], prior.sum(axis=-1)[codes], count, n, weights)
+        return np.where(partly, -np.inf, found - np.log(multiplicity[entry]))
 
     def maximum_likelihood(self, statistics: _CombinationCounts) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):

@@ -61,9 +61,6 @@ def log_sum_over_trees(log_weights: Any) -> Any:
     return sum(_eliminated(log_weights)[1])
 
 
-BLOCK = 8
-"""Nodes that are eliminated together, by one product of matrices."""
-
 FAR = 300.0
 """Largest factor, as a logarithm, for which sums take no logarithms."""
 
@@ -106,34 +103,26 @@ class GraphsLike:
         return cls(order, log_weights[order[:, None], order], log_units)
 
     def log_sums(self, log_factors: np.ndarray) -> np.ndarray:
-        """Log of the sum over the trees of each graph, shape (graphs,).
+        """Log of the sum over the trees of each graph, shape (...).
 
         Parameters
         ----------
-        log_factors : array, shape (graphs, nodes, nodes)
+        log_factors : array, shape (..., nodes, nodes)
             What multiplies the weights, nodes in the order.
         """
         if np.abs(log_factors).max(initial=0.0) > FAR:
             return log_sum_over_trees(self.log_weights + log_factors)
-        units, hi = self.log_units, log_factors.shape[-1]
-        weights = np.exp(log_factors + (self.log_weights - units))
-        found = np.full(len(weights), np.diag(units, -1).sum())
-        while hi > 1:
-            lo = max(hi - BLOCK, 1)
-            shares = np.empty((len(weights), hi - lo, lo))
-            for k in range(hi - 1, lo - 1, -1):
-                own = weights[:, k, :k]
-                share = own * np.exp(units[k, :k] - units[k, k - 1])
-                total = share.sum(axis=-1, keepdims=True)
-                share /= total
-                found += np.log(total[:, 0])
-                factor = np.exp(np.minimum(units[k, :k] - units[lo:k, :k], 0.0))
-                weights[:, lo:k, :k] += share[:, lo:k, None] * (own[:, None] * factor)
-                shares[:, k - lo] = share[:, :lo]
-            rest = weights[:, lo:hi, :lo] * np.exp(units[lo:hi, :lo] - units[lo, :lo])
-            factor = np.exp(np.minimum(units[lo, :lo] - units[:lo, :lo], 0.0))
-            weights[:, :lo, :lo] += (np.swapaxes(shares, -1, -2) @ rest) * factor
-            hi = lo
+        units = self.log_units
+        weights = np.exp(log_factors + (self.log_weights - units), order="C")
+        found = np.full(weights.shape[:-2], np.diag(units, -1).sum())
+        for k in range(len(units) - 1, 0, -1):
+            own = weights[..., k, :k]
+            shares = own * np.exp(units[k, :k] - units[k, k - 1])
+            total = shares.sum(axis=-1, keepdims=True)
+            found += np.log(total[..., 0])
+            # Above the diagonal, which is not read, powers might be large.
+            powers = np.exp(np.minimum(units[k, :k] - units[:k, :k], 0.0))
+            weights[..., :k, :k] += (shares / total)[..., :, None] * (own[..., None, :] * powers)
         return found
 
 

@@ -2,22 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
-from numpyro.distributions import constraints
 from scipy.special import xlogy
 
-from bayesnb.core.arrays import log, log_rising, namespace, row_pieces
+from bayesnb.core.arrays import csr_of_ones, log, log_rising, namespace
 from bayesnb.core.checking import whole_number
 from bayesnb.core.running import in_order
-from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
-from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.base import Parameters, Sample
 from bayesnb.families.hyperparameters import format_number
+from bayesnb.families.joint_categorical import JointCategories
 from bayesnb.families.rows_of_trees import AnyTree, RowsOfTree
 from bayesnb.families.spanning_trees import GraphsLike, edge_probabilities, log_sum_over_trees
 from bayesnb.families.statistics import Statistics, clear_rounding, entries_of
@@ -106,13 +104,9 @@ ROWS = 16
 """Rows whose graphs are in memory at a time under JAX."""
 
 
-@partial(
-    jax.tree_util.register_dataclass,
-    data_fields=["concentration", "counts", "log_weights"],
-    meta_fields=["categories", "other", "num_bins", "sizes", "together"],
-)
+@jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class AllTrees(JointFamily, ConjugateFamily):
+class AllTrees(JointCategories):
     r"""Columns of categories that depend on each other along a tree, averaged over all trees exactly.
 
     Given a tree T of the columns, which all classes share,
@@ -184,8 +178,6 @@ class AllTrees(JointFamily, ConjugateFamily):
            [0.5, 0.5, 0. ]])
     """
 
-    concentration: Hyperparameter = None
-    categories: Any = field(default=None, metadata={"static": True})
     other: bool = field(default=False, metadata={"static": True})
     num_bins: int = field(default=5, metadata={"static": True})
     counts: Any = field(default=None, repr=False)
@@ -194,39 +186,22 @@ class AllTrees(JointFamily, ConjugateFamily):
     # Whether the class axis holds the classes, whose draws share a tree, or one class for each row.
     together: bool = field(default=True, repr=False, metadata={"static": True})
 
-    cell: ClassVar[Any] = "category"
-    support: ClassVar[Any] = constraints.nonnegative_integer
-    holds: ClassVar[str] = "a category"
-    positive: ClassVar[tuple[str, ...]] = ("concentration",)
     takes: ClassVar[tuple[str, ...]] = ("small types", "numbers in bins")
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "num_bins", whole_number("num_bins", self.num_bins))
         super().__post_init__()
 
-    def hyperparameters(self) -> dict[str, Any]:
-        # The default follows the numbers of categories, and so needs no data.
-        names = ("concentration", "counts", "log_weights")
-        return {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-
     def take(self, index: Any) -> Self:
         return replace(super().take(index), together=self.together and not isinstance(index, np.ndarray))
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
         several = log([size for size in sizes if size > 1])
-        given = self.concentration
-        if given is None:
-            given = np.exp(2 * several.mean()) if len(several) else 1.0
-        numbers = np.asarray(given, dtype=np.float64)
-        if numbers.shape not in {(), (num_classes, 1)}:
-            raise ValueError(
-                f"AllTrees(concentration=...) of the columns {list(names)} has shape {numbers.shape}: give one number, "
-                f"the weight of the prior in rows, or one for each class, shape {(num_classes, 1)}"
-            )
+        default = np.exp(2 * several.mean()) if len(several) else 1.0
         values = sum(sizes) + len(sizes)
         spread = replace(
             self,
-            concentration=np.broadcast_to(numbers, (num_classes, 1)),
+            concentration=self.of_each_class(default, num_classes, names, "the weight of the prior in rows"),
             counts=np.zeros((num_classes, values, values)),
             log_weights=np.zeros((num_classes, len(sizes), len(sizes))),
             sizes=tuple(sizes),
@@ -242,11 +217,9 @@ class AllTrees(JointFamily, ConjugateFamily):
 
     def _of_values(self) -> tuple[Any, Any, Any]:
         """Dirichlet weights of the pairs (..., values, values), of the values (..., values), and their sum (..., 1)."""
-        shares, first = self._values.shares, self._values.numbers[0]
         single = namespace(self.counts)[0].diagonal(self.counts, axis1=-2, axis2=-1)
-        pairs = self.concentration[..., None] * (shares[:, None] * shares) + self.counts
-        rows = self.concentration + single[..., :first].sum(axis=-1, keepdims=True)
-        return pairs, self.concentration * shares + single, rows
+        rows = single[..., : self._values.numbers[0]].sum(axis=-1, keepdims=True)
+        return _dirichlet(self.concentration, self._values.shares, self.counts, rows)
 
     def _given(self, statistics: _PairCounts) -> tuple[Self, Any]:
         """The posterior, and the log evidence of each column, shape (..., classes, columns)."""
@@ -270,16 +243,10 @@ class AllTrees(JointFamily, ConjugateFamily):
 
     def statistics(self, x: np.ndarray, membership: Any) -> _PairCounts:
         row, owner, weight = entries_of(membership)
-        places, size = self._values.places(x), len(self._values.column)
-        total = np.zeros((membership.shape[1], size, size))
-        for c in np.unique(owner):
-            of_class = np.flatnonzero(owner == c)
-            for piece in row_pieces(len(of_class), size):
-                some = of_class[piece]
-                indicator = np.zeros((len(some), size))
-                np.put_along_axis(indicator, places[row[some]], 1.0, axis=1)
-                total[c] += (indicator * weight[some, None]).T @ indicator
-        return _PairCounts(np.asarray(membership.sum(axis=0))[:, None], total)
+        places, size = self._values.places(x[row]), len(self._values.column)
+        of_classes = csr_of_ones(places + size * owner[:, None], size * membership.shape[1])
+        total = (of_classes.T.multiply(weight) @ csr_of_ones(places, size)).toarray()
+        return _PairCounts(np.asarray(membership.sum(axis=0))[:, None], total.reshape(-1, size, size))
 
     def possible(self, statistics: _PairCounts) -> Any:
         return (statistics.total >= 0).all(axis=(-2, -1))[:, None]
@@ -320,49 +287,38 @@ class AllTrees(JointFamily, ConjugateFamily):
 
         def of_piece(rows: slice) -> np.ndarray:
             at = places[rows][:, near.order]
-            factors = (table[at[:, :, None], at[:, None, :]] for table in pairs)
-            sums = [near.log_sums(log_factors) for log_factors in factors]
-            return alone[:, at].sum(axis=-1).T + np.stack(sums, axis=-1) - log_sum
+            sums = near.log_sums(pairs[:, at[:, :, None], at[:, None, :]])
+            return (alone[:, at].sum(axis=-1) + sums - log_sum).T
 
-        return _in_pieces(of_piece, *x.shape)
+        return _in_pieces(of_piece, len(x), log_weights.size * len(alone))
 
     def row_log_left_out(
         self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: _PairCounts, *, refitted: bool
     ) -> np.ndarray:
         after = self.update(statistics)
-        alone, pairs = after.log_tables()
-        near, places, shares = GraphsLike.of(after.log_weights[0]), self._values.places(x), self._values.shares
+        (alone, pairs), places, near = after.log_tables(), self._values.places(x), GraphsLike.of(after.log_weights[0])
 
         def of_piece(rows: slice) -> np.ndarray:
-            at, own, weight = places[rows][:, near.order], codes[rows], weights[rows]
+            at, own, weight = places[rows][:, near.order], codes[rows], weights[rows][:, None]
             one, other = at[:, :, None], at[:, None, :]
-            whole = statistics.total[own[:, None, None], one, other], statistics.total[own[:, None], at, at]
-            counts = (*whole, statistics.n[own])
-            taken = [weight.reshape(-1, *[1] * (count.ndim - 1)) for count in counts]
-            rest = [clear_rounding(count - part, count) for count, part in zip(counts, taken, strict=True)]
-            impossible = (rest[0] < 0).any(axis=(1, 2))
-            strength = self.concentration[own]
-            prior = strength[..., None] * (shares[one] * shares[other]), strength * shares[at], strength
-            dirichlet = [of_prior + np.maximum(left, 0.0) for of_prior, left in zip(prior, rest, strict=True)]
-            # The graph without the row, and the row under each class.
-            lost = -_log_ratio(*map(log_rising, dirichlet, taken))
-            of_pairs, of_values, of_rows = map(np.log, dirichlet)
-            found = np.empty((len(at), len(pairs)))
-            for c, (values, table) in enumerate(zip(alone, pairs, strict=True)):
-                mine = own == c
-                factors = np.where(mine[:, None, None], _log_ratio(of_pairs, of_values, of_rows), table[one, other])
-                of_cells = np.where(mine[:, None], of_values - of_rows, values[at]).sum(axis=-1)
-                found[:, c] = of_cells + near.log_sums(lost + factors)
-            found -= near.log_sums(lost)[:, None]
-            found[impossible] = -np.inf
-            return found
+            counts, n = statistics.total[own[:, None, None], one, other], statistics.n[own]
+            rest = clear_rounding(counts - weight[..., None], counts)
+            others = np.maximum(rest, 0.0), np.maximum(clear_rounding(n - weight, n), 0.0)
+            weights_of_others = _dirichlet(self.concentration[own], self._values.shares[at], *others)
+            # The graph without the row, and the row under each class, of which its own changes.
+            gained = _log_ratio(*map(log_rising, weights_of_others, (weight[..., None], weight, weight)))
+            of_pairs, of_values, of_rows = map(np.log, weights_of_others)
+            factors, cells, mine = pairs[:, one, other], alone[:, at], (own, np.arange(len(at)))
+            factors[mine], cells[mine] = _log_ratio(of_pairs, of_values, of_rows), of_values - of_rows
+            found = cells.sum(axis=-1) + near.log_sums(factors - gained) - near.log_sums(-gained)
+            return np.where((rest < 0).any(axis=(1, 2)), -np.inf, found).T
 
-        return _in_pieces(of_piece, *x.shape)
+        return _in_pieces(of_piece, len(x), after.log_weights.size)
 
     # Parameters: a tree, and the probabilities of each column's values given its parent's.
 
-    def _by_parent(self, parent: np.ndarray, of_pairs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Numbers of pairs for each value of a column's parent (last axis but one) and of the column.
+    def _by_parent(self, parent: np.ndarray, of_pairs: np.ndarray) -> np.ndarray:
+        """Numbers of pairs by the value of a column's parent and its own.
 
         Parameters
         ----------
@@ -371,32 +327,28 @@ class AllTrees(JointFamily, ConjugateFamily):
 
         Returns
         -------
-        tuple of array
-            The numbers, (..., classes, columns, values, values), zero for values that a column has not; those of the
-            root, the same for each value of a parent. Which are the root's, and the number of the parent's values.
+        array, shape (..., classes, columns, values, values)
+            Zero for values that a column has not; those of the root are the first.
         """
-        numbers, parent = self._values.numbers, parent.astype(np.intp)
-        value = np.arange(numbers.max())
-        own = self._values.starts[:, None] + np.minimum(value, numbers[:, None] - 1)
-        root, above = (parent == np.arange(len(numbers)))[..., None, None], own[parent][..., None]
-        classes = np.ogrid[tuple(map(slice, parent.shape[:-1]))]
-        of_pairs = np.broadcast_to(of_pairs, (*parent.shape[:-1], *of_pairs.shape[-2:]))
-        cells = of_pairs[
-            (*(axis[..., None, None, None] for axis in classes), np.where(root, own[:, None], above), own[:, None])
-        ]
-        given = np.where(root, 1, numbers[parent][..., None, None])
-        exists = (value < numbers[:, None])[:, None, :] & ((value < numbers[parent][..., None])[..., None])
-        return np.where(exists, cells, 0.0), root, given
+        parent, value = np.asarray(parent).astype(np.intp), np.arange(self._values.numbers.max())
+        there, column = value < self._values.numbers[:, None], np.arange(len(self.sizes))
+        place = self._values.starts[:, None] + np.where(there, value, 0)
+        tables = of_pairs[..., place[:, :, None], place[:, None, None, :]]
+        tables = np.where(there[:, :, None] & there[:, None, None, :], tables, 0.0)
+        tables = np.broadcast_to(tables, (*parent.shape[:-1], *tables.shape[-4:]))
+        cells = np.take_along_axis(tables, parent[..., None, None, None], axis=-3)[..., 0, :, :]
+        of_root = cells.sum(axis=-2, keepdims=True) * (value == 0)[:, None]
+        return np.where((parent == column)[..., None, None], of_root, cells)
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         parent = sample("parent", AnyTree(self.log_weights, together=self.together))
-        numbers = self._values.numbers
-        cells, _, given = self._by_parent(np.asarray(parent), self.counts)
-        strength = np.asarray(self.concentration)[..., None, None] / (numbers[:, None, None] * given)
+        numbers, column = self._values.numbers, np.arange(len(self.sizes))
+        given = np.where(np.asarray(parent) == column, 1, numbers[np.asarray(parent).astype(np.intp)])
+        strength = (self.concentration / (numbers * given))[..., None, None]
         # A value that a column has not gets no weight.
-        there = np.arange(numbers.max()) < numbers[:, None, None]
-        tables = dist.Dirichlet(np.where(there, strength + cells, 0.0), validate_args=False)
-        return {"parent": parent, "prob": sample("prob", tables)}
+        there = (np.arange(numbers.max()) < numbers[:, None])[:, None]
+        weights = np.where(there, strength + self._by_parent(parent, self.counts), 0.0)
+        return {"parent": parent, "prob": sample("prob", dist.Dirichlet(weights, validate_args=False))}
 
     def likelihood(self, parent: Any, prob: Any) -> dist.Distribution:
         return RowsOfTree(parent, prob, self.sizes)
@@ -406,9 +358,7 @@ class AllTrees(JointFamily, ConjugateFamily):
 
     def log_likelihood(self, parameters: Parameters, statistics: _PairCounts) -> Any:
         parent, prob = (np.asarray(parameters[name]) for name in ("parent", "prob"))
-        cells, root, _ = self._by_parent(parent, statistics.total)
-        once = ~root | (np.arange(prob.shape[-2]) == 0)[:, None]
-        return xlogy(cells * once, prob).sum(axis=(-3, -2, -1))[..., None]
+        return xlogy(self._by_parent(parent, statistics.total), prob).sum(axis=(-3, -2, -1))[..., None]
 
     def axes(
         self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
@@ -423,16 +373,6 @@ class AllTrees(JointFamily, ConjugateFamily):
             "posterior.draws(), or the probabilities of the edges, edge_probs() of its family in posterior.families"
         )
 
-    def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
-        raise NotImplementedError("it is a sum over the values of all columns of a tree")
-
-    def of_each_column(self) -> Self:
-        return self
-
-    def parameters_of_each_column(self, parameters: Parameters) -> Parameters:
-        parent, prob = (np.asarray(parameters[name]) for name in ("parent", "prob"))
-        return {"parent": parent[..., None, :], "prob": prob[..., None, :, :, :]}
-
     def story(self) -> tuple[str, list[str]]:
         # Within a model the default has a number.
         weight = "mean categories ** 2" if self.concentration is None else format_number(self.concentration)
@@ -445,8 +385,15 @@ def _log_ratio(of_pairs: Any, of_values: Any, of_rows: Any) -> Any:
     return of_pairs - of_rows[..., None] - alone[..., :, None] - alone[..., None, :]
 
 
-def _in_pieces(of_piece: Callable[[slice], np.ndarray], num_rows: int, num_columns: int) -> np.ndarray:
-    """Results for all rows, whose graphs are in memory some rows at a time."""
-    step = max(GRAPH_CELLS // num_columns**2, 16)
+def _in_pieces(of_piece: Callable[[slice], np.ndarray], num_rows: int, size: int) -> np.ndarray:
+    """Results for all rows, whose graphs, so many numbers for a row, are in memory some rows at a time."""
+    step = max(GRAPH_CELLS // size, 16)
     pieces = [slice(start, start + step) for start in range(0, max(num_rows, 1), step)]
     return np.concatenate(list(in_order(of_piece, pieces)))
+
+
+def _dirichlet(strength: Any, shares: Any, of_pairs: Any, n: Any) -> tuple[Any, Any, Any]:
+    """Weights of pairs (..., n, n), single values (..., n) and rows (..., 1) after counts of pairs, values diagonal."""
+    single = namespace(of_pairs)[0].diagonal(of_pairs, axis1=-2, axis2=-1)
+    pairs = strength[..., None] * (shares[..., :, None] * shares[..., None, :]) + of_pairs
+    return pairs, strength * shares + single, strength + n

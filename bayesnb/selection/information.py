@@ -105,7 +105,10 @@ def _information(block: Block, class_prob: np.ndarray, parameters: Parameters) -
     -------
     array, shape (draws, columns)
     """
-    finite = [np.isfinite(value).reshape(*value.shape[:3], -1).all(axis=(1, 3)) for value in parameters.values()]
+    finite = [
+        np.isfinite(value).reshape(*value.shape[:2], len(_labels(block)), -1).all(axis=(1, 3))
+        for value in parameters.values()
+    ]
     known = np.logical_and.reduce(finite)
     reason = "the integral of the likelihood is not accurate"
     try:
