@@ -584,12 +584,12 @@ def _spreads(priors: Sequence[NormalWeights], draws: np.ndarray, rng: np.random.
 
 
 def _program(
-    log_ratio: Any, log_prior: Any, of_label: Any, row_weights: Any, precisions: Any, log_normalisers: Any
+    log_ratio: Any, log_prior: Any, of_label: Any, row_weights: Any, mean: Any, precisions: Any, log_normalisers: Any
 ) -> None:
     """The posterior density of weights and offsets, the spread summed out."""
     weight = numpyro.sample("weight", dist.ImproperUniform(constraints.positive, (), log_ratio.shape[-1:]))
     offset = numpyro.sample("offset", dist.ImproperUniform(constraints.real, (), log_prior.shape[-1:]))
-    away = jnp.concatenate([weight - 1.0, offset])
+    away = jnp.concatenate([weight, offset]) - mean
     # The precision of each spread: (spreads, entries, entries).
     given = -jnp.einsum("p,kpq,q->k", away, precisions, away) / 2 - log_normalisers
     numpyro.factor("prior", logsumexp(given))
@@ -613,8 +613,8 @@ class _Weights(_Samplable):
         priors = [part.prior for part in self.around.parts]
         precisions = np.stack([prior.precision for prior in priors])
         log_normalisers = np.array([prior.log_normaliser for prior in priors])
-        given = self.likelihood
-        return given.log_ratio, given.log_prior.T, of_label, given.row_weights, precisions, log_normalisers
+        given, mean = self.likelihood, priors[0].mean
+        return given.log_ratio, given.log_prior.T, of_label, given.row_weights, mean, precisions, log_normalisers
 
     def begin(self, rng: np.random.Generator, number: int) -> Beginning:
         size = self.likelihood.num_features

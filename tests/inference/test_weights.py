@@ -11,18 +11,18 @@ from bayesnb.inference.nuts import SMALLEST, _program, _spreads, _Weights, sampl
 from bayesnb.model.weights import ConditionalLikelihood, approximate, priors
 
 
-def labelled(rng, features):
+def labelled(rng, features, num_again=0):
     """The likelihood of twenty labels, and the approximation of its posterior."""
     log_prior = log_softmax(rng.normal(size=(20, 3)), axis=1)
     log_density, weights = rng.normal(size=(20, 3, features)), rng.uniform(0.2, 3.0, 20)
     likelihood = ConditionalLikelihood.of(log_density, log_prior, rng.integers(0, 3, 20), weights)
-    return likelihood, approximate(likelihood, priors(features, 3, shared=features == 1), rng)
+    return likelihood, approximate(likelihood, priors(features, 3, shared=features == 1, num_again=num_again), rng)
 
 
-@pytest.mark.parametrize("num_weights", [4, 1])
-def test_the_density_is_likelihood_times_prior(num_weights, rng, float64):
+@pytest.mark.parametrize(("num_weights", "num_again"), [(4, 0), (4, 3), (1, 0)])
+def test_the_density_is_likelihood_times_prior(num_weights, num_again, rng, float64):
     """The prior is the sum over the spreads; the power of 2 pi is left out, as in `NormalWeights.log_density`."""
-    likelihood, around = labelled(rng, num_weights)
+    likelihood, around = labelled(rng, num_weights, num_again)
     arguments = _Weights(likelihood, around).arguments
     given = [part.prior for part in around.parts]
     density = jax.jit(lambda sites: log_density(_program, arguments, {}, sites)[0])
