@@ -1,7 +1,6 @@
 """Worked examples of textbooks and lectures, each with the number it must give."""
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import bayesnb as nb
@@ -70,16 +69,6 @@ def test_are_they_scottish():
     assert scottish(nb.fit(known, PEOPLE, NATIONS)) == pytest.approx(0.7639887, abs=5e-8)
 
 
-def test_maximum_likelihood_counts_by_class():
-    """The printed algorithm divides by all rows; the estimate is the frequency within the class."""
-    estimate = nb.fit(nb.NaiveBayes(nb.Bernoulli()), PEOPLE, NATIONS, nb.MLE())
-    np.testing.assert_allclose(estimate.mean()["x_prob"][1], [1, 4 / 7, 3 / 7, 5 / 7, 3 / 7])
-    np.testing.assert_allclose(estimate.mean()["class_prob"], [6 / 13, 7 / 13])
-    # Nobody Scottish goes without shortbread: 0 log 0 must not become NaN, nor the certain answer.
-    np.testing.assert_allclose(estimate.predict_proba([[0, 0, 1, 1, 0]]), [[1.0, 0.0]])
-    np.testing.assert_allclose(estimate.predict_proba([[1, 0, 1, 1, 0]]).sum(), 1.0)
-
-
 def test_black_swan():
     """Murphy (2012), section 3.5.1.2: a word in every training document, absent from a new one."""
     X = [[1, 0], [1, 1], [1, 0], [1, 1]]
@@ -102,22 +91,6 @@ def test_linear_decision_boundary():
     assert bias == pytest.approx(-1.9062167, abs=5e-8)
     log_odds = posterior.log_joint(PEOPLE) @ [-1, 1]
     np.testing.assert_allclose(PEOPLE @ weights + bias, log_odds, rtol=1e-10)
-
-
-def test_intelligence_given_sat_and_grade():
-    """P(I), P(S | I) and P(G | I) of a lecture on conditional independence."""
-    model = nb.NaiveBayes(
-        {"S": nb.Categorical(categories=["low", "high"]), "G": nb.Categorical(categories=["high", "medium", "low"])}
-    )
-    posterior = nb.from_parameters(
-        model,
-        classes=["low", "high"],
-        class_probs=[0.7, 0.3],
-        parameters={"S": [[0.95, 0.05], [0.2, 0.8]], "G": [[0.2, 0.34, 0.46], [0.74, 0.17, 0.09]]},
-    )
-    student = pd.DataFrame({"S": ["high"], "G": ["high"]})
-    assert posterior.predict_proba(student)[0, 1] == pytest.approx(0.9620802, abs=5e-8)
-    assert np.exp(posterior.log_joint(student))[0, 1] == pytest.approx(0.3 * 0.8 * 0.74, rel=1e-12)
 
 
 def test_a_long_document_is_not_as_certain_as_its_plug_in():

@@ -146,18 +146,6 @@ def test_the_order_of_annotations_and_classes_does_not_matter():
         assert (proba.idxmax(axis=1) == expected.items["label"]).all()
 
 
-def test_items_with_the_same_annotations_are_as_items_one_by_one(monkeypatch):
-    annotations, _, _, _ = simulated(90, 3, 3, SHARP)
-    found = []
-    for most in (-1.0, 0.5):
-        monkeypatch.setattr("bayesnb.model.problem.MOST_DISTINCT", most)
-        found.append(nb.fit_annotations(annotations, **NAMES, known={4: 1}))
-        assert (len(found[-1].posterior.problem.unlabelled) < 89) == (most > 0)
-    one_by_one, together = found
-    pd.testing.assert_frame_equal(together.items, one_by_one.items, rtol=1e-12)
-    np.testing.assert_allclose(together.confusion, one_by_one.confusion, rtol=1e-12, atol=1e-12)
-
-
 def test_repeated_annotations_count_twice():
     prior = np.array([[3.0, 2.0], [2.0, 3.0]])
     counts = [

@@ -458,13 +458,6 @@ def test_named_blocks(columns):
     assert draws["size_variance"].shape == (2, 3, 2, 2)
 
 
-def test_columns_the_model_does_not_name_are_ignored():
-    frame = MIXED.assign(junk=[object()] * 6, when=pd.Timestamp("2020-01-01"), far=np.inf)
-    assert_same(
-        nb.fit(nb.NaiveBayes(BY_NAME), MIXED, LABELS), nb.fit(nb.NaiveBayes(BY_NAME), frame, LABELS), MIXED, frame
-    )
-
-
 @pytest.mark.parametrize("convert", [lambda f: f, pl.from_pandas, pa.Table.from_pandas], ids=["pandas", "polars", "pa"])
 @pytest.mark.parametrize(
     "model",

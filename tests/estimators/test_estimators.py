@@ -618,11 +618,6 @@ class TestBehavioursThatOthersGetWrong:
         fitted = estimator(alpha=0, predictive=predictive).fit([[1, 0], [1, 1], [1, 0]], [0, 1, 1])
         assert np.isfinite(fitted.predict_proba([[1, 0], [0, 1], [1, 1]])).all()
 
-    @pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estimator: estimator.__name__)
-    def test_probabilities_are_float64_for_every_input(self, estimator, counts):
-        X, y = counts
-        assert estimator().fit(X.astype(np.float32), y).predict_proba(X.astype(np.float32)).dtype == np.float64
-
 
 def test_a_column_without_a_number_has_one_category():
     frame = pd.DataFrame({"empty": [np.nan, np.nan, np.nan], "code": [0.0, 2.0, 1.0]})

@@ -143,21 +143,6 @@ def test_too_few_draws_and_stuck_or_far_chains_are_no_yes(coins):
     assert "inf" not in far.verdict
 
 
-def test_compare_refuses_what_cannot_be_compared(coins):
-    model, X, y = coins
-    exact = nb.fit(model, X, y)
-    sampled = nb.from_samples(model, exact.draws(num_draws=50), X=X, y=y)
-    one_chain = nb.from_samples(model, exact.draws(num_chains=1), X=X, y=y)
-    for pair, error, told in (
-        ((exact, nb.fit(model, X, y, nb.MAP())), TypeError, "as sampled, needs"),
-        ((exact, one_chain), ValueError, "one chain"),
-        ((nb.fit(model, X, y + 1), sampled), ValueError, "classes differ"),
-        ((nb.fit(nb.NaiveBayes({0: nb.Bernoulli()}), X, y), sampled), ValueError, "parameters differ"),
-    ):
-        with pytest.raises(error, match=told):
-            nb.compare(*pair)
-
-
 @quiet
 def test_a_second_fit_of_the_same_shape_does_not_compile(coins):
     model, X, y = coins
