@@ -202,8 +202,8 @@ class AllTrees(JointCategories):
         spread = replace(
             self,
             concentration=self.of_each_class(default, num_classes, names, "the weight of the prior in rows"),
-            counts=np.zeros((num_classes, values, values)),
-            log_weights=np.zeros((num_classes, len(sizes), len(sizes))),
+            counts=np.broadcast_to(0.0, (num_classes, values, values)),
+            log_weights=np.broadcast_to(0.0, (num_classes, len(sizes), len(sizes))),
             sizes=tuple(sizes),
         )
         return [(range(len(names)), spread)]

@@ -1,19 +1,17 @@
 """Further descriptions of columns that depend on each other, among which weights choose."""
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import read_rows
-from bayesnb.data.tables import Table
 from bayesnb.families.base import Family, JointFamily
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.model.bound import bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
 from bayesnb.selection.grouping import group_columns
-from bayesnb.selection.trees import tree_columns
+from bayesnb.selection.trees import tree_columns, with_features
 
 MOST_ROWS = 10_000
 """Of more rows a random sample decides which columns depend on each other."""
@@ -93,20 +91,13 @@ def propose_descriptions(
     rows = given.table, given.labels.values  # type: ignore[union-attr]
     found = tree_columns(found, *rows, sample_weight=given.weights).model
     numbers = [
-        label for cell, label, position in single if cell == "number" and _has_many_values(given.table, position)
+        label
+        for cell, label, position in single
+        if cell == "number" and len(np.unique(given.table.numbers([position], slice(None)))) > FEW_VALUES
     ]
     if len(numbers) > 1:
         gaussian = NaiveBayes({column: Gaussian() for column in numbers})
         blocks = group_columns(gaussian, *rows, sample_weight=given.weights).model.features
-        features = dict(found.features)
-        for name, feature in blocks.items():
-            if isinstance(feature[0], JointFamily):
-                while name in features or name in given.table.names:
-                    name += " (block)"
-                features[name] = feature
-        found = replace(found, features=features)
+        further = ((name, feature) for name, feature in blocks.items() if isinstance(feature[0], JointFamily))
+        found = with_features(found, further, given.table.names, " (block)")
     return found
-
-
-def _has_many_values(table: Table, column: int) -> bool:
-    return len(np.unique(table.numbers([column], slice(None)))) > FEW_VALUES

@@ -1,12 +1,11 @@
 """Columns given other columns: the forest of the highest evidence."""
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any
 
-import jax
 import numpy as np
 import pandas as pd
 import scipy.sparse
@@ -14,16 +13,16 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, mini
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import whole_number
-from bayesnb.core.forest import how_many
-from bayesnb.core.panels import SMALL, TINY, line_height, panel_of_rows, percent, text_color, text_width, wrap_to
-from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, shortened
+from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.data.read import read_rows
 from bayesnb.data.schema import require_two_classes
 from bayesnb.data.tables import SparseTable
 from bayesnb.families.base import Family
-from bayesnb.families.categories import Categorical, dirichlet_log_evidence
+from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.given import Given
 from bayesnb.families.spanning_trees import edge_probabilities
+from bayesnb.families.trees import AllTrees
 from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.describe import EVERY_COLUMN
 from bayesnb.model.naive_bayes import Model, NaiveBayes
@@ -37,16 +36,6 @@ from bayesnb.selection.joint_blocks import Cells, cells_of
 
 MOST = 4000
 """Combinations of categories of a pair of columns that is compared."""
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class _InBins(Categorical):
-    """Columns read as `Given` reads them: numbers in bins."""
-
-    num_bins: int = field(default=Given.num_bins, metadata={"static": True})
-
-    takes: ClassVar[tuple[str, ...]] = ("numbers in bins",)
 
 
 def _log_bayes_factors(cells: Cells, columns: list[int], sizes: list[int]) -> np.ndarray:
@@ -110,13 +99,6 @@ def _best_forest(log_factor: np.ndarray, threshold: float) -> list[tuple[int, in
 # Which columns depend on each other? Each is described once more, given its parent in a forest
 # --------------------------------------------------------------------------------------------------
 
-INDENT = 0.3
-"""Inches by which a column is to the right of its parent."""
-
-
-LETTERS = 60
-"""Letters of a name that is drawn, on two lines."""
-
 
 @dataclass(frozen=True, repr=False)
 class ColumnForest(Printed):
@@ -151,7 +133,7 @@ class ColumnForest(Printed):
     notes: tuple[str, ...]
 
     def plot(self, *, max_columns: int = 40, ax: Any = None, figsize: Any = None) -> Any:
-        """The forest, each column to the right of its parent.
+        """The probabilities of the edges, a parent before its children.
 
         Parameters
         ----------
@@ -165,8 +147,7 @@ class ColumnForest(Printed):
         Returns
         -------
         matplotlib.figure.Figure
-            A row for each column that has a parent or is one. The line from a parent is as thick as the edge is
-            probable; the probability is on the right.
+            A row for each column that has a parent.
 
         Raises
         ------
@@ -185,38 +166,26 @@ class ColumnForest(Printed):
         """
         if not len(self.table):
             raise ValueError("no column has a parent, so that there is nothing to draw: .notes says why")
-        parents = dict(zip(self.table["child"], self.table["parent"], strict=True))
-        probability = dict(zip(self.table["child"], self.table["probability"], strict=True))
-        depth = _in_rows(parents)
-        shown = list(depth)[: whole_number("max_columns", max_columns)]
-        panels = panel_of_rows([""] * len(shown), ax=ax, figsize=figsize, row_height=2 * line_height(SMALL))
-        axis, width = panels.axes[0], panels.panel_width
-        indent = min(INDENT, width / 3 / (1 + max(depth[column] for column in shown)))
-        room = text_width("100 %", TINY) + 0.1
-        for row, column in enumerate(shown):
-            x = 0.08 + indent * depth[column]
-            if column in parents:
-                start, thickness = shown.index(parents[column]), 0.5 + 2.5 * probability[column]
-                axis.plot([x - indent, x - indent, x], [start, row, row], color="C0", linewidth=thickness)
-                axis.text(width, row, percent(round(probability[column], 2)), ha="right", va="center", fontsize=TINY)
-            axis.plot([x], [row], marker="o" if column in parents else "s", color=text_color(), markersize=4, zorder=3)
-            text = wrap_to(shortened(str(column), LETTERS), width - x - room - 0.1, SMALL)
-            axis.text(x + 0.1, row, text, ha="left", va="center", fontsize=SMALL)
-        axis.set_xlim(0, width)
-        axis.set_xticks([])
-        axis.spines["bottom"].set_visible(False)
-        number = how_many(len(shown), len(depth), "column", "first")
-        panels.title(f"Columns given others: {number}")
-        panels.sides("column, to the right of its parent", "probability of the edge")
-        return panels.drawn()
+        shown = self.table.head(whole_number("max_columns", max_columns))
+        rows = Rows(
+            self._names[: len(shown)],
+            [Points(shown["probability"])],
+            x_label="probability of the edge",
+            limits=(-0.03, 1.03),
+        )
+        number = how_many(len(shown), len(self.table), "column", "first")
+        return forest([rows], title=f"Columns given others: {number}", ax=ax, figsize=figsize)
+
+    @property
+    def _names(self) -> list[str]:
+        return [_name(child, parent) for child, parent in zip(self.table["child"], self.table["parent"], strict=True)]
 
     def _parts(self) -> list[Piece]:
         if not len(self.table):
             return [Heading("No column has a parent."), *map(Paragraph, self.notes)]
         shown = self.table[["log_bayes_factor", "probability"]]
         shown.columns = pd.Index(["factor", "probability"])
-        names = [_name(child, parent) for child, parent in zip(self.table["child"], self.table["parent"], strict=True)]
-        shown.index = pd.Index(names, name="column")
+        shown.index = pd.Index(self._names, name="column")
         title = f"Columns given others by log Bayes factors, together {self.table['log_bayes_factor'].sum():.1f}:"
         return [Heading(title), DataTable(shown, number=".4g", rows=len(shown)), *map(Paragraph, self.notes)]
 
@@ -224,20 +193,6 @@ class ColumnForest(Printed):
 def _name(child: Any, parent: Any) -> str:
     """Name of the feature."""
     return f"{child} given {parent}"
-
-
-def _in_rows(parents: Mapping[Any, Any]) -> dict[Any, int]:
-    """How far each column is from its root; the columns below a column follow it."""
-    children: dict[Any, list[Any]] = {}
-    for child, parent in parents.items():
-        children.setdefault(parent, []).append(child)
-    found: dict[Any, int] = {}
-    left = [(column, 0) for column in reversed(children) if column not in parents]
-    while left:
-        column, depth = left.pop()
-        found[column] = depth
-        left += [(child, depth + 1) for child in reversed(children.get(column, []))]
-    return found
 
 
 @in_float64
@@ -332,7 +287,8 @@ def tree_columns(
             "families of their own, such as nb.Categorical() or nb.Gaussian()"
         )
     names = own.schema.names(places)
-    bound = bound_to(NaiveBayes({"columns": (_InBins(categories=coded or None), [*names])}), given)
+    # A family that reads cells as `Given` does.
+    bound = bound_to(NaiveBayes({"columns": (AllTrees(categories=coded or None), [*names])}), given)
     sizes = [len(bound.schema.categories[place]) for place in places]
     log_factor = _log_bayes_factors(cells_of(bound, rows), places, sizes)
     competing, pairs = int(np.isfinite(log_factor).sum()) // 2, math.comb(len(places), 2)
@@ -342,8 +298,15 @@ def tree_columns(
     found = [(names[i], names[j], log_factor[i, j], probability[i, j]) for i, j in edges]
     table = pd.DataFrame(found, columns=["child", "parent", "log_bayes_factor", "probability"])
     table = table.astype({"log_bayes_factor": float, "probability": float})
-    names = given.table.names
-    return ColumnForest(_with_edges(description, names, table, coded), table, _notes(competing, pairs, threshold))
+    further = []
+    for edge in zip(table["child"], table["parent"], strict=True):
+        # Numbers that the model takes for categories stay these.
+        categories = {column: coded[column] for column in edge if column in coded}
+        further.append((_name(*edge), (Given(categories=categories or None), [*edge])))
+    which = f", those of at most {MOST:,} combinations of categories" if competing < pairs else ""
+    compared = f"{competing} of {pairs} pairs were compared{which}"
+    note = f"An edge has to exceed log {competing} = {threshold:.1f}: {compared}."
+    return ColumnForest(with_features(description, further, given.table.names, " (tree)"), table, (note,))
 
 
 def _columns(model: BoundModel, table: Any) -> tuple[list[int], dict[Any, tuple]]:
@@ -358,19 +321,11 @@ def _columns(model: BoundModel, table: Any) -> tuple[list[int], dict[Any, tuple]
     return sorted(places), coded
 
 
-def _with_edges(model: Any, columns: tuple, table: pd.DataFrame, coded: Mapping[Any, tuple]) -> NaiveBayes:
-    """The model with a feature for each edge, which has no column's name; numbers that it takes for categories stay."""
+def with_features(model: Any, further: Iterable[tuple[str, Any]], columns: Sequence[Any], suffix: str) -> NaiveBayes:
+    """The model with further features; a name that a feature or a column has gets a suffix."""
     features: dict[Any, Any] = {"x" if name is EVERY_COLUMN else name: own for name, own in model.features.items()}
-    for child, parent in zip(table["child"], table["parent"], strict=True):
-        categories = {column: coded[column] for column in (child, parent) if column in coded}
-        name = _name(child, parent)
+    for name, feature in further:
         while name in features or name in columns:
-            name += " (tree)"
-        features[name] = Given(categories=categories or None), [child, parent]
+            name += suffix
+        features[name] = feature
     return replace(model, features=features)
-
-
-def _notes(competing: int, pairs: int, threshold: float) -> tuple[str, ...]:
-    which = f", those of at most {MOST:,} combinations of categories" if competing < pairs else ""
-    compared = f"{competing} of {pairs} pairs were compared{which}"
-    return (f"An edge has to exceed log {competing} = {threshold:.1f}: {compared}.",)
