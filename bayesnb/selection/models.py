@@ -231,7 +231,10 @@ def compare_models(
     posteriors = {name: _fitted(name, given, rows, y) for name, given in models.items()}
     _require_same_classes(posteriors)
     notes: list[str] = []
-    problems = {name: require(posterior, "data", "compare_models").problem for name, posterior in posteriors.items()}
+    problems = {
+        name: require(posterior, "data", "compare_models").problem.described_once
+        for name, posterior in posteriors.items()
+    }
     scores = {name: _score(name, posterior, rows, notes) for name, posterior in posteriors.items()}
     evidence = pd.Series({name: _evidence(name, problem, notes) for name, problem in problems.items()})
     saw = {name: ", ".join(problem.prior_saw) for name, problem in problems.items()}

@@ -56,7 +56,7 @@ def fitted(penguins):
 GIVES = {
     "predictions": lambda posterior, X, y: posterior.predict_log_proba(X),
     "log joint": lambda posterior, X, y: posterior.plain.log_joint(X),
-    "left out": lambda posterior, X, y: nb.loo_scores(posterior, X, y).to_numpy(),
+    "left out": lambda posterior, X, y: nb.loo_scores(posterior, X, y).drop("elpd_joint").to_numpy(),
     "updated": lambda posterior, X, y: posterior.update(X[:50], y[:50]).predict_log_proba(X),
     "forgotten": lambda posterior, X, y: posterior.forget(X[:50], y[:50]).predict_log_proba(X),
     "intervals": lambda posterior, X, y: posterior.proba_interval(X[:20], key=3),
@@ -149,6 +149,12 @@ def test_the_distribution_of_a_row_has_each_column_once(fitted, penguins):
         assert pd.DataFrame(ours).equals(pd.DataFrame(alone))
     information = nb.mutual_information(weighted), nb.mutual_information(once)
     np.testing.assert_allclose(*(frame["estimate"] for frame in information), rtol=1e-12)
+    with pytest.warns(UserWarning, match="weights of features were learned from all rows"):
+        scores = nb.loo_scores(weighted, X, y)
+    assert scores["elpd_joint"] == pytest.approx(nb.loo_scores(once, X, y)["elpd_joint"], rel=1e-12)
+    compared = nb.compare_models({"again": weighted, "once": once}, X, y).table
+    assert compared["log_evidence"].to_numpy() == pytest.approx([once.log_evidence] * 2, rel=1e-12)
+    assert compared["elpd"]["again"] == pytest.approx(scores["elpd_label"], rel=1e-9)
     assert weighted.generative.model.used_columns == once.model.used_columns
 
 
