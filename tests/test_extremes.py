@@ -30,15 +30,6 @@ def test_one_row_in_all(family, cell):
     assert all(np.isfinite(value).all() for value in posterior.draws(num_draws=50).values())
 
 
-def test_one_row_per_class_is_not_certain():
-    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), [[0.0], [1.0]], ["a", "b"])
-    near, middle = posterior.predict_proba([[0.4], [0.5]])
-    assert 0.5 < near[0] < 0.75
-    assert middle[0] == pytest.approx(0.5)
-    tight = nb.fit(nb.NaiveBayes(nb.Gaussian()), [[0.0], [0.01], [1.0], [1.01]], [0, 0, 1, 1]).predict_proba([[0.45]])
-    assert 0.5 < tight[0, 0] < 0.9
-
-
 def test_a_class_that_no_cell_of_a_column_reached():
     X = np.array([[1.0, 3.0], [0.0, 4.0], [1.0, np.nan], [1.0, np.nan]])
     y = ["a", "a", "b", "b"]

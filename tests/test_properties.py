@@ -84,16 +84,3 @@ def test_probabilities_are_normalised_and_weights_are_repetitions(table):
     repeats[0] = 1
     weighted = fit(model, X, y, sample_weight=repeats)
     assert_same(fit(model, np.repeat(X, repeats, axis=0), np.repeat(y, repeats)), weighted, X)
-
-
-@given(st.integers(0, 2**32 - 1))
-def test_a_huge_concentration_is_the_prior_and_a_tiny_one_the_frequencies(seed):
-    rng = np.random.default_rng(seed)
-    X = np.vstack([rng.integers(0, 2, (20, 3)), np.eye(3, dtype=int), 1 - np.eye(3, dtype=int)])
-    y = np.arange(26) % 2
-    prior = nb.fit(nb.NaiveBayes(nb.Bernoulli(1e12, 3e12), class_concentration=1e12), X, y)
-    np.testing.assert_allclose(prior.mean()["x_prob"], 0.25, rtol=1e-9)
-    np.testing.assert_allclose(prior.predict_proba(X), 0.5, rtol=1e-8)
-    likely = nb.fit(nb.NaiveBayes(nb.Bernoulli(1e-12, 1e-12), class_concentration=1e-12), X, y)
-    for c in (0, 1):
-        np.testing.assert_allclose(likely.mean()["x_prob"][c], X[y == c].mean(0), atol=1e-9)

@@ -83,35 +83,10 @@ def test_black_swan():
     np.testing.assert_allclose(exact[0], by_hand / by_hand.sum(), rtol=1e-12)
 
 
-def test_linear_decision_boundary():
-    """Barber (2012), section 10.2.1, with the logarithms that the text leaves out."""
-    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli()), PEOPLE, NATIONS)
-    weights, bias = posterior.decision_boundary()
-    np.testing.assert_allclose(weights, [2.0794415, 0.2231436, 0.2876821, 0.6931472, -0.2231436], atol=5e-8)
-    assert bias == pytest.approx(-1.9062167, abs=5e-8)
-    log_odds = posterior.log_joint(PEOPLE) @ [-1, 1]
-    np.testing.assert_allclose(PEOPLE @ weights + bias, log_odds, rtol=1e-10)
-
-
 def test_a_long_document_is_not_as_certain_as_its_plug_in():
     posterior = nb.fit(nb.NaiveBayes(nb.Multinomial()), [[3, 1, 0], [1, 3, 0]], ["a", "b"])
     assert posterior.predict_proba([[30, 10, 0]])[0, 0] == pytest.approx(0.871, abs=5e-4)
     assert posterior.plugin().predict_proba([[30, 10, 0]])[0, 0] == pytest.approx(0.999999, abs=5e-7)
-
-
-def test_the_generative_story_of_labelled_documents(rng):
-    X = rng.multinomial(rng.integers(5, 60, size=40), [0.5, 0.3, 0.2])
-    y = np.repeat(["ham", "spam"], [30, 10])
-    X[30:] = X[30:, ::-1]
-    model = nb.NaiveBayes(nb.Multinomial()).bind(X, y)
-    posterior = nb.fit(model, X, y)
-    given, _ = posterior.simulate(2000, total_count=12, key=1)
-    assert (given.sum(axis=1) == 12).all()
-    lengths = rng.choice(X.sum(axis=1), 2000)
-    for simulate in (posterior.simulate, model.simulate):
-        documents, labels = simulate(2000, total_count=lengths, key=2)
-        np.testing.assert_array_equal(documents.sum(axis=1), lengths)
-        assert set(labels) <= {"ham", "spam"}
 
 
 @pytest.mark.parametrize(

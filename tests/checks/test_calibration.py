@@ -107,17 +107,6 @@ def test_scores_by_scikit_learn(two_models, model):
     assert score["calibration_error"] == pytest.approx(error)
 
 
-def test_naive_bayes_is_overconfident_beside_logistic_regression(two_models):
-    *_, found = two_models
-    table = found.table
-    assert table.loc["confidence", "posterior"] > table.loc["accuracy", "posterior"] + 0.05
-    assert abs(table.loc["confidence", "other"] - table.loc["accuracy", "other"]) < 0.04
-    for score, sign in (("calibration_error", 1), ("reliability", 1), ("brier", 1), ("log_score", -1)):
-        row = table.loc[score]
-        assert sign * row["difference"] > 3 * row["difference_se"]
-        assert row["difference"] == pytest.approx(row["posterior"] - row["other"])
-
-
 @pytest.mark.slow
 def test_standard_errors_are_the_spread_over_tables(monkeypatch):
     """An overconfident model on many tables."""
@@ -172,7 +161,9 @@ def test_standard_errors_are_those_of_means_and_paired_means():
         np.testing.assert_allclose(row[["posterior", "other"]], [own.mean(), another.mean()])
         np.testing.assert_allclose(row["posterior_se"], stats.sem(own), atol=1e-15)
         np.testing.assert_allclose(row["other_se"], stats.sem(another))
-        np.testing.assert_allclose(row["difference_se"], stats.sem(own - another))
+        np.testing.assert_allclose(
+            row[["difference", "difference_se"]], [(own - another).mean(), stats.sem(own - another)]
+        )
 
 
 def test_a_label_that_both_models_exclude_leaves_the_difference_unknown():
@@ -238,15 +229,6 @@ def test_what_the_other_may_be(two_models):
     other = np.array([[1.0 + 5e-7, 0.0], [0.0, 1.0]])
     predicted = nb.calibration(coin(), [[1], [0]], ["a", "b"], other=other).predictions["other"]
     assert predicted.tolist() == [[1.0, 0.0], [0.0, 1.0]]
-
-
-def test_every_posterior_is_judged(truth):
-    X, y = truth.simulate(60, key=1)
-    exact = nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y)
-    sampled = nb.from_samples(nb.NaiveBayes(nb.Bernoulli()), exact.draws(num_draws=200), X=X, y=y)
-    found = nb.calibration(exact, X, y, other=sampled).table
-    assert abs(found.loc["brier", "difference"]) < 0.01
-    assert nb.calibration(truth, X, y).table.loc["accuracy", "posterior"] > 0.4
 
 
 def test_small_and_extreme_tables():

@@ -259,17 +259,6 @@ def test_adjusted_p_values_are_those_of_the_farthest_line_of_the_statistic(rng):
     assert found.extreme == tuple(found.table.index[np.array(expected) < 0.02])
 
 
-def test_independent_features_are_not_flagged():
-    rng = np.random.default_rng(11)
-    y = rng.integers(0, 3, 300)
-    X = (rng.uniform(size=(300, 12)) < 0.2 + 0.3 * y[:, None]).astype(int)
-    found = nb.check(nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y), X, y, num_replicates=200)
-    assert found.extreme == ()
-    X[:, 1:3] = np.where(rng.uniform(size=(300, 2)) < 0.7, X[:, :1], X[:, 1:3])
-    found = nb.check(nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, y), X, y, num_replicates=200)
-    assert {label.partition("[")[0] for label in found.extreme} == {"dependence"}
-
-
 def test_bursty_words_are_found_sparse_or_not():
     rng = np.random.default_rng(12)
     y = np.repeat(["ham", "spam"], 40)
@@ -417,13 +406,6 @@ def test_undefined_statistics_are_dropped():
     assert "undefined and dropped" in repr(found)
     with pytest.raises(ValueError, match="nothing to plot"):
         told([np.nan, 0.0, 1.0]).plot()
-
-
-def test_one_class_only():
-    X = np.random.default_rng(1).integers(0, 2, (30, 4))
-    found = nb.check(nb.fit(nb.NaiveBayes(nb.Bernoulli()), X, ["x"] * 30), X, ["x"] * 30, num_replicates=50)
-    assert found.table.loc["class_frequency[x]", "p_value"] == 0.5
-    assert found.table.loc["dependence", "observed"] == found.table.loc["dependence[x]", "observed"]
 
 
 def test_statistics_that_are_fitted_are_printed_last_unless_they_are_extreme(simulated, checked):

@@ -171,17 +171,3 @@ def test_measurements_of_other_families_have_a_shape_and_counts_do_not(rng):
     found = nb.check(nb.fit(model, X, y), X, y, num_replicates=100, key=1)
     assert list(found.table.filter(like="shape", axis=0).index) == ["shape[0]", "shape[1]"]
     assert not any(label.startswith("shape") for label in found.extreme)
-
-
-def test_a_wrong_shape_misleads_mutual_information():
-    """The shares of days with rain are 1 % and 16 %."""
-    rng = np.random.default_rng(2)
-    y = np.repeat(["a", "b"], 5000)
-    amount = np.where(rng.uniform(size=10_000) < np.where(y == "a", 0.01, 0.16), rng.lognormal(size=10_000), 0.0)
-    posterior = nb.fit(nb.NaiveBayes(nb.Gaussian()), amount[:, None], y)
-    entropies = [scipy.stats.entropy([p, 1 - p], base=2) for p in (0.01, 0.16, 0.085)]
-    misled = nb.mutual_information(posterior, unit="bits")["mean"].iloc[0]
-    assert misled > 5 * (entropies[2] - np.mean(entropies[:2]))
-    found = nb.check(posterior, amount[:, None], y, statistics="shape", num_replicates=100)
-    assert found.extreme == ("shape[0]",)
-    assert "nb.mutual_information of the column misleads" in " ".join(repr(found).split())

@@ -158,21 +158,6 @@ class TestAnnotators:
             expected = entr(joint.sum(axis=0)).sum() + entr(joint.sum(axis=1)).sum() - entr(joint).sum()
             assert crowd.annotators.loc[person, "information"] == pytest.approx(expected, abs=1e-12)
 
-    def test_who_always_gives_one_label_has_a_high_accuracy_and_no_information(self):
-        """Nine items in ten are of the class 0; five annotators are mostly right, one says 0, one is wrong."""
-        rng = np.random.default_rng(1)
-        truth = (rng.random(2000) < 0.1).astype(int)
-        labels = {"always 0": np.zeros(2000, int), "always wrong": 1 - truth}
-        labels |= {f"often right {j}": np.where(rng.random(2000) < 0.85, truth, 1 - truth) for j in range(5)}
-        rows = pd.DataFrame(labels).melt(ignore_index=False, var_name="who", value_name="label").reset_index()
-        crowd = nb.fit_annotations(rows, item="index", annotator="who", label="label")
-        found = crowd.annotators
-        assert found.loc["always 0", "accuracy"] > found.loc["often right 1", "accuracy"]
-        assert found["information"].idxmin() == "always 0"
-        assert found.loc["always 0", "information"] < 0.01
-        assert found["information"].idxmax() == "always wrong"
-        assert repr(crowd).split("\n")[3].startswith("always wrong")
-
 
 class TestScore:
     TRUTH = pd.Series({"p0": "cat", "p1": "dog", "p2": "fox", "p3": "dog", "p5": "dog", "elsewhere": "cat"})

@@ -373,16 +373,6 @@ def test_labels_beyond_the_range_of_int64():
     np.testing.assert_array_equal(posterior.problem.statistics.classes.n, [2, 1])
 
 
-@pytest.mark.parametrize("y", [["a", 1, 1, "a", "a", 1], [(0, 1), "b", "b", "b", (0, 1), "b"]], ids=str)
-def test_labels_of_mixed_types(y):
-    labels = np.empty(6, dtype=object)
-    labels[:] = y
-    posterior = nb.fit(nb.Bernoulli(), ROWS, labels)
-    assert len(posterior.classes) == 2
-    assert set(posterior.predict(ROWS)) <= set(y)
-    np.testing.assert_allclose(posterior.predict_proba(ROWS).sum(axis=1), 1)
-
-
 @pytest.mark.parametrize("labels", [list, np.array, pd.Index, pl.Series, pa.array])
 def test_classes_that_no_row_has(labels):
     posterior = nb.fit(nb.Bernoulli(), ROWS, LABELS, classes=labels(["z", "b", "a"]))

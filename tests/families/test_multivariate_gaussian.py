@@ -5,7 +5,6 @@ from functools import partial
 from itertools import pairwise
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
@@ -305,13 +304,6 @@ class TestGaps:
             ValueError, match=r"5 rows without a label lack a cell of block 'size' .* fill in the cells"
         ):
             nb.fit(block(), gaps(X), unlabelled, nb.MAP())
-
-    def test_an_array_of_jax_leaves_out_the_same_rows(self, rng):
-        X, y = table(rng)
-        expected = nb.fit(block(), X[7:], y[7:])
-        with pytest.warns(UserWarning, match="7 of 60 rows lack a cell of block 'size'"):
-            found = nb.fit(block(columns=[0, 1, 2]), jnp.asarray(gaps(X).to_numpy(), jnp.float32), y)
-        np.testing.assert_allclose(found.families[0].scale, expected.families[0].scale, rtol=1e-4)
 
     def test_rows_of_no_weight_may_have_them(self, rng):
         X, y = table(rng)

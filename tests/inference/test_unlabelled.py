@@ -206,17 +206,6 @@ def test_the_mode_by_em_is_that_of_an_optimiser():
     assert np.abs(line_of(as_values(alone)) - line).max() > 0.1
 
 
-def test_the_density_never_falls():
-    model, X, y, weight = MIXED
-    y = [None] * len(y)
-    densities = []
-    for n in (1, 2, 3, 5, 8, 15, 29):
-        estimate = nb.fit(model, X, y, nb.MAP(n), sample_weight=weight, classes=["a", "b"])
-        densities.append(log_posterior(as_values(estimate.mean()), y))
-    assert np.diff(densities).min() > -1e-10
-    assert densities[-1] > densities[0] + 0.01
-
-
 def test_maximum_likelihood_by_em_ignores_the_prior():
     model, X, y, weight = MIXED
     estimate = nb.fit(model, X, y, nb.MLE(), sample_weight=weight).mean()
@@ -458,20 +447,6 @@ def test_only_classes_that_nothing_names_are_exchangeable():
     counts = np.array([[2.0], [0.0], [3.0]])
     assert groups_of(None, 2, nb.Poisson(dist.Gamma(2.0, 1.0), 1.0), counts) == [[0, 1]]
     assert groups_of(None, 2, nb.Poisson(dist.Gamma(2.0, 1.0).expand([2, 1]), 1.0), counts) == []
-
-
-def test_unlabelled_rows_help():
-    rng = np.random.default_rng(8)
-    truth = rng.integers(0, 2, 1000)
-    X = (rng.uniform(size=(1000, 20)) < np.where(truth[:, None] == 0, 0.35, 0.65)).astype(float)
-    model = nb.NaiveBayes(nb.Bernoulli(1.5, 1.5))
-    labels = [int(t) if i < 6 else None for i, t in enumerate(truth)]
-    test = slice(500, None)
-    alone = (nb.fit(model, X[:6], labels[:6], classes=2).predict(X[test]) == truth[test]).mean()
-    for inference in (nb.MAP(), nb.Gibbs(num_warmup=50, num_samples=200)):
-        posterior = nb.fit(model, X[:500], labels[:500], inference, classes=2)
-        both = (posterior.predict(X[test]) == truth[test]).mean()
-        assert both > alone + 0.05
 
 
 def test_a_family_without_an_estimate_leaves_the_first_labels_to_the_other_columns(rng):

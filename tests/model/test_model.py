@@ -133,26 +133,6 @@ def test_an_unbound_program_learns_its_table():
     assert sites["x"]["is_observed"]
 
 
-def test_prior_simulation_gives_back_the_prior():
-    """Frequencies of simulated tables against the prior's predictive."""
-    X = pd.DataFrame({"a": [0, 1], "b": ["u", "v"]})
-    model = nb.NaiveBayes({"a": nb.Bernoulli(2.0, 1.0), "b": nb.Categorical(0.5)}, class_concentration=[3.0, 1.0])
-    bound = model.bind(X, ["p", "q"])
-    tables = [bound.simulate(1, key=k) for k in range(500)]
-    rows = pd.concat([table for table, _ in tables])
-    labels = np.concatenate([label for _, label in tables])
-    for observed, expected in (
-        ((labels == "p").mean(), 3 / 4),
-        (rows["a"].mean(), 2 / 3),
-        ((rows["b"] == "u").mean(), 0.5),
-    ):
-        assert abs(observed - expected) < 4.8 * np.sqrt(expected * (1 - expected) / 500)
-    table, label, parameters = bound.simulate(4, key=1, return_parameters=True)
-    assert parameters["a_prob"].shape == (2,)
-    assert set(label) <= {"p", "q"}
-    assert list(table.columns) == ["a", "b"]
-
-
 def test_what_cannot_be_simulated_is_refused():
     words = nb.NaiveBayes(nb.Multinomial()).bind([[1, 2], [3, 0]], ["a", "b"])
     assert words.simulate(2, total_count=[0, 5])[0].sum(axis=1).tolist() == [0, 5]

@@ -94,12 +94,6 @@ def test_proba_draws_probabilities_and_intervals(posteriors, kind):
     assert collisions(figure) == []
 
 
-def test_proba_warns_once(posteriors):
-    with pytest.warns(UserWarning, match="leaf") as caught:
-        nb.plot_proba(posteriors["exact"], X.head(5).assign(leaf="serrated"))
-    assert len(caught) == 1
-
-
 @every_posterior
 def test_proba_of_many_classes_shows_the_three_most_probable_and_the_sum_of_the_others(kind):
     rng = np.random.default_rng(3)
@@ -204,26 +198,6 @@ def test_the_most_telling_spikes_are_named(binary):
     tallest = spikes(nb.plot_spikes(posterior, label="tallest", num_labels=2).axes[0])
     assert found.names != tallest.names
     assert tallest.names == [X.columns[j] for j in np.sort(np.argsort(-tallest.heights)[:2])]
-
-
-def test_spikes_of_xwindows(data):
-    """Murphy (2012), Figure 3.8 and Table 3.1; the panel says which words are tall in every class."""
-    stored = np.load(data / "xwindows" / "xwindows.npz")
-    counts = scipy.sparse.csr_array((stored["data"], stored["indices"], stored["indptr"]), shape=stored["shape"])
-    train = stored["split"] == 0
-    words = pd.read_csv(data / "xwindows" / "xwindows.vocab.txt.gz", header=None, keep_default_na=False)[0].tolist()
-    posterior = nb.fit(nb.Bernoulli(), pd.DataFrame(counts.toarray()[train], columns=words), stored["y"][train])
-    tallest = (
-        {"subject": 0.997788, "this": 0.628319, "with": 0.535398, "but": 0.471239, "you": 0.431416},
-        {"subject": 0.997788, "windows": 0.639381, "this": 0.539823, "with": 0.537611, "but": 0.517699},
-    )
-    for axis, expected in zip(nb.plot_spikes(posterior, label="tallest").axes, tallest, strict=True):
-        panel = spikes(axis)
-        np.testing.assert_allclose(
-            [panel.heights[words.index(word)] for word in expected], [*expected.values()], atol=1e-6
-        )
-        everywhere = {name.split("\n")[0]: "in every class" in name.replace("\n", " ") for name in panel.names}
-        assert everywhere == {word: word in ("subject", "with") for word in expected}
 
 
 def test_narrow_panels_name_fewer_spikes():
@@ -505,20 +479,6 @@ def test_probabilities_of_a_large_vocabulary_have_a_part_of_the_range():
     whole, word = nb.plot_prior_posterior(posterior, max_panels=2).axes
     assert whole.get_xlim() == (0.0, 1.0)
     assert word.get_xlim()[1] < 0.01
-
-
-def test_draws_over_the_prior(posteriors):
-    axis = nb.plot_prior_posterior(posteriors["sampled"], sites=["height_mean"], classes=["birch"]).axes[0]
-    outline = axis.patches[-1].get_xy()
-    edges = np.unique(outline[:, 0])
-    draws = posteriors["sampled"].draws()["height_mean"][..., 1].ravel()
-    counts, _ = np.histogram(draws, edges)
-    np.testing.assert_allclose(outline[1:-1:2, 1], counts / len(draws) / np.diff(edges))
-    (prior,) = axis.lines
-    family = posteriors["exact"].model.families[0]
-    m, k, a, b = (np.asarray(value)[1, 0] for value in family.hyperparameters().values())
-    expected = scipy.stats.t.pdf(prior.get_xdata(), 2 * a, m, np.sqrt(b / (a * k)))
-    np.testing.assert_allclose(prior.get_ydata(), expected, rtol=1e-9)
 
 
 def of_one_probability(values, family):

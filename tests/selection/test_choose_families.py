@@ -128,26 +128,6 @@ class TestEvidence:
             )
         assert found == pytest.approx(expected, abs=0.05)
 
-    def test_chooses_the_family_that_made_the_cells(self):
-        rng = np.random.default_rng(0)
-        y = rng.integers(0, 2, 2000)
-        of_zeros = rng.random(2000) < 0.3 + 0.3 * y
-        made = {
-            "Gaussian": rng.normal(-y, 1.0),
-            "LogNormal": np.exp(rng.normal(y, 1.0)),
-            "Exponential": rng.exponential(1.0 + y),
-            "PolyaTree": np.where(rng.random(2000) < 0.5, rng.normal(-9, 1, 2000), rng.normal(9 + y, 1)),
-            "Hurdle(Gaussian)": np.where(of_zeros, 0.0, rng.normal(y, 1.0)),
-            "Hurdle(LogNormal)": np.where(of_zeros, 0.0, np.exp(rng.normal(y, 1.0))),
-            "Hurdle(Exponential)": np.where(of_zeros, 0.0, rng.exponential(1.0 + y)),
-            "Geometric": np.minimum(rng.geometric(0.6 - 0.2 * y) - 1, 19),
-            "Bernoulli": rng.integers(0, 2, 2000),
-        }
-        found = nb.choose_families(pd.DataFrame(made), y).table
-        assert dict(zip(found["column"][found["chosen"]], found["family"][found["chosen"]], strict=True)) == {
-            name: name for name in made
-        }
-
     def test_keeps_whole_numbers_apart_from_measurements(self):
         y = np.arange(60) % 2
         X = pd.DataFrame({"few": np.arange(60) % 20, "many": np.arange(60) % 21, "below": np.arange(60) % 5 - 2})

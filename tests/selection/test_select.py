@@ -409,15 +409,6 @@ class TestMutualInformation:
         assert np.isnan(found.loc["x", "at_posterior_mean"])
         assert 0 < found.loc["x", "mean"] < np.log(2)
 
-    def test_fifty_thousand_words(self, rng):
-        X = scipy.sparse.random_array((60, 50_000), density=0.002, rng=rng, data_sampler=lambda size: np.ones(size))
-        found = nb.mutual_information(nb.fit(nb.Multinomial(), X.tocsr(), np.arange(60) % 2), num_draws=10)
-        assert found.shape == (50_000, 7)
-        occurs = np.asarray(X.sum(axis=0)) > 0
-        np.testing.assert_array_equal(found["upper"].notna(), occurs)
-        assert (found["lower"] <= found["upper"])[occurs].all()
-        assert (found["estimate"][~occurs] == 0).all()
-
     def test_one_word_and_one_class(self):
         zero = ["estimate", "at_posterior_mean", "mean"]
         for posterior in (
