@@ -339,6 +339,14 @@ class TestInAModel:
         np.testing.assert_allclose(gap, gap[0], rtol=1e-9)
         with pytest.raises(ValueError, match=r"raised to the power 0\.7 leaves no posterior: its df would be"):
             prior.power_scaled(nothing, 0.7)
+        one_of_two = jax.tree.map(lambda leaf: np.repeat(leaf[:1], 2, axis=0), prior)
+        one_of_two = replace(one_of_two, df=one_of_two.df + np.array([[0.0], [30.0]]))
+        with pytest.raises(ValueError, match="leaves no posterior"):
+            one_of_two.power_scaled(scatter(np.zeros((1, 3)), np.zeros((1, 2))), 0.7)
+
+    @pytest.mark.parametrize(("df", "told"), [(None, "columns + 1"), (7.0, "7")])
+    def test_the_story_says_how_many_degrees_of_freedom_the_prior_has(self, df, told):
+        assert f"InverseWishart({told}," in nb.MultivariateGaussian(df=df).story()[1][1]
 
     @pytest.mark.slow
     def test_nuts_of_columns_that_nearly_determine_each_other(self, rng):
