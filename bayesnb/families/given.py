@@ -11,7 +11,6 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import namespace
-from bayesnb.core.checking import whole_number
 from bayesnb.families.base import Hyperparameter, Parameters
 from bayesnb.families.categories import Categorical, DirichletFamily, dirichlet_log_left_out
 from bayesnb.families.joint_categorical import MOST, JointCategories
@@ -153,10 +152,6 @@ class Given(DirichletFamily, JointCategories):
     num_given: ClassVar[int] = 1
     takes: ClassVar[tuple[str, ...]] = ("small types", "numbers in bins")
     _story: ClassVar[tuple[str, ...]] = ("Given(prob)", "prob ~ Dirichlet({concentration})")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "num_bins", whole_number("num_bins", self.num_bins))
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
         if len(names) != 2:

@@ -13,6 +13,7 @@ import numpyro.distributions as dist
 from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import namespace
+from bayesnb.core.checking import whole_number
 from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
 from bayesnb.families.categories import (
     Categorical,
@@ -334,6 +335,11 @@ class JointCategories(JointFamily, ConjugateFamily):
     holds: ClassVar[str] = "a category"
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
     takes: ClassVar[tuple[str, ...]] = ("small types",)
+
+    def __post_init__(self) -> None:
+        if "numbers in bins" in self.takes:
+            object.__setattr__(self, "num_bins", whole_number("num_bins", self.settings()["num_bins"]))
+        super().__post_init__()
 
     def hyperparameters(self) -> dict[str, Any]:
         # A default follows the numbers of categories, and so needs no data.

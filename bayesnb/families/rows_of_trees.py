@@ -11,7 +11,7 @@ from bayesnb.families.spanning_trees import draw_trees
 
 
 class AnyTree(dist.Distribution):
-    """A spanning tree, as the parent of each node; the root, each node alike, is its own parent.
+    """A spanning tree, as the parent of each node; the first node is the root and its own parent.
 
     Parameters
     ----------
@@ -37,14 +37,14 @@ class AnyTree(dist.Distribution):
         else:
             drawn = [draw_trees(one, 1, rng) for one in weights.reshape(-1, nodes, nodes)]
             edges = np.concatenate([np.zeros((0, nodes - 1, 2), dtype=np.intp), *drawn])
-        parents = _parents(edges, rng.integers(nodes, size=len(edges)), nodes).reshape(*apart, nodes)
+        parents = _parents(edges, nodes).reshape(*apart, nodes)
         return np.broadcast_to(parents[..., None, :] if self.together else parents, (*shape, nodes)) * 1.0
 
 
-def _parents(edges: np.ndarray, roots: np.ndarray, nodes: int) -> np.ndarray:
-    """Parent of each node, shape (trees, nodes), given the edges (trees, nodes - 1, 2) and the roots (trees,)."""
+def _parents(edges: np.ndarray, nodes: int) -> np.ndarray:
+    """Parent of each node, shape (trees, nodes), given the edges (trees, nodes - 1, 2)."""
     found = np.full((len(edges), nodes), -1)
-    found[np.arange(len(edges)), roots] = roots
+    found[:, 0] = 0
     tree, both = np.arange(len(edges))[:, None], np.concatenate([edges, edges[..., ::-1]], axis=1)
     while (found < 0).any():
         known = (found[tree, both[..., 0]] >= 0) & (found[tree, both[..., 1]] < 0)

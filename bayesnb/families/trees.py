@@ -11,7 +11,6 @@ import numpyro.distributions as dist
 from scipy.special import xlogy
 
 from bayesnb.core.arrays import csr_of_ones, log, log_rising, namespace
-from bayesnb.core.checking import whole_number
 from bayesnb.core.running import in_order
 from bayesnb.families.base import Parameters, Sample
 from bayesnb.families.hyperparameters import format_number
@@ -25,47 +24,9 @@ from bayesnb.families.statistics import Statistics, clear_rounding, entries_of
 # --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _Values:
-    """The values of some columns side by side, a missing cell after the categories of its column.
-
-    Attributes
-    ----------
-    sizes : tuple of int
-        Number of categories of each column.
-    """
-
-    sizes: tuple[int, ...]
-
-    @property
-    def numbers(self) -> np.ndarray:
-        """Number of values of each column, a missing cell among them."""
-        return np.array(self.sizes, dtype=np.intp) + 1
-
-    @property
-    def starts(self) -> np.ndarray:
-        """Place of the first value of each column."""
-        return np.cumsum(self.numbers) - self.numbers
-
-    @property
-    def column(self) -> np.ndarray:
-        """The column of each value."""
-        return np.repeat(np.arange(len(self.sizes)), self.numbers)
-
-    @property
-    def shares(self) -> np.ndarray:
-        """The share of each value in the prior of its column."""
-        return 1 / self.numbers[self.column]
-
-    def places(self, x: Any) -> Any:
-        """Place of each cell's value, shape of the codes `x` (..., columns)."""
-        xp, _ = namespace(x)
-        return xp.where(xp.isnan(x), np.array(self.sizes), x).astype(int) + self.starts
-
-    @property
-    def indicator(self) -> np.ndarray:
-        """Which values are those of each column, shape (values, columns)."""
-        return np.eye(len(self.sizes))[self.column]
+def _starts(sizes: Sequence[int]) -> np.ndarray:
+    """Places of the first value of each column, given the numbers of categories, and the number of all values."""
+    return np.cumsum([0, *(size + 1 for size in sizes)])
 
 
 @jax.tree_util.register_dataclass
@@ -85,10 +46,10 @@ class _PairCounts(Statistics):
     total: Any
 
     def recoded(self, places: Sequence[np.ndarray], sizes: Sequence[int]) -> Self:
-        after = _Values(tuple(sizes))
-        moved = zip(places, sizes, after.starts, strict=True)
+        *starts, number = _starts(sizes).tolist()
+        moved = zip(places, sizes, starts, strict=True)
         at = np.concatenate([np.append(place, size) + start for place, size, start in moved])
-        total = np.zeros((len(self.total), len(after.column), len(after.column)))
+        total = np.zeros((len(self.total), number, number))
         total[:, at[:, None], at] = self.total
         return replace(self, total=total)
 
@@ -99,9 +60,6 @@ class _PairCounts(Statistics):
 
 GRAPH_CELLS = 2**19
 """Numbers of the graphs of some rows that are in memory at a time, in each thread."""
-
-ROWS = 16
-"""Rows whose graphs are in memory at a time under JAX."""
 
 
 @jax.tree_util.register_dataclass
@@ -132,8 +90,9 @@ class AllTrees(JointCategories):
     on the class and on other columns. Every column reserves a share of its prior for it.
 
     The tree couples the classes, so that only the closed form (`Exact`) and `Gibbs` fit the family. A draw of the
-    parameters is a tree, the ``parent`` of each column, and ``prob`` of each value given the parent's value. A mean of
-    trees is no tree: the posterior has draws, but no means, point estimates or summary of these columns.
+    parameters is a tree, the ``parent`` of each column, and ``prob`` of each value given the parent's value. The first
+    column is the root, its own parent. A mean of trees is no tree: the posterior has draws, but no means, point
+    estimates or summary of these columns.
 
     Parameters
     ----------
@@ -188,10 +147,6 @@ class AllTrees(JointCategories):
 
     takes: ClassVar[tuple[str, ...]] = ("small types", "numbers in bins")
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "num_bins", whole_number("num_bins", self.num_bins))
-        super().__post_init__()
-
     def take(self, index: Any) -> Self:
         return replace(super().take(index), together=self.together and not isinstance(index, np.ndarray))
 
@@ -212,20 +167,36 @@ class AllTrees(JointCategories):
         return self
 
     @property
-    def _values(self) -> _Values:
-        return _Values(self.sizes)
+    def _numbers(self) -> np.ndarray:
+        """Number of values of each column, a missing cell among them."""
+        return np.array(self.sizes, dtype=np.intp) + 1
+
+    @property
+    def _column(self) -> np.ndarray:
+        """The column of each value."""
+        return np.repeat(np.arange(len(self.sizes)), self._numbers)
+
+    @property
+    def _shares(self) -> np.ndarray:
+        """The share of each value in the prior of its column."""
+        return 1 / self._numbers[self._column]
+
+    def _places(self, x: Any) -> Any:
+        """Place of each cell's value, shape of the codes `x` (..., columns)."""
+        xp, _ = namespace(x)
+        return xp.where(xp.isnan(x), np.array(self.sizes), x).astype(int) + _starts(self.sizes)[:-1]
 
     def _of_values(self) -> tuple[Any, Any, Any]:
         """Dirichlet weights of the pairs (..., values, values), of the values (..., values), and their sum (..., 1)."""
         single = namespace(self.counts)[0].diagonal(self.counts, axis1=-2, axis2=-1)
-        rows = single[..., : self._values.numbers[0]].sum(axis=-1, keepdims=True)
-        return _dirichlet(self.concentration, self._values.shares, self.counts, rows)
+        rows = single[..., : self._numbers[0]].sum(axis=-1, keepdims=True)
+        return _dirichlet(self.concentration, self._shares, self.counts, rows)
 
     def _given(self, statistics: _PairCounts) -> tuple[Self, Any]:
         """The posterior, and the log evidence of each column, shape (..., classes, columns)."""
         pairs, values, rows = self._of_values()
         single = namespace(statistics.total)[0].diagonal(statistics.total, axis1=-2, axis2=-1)
-        of_column, of_rows = self._values.indicator, log_rising(rows, statistics.n)
+        of_column, of_rows = np.eye(len(self.sizes))[self._column], log_rising(rows, statistics.n)
         of_columns = log_rising(values, single) @ of_column
         edges = _log_ratio(of_column.T @ log_rising(pairs, statistics.total) @ of_column, of_columns, of_rows)
         log_weights = self.log_weights + edges.sum(axis=-3, keepdims=True)
@@ -243,7 +214,7 @@ class AllTrees(JointCategories):
 
     def statistics(self, x: np.ndarray, membership: Any) -> _PairCounts:
         row, owner, weight = entries_of(membership)
-        places, size = self._values.places(x[row]), len(self._values.column)
+        places, size = self._places(x[row]), len(self._column)
         of_classes = csr_of_ones(places + size * owner[:, None], size * membership.shape[1])
         total = (of_classes.T.multiply(weight) @ csr_of_ones(places, size)).toarray()
         return _PairCounts(np.asarray(membership.sum(axis=0))[:, None], total.reshape(-1, size, size))
@@ -273,16 +244,12 @@ class AllTrees(JointCategories):
 
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
         alone, pairs = self.log_tables()
-        places, log_weights = self._values.places(x), self.log_weights[0]
+        places, log_weights = self._places(x), self.log_weights[0]
         log_sum = log_sum_over_trees(log_weights)
         if isinstance(x, jax.Array):
             alone, pairs = jnp.asarray(alone), jnp.asarray(pairs)
-
-            def of_row(at: Any) -> Any:
-                graphs = log_weights + pairs[:, at[:, None], at]
-                return alone[:, at].sum(axis=-1) + log_sum_over_trees(graphs) - log_sum
-
-            return jax.lax.map(of_row, places, batch_size=ROWS)
+            sums = log_sum_over_trees(log_weights + pairs[:, places[:, :, None], places[:, None, :]])
+            return (alone[:, places].sum(axis=-1) + sums - log_sum).T
         near = GraphsLike.of(log_weights)
 
         def of_piece(rows: slice) -> np.ndarray:
@@ -296,7 +263,7 @@ class AllTrees(JointCategories):
         self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: _PairCounts, *, refitted: bool
     ) -> np.ndarray:
         after = self.update(statistics)
-        (alone, pairs), places, near = after.log_tables(), self._values.places(x), GraphsLike.of(after.log_weights[0])
+        (alone, pairs), places, near = after.log_tables(), self._places(x), GraphsLike.of(after.log_weights[0])
 
         def of_piece(rows: slice) -> np.ndarray:
             at, own, weight = places[rows][:, near.order], codes[rows], weights[rows][:, None]
@@ -304,7 +271,7 @@ class AllTrees(JointCategories):
             counts, n = statistics.total[own[:, None, None], one, other], statistics.n[own]
             rest = clear_rounding(counts - weight[..., None], counts)
             others = np.maximum(rest, 0.0), np.maximum(clear_rounding(n - weight, n), 0.0)
-            weights_of_others = _dirichlet(self.concentration[own], self._values.shares[at], *others)
+            weights_of_others = _dirichlet(self.concentration[own], self._shares[at], *others)
             # The graph without the row, and the row under each class, of which its own changes.
             gained = _log_ratio(*map(log_rising, weights_of_others, (weight[..., None], weight, weight)))
             of_pairs, of_values, of_rows = map(np.log, weights_of_others)
@@ -328,22 +295,23 @@ class AllTrees(JointCategories):
         Returns
         -------
         array, shape (..., classes, columns, values, values)
-            Zero for values that a column has not; those of the root are the first.
+            Zero for values that a column has not; those of the first column, the root, are the first.
         """
-        parent, value = np.asarray(parent).astype(np.intp), np.arange(self._values.numbers.max())
-        there, column = value < self._values.numbers[:, None], np.arange(len(self.sizes))
-        place = self._values.starts[:, None] + np.where(there, value, 0)
+        parent, value = np.asarray(parent).astype(np.intp), np.arange(self._numbers.max())
+        there = value < self._numbers[:, None]
+        place = _starts(self.sizes)[:-1, None] + np.where(there, value, 0)
         tables = of_pairs[..., place[:, :, None], place[:, None, None, :]]
         tables = np.where(there[:, :, None] & there[:, None, None, :], tables, 0.0)
         tables = np.broadcast_to(tables, (*parent.shape[:-1], *tables.shape[-4:]))
         cells = np.take_along_axis(tables, parent[..., None, None, None], axis=-3)[..., 0, :, :]
-        of_root = cells.sum(axis=-2, keepdims=True) * (value == 0)[:, None]
-        return np.where((parent == column)[..., None, None], of_root, cells)
+        cells[..., 0, :, :] = cells[..., 0, :, :].sum(axis=-2, keepdims=True) * (value == 0)[:, None]
+        return cells
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         parent = sample("parent", AnyTree(self.log_weights, together=self.together))
-        numbers, column = self._values.numbers, np.arange(len(self.sizes))
-        given = np.where(np.asarray(parent) == column, 1, numbers[np.asarray(parent).astype(np.intp)])
+        numbers = self._numbers
+        given = numbers[np.asarray(parent).astype(np.intp)]
+        given[..., 0] = 1
         strength = (self.concentration / (numbers * given))[..., None, None]
         # A value that a column has not gets no weight.
         there = (np.arange(numbers.max()) < numbers[:, None])[:, None]

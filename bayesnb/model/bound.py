@@ -188,9 +188,7 @@ class BoundModel(Printed):
     def num_again(self) -> int:
         """Number of features that describe columns once more. They come after all others."""
         number = len(self.schema.of_table)
-        return sum(
-            sum(column >= number for column in block.columns[: len(features_of(block))]) for block in self.blocks
-        )
+        return sum(len(features_of(block)) for block in self.blocks if block.columns[0] >= number)
 
     @cached_property
     def class_prior(self) -> ClassPrior:

@@ -240,8 +240,7 @@ class Problem:
         """The problem without the features that describe columns once more."""
         model, number = self.model, len(self.model.schema.of_table)
         schema, features = model.schema, model.features.items()
-        positions = {name: schema.positions(name, columns) for name, (_, columns) in features}
-        first = {name: feature for name, feature in features if positions[name][0] < number}
+        first = {name: feature for name, feature in features if name not in schema.views}
         blocks = [i for i, block in enumerate(model.blocks) if block.columns[0] < number]
         once = BoundModel.of(
             replace(model.description, features=first),
