@@ -229,9 +229,9 @@ class Table(ABC):
         together = self.stored(columns, rows)
         if together is not None:
             return together if booleans and together.dtype == bool else together.astype(np.float64, copy=False)
-        return np.column_stack([self._number_column(column, rows) for column in columns])
+        return np.column_stack([self.number_column(column, rows) for column in columns])
 
-    def _number_column(self, column: int, rows: slice) -> np.ndarray:
+    def number_column(self, column: int, rows: slice) -> np.ndarray:
         """Cells of one column as float64, shape (rows,)."""
         return _to_numbers(self.stored_values(column, rows), self.names[column], rows)
 
@@ -344,7 +344,7 @@ class FrameTable(Table):
         together = self.cells[rows, list(columns)].to_numpy()
         return together if together.dtype.kind in "biuf" else None
 
-    def _number_column(self, column: int, rows: slice) -> np.ndarray:
+    def number_column(self, column: int, rows: slice) -> np.ndarray:
         series = self._series(column, rows)
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
             return series.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)

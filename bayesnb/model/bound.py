@@ -637,7 +637,7 @@ class OpenSchema:
             if categories is not None:
                 listed[position] = categories
             elif position in self._in_bins and rows.table.kind(place) == "number":
-                cells = rows.table.numbers([place], slice(None))[:, 0]
+                cells = rows.table.number_column(place, slice(None))
                 edges[position] = quantile_edges(cells, rows.weights, self._in_bins[position])[1:-1]
             else:
                 values[position] = frozenset(shown_categories(rows.table, place))

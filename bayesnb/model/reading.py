@@ -426,7 +426,7 @@ class Chunks:
         codes = []
         for column, place in zip(columns, places, strict=True):
             if column in schema.edges:
-                cells = self.table.numbers([place], rows)[:, 0]
+                cells = self.table.number_column(place, rows)
                 code = np.searchsorted(schema.edges[column], cells, side="right")
                 codes.append(np.where(np.isnan(cells), np.nan, code))
                 continue
