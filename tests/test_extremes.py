@@ -30,19 +30,6 @@ def test_one_row_in_all(family, cell):
     assert all(np.isfinite(value).all() for value in posterior.draws(num_draws=50).values())
 
 
-def test_a_class_that_no_cell_of_a_column_reached():
-    X = np.array([[1.0, 3.0], [0.0, 4.0], [1.0, np.nan], [1.0, np.nan]])
-    y = ["a", "a", "b", "b"]
-    posterior = nb.fit(nb.NaiveBayes({0: nb.Bernoulli(), 1: nb.Gaussian(3.5, 1.0, 2.0, 2.0)}), X, y)
-    # For class b the second column has its prior still: Student-t with 4 degrees of freedom, squared scale 2 / 2 * 2.
-    from scipy.stats import t
-
-    row = np.array([[np.nan, 5.0]])
-    assert posterior.log_joint(row)[0, 1] == pytest.approx(np.log(0.5) + t.logpdf(5.0, 4, 3.5, np.sqrt(2.0)), rel=1e-12)
-    with pytest.raises(ValueError, match=r"column 1 in class 'b'.*'mean' does not exist"):
-        nb.fit(nb.NaiveBayes({0: nb.Bernoulli(), 1: nb.Gaussian()}), X, y, nb.MLE())
-
-
 def test_weights_of_zero():
     X, y = np.array([[1.0], [2.0], [3.0]]), [0, 1, 1]
     model = nb.NaiveBayes(nb.Gaussian(1.0, 1.0, 1.0, 1.0))

@@ -161,9 +161,8 @@ def test_standard_errors_are_those_of_means_and_paired_means():
         np.testing.assert_allclose(row[["posterior", "other"]], [own.mean(), another.mean()])
         np.testing.assert_allclose(row["posterior_se"], stats.sem(own), atol=1e-15)
         np.testing.assert_allclose(row["other_se"], stats.sem(another))
-        np.testing.assert_allclose(
-            row[["difference", "difference_se"]], [(own - another).mean(), stats.sem(own - another)]
-        )
+        apart = own - another
+        np.testing.assert_allclose(row[["difference", "difference_se"]], [apart.mean(), stats.sem(apart)])
 
 
 def test_a_label_that_both_models_exclude_leaves_the_difference_unknown():

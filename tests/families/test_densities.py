@@ -16,7 +16,6 @@ from scipy.special import logsumexp, xlogy
 import bayesnb as nb
 from bayesnb.families import exponential as product
 from bayesnb.families.base import with_hyperparameters
-from bayesnb.families.draw import draw
 from bayesnb.families.exponential import _product as product_of_arrays
 from bayesnb.families.formulas import log_prob, quantile
 from bayesnb.families.gaussian import StudentT
@@ -273,14 +272,6 @@ def test_the_density_of_a_distribution_whose_parameters_jax_does_not_pass_on():
     theirs = stats.logistic([11.0, 12.0], [0.5, 3.0])
     np.testing.assert_allclose(log_prob(mine, x), theirs.logpdf(x), rtol=1e-12)
     np.testing.assert_allclose(quantile(mine, np.array([[0.1, 0.8]])), theirs.ppf([[0.1, 0.8]]), rtol=1e-12)
-
-
-def test_vectors_of_counts_in_an_array_of_any_shape(rng):
-    prob = np.array([[[0.0, 0.25, 0.75], [0.5, 0.5, 0.0]]] * 4)
-    drawn = np.asarray(draw(dist.MultinomialProbs(prob, 12), rng))
-    assert drawn.shape == (4, 2, 3)
-    np.testing.assert_array_equal(drawn.sum(axis=-1), 12)
-    assert (drawn[prob == 0.0] == 0).all()
 
 
 def test_a_category_with_all_the_weight_has_a_marginal():

@@ -133,6 +133,17 @@ def test_an_unbound_program_learns_its_table():
     assert sites["x"]["is_observed"]
 
 
+def test_a_simulated_table_follows_the_parameters_that_come_with_it():
+    """Shares of the labels, and of ones in each class; errors of four standard deviations."""
+    bound = nb.NaiveBayes(nb.Bernoulli(2.0, 1.0), class_concentration=[3.0, 1.0]).bind([[0], [1]], ["p", "q"])
+    X, y, drawn = bound.simulate(20_000, key=1, return_parameters=True)
+    prob = drawn["class_prob"]
+    assert np.abs(prob - 0.5).max() > 0.1
+    for c, label in enumerate("pq"):
+        assert (y == label).mean() == pytest.approx(prob[c], abs=2 / np.sqrt(20_000))
+        assert X[y == label].mean() == pytest.approx(drawn["x_prob"][c, 0], abs=2 / np.sqrt((y == label).sum()))
+
+
 def test_what_cannot_be_simulated_is_refused():
     words = nb.NaiveBayes(nb.Multinomial()).bind([[1, 2], [3, 0]], ["a", "b"])
     assert words.simulate(2, total_count=[0, 5])[0].sum(axis=1).tolist() == [0, 5]

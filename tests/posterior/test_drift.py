@@ -34,10 +34,6 @@ def test_a_posterior_that_fades_is_a_weighted_fit(case, rng):
     np.testing.assert_allclose(faded.log_joint(X), whole.log_joint(X), rtol=1e-12)
     assert faded.log_evidence == pytest.approx(whole.log_evidence, rel=1e-12)
     np.testing.assert_array_equal(before.log_joint(X), start)
-    # Rows go away again with the weight they have left.
-    rest = faded.forget(X[:9], y[:9], sample_weight=left[:9])
-    others = nb.fit(model, X[9:], y[9:], sample_weight=left[9:], classes=classes)
-    np.testing.assert_allclose(rest.log_joint(X), others.log_joint(X), rtol=1e-9)
 
 
 @pytest.mark.parametrize("inference", [nb.MLE(), nb.MAP()], ids=["mle", "map"])

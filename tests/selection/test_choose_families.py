@@ -151,15 +151,6 @@ class TestEvidence:
         np.testing.assert_allclose(width, width[0], rtol=1e-12)
         assert len(width) == 4
 
-    def test_takes_numbers_in_few_rows_for_what_tells_little(self):
-        """A density of a few skewed cells is sure of classes that it cannot know; the tree has them in common."""
-        rng, y = np.random.default_rng(0), np.arange(16) % 2
-        fare = np.exp(rng.normal(3, 1.2, (16, 20))).round(2)
-        model = nb.choose_families(fare, y).model
-        proba = nb.fit(model, fare, y).predict_proba(np.full((1, 20), 263.0))
-        gaussian = nb.fit(nb.NaiveBayes(nb.Gaussian()), fare, y).predict_proba(np.full((1, 20), 263.0))
-        assert gaussian.min() < 0.03 < 0.05 < proba.min()
-
     @pytest.mark.parametrize("weight", [np.arange(ROWS) % 4, np.full(ROWS, 2)], ids=["differ", "all two"])
     def test_takes_a_weight_for_as_many_rows(self, table, weight):
         X, y = table
