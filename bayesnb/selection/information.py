@@ -105,11 +105,8 @@ def _information(block: Block, class_prob: np.ndarray, parameters: Parameters) -
     -------
     array, shape (draws, columns)
     """
-    finite = [
-        np.isfinite(value).reshape(*value.shape[:2], len(_labels(block)), -1).all(axis=(1, 3))
-        for value in parameters.values()
-    ]
-    known = np.logical_and.reduce(finite)
+    shape = *class_prob.shape[:2], len(_labels(block)), -1
+    known = np.logical_and.reduce([np.isfinite(value).reshape(shape).all(axis=(1, 3)) for value in parameters.values()])
     reason = "the integral of the likelihood is not accurate"
     try:
         found = (_apart(block)[0] or Bernoulli()).mutual_information(class_prob, parameters)

@@ -21,7 +21,7 @@ from bayesnb.core.printing import shortened
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import as_rows
 from bayesnb.data.schema import as_labels
-from bayesnb.model.blocks import Block, ModelParameters, summed
+from bayesnb.model.blocks import Block, summed
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import subjects_of
 from bayesnb.model.program import draw_cells, to_table
@@ -246,12 +246,12 @@ def telling_features(
     interval, sorted by lower. A column of numbers has the median of the class and
     of the others
            class            feature                value  log_odds  lower  upper
-    0     Adelie     bill_length_mm  38.82, others 47.92     4.175  3.473   4.93
+    0     Adelie     bill_length_mm  38.79, others 47.88     4.156  3.455  4.905
     1     Adelie             island            Torgersen     3.656  2.638  5.181
     2  Chinstrap             island                Dream     1.557  1.378   1.76
-    3  Chinstrap     bill_length_mm  48.88, others 41.86     0.806 0.6837 0.9482
-    4     Gentoo  flipper_length_mm  217.1, others 191.4     5.572   4.48  7.082
-    5     Gentoo        body_mass_g    5074, others 3717     4.781  4.015  5.726
+    3  Chinstrap     bill_length_mm  48.86, others 41.87    0.7879 0.6684  0.926
+    4     Gentoo  flipper_length_mm    217, others 191.5     5.572  4.481  7.072
+    5     Gentoo        body_mass_g    5076, others 3704     4.805  4.034  5.754
     """
     posterior = posterior_of(posterior)
     proportion("prob", prob)
@@ -321,7 +321,7 @@ def _candidates(
         if parameters is None:
             return of(summed(posterior.density.feature(i, j, cells[i]) for i, j in features), log_prob)[None]
         log_probs = np.asarray(model.log_class_prob(parameters))[..., None, :]
-        found = of(summed(_under_draws(model, parameters, i, j, cells[i]) for i, j in features), log_probs)
+        found = of(summed(model.feature_log_likelihood(parameters, i, j, cells[i]) for i, j in features), log_probs)
         return found.reshape(-1, *found.shape[2:])
 
     def summary(draws: np.ndarray, of_rows: Any = 0.0) -> np.ndarray:
@@ -344,10 +344,11 @@ def _candidates(
 
     def odds_of_own_rows(features: Features, of_classes: list[Any]) -> np.ndarray:
         """Summary of the means over the rows of each class, shape (4, 1, classes)."""
+        number = ROWS * (1 if any(model.blocks[i].is_joint for i, _ in features) else rows.passes)
         by_class = []
         for c, cells in enumerate(of_classes):
             found = odds(features, cells, partial(_own_against_others, c))
-            by_class.append(summary(found.mean(axis=-1), found.mean(axis=0).var() / rows.number_simulated(features)))
+            by_class.append(summary(found.mean(axis=-1), found.mean(axis=0).var() / number))
         return np.stack(by_class, axis=-1)[:, None, :]
 
     for name, features in _by_subject(model):
@@ -366,14 +367,6 @@ def _candidates(
             own = [cells[i][:, j] for cells in of_classes]
             medians = np.full_like(found[:2], np.nan) if block.is_vector else _medians(own, class_prob)[:, None]
             yield [(name, None)], found, medians
-
-
-def _under_draws(model: BoundModel, parameters: ModelParameters, i: int, j: int, x: Any) -> np.ndarray:
-    """Log density of a feature under draws; of joint categories, that of different rows is computed once."""
-    if not (model.blocks[i].is_joint and model.blocks[i].has_categories):
-        return model.feature_log_likelihood(parameters, i, j, x)
-    different, places = np.unique(x, axis=0, return_inverse=True)
-    return model.feature_log_likelihood(parameters, i, j, different).take(places, axis=-2)
 
 
 def _by_subject(model: BoundModel) -> Iterator[tuple[Any, Features]]:
@@ -461,11 +454,7 @@ class _Rows:
     def __init__(self, model: BoundModel, once: Posterior, key: Any) -> None:
         self._model, self._once, self._key = model, once, key
         columns = sum(len(block.columns) for block in once.model.blocks)
-        self._passes = min(max(SIMULATED_CELLS // (len(once.classes) * ROWS * columns), 1), MOST_PASSES)
-
-    def number_simulated(self, features: Features) -> int:
-        """How many simulated rows of each class the rows of some features summarise."""
-        return ROWS * (1 if any(self._model.blocks[i].is_joint for i, _ in features) else self._passes)
+        self.passes = min(max(SIMULATED_CELLS // (len(once.classes) * ROWS * columns), 1), MOST_PASSES)
 
     def of_classes(self, features: Features) -> list[dict[int, np.ndarray]]:
         """For each class its rows: by block of the features the cells, shape (rows, columns)."""
@@ -473,7 +462,7 @@ class _Rows:
         cells = {i: self._simulated[i] for i, _ in features}
         at = np.tile(np.arange(ROWS), (len(cells[i]), 1))
         if not self._model.blocks[i].is_vector:
-            at = np.argsort(cells[i][..., j], axis=1)[:, (self._passes - 1) // 2 :: self._passes]
+            at = np.argsort(cells[i][..., j], axis=1)[:, (self.passes - 1) // 2 :: self.passes]
         return [{i: x[c, of_class] for i, x in cells.items()} for c, of_class in enumerate(at)]
 
     def of_values(self, features: Features, values: list[Any]) -> tuple[dict[int, np.ndarray], np.ndarray]:
@@ -516,23 +505,19 @@ class _Rows:
 
     @cached_property
     def _simulated(self) -> dict[int, np.ndarray]:
-        """Cells of each block whose rows are needed, shape (classes, rows of all passes, columns)."""
-        once, again, rng = self._once, bool(self._model.schema.views), random_generator(self._key)
-        # Further descriptions of other columns do not change the cells of a column of numbers.
-        (others,) = rng.spawn(1)
-        num_classes = len(once.classes)
+        """Cells of each block, shape (classes, rows of all passes, columns)."""
+        once, rng = self._once.model, random_generator(self._key)
+        num_classes = len(once.schema.classes)
         codes = np.repeat(np.arange(num_classes), ROWS)
         found: list[dict[int, np.ndarray]] = []
-        for _ in range(self._passes):
-            parameters = once.distribution.draw_for_rows(codes, rng)
-            cells = {}
-            for i, block in enumerate(once.model.blocks):
-                has_values = not block.is_vector and (block.has_categories or block.is_binary)
-                if not block.has_totals and (again or not has_values):
-                    (cells[i],) = draw_cells([block], [parameters[i]], len(codes), others if has_values else rng)
-            if again:
-                drawn = [once.model.blocks[i] for i in cells]
-                frame = to_table(replace(once.model.schema, named=True), drawn, [*cells.values()])
+        for _ in range(self.passes):
+            parameters = self._once.distribution.draw_for_rows(codes, rng)
+            places = [i for i, block in enumerate(once.blocks) if not block.has_totals]
+            blocks = [once.blocks[i] for i in places]
+            drawn = draw_cells(blocks, [parameters[i] for i in places], len(codes), rng)
+            cells = dict(zip(places, drawn, strict=True))
+            if self._model.schema.views:
+                frame = to_table(replace(once.schema, named=True), blocks, drawn)
                 cells = self._read(frame, [i for i, block in enumerate(self._model.blocks) if not block.has_totals])
             found.append({i: x.reshape(num_classes, ROWS, -1) for i, x in cells.items()})
         return {i: np.concatenate([cells[i] for cells in found], axis=1) for i in found[0]}
