@@ -19,7 +19,7 @@ from bayesnb.checks import same_draws
 from bayesnb.checks import statistics as replicates
 from bayesnb.core.arrays import csr_pieces, csr_rows
 from bayesnb.core.running import in_order, num_threads
-from bayesnb.data.schema import read_labels
+from bayesnb.data.labels import read_labels
 from bayesnb.data.tables import distinct
 from bayesnb.estimators import MultinomialNB
 from bayesnb.families import gaussian

@@ -16,8 +16,8 @@ from arviz_stats import ELPDDataLOOKFold
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import warn, warn_of, whole_number
 from bayesnb.core.running import as_key, progress_bar, random_generator, split
+from bayesnb.data.labels import read_labels
 from bayesnb.data.read import GivenRows, LabelledRows, read_rows
-from bayesnb.data.schema import read_labels
 from bayesnb.families.base import Family
 from bayesnb.families.statistics import Membership
 from bayesnb.inference.exact import ConvergenceWarning, Inference

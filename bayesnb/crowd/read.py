@@ -13,8 +13,9 @@ import pandas as pd
 import scipy.sparse
 
 from bayesnb.core.checking import a_type, listed, near_matches, warn
+from bayesnb.data.labels import as_labels
 from bayesnb.data.read import as_partitioned_table, as_table, is_dask, without_rows
-from bayesnb.data.schema import Schema, as_labels, sort_categories
+from bayesnb.data.schema import Schema, sort_categories
 from bayesnb.data.tables import Table, is_missing
 from bayesnb.model.describe import read_classes
 from bayesnb.model.problem import Unlabelled

@@ -13,7 +13,7 @@ import scipy.sparse
 
 from bayesnb.core.checking import a_type, listed, near_matches
 from bayesnb.core.printing import counted
-from bayesnb.data.schema import Labels, read_labels
+from bayesnb.data.labels import Labels, read_labels
 from bayesnb.data.tables import ArrayTable, Column, FrameTable, SparseTable, Table, as_csr
 
 # --------------------------------------------------------------------------------------------------

@@ -19,8 +19,8 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 from bayesnb.core.arrays import PIECE_CELLS
 from bayesnb.core.checking import Params, listed, near_matches, proportion, with_params
 from bayesnb.core.running import in_order, num_threads
+from bayesnb.data.labels import as_labels, warn_of_one_class
 from bayesnb.data.read import as_frame, as_table, is_dask, one_row, with_names, with_one_row
-from bayesnb.data.schema import as_labels, warn_of_one_class
 from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct, is_missing, unmask
 from bayesnb.families.conjugate import number_of_values
 from bayesnb.inference.exact import Inference

@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from bayesnb.data.labels import warn_of_one_class
 from bayesnb.data.read import as_table, is_dask, read_rows, split_labels, with_names
-from bayesnb.data.schema import warn_of_one_class
 from bayesnb.data.tables import SparseTable, Table, distinct
 from bayesnb.estimators.base import Estimator, check_classes, check_labels, read_mixed, without_new_columns
 from bayesnb.families.base import Family

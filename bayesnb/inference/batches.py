@@ -9,8 +9,8 @@ import numpy as np
 
 from bayesnb.core.checking import a_type, whole_number
 from bayesnb.core.running import progress_bar
+from bayesnb.data.labels import Found
 from bayesnb.data.read import read_rows
-from bayesnb.data.schema import Found
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, conditioned

@@ -11,8 +11,9 @@ from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, warn
+from bayesnb.data.labels import warn_of_one_class
 from bayesnb.data.read import GivenRows, is_dask
-from bayesnb.data.schema import Schema, warn_of_one_class
+from bayesnb.data.schema import Schema
 from bayesnb.families.base import Family, JointFamily, parameter_names
 from bayesnb.inference.em import EM, MAP, MLE
 from bayesnb.inference.exact import Exact, Inference

@@ -13,6 +13,7 @@ import numpy as np
 from bayesnb.core.arrays import stacked
 from bayesnb.core.checking import a_type
 from bayesnb.core.running import random_generator
+from bayesnb.data.labels import Found
 from bayesnb.data.read import (
     GivenRows,
     as_graph_value,
@@ -23,7 +24,7 @@ from bayesnb.data.read import (
     split_labels,
     without_rows,
 )
-from bayesnb.data.schema import Found, warn_unseen
+from bayesnb.data.schema import warn_unseen
 from bayesnb.model.bound import BoundModel, OpenSchema
 from bayesnb.model.naive_bayes import Model, read_for
 from bayesnb.model.problem import Problem, count_and_grow

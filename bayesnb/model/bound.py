@@ -14,8 +14,9 @@ from bayesnb.core.arrays import dense, in_float64, log
 from bayesnb.core.checking import whole_number
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
+from bayesnb.data.labels import Found, read_labels
 from bayesnb.data.read import GivenRows, LabelledRows, as_rows, read_rows
-from bayesnb.data.schema import Found, Schema, read_labels, shown_categories, warn_unseen, with_other
+from bayesnb.data.schema import Schema, shown_categories, warn_unseen, with_other
 from bayesnb.families.base import Family, JointFamily, keeps_others, of_column, parameters_of_column
 from bayesnb.families.bins import names_of_bins, quantile_edges
 from bayesnb.families.conjugate import ConjugateFamily

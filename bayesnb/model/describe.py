@@ -14,7 +14,8 @@ import numpyro.distributions as dist
 
 from bayesnb.core.checking import Params, a_type, first_few, whole_number, with_params
 from bayesnb.core.printing import Code, Heading, Piece, Printed
-from bayesnb.data.schema import Schema, as_labels, read_labels
+from bayesnb.data.labels import as_labels, read_labels
+from bayesnb.data.schema import Schema
 from bayesnb.data.tables import is_missing
 from bayesnb.families.base import Family, listed_categories, parameter_names, with_hyperparameters
 from bayesnb.families.conjugate import ConjugateFamily

@@ -12,7 +12,8 @@ import numpyro
 import numpyro.distributions as dist
 
 from bayesnb.core.arrays import in_float64
-from bayesnb.data.schema import Schema, as_labels
+from bayesnb.data.labels import as_labels
+from bayesnb.data.schema import Schema
 from bayesnb.families.base import Family, JointFamily, Parameters, filled_cells, parameter_names
 from bayesnb.families.draw import draw
 from bayesnb.model.blocks import CLASS_SITE, Block, ModelParameters, Prior, draw_from_prior

@@ -10,8 +10,8 @@ from bayesnb.core.checking import proportion, warns_once, whole_number
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.panels import MARKERS, chosen, percent, yes_or_no
 from bayesnb.core.printing import shortened
+from bayesnb.data.labels import read_labels
 from bayesnb.data.read import as_table, split_labels
-from bayesnb.data.schema import read_labels
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.weighted import Fitted, posterior_of

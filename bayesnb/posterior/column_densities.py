@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesnb.core.arrays import dense, in_float64
 from bayesnb.core.panels import HATCHES, LINES, MARKERS, TINY
-from bayesnb.data.schema import read_labels
+from bayesnb.data.labels import read_labels
 from bayesnb.families.bins import averages_between, lattice, steps
 from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import SampledPosterior

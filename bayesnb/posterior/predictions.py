@@ -9,8 +9,8 @@ import numpy as np
 
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import near_matches, proportion
+from bayesnb.data.labels import as_labels
 from bayesnb.data.read import is_dask, map_partitions
-from bayesnb.data.schema import as_labels
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.reading import Cells, with_fallback
 from bayesnb.posterior.density import RowDensity, function_of_array

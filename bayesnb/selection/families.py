@@ -13,8 +13,8 @@ from bayesnb.core.checking import whole_number
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import LINES, chosen, grid_of_panels
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
+from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import LabelledRows, read_rows
-from bayesnb.data.schema import require_two_classes
 from bayesnb.data.tables import SparseTable
 from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily

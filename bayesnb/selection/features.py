@@ -13,8 +13,8 @@ from bayesnb.core.arrays import in_float64, row_pieces
 from bayesnb.core.checking import first_few, warn, warns_once, whole_number
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
+from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import read_rows
-from bayesnb.data.schema import require_two_classes
 from bayesnb.families.base import Family, listed_categories
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number

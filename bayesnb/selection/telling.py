@@ -19,8 +19,8 @@ from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import chosen, percent
 from bayesnb.core.printing import shortened
 from bayesnb.core.running import random_generator
+from bayesnb.data.labels import as_labels
 from bayesnb.data.read import as_rows
-from bayesnb.data.schema import as_labels
 from bayesnb.model.blocks import Block, summed
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import subjects_of

@@ -15,8 +15,8 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import whole_number
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
+from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import read_rows
-from bayesnb.data.schema import require_two_classes
 from bayesnb.data.tables import SparseTable
 from bayesnb.families.base import Family
 from bayesnb.families.categories import dirichlet_log_evidence

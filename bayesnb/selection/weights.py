@@ -8,8 +8,8 @@ import numpy as np
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, warn_of
 from bayesnb.core.running import random_generator
+from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import GivenRows, is_dask, read_rows
-from bayesnb.data.schema import require_two_classes
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import read_table
