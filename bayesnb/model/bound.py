@@ -647,8 +647,11 @@ class OpenSchema:
     @cached_property
     def _in_bins(self) -> dict[int, int]:
         """Number of bins of the columns that their family reads in bins, if they hold numbers, by position."""
-        columns = categorical_columns(self.model.features, self.columns)
-        return {p: family.settings()["num_bins"] for p, family, _ in columns if "numbers in bins" in family.takes}
+        found = categorical_columns(self.model.features, self.columns)
+        columns = [(p, self.columns.in_table([p])[0], family) for p, family, _ in found]
+        # Numbers that another feature takes as categories are categories in all features.
+        as_they_are = {place for _, place, family in columns if "numbers in bins" not in family.takes}
+        return {p: family.settings()["num_bins"] for p, place, family in columns if place not in as_they_are}
 
     def bind(self, found: Found, rows: GivenRows | None = None) -> BoundModel:
         """The model bound to the columns, with the classes and categories that were found.

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations
 from typing import Any
 
 import numpy as np
@@ -38,13 +38,13 @@ MOST = 4000
 """Combinations of categories of a pair of columns that is compared."""
 
 
-def _log_bayes_factors(cells: Cells, columns: list[int], sizes: list[int]) -> np.ndarray:
+def _log_bayes_factors(cells: Cells, columns: Sequence[int], sizes: list[int]) -> np.ndarray:
     """Log Bayes factor of each pair of columns for dependence within the classes; NaN for a pair not compared.
 
     Parameters
     ----------
     cells : Cells
-    columns : list of int
+    columns : sequence of int
         Positions of the columns of categories.
     sizes : list of int
         Numbers of their categories.
@@ -280,17 +280,21 @@ def tree_columns(
     rows = given.of_classes()
     require_two_classes(rows.classes)
     own = bound_to(description, given)
-    places, coded = _columns(own, given.table)
+    alone = [own.schema.in_table(block.columns) for block in own.blocks if not block.is_joint]
+    places = sorted({*chain(*alone)})
     if len(places) < 2:
         raise ValueError(
             "the model describes fewer than two columns one by one, so that there is no pair to compare: give columns "
             "families of their own, such as nb.Categorical() or nb.Gaussian()"
         )
     names = own.schema.names(places)
-    # A family that reads cells as `Given` does.
-    bound = bound_to(NaiveBayes({"columns": (AllTrees(categories=coded or None), [*names])}), given)
-    sizes = [len(bound.schema.categories[place]) for place in places]
-    log_factor = _log_bayes_factors(cells_of(bound, rows), places, sizes)
+    # A family that reads cells as `Given` does, beside the features of the model.
+    together = with_features(own.description, [("columns", (AllTrees(), [*names]))], given.table.names, "_")
+    bound = bound_to(together, given)
+    bound = replace(bound, blocks=bound.blocks[-1:])
+    columns = bound.blocks[0].columns
+    sizes = [len(bound.schema.categories[column]) for column in columns]
+    log_factor = _log_bayes_factors(cells_of(bound, rows), columns, sizes)
     competing, pairs = int(np.isfinite(log_factor).sum()) // 2, math.comb(len(places), 2)
     threshold = math.log(max(competing, 1))
     edges = _best_forest(log_factor, threshold)
@@ -298,27 +302,11 @@ def tree_columns(
     found = [(names[i], names[j], log_factor[i, j], probability[i, j]) for i, j in edges]
     table = pd.DataFrame(found, columns=["child", "parent", "log_bayes_factor", "probability"])
     table = table.astype({"log_bayes_factor": float, "probability": float})
-    further = []
-    for edge in zip(table["child"], table["parent"], strict=True):
-        # Numbers that the model takes for categories stay these.
-        categories = {column: coded[column] for column in edge if column in coded}
-        further.append((_name(*edge), (Given(categories=categories or None), [*edge])))
+    further = [(_name(*edge), (Given(), [*edge])) for edge in zip(table["child"], table["parent"], strict=True)]
     which = f", those of at most {MOST:,} combinations of categories" if competing < pairs else ""
     compared = f"{competing} of {pairs} pairs were compared{which}"
     note = f"An edge has to exceed log {competing} = {threshold:.1f}: {compared}."
     return ColumnForest(with_features(description, further, given.table.names, " (tree)"), table, (note,))
-
-
-def _columns(model: BoundModel, table: Any) -> tuple[list[int], dict[Any, tuple]]:
-    """Positions of the columns that belong to no joint block; and the categories of those that are numbers."""
-    schema, coded, places = model.schema, {}, set()
-    for block in model.blocks:
-        for position, place in zip(block.columns, schema.in_table(block.columns), strict=True):
-            if not block.is_joint:
-                places.add(place)
-                if block.has_categories and table.kind(place) == "number":
-                    coded[schema.of_table[place]] = schema.categories[position]
-    return sorted(places), coded
 
 
 def with_features(model: Any, further: Iterable[tuple[str, Any]], columns: Sequence[Any], suffix: str) -> NaiveBayes:

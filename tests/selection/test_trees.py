@@ -117,10 +117,9 @@ def test_numbers_are_compared_in_five_bins_unless_they_are_categories(rng):
     cut = fifths.assign(code=X["code"]).map("value {}".format)
     expected = nb.tree_columns(nb.NaiveBayes(nb.Categorical()), cut, y)
     pd.testing.assert_frame_equal(forest.table, expected.table)
-    listed = {
-        name: dict(getattr(family, "categories", None) or ()) for name, (family, _) in forest.model.features.items()
-    }
-    assert {name: found for name, found in listed.items() if found} == {"code given x": {"code": tuple(range(17))}}
+    schema = forest.model.bind(X, y).schema
+    (place, _) = schema.positions("code given x", None)
+    assert schema.categories[place] == tuple(range(17))
 
 
 def test_pairs_of_many_categories_are_left_out(rng):
