@@ -8,8 +8,11 @@ from bayesnb.core.running import random_generator
 from bayesnb.data.read import read_rows
 from bayesnb.families.base import Family, JointFamily
 from bayesnb.families.gaussian import Gaussian
-from bayesnb.model.bound import bound_to
-from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
+from bayesnb.model.bound import BoundModel, bound_to
+from bayesnb.model.naive_bayes import Model, NaiveBayes
+from bayesnb.model.reading import LARGEST_NUMBER
+from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.weighted import Fitted, model_of
 from bayesnb.selection.grouping import group_columns
 from bayesnb.selection.trees import tree_columns, with_features
 
@@ -24,7 +27,7 @@ MOST_COLUMNS = 200
 
 
 def propose_descriptions(
-    model: Model | Family, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0
+    model: Model | Family | Posterior | Fitted, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0
 ) -> NaiveBayes:
     """The model with further descriptions of columns that depend on each other, for `weight_features`.
 
@@ -36,7 +39,7 @@ def propose_descriptions(
 
     Parameters
     ----------
-    model : NaiveBayes, BoundModel or Family
+    model : NaiveBayes, BoundModel, Family, Posterior or fitted estimator
     X : table, shape (rows, columns)
         Of more than 10,000 rows a random sample decides.
     y : labels of shape (rows,) or str
@@ -74,11 +77,12 @@ def propose_descriptions(
     >>> [name for name in model.features if name not in X]
     ['bill_length_mm given sex', 'bill_depth_mm given sex', 'bill_length_mm & bill_depth_mm']
     """
-    model = as_model(model)
-    given = read_rows(X, y, sample_weight, model.features)
+    description: Any = model_of(model)
+    description = description.description if isinstance(description, BoundModel) else description
+    given = read_rows(X, y, sample_weight, description.features)
     if len(given) > MOST_ROWS:
         given = given.take(np.sort(random_generator(key).choice(len(given), MOST_ROWS, replace=False)))
-    bound = bound_to(model, given)
+    bound = bound_to(description, given)
     single = [
         (block.family.cell, label, position)
         for block in bound.blocks
@@ -93,7 +97,7 @@ def propose_descriptions(
     numbers = [
         label
         for cell, label, position in single
-        if cell == "number" and len(np.unique(given.table.numbers([position], slice(None)))) > FEW_VALUES
+        if cell == "number" and _measured(given.table.number_column(position, slice(None)))
     ]
     if len(numbers) > 1:
         gaussian = NaiveBayes({column: Gaussian() for column in numbers})
@@ -101,3 +105,9 @@ def propose_descriptions(
         further = ((name, feature) for name, feature in blocks.items() if isinstance(feature[0], JointFamily))
         found = with_features(found, further, given.table.names, " (block)")
     return found
+
+
+def _measured(cells: np.ndarray) -> bool:
+    """Whether there are many values, all of which have squares."""
+    values = np.unique(cells)
+    return len(values) > FEW_VALUES and np.nanmax(np.abs(values)) <= LARGEST_NUMBER

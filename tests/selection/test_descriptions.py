@@ -37,7 +37,7 @@ def described_again(model, X):
     return {name: columns for name, (_, columns) in model.features.items() if name not in X}
 
 
-@pytest.mark.parametrize("form", ["frame", "array", "many rows", "bound"])
+@pytest.mark.parametrize("form", ["frame", "array", "many rows", "bound", "fitted", "infinite"])
 def test_blocks_and_parents_of_the_columns_that_depend(table, form):
     X, y = table
     given, labels = X, y
@@ -47,9 +47,14 @@ def test_blocks_and_parents_of_the_columns_that_depend(table, form):
     elif form == "many rows":
         given, labels = simulated(12_000)
     elif form == "bound":
-        model = model.bind(X, y)
+        model = model.bind(X[X.columns[::-1]], y)
+    elif form == "fitted":
+        model = NaiveBayesClassifier(descriptions=None).fit(X, y)
+    elif form == "infinite":
+        given = X.assign(alone=X["alone"].where(X["alone"] < 2, np.inf))
+        model = nb.NaiveBayes(model.features | {"alone": nb.Histogram()})
     found = nb.propose_descriptions(model, given, labels, key=1)
-    again = {name: feature for name, feature in found.features.items() if name not in model.features}
+    again = {name: feature for name, feature in found.features.items() if feature[1] is not None}
     names = list(X)
     columns = {frozenset(names[c] if form == "array" else c for c in columns) for _, columns in again.values()}
     assert frozenset("abc") in columns
