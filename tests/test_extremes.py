@@ -53,20 +53,6 @@ def test_probabilities_of_1e_minus_300():
     np.testing.assert_allclose(log_joint, np.log([2 / 5, 3 / 5]) + np.log(1e-300) - np.log([2.0, 3.0]), rtol=1e-12)
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-def test_a_hundred_thousand_features(rng, sparse):
-    import scipy.sparse
-
-    X = (rng.uniform(size=(8, 100_000)) < 0.01).astype(int)
-    y = [0, 1] * 4
-    form = scipy.sparse.csr_array(X) if sparse else X
-    for family in (nb.Bernoulli(), nb.Multinomial()):
-        posterior = nb.fit(nb.NaiveBayes(family), form, y)
-        assert np.isfinite(posterior.predict_log_proba(form)).all()
-        assert (posterior.predict(form) == y).all()
-        assert np.isfinite(posterior.log_evidence)
-
-
 def test_the_scale_of_the_weights_does_not_set_the_scale_of_the_default_prior(rng):
     X, y = rng.normal(5.0, 2.0, (40, 2)), np.arange(40) % 2
     plain = nb.fit(nb.NaiveBayes(nb.Gaussian()), X, y).model

@@ -317,16 +317,15 @@ class TestGammaVector:
                 GammaVector(**wrong, validate_args=True)
 
 
-class TestSampled:
-    @pytest.mark.slow
-    def test_many_words_mix_well_although_all_concentrations_move_together(self):
-        X, y = nb.datasets.federalist()
-        madison = (y == "Madison").to_numpy()
-        sampled = nb.fit(nb.DirichletMultinomial(), X[madison], y[madison], nb.NUTS(num_samples=800), key=1)
-        total = sampled.draws()["x_concentration"].sum(axis=-1)
-        assert sampled.diagnostics.divergences == 0
-        assert float(array_stats.ess(total[..., 0], method="bulk")) > 800
-        assert np.nanmin(sampled.diagnostics.ess_bulk) > 400
+@pytest.mark.slow
+def test_many_words_mix_well_although_all_concentrations_move_together():
+    X, y = nb.datasets.federalist()
+    madison = (y == "Madison").to_numpy()
+    sampled = nb.fit(nb.DirichletMultinomial(), X[madison], y[madison], nb.NUTS(num_samples=800), key=1)
+    total = sampled.draws()["x_concentration"].sum(axis=-1)
+    assert sampled.diagnostics.divergences == 0
+    assert float(array_stats.ess(total[..., 0], method="bulk")) > 800
+    assert np.nanmin(sampled.diagnostics.ess_bulk) > 400
 
 
 class TestLife:

@@ -125,22 +125,21 @@ def test_impossible_counts():
         assert nb.Multinomial().row_log_likelihood(prob, x).tolist() == [[-np.inf]]
 
 
-class TestDocuments:
-    def test_concentrations_of_1e14(self):
-        """With so large concentrations it is a multinomial: they differ by 1e4 tokens squared over 1e14."""
-        x = np.array([[4000.0, 2500.0, 0.0, 3500.0], [17.0, 20.0, 40.0, 100.0]])
-        share = np.array([[0.4, 0.3, 0.1, 0.2], [0.1, 0.2, 0.3, 0.4]])
-        with jax.enable_x64(True):
-            bursty = nb.DirichletMultinomial().row_log_likelihood({"concentration": 1e14 * share}, x)
-            counted = nb.DirichletMultinomial().statistics(x, np.eye(2))
-            of_statistics = nb.DirichletMultinomial().log_likelihood({"concentration": 1e14 * share}, counted)
-            by_predictive = nb.Multinomial(1e14 * share).row_log_predictive(x)
-            evidence = nb.Multinomial(1e14 * share).log_evidence(nb.Multinomial().statistics(x, np.eye(2)))
-            plain = nb.Multinomial().row_log_likelihood({"prob": share}, x)
-        np.testing.assert_allclose(bursty, plain, rtol=0, atol=1e-6)
-        np.testing.assert_allclose(by_predictive, plain, rtol=0, atol=1e-6)
-        np.testing.assert_allclose(evidence[:, 0], np.diag(plain), rtol=0, atol=1e-6)
-        np.testing.assert_allclose((of_statistics + counted.log_base)[:, 0], np.diag(plain), rtol=0, atol=1e-6)
+def test_documents_with_concentrations_of_1e14():
+    """With so large concentrations it is a multinomial: they differ by 1e4 tokens squared over 1e14."""
+    x = np.array([[4000.0, 2500.0, 0.0, 3500.0], [17.0, 20.0, 40.0, 100.0]])
+    share = np.array([[0.4, 0.3, 0.1, 0.2], [0.1, 0.2, 0.3, 0.4]])
+    with jax.enable_x64(True):
+        bursty = nb.DirichletMultinomial().row_log_likelihood({"concentration": 1e14 * share}, x)
+        counted = nb.DirichletMultinomial().statistics(x, np.eye(2))
+        of_statistics = nb.DirichletMultinomial().log_likelihood({"concentration": 1e14 * share}, counted)
+        by_predictive = nb.Multinomial(1e14 * share).row_log_predictive(x)
+        evidence = nb.Multinomial(1e14 * share).log_evidence(nb.Multinomial().statistics(x, np.eye(2)))
+        plain = nb.Multinomial().row_log_likelihood({"prob": share}, x)
+    np.testing.assert_allclose(bursty, plain, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(by_predictive, plain, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(evidence[:, 0], np.diag(plain), rtol=0, atol=1e-6)
+    np.testing.assert_allclose((of_statistics + counted.log_base)[:, 0], np.diag(plain), rtol=0, atol=1e-6)
 
 
 class TestRefusals:

@@ -214,20 +214,18 @@ class TestInverseWishart:
         np.testing.assert_allclose(inside, 0.97 - 0.3, atol=4e-3)
 
 
-class TestCoordinates:
+@pytest.mark.usefixtures("float64")
+@pytest.mark.parametrize("seed", names_fast(range(3), {0}))
+def test_the_coordinate_of_a_vector(seed):
     """The density of a coordinate beside that of the value and an automatic Jacobian."""
-
-    @pytest.mark.usefixtures("float64")
-    @pytest.mark.parametrize("seed", names_fast(range(3), {0}))
-    def test_vector(self, seed):
-        rng = np.random.default_rng(seed)
-        z, prior = rng.normal(size=3), GIVEN.likelihood(rng.normal(size=3), SCALE)
-        coordinate = Anchored(rng.normal(size=3), rng.uniform(0.1, 1, 3))
-        at, jacobian = jax.jit(coordinate.at)(z, prior), jax.jit(jax.jacfwd(lambda z: coordinate.at(z, prior).value))(z)
-        by_hand = log_prob(prior, at.value) + np.linalg.slogdet(jacobian)[1]
-        assert float(at.log_density) == pytest.approx(float(by_hand), rel=1e-10)
-        drawn = Drawn(np.asarray(at.value)[None])
-        np.testing.assert_allclose(coordinate.point(drawn, prior, rng)[0], z, rtol=1e-8, atol=1e-10)
+    rng = np.random.default_rng(seed)
+    z, prior = rng.normal(size=3), GIVEN.likelihood(rng.normal(size=3), SCALE)
+    coordinate = Anchored(rng.normal(size=3), rng.uniform(0.1, 1, 3))
+    at, jacobian = jax.jit(coordinate.at)(z, prior), jax.jit(jax.jacfwd(lambda z: coordinate.at(z, prior).value))(z)
+    by_hand = log_prob(prior, at.value) + np.linalg.slogdet(jacobian)[1]
+    assert float(at.log_density) == pytest.approx(float(by_hand), rel=1e-10)
+    drawn = Drawn(np.asarray(at.value)[None])
+    np.testing.assert_allclose(coordinate.point(drawn, prior, rng)[0], z, rtol=1e-8, atol=1e-10)
 
 
 @pytest.mark.usefixtures("float64")

@@ -206,19 +206,18 @@ class TestIntervals:
         assert "depend on each other" in " ".join(printed["sampled"].split())
 
 
-class TestSampled:
-    def test_a_feature_has_the_average_of_its_own_density(self, posteriors, table):
-        posterior, row = posteriors["sampled"], table[2].iloc[[0]]
-        found = posterior.explain(row, "oak", "fir")
-        draws = posterior.draws()
-        moss = draws["moss_prob"] if row["moss"].iloc[0] else 1 - draws["moss_prob"]
-        mean = moss.mean(axis=(0, 1))
-        assert found.loc["moss", "log_odds"] == pytest.approx(np.log(mean[2] / mean[1]), rel=1e-10)
-        prob = draws["class_prob"].mean(axis=(0, 1))
-        assert found.loc["before any cell", "log_odds"] == pytest.approx(np.log(prob[2] / prob[1]), rel=1e-10)
-        assert found.index[-1] == "features together"
-        assert abs(found["log_odds"].iloc[-1]) > 1e-4
-        assert found.iloc[-1, 1:].isna().all()  # no draw has this part
+def test_a_feature_of_draws_has_the_average_of_its_own_density(posteriors, table):
+    posterior, row = posteriors["sampled"], table[2].iloc[[0]]
+    found = posterior.explain(row, "oak", "fir")
+    draws = posterior.draws()
+    moss = draws["moss_prob"] if row["moss"].iloc[0] else 1 - draws["moss_prob"]
+    mean = moss.mean(axis=(0, 1))
+    assert found.loc["moss", "log_odds"] == pytest.approx(np.log(mean[2] / mean[1]), rel=1e-10)
+    prob = draws["class_prob"].mean(axis=(0, 1))
+    assert found.loc["before any cell", "log_odds"] == pytest.approx(np.log(prob[2] / prob[1]), rel=1e-10)
+    assert found.index[-1] == "features together"
+    assert abs(found["log_odds"].iloc[-1]) > 1e-4
+    assert found.iloc[-1, 1:].isna().all()  # no draw has this part
 
 
 class TestRows:

@@ -201,21 +201,20 @@ class TestHardTables:
         assert found.weights["sd"].iloc[3] > 1.5 * found.weights["sd"].iloc[:3].max()
 
 
-class TestLargeTables:
-    def test_a_subset_of_the_rows(self, rng, monkeypatch):
-        X, y = bernoulli_table(rng, 4000, columns=5)
-        posterior = nb.fit(nb.Bernoulli(), X, y)
-        monkeypatch.setattr(likelihood, "MOST_NUMBERS", 2 * 5 * 4000)  # as many as all rows have
-        whole = nb.weight_features(posterior, X, y)
-        assert whole.feature_weights.num_rows == 4000
-        monkeypatch.setattr(likelihood, "MOST_NUMBERS", 2 * 5 * 2000)
-        with pytest.warns(UserWarning, match="learned from 2000 of 4000 rows, drawn at random"):
-            some, other = (nb.weight_features(posterior, X, y, key=key) for key in (0, 1))
-        assert some.feature_weights.num_rows == 2000
-        difference = some.weights["mean"] - whole.weights["mean"]
-        assert (np.abs(difference) < 3.5 * some.weights["sd"]).all()
-        assert (some.weights["sd"] > 1.1 * whole.weights["sd"]).all()
-        assert (other.feature_weights.weight != some.feature_weights.weight).any()
+def test_large_tables_use_a_subset_of_the_rows(rng, monkeypatch):
+    X, y = bernoulli_table(rng, 4000, columns=5)
+    posterior = nb.fit(nb.Bernoulli(), X, y)
+    monkeypatch.setattr(likelihood, "MOST_NUMBERS", 2 * 5 * 4000)  # as many as all rows have
+    whole = nb.weight_features(posterior, X, y)
+    assert whole.feature_weights.num_rows == 4000
+    monkeypatch.setattr(likelihood, "MOST_NUMBERS", 2 * 5 * 2000)
+    with pytest.warns(UserWarning, match="learned from 2000 of 4000 rows, drawn at random"):
+        some, other = (nb.weight_features(posterior, X, y, key=key) for key in (0, 1))
+    assert some.feature_weights.num_rows == 2000
+    difference = some.weights["mean"] - whole.weights["mean"]
+    assert (np.abs(difference) < 3.5 * some.weights["sd"]).all()
+    assert (some.weights["sd"] > 1.1 * whole.weights["sd"]).all()
+    assert (other.feature_weights.weight != some.feature_weights.weight).any()
 
 
 def test_a_class_of_one_row_whose_probability_is_its_frequency(rng):
