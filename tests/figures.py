@@ -148,7 +148,7 @@ def merges() -> Any:
 
 
 def forest() -> Any:
-    """Edges of two trees, one of them a chain of long names."""
+    """Two trees, one of them a chain of long names."""
     columns = {
         "child": ["age of the oldest child in the household", 2, "rent", "height_of_the_second_tree", "age"],
         "parent": ["job", "age of the oldest child in the household", "job", 2, "sex"],

@@ -1,7 +1,7 @@
 """Columns given other columns: the forest of the highest evidence."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import Any
@@ -13,8 +13,9 @@ from scipy.sparse.csgraph import breadth_first_order, connected_components, mini
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import whole_number
-from bayesnb.core.forest import Points, Rows, forest, how_many
-from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
+from bayesnb.core.forest import how_many
+from bayesnb.core.panels import SMALL, TINY, line_height, panel_of_rows, percent, text_color, text_width, wrap_to
+from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, shortened
 from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import read_rows
 from bayesnb.data.tables import SparseTable
@@ -100,6 +101,14 @@ def _best_forest(log_factor: np.ndarray, threshold: float) -> list[tuple[int, in
 # --------------------------------------------------------------------------------------------------
 
 
+INDENT = 0.3
+"""Inches by which a column is to the right of its parent."""
+
+
+LETTERS = 60
+"""Letters of a name that is drawn, on two lines."""
+
+
 @dataclass(frozen=True, repr=False)
 class ColumnForest(Printed):
     """The result of `tree_columns`.
@@ -133,7 +142,7 @@ class ColumnForest(Printed):
     notes: tuple[str, ...]
 
     def plot(self, *, max_columns: int = 40, ax: Any = None, figsize: Any = None) -> Any:
-        """The probabilities of the edges, a parent before its children.
+        """The forest, each column to the right of its parent.
 
         Parameters
         ----------
@@ -147,7 +156,8 @@ class ColumnForest(Printed):
         Returns
         -------
         matplotlib.figure.Figure
-            A row for each column that has a parent.
+            A row for each column that has a parent or is one. The line from a parent is as thick as the edge is
+            probable; the probability is on the right.
 
         Raises
         ------
@@ -166,15 +176,30 @@ class ColumnForest(Printed):
         """
         if not len(self.table):
             raise ValueError("no column has a parent, so that there is nothing to draw: .notes says why")
-        shown = self.table.head(whole_number("max_columns", max_columns))
-        rows = Rows(
-            self._names[: len(shown)],
-            [Points(shown["probability"])],
-            x_label="probability of the edge",
-            limits=(-0.03, 1.03),
-        )
-        number = how_many(len(shown), len(self.table), "column", "first")
-        return forest([rows], title=f"Columns given others: {number}", ax=ax, figsize=figsize)
+        parents = dict(zip(self.table["child"], self.table["parent"], strict=True))
+        probability = dict(zip(self.table["child"], self.table["probability"], strict=True))
+        depth = _in_rows(parents)
+        shown = list(depth)[: whole_number("max_columns", max_columns)]
+        panels = panel_of_rows([""] * len(shown), ax=ax, figsize=figsize, row_height=2 * line_height(SMALL))
+        axis, width = panels.axes[0], panels.panel_width
+        indent = min(INDENT, width / 3 / (1 + max(depth[column] for column in shown)))
+        room = text_width("100 %", TINY) + 0.1
+        for row, column in enumerate(shown):
+            x = 0.08 + indent * depth[column]
+            if column in parents:
+                start, thickness = shown.index(parents[column]), 0.5 + 2.5 * probability[column]
+                axis.plot([x - indent, x - indent, x], [start, row, row], color="C0", linewidth=thickness)
+                axis.text(width, row, percent(round(probability[column], 2)), ha="right", va="center", fontsize=TINY)
+            axis.plot([x], [row], marker="o" if column in parents else "s", color=text_color(), markersize=4, zorder=3)
+            text = wrap_to(shortened(str(column), LETTERS), width - x - room - 0.1, SMALL)
+            axis.text(x + 0.1, row, text, ha="left", va="center", fontsize=SMALL)
+        axis.set_xlim(0, width)
+        axis.set_xticks([])
+        axis.spines["bottom"].set_visible(False)
+        number = how_many(len(shown), len(depth), "column", "first")
+        panels.title(f"Columns given others: {number}")
+        panels.sides("column, to the right of its parent", "probability of the edge")
+        return panels.drawn()
 
     @property
     def _names(self) -> list[str]:
@@ -193,6 +218,20 @@ class ColumnForest(Printed):
 def _name(child: Any, parent: Any) -> str:
     """Name of the feature."""
     return f"{child} given {parent}"
+
+
+def _in_rows(parents: Mapping[Any, Any]) -> dict[Any, int]:
+    """How far each column is from its root; the columns below a column follow it."""
+    children: dict[Any, list[Any]] = {}
+    for child, parent in parents.items():
+        children.setdefault(parent, []).append(child)
+    found: dict[Any, int] = {}
+    left = [(column, 0) for column in reversed(children) if column not in parents]
+    while left:
+        column, depth = left.pop()
+        found[column] = depth
+        left += [(child, depth + 1) for child in reversed(children.get(column, []))]
+    return found
 
 
 @in_float64
