@@ -9,8 +9,7 @@ only adds positive numbers. Without node k, the other nodes i and j have an edge
 and the sum over all trees is S_k times the sum over the trees of the graph without k.
 """
 
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse
@@ -65,9 +64,8 @@ FAR = 300.0
 """Largest factor, as a logarithm, for which sums take no logarithms."""
 
 
-@dataclass(frozen=True)
-class GraphsLike:
-    """Sums over the trees of many graphs whose weights are those of one graph times factors, mostly without logarithms.
+def log_sums_near(log_weights: np.ndarray, log_factors: np.ndarray) -> np.ndarray:
+    """As `log_sum_over_trees(log_weights + log_factors)`, mostly without logarithms, for many graphs like one graph.
 
     Each edge has a unit of its own, so that numbers neither overflow nor underflow: the smallest weight on the path
     between its nodes in the tree of the largest weights. An edge is never much heavier than its unit, and where it is
@@ -75,55 +73,45 @@ class GraphsLike:
     of two nodes is then the smallest weight by which those from one to the other were added, and elimination from the
     last node on multiplies by powers that are at most one.
 
-    Attributes
+    Parameters
     ----------
-    order : array of int, shape (nodes,)
-        The nodes in the order of Prim's algorithm.
     log_weights : array, shape (nodes, nodes)
-        Log weights of the one graph, nodes in this order.
-    log_units : array, shape (nodes, nodes)
-        Log unit of each edge; infinite on the diagonal.
+        Of a connected graph.
+    log_factors : array, shape (..., nodes, nodes)
+        What multiplies the weights in each graph.
+
+    Returns
+    -------
+    array, shape (...)
     """
+    if np.abs(log_factors).max(initial=0.0) > FAR:
+        return log_sum_over_trees(log_weights + log_factors)
+    order, units = _units(log_weights)
+    at = order[:, None], order
+    weights = np.exp(log_factors[..., *at] + (log_weights[at] - units), order="C")
+    found = np.full(weights.shape[:-2], np.diag(units, -1).sum())
+    for k in range(len(units) - 1, 0, -1):
+        own = weights[..., k, :k]
+        shares = own * np.exp(units[k, :k] - units[k, k - 1])
+        total = shares.sum(axis=-1, keepdims=True)
+        found += np.log(total[..., 0])
+        # Above the diagonal, which is not read, powers might be large.
+        powers = np.exp(np.minimum(units[k, :k] - units[:k, :k], 0.0))
+        weights[..., :k, :k] += (shares / total)[..., :, None] * (own[..., None, :] * powers)
+    return found
 
-    order: np.ndarray
-    log_weights: np.ndarray
-    log_units: np.ndarray
 
-    @classmethod
-    def of(cls, log_weights: np.ndarray) -> Self:
-        """The graphs like a connected one, of log weights (nodes, nodes)."""
-        nodes = len(log_weights)
-        order, best = np.zeros(nodes, dtype=np.intp), np.array(log_weights[0])
-        log_units = np.full((nodes, nodes), np.inf)
-        for k in range(1, nodes):
-            best[order[:k]] = -np.inf
-            order[k] = node = int(best.argmax())
-            log_units[:k, k] = log_units[k, :k] = np.minimum(log_units[:k, k - 1], best[node])
-            best = np.maximum(best, log_weights[node])
-        return cls(order, log_weights[order[:, None], order], log_units)
-
-    def log_sums(self, log_factors: np.ndarray) -> np.ndarray:
-        """Log of the sum over the trees of each graph, shape (...).
-
-        Parameters
-        ----------
-        log_factors : array, shape (..., nodes, nodes)
-            What multiplies the weights, nodes in the order.
-        """
-        if np.abs(log_factors).max(initial=0.0) > FAR:
-            return log_sum_over_trees(self.log_weights + log_factors)
-        units = self.log_units
-        weights = np.exp(log_factors + (self.log_weights - units), order="C")
-        found = np.full(weights.shape[:-2], np.diag(units, -1).sum())
-        for k in range(len(units) - 1, 0, -1):
-            own = weights[..., k, :k]
-            shares = own * np.exp(units[k, :k] - units[k, k - 1])
-            total = shares.sum(axis=-1, keepdims=True)
-            found += np.log(total[..., 0])
-            # Above the diagonal, which is not read, powers might be large.
-            powers = np.exp(np.minimum(units[k, :k] - units[:k, :k], 0.0))
-            weights[..., :k, :k] += (shares / total)[..., :, None] * (own[..., None, :] * powers)
-        return found
+def _units(log_weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes in the order of Prim's algorithm, and the log unit of each edge; infinite on the diagonal."""
+    nodes = len(log_weights)
+    order, best = np.zeros(nodes, dtype=np.intp), np.array(log_weights[0])
+    units = np.full((nodes, nodes), np.inf)
+    for k in range(1, nodes):
+        best[order[:k]] = -np.inf
+        order[k] = node = int(best.argmax())
+        units[:k, k] = units[k, :k] = np.minimum(units[:k, k - 1], best[node])
+        best = np.maximum(best, log_weights[node])
+    return order, units
 
 
 def edge_probabilities(log_weights: np.ndarray) -> np.ndarray:

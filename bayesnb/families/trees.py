@@ -16,7 +16,7 @@ from bayesnb.families.base import Parameters, Sample
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.joint_categorical import JointCategories
 from bayesnb.families.rows_of_trees import AnyTree, RowsOfTree
-from bayesnb.families.spanning_trees import GraphsLike, edge_probabilities, log_sum_over_trees
+from bayesnb.families.spanning_trees import edge_probabilities, log_sum_over_trees, log_sums_near
 from bayesnb.families.statistics import Statistics, clear_rounding, entries_of
 
 # --------------------------------------------------------------------------------------------------
@@ -250,11 +250,10 @@ class AllTrees(JointCategories):
             alone, pairs = jnp.asarray(alone), jnp.asarray(pairs)
             sums = log_sum_over_trees(log_weights + pairs[:, places[:, :, None], places[:, None, :]])
             return (alone[:, places].sum(axis=-1) + sums - log_sum).T
-        near = GraphsLike.of(log_weights)
 
         def of_piece(rows: slice) -> np.ndarray:
-            at = places[rows][:, near.order]
-            sums = near.log_sums(pairs[:, at[:, :, None], at[:, None, :]])
+            at = places[rows]
+            sums = log_sums_near(log_weights, pairs[:, at[:, :, None], at[:, None, :]])
             return (alone[:, at].sum(axis=-1) + sums - log_sum).T
 
         return _in_pieces(of_piece, len(x), log_weights.size * len(alone))
@@ -263,10 +262,10 @@ class AllTrees(JointCategories):
         self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: _PairCounts, *, refitted: bool
     ) -> np.ndarray:
         after = self.update(statistics)
-        (alone, pairs), places, near = after.log_tables(), self._places(x), GraphsLike.of(after.log_weights[0])
+        (alone, pairs), places, near = after.log_tables(), self._places(x), after.log_weights[0]
 
         def of_piece(rows: slice) -> np.ndarray:
-            at, own, weight = places[rows][:, near.order], codes[rows], weights[rows][:, None]
+            at, own, weight = places[rows], codes[rows], weights[rows][:, None]
             one, other = at[:, :, None], at[:, None, :]
             counts, n = statistics.total[own[:, None, None], one, other], statistics.n[own]
             rest = clear_rounding(counts - weight[..., None], counts)
@@ -277,7 +276,7 @@ class AllTrees(JointCategories):
             of_pairs, of_values, of_rows = map(np.log, weights_of_others)
             factors, cells, mine = pairs[:, one, other], alone[:, at], (own, np.arange(len(at)))
             factors[mine], cells[mine] = _log_ratio(of_pairs, of_values, of_rows), of_values - of_rows
-            found = cells.sum(axis=-1) + near.log_sums(factors - gained) - near.log_sums(-gained)
+            found = cells.sum(axis=-1) + log_sums_near(near, factors - gained) - log_sums_near(near, -gained)
             return np.where((rest < 0).any(axis=(1, 2)), -np.inf, found).T
 
         return _in_pieces(of_piece, len(x), after.log_weights.size)
