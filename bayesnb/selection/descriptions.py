@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.running import random_generator
-from bayesnb.data.read import read_rows
+from bayesnb.data.read import GivenRows, read_rows
 from bayesnb.families.base import Family, JointFamily
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.model.bound import BoundModel, bound_to
@@ -41,7 +41,7 @@ def propose_descriptions(
     ----------
     model : NaiveBayes, BoundModel, Family, Posterior or fitted estimator
     X : table, shape (rows, columns)
-        Of more than 10,000 rows a random sample decides.
+        Of more than 10,000 rows a random sample decides, unless it lacks a class or all cells of a column.
     y : labels of shape (rows,) or str
     sample_weight : array, shape (rows,), optional
     key : int or JAX key, default 0
@@ -81,23 +81,31 @@ def propose_descriptions(
     description = description.description if isinstance(description, BoundModel) else description
     given = read_rows(X, y, sample_weight, description.features)
     if len(given) > MOST_ROWS:
-        given = given.take(np.sort(random_generator(key).choice(len(given), MOST_ROWS, replace=False)))
+        some = np.sort(random_generator(key).choice(len(given), MOST_ROWS, replace=False))
+        try:
+            return _proposed(description, given.take(some))
+        except ValueError:  # as where these rows have one class only, or no cell of a column: all rows decide
+            pass
+    return _proposed(description, given)
+
+
+def _proposed(description: Any, given: GivenRows) -> NaiveBayes:
+    """As `propose_descriptions`; all rows decide."""
     bound = bound_to(description, given)
-    single = [
-        (block.family.cell, label, position)
+    columns = {
+        place: block.family.cell
         for block in bound.blocks
         if not block.is_joint
-        for label, position in zip(block.labels, block.columns, strict=True)
-    ]
-    found: Any = bound.description
-    if not 2 <= len(single) <= MOST_COLUMNS:
-        return found
+        for place in bound.schema.in_table(block.columns)
+    }
+    if not 2 <= len(columns) <= MOST_COLUMNS:
+        return description
     rows = given.table, given.labels.values  # type: ignore[union-attr]
-    found = tree_columns(found, *rows, sample_weight=given.weights).model
+    found = tree_columns(description, *rows, sample_weight=given.weights).model
     numbers = [
-        label
-        for cell, label, position in single
-        if cell == "number" and _measured(given.table.number_column(position, slice(None)))
+        bound.schema.columns[place]
+        for place, cell in columns.items()
+        if cell == "number" and _measured(given.table.number_column(place, slice(None)))
     ]
     if len(numbers) > 1:
         gaussian = NaiveBayes({column: Gaussian() for column in numbers})

@@ -6,6 +6,7 @@ import pytest
 from sklearn.base import clone
 
 import bayesnb as nb
+from bayesnb.core.running import random_generator
 from bayesnb.estimators import NaiveBayesClassifier
 
 
@@ -90,6 +91,26 @@ def test_more_than_two_hundred_columns_are_described_once(table):
     wide = pd.DataFrame({f"{name}{copy}": X[name] for copy in range(51) for name in ("a", "b", "c", "first")})
     model = nb.NaiveBayes.from_frame(wide)
     assert nb.propose_descriptions(model, wide, y).features == model.features
+
+
+@pytest.mark.parametrize("rare", ["class", "cells"])
+def test_all_rows_decide_where_a_sample_lacks_a_class_or_a_column(rare):
+    X, y = simulated(12_000)
+    row = np.arange(12_000)
+    there = next(k for k in range(50) if k not in set(random_generator(0).choice(12_000, 10_000, replace=False)))
+    if rare == "class":
+        y = np.where(row == there, "rare", "common")
+    else:
+        X["note"] = np.where(row == there, "text", None)
+    found = described_again(proposed(X, y, key=0), X)
+    assert {"first", "second"} in [{*columns} for columns in found.values()]
+
+
+def test_numbers_that_are_described_again_already(table):
+    X, y = table
+    model = nb.NaiveBayes({"a": nb.Gaussian(), "b": nb.Gaussian(), "c": nb.Gaussian(), "b again": (nb.Gaussian(), "b")})
+    found = nb.propose_descriptions(model, X, y).features
+    assert found["a & b & c"][1] == ["a", "b", "c"]
 
 
 def test_rows_of_weight_zero_do_not_count(table):
