@@ -11,8 +11,6 @@ import bayesnb as nb
 from bayesnb.core.arrays import log_rising
 from bayesnb.data.read import as_table
 
-ROWS = 700
-
 
 def place(x):
     with jax.enable_x64(True):

@@ -155,14 +155,12 @@ def test_the_first_rows_of_any_table_are_shown():
 class Spikes:
     heights: np.ndarray
     names: list[str]
-    open: list[bool]
 
 
 def spikes(axis: Any) -> Spikes:
     (segments,) = bars(axis)
     notes = [text.get_text() for text in axis.texts if isinstance(text, Annotation)]
-    hollow = [to_rgba(line.get_markerfacecolor()) == to_rgba("white") for line in axis.lines]
-    return Spikes(segments[:, 1, 1], notes, hollow)
+    return Spikes(segments[:, 1, 1], notes)
 
 
 def test_spikes_of_words_and_of_columns_named_one_by_one(words, posteriors):
