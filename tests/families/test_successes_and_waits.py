@@ -8,6 +8,7 @@ import numpy as np
 import numpyro.distributions as dist
 import pytest
 from numpyro.infer.util import log_density
+from refitting import assert_same
 from scipy import integrate, stats
 from scipy.special import betaln, loggamma, logsumexp
 from slow import names_fast
@@ -260,3 +261,9 @@ def test_points_without_a_likeliest_value():
         nb.fit(nb.Exponential(), [[0.0], [1.0]], ["a", "b"], nb.MLE())
     with pytest.raises(ValueError, match="no observed cell"):
         nb.fit(nb.Geometric(), [[np.nan], [1.0]], ["a", "b"], nb.MLE())
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_waits_of_classes_of_less_than_one_row_equal_refitting():
+    X, y, weights = np.array([[1.0], [2.0], [0.4], [3.0], [5.0]]), np.array(list("aaabb")), np.full(5, 0.15)
+    assert_same(nb.fit(nb.Exponential(), X, y, sample_weight=weights), X, y, weights)
