@@ -80,9 +80,8 @@ class RowsOfTree(dist.Distribution):
     def log_prob(self, value: Any) -> Any:
         """Log probability of rows of codes."""
         missing = jnp.isnan(value) | ~jnp.asarray(self.observed)
-        codes = jnp.where(missing, jnp.asarray(self.sizes), value).astype(int)
-        codes = jnp.broadcast_to(codes, jnp.broadcast_shapes(codes.shape, self.parent.shape))
-        parent = jnp.broadcast_to(self.parent, codes.shape).astype(int)
+        codes = jnp.where(missing, jnp.asarray(self.sizes), value)
+        codes, parent = (each.astype(int) for each in jnp.broadcast_arrays(codes, self.parent))
         above = jnp.where(_is_root(parent), 0, jnp.take_along_axis(codes, parent, axis=-1))
         table = jnp.take_along_axis(self.prob, above[..., None, None], axis=-2)[..., 0, :]
         return jnp.log(jnp.take_along_axis(table, codes[..., None], axis=-1)[..., 0]).sum(axis=-1)
