@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse
 
 import bayesnb as nb
-from bayesnb.data import schema
+from bayesnb.data.labels import Labels
 from bayesnb.estimators import BernoulliNB
 
 ROWS = 60
@@ -25,7 +25,7 @@ def answers(rng):
 def conversions(monkeypatch):
     """Every CSC array that is converted, and the length of all labels that are encoded."""
     seen = {"csr": 0, "codes": []}
-    convert, encode = scipy.sparse.csc_array.tocsr, schema.Labels.codes
+    convert, encode = scipy.sparse.csc_array.tocsr, Labels.codes
 
     def tocsr(self, *args, **options):
         seen["csr"] += 1
@@ -36,7 +36,7 @@ def conversions(monkeypatch):
         return encode(self, *args, **options)
 
     monkeypatch.setattr(scipy.sparse.csc_array, "tocsr", tocsr)
-    monkeypatch.setattr(schema.Labels, "codes", codes)
+    monkeypatch.setattr(Labels, "codes", codes)
     return seen
 
 
