@@ -107,8 +107,8 @@ def test_rows_bring_categories():
 
 
 def test_draws_of_trees_and_of_rows_follow_the_posterior():
-    X, y = table(25)
-    posterior = nb.fit(model(2.0, class_probs=[0.5, 0.5]), X, y)
+    X, y = table(8)
+    posterior = nb.fit(model(6.0, class_probs=[0.5, 0.5]), X, y)
     draws = posterior.draws(num_chains=20, num_draws=150, key=3)
     parent = draws["x_parent"].reshape(-1, 2, 4).astype(int)
     np.testing.assert_array_equal(parent[:, 0], parent[:, 1])
