@@ -294,12 +294,11 @@ class Schema:
         ------
         ValueError
         """
-        for feature, positions in self.views.items():
-            columns = first_few([*map(repr, items_at(self.columns, positions))])
+        for feature in self.views:
             raise ValueError(
-                f"{what} needs a distribution of the rows, and the feature {feature!r} describes {columns} once more, "
-                "which would count twice: learn weights of the features, nb.weight_features(model, X, y), or describe "
-                "each column once"
+                f"{what} needs a distribution of the rows, and the feature {feature!r} has columns that another "
+                "feature has, which would count twice: learn weights of the features, "
+                "nb.weight_features(model, X, y), or describe each column once"
             )
 
     @cached_property

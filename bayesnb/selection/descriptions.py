@@ -32,10 +32,10 @@ def propose_descriptions(
     """The model with further descriptions of columns that depend on each other, for `weight_features`.
 
     Naive Bayes takes columns as independent given the class. Two kinds of features say what depends: blocks of
-    measurements with a covariance matrix for each class, as `group_columns` finds them for columns that are all
-    `Gaussian`, and categories or bins of a column given its parent in a forest, as `tree_columns` finds them. They
-    describe columns once more, and weights learn which description counts how much. Features that do not help get
-    weights near zero.
+    numbers with a covariance matrix for each class, as `group_columns` finds them if all columns of more than ten
+    different numbers are `Gaussian`, and categories or bins of a column given its parent in a forest, as
+    `tree_columns` finds them. They describe columns once more, and weights learn which description counts how much.
+    Features that do not help get weights near zero.
 
     Parameters
     ----------
