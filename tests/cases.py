@@ -702,6 +702,7 @@ FAMILIES = [
         fixed=nb.AllTrees(2.5),
         joint=True,
         likeliest=False,
+        learns=False,  # the columns of the table are independent
         sampled=False,
         drawn=False,
         means=False,

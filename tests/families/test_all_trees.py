@@ -5,6 +5,7 @@ import re
 
 import jax.numpy as jnp
 import numpy as np
+import numpyro.distributions as dist
 import pandas as pd
 import pytest
 from pruefer import pruefer_trees
@@ -195,3 +196,17 @@ def test_labels_that_are_missing():
     with pytest.warns(nb.ConvergenceWarning):
         posterior = nb.fit(model(), X, unknown, nb.Gibbs(num_warmup=20, num_samples=60, num_chains=2), key=0)
     assert np.isfinite(posterior.log_joint(X)).all()
+
+
+@pytest.mark.slow
+def test_a_learned_concentration_maximises_the_evidence():
+    rng = np.random.default_rng(5)
+    first, y = rng.integers(0, 3, 120), np.repeat(["a", "b"], 60)
+    X = np.column_stack([first, np.where(rng.uniform(size=120) < 0.8, first, rng.integers(0, 3, 120)), first % 2])
+
+    def fitted(concentration, *inference):
+        return nb.fit(nb.NaiveBayes({"trees": (nb.AllTrees(concentration), [0, 1, 2])}), X, y, *inference)
+
+    (best,) = fitted(dist.Gamma(2.0, 1.0), nb.EmpiricalBayes()).hyperparameters().values()
+    numbers = float(best) * np.array([0.9, 1.0, 1.1])
+    assert np.argmax([fitted(number).log_evidence for number in numbers]) == 1
