@@ -339,7 +339,7 @@ refuses(
 refuses(
     "features",
     fit_features,
-    ({"size": (nb.Gaussian(), ["mass", "eggs"]), "more": (nb.Poisson(), ["eggs"])}, ["eggs"]),
+    ({"size": (nb.Gaussian(), ["mass", "eggs"]), "more": (nb.Poisson(), ["eggs"])}, ["more"]),
     ({"size": (nb.Gaussian(), ["mass"]), "mass": nb.Gaussian()}, ["mass"]),
     ({"size": (nb.Poisson(), slice(2, 5)), "more": (nb.Poisson(), slice(4, None))}, ["the"]),
     ({"wieght": nb.Gaussian()}, ["wieght", "mass"]),

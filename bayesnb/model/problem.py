@@ -237,7 +237,9 @@ class Problem:
 
     @property
     def described_once(self) -> "Problem":
-        """The problem without the features that describe columns once more."""
+        """The problem without the features that describe columns once more; itself if there are none."""
+        if not self.model.schema.views:
+            return self
         model, number = self.model, len(self.model.schema.of_table)
         schema, features = model.schema, model.features.items()
         first = {name: feature for name, feature in features if name not in schema.views}
