@@ -148,6 +148,7 @@ def test_draws_of_trees_and_of_rows_follow_the_posterior():
         assert ((counts - mean) ** 2 / mean).sum() < degrees + 6 * np.sqrt(2 * degrees)
 
 
+@pytest.mark.slow
 def test_many_columns_of_far_weights():
     """Two thousand copies of one coin: factors and weights that float64 does not hold."""
     rng = np.random.default_rng(0)

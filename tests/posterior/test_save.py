@@ -47,7 +47,7 @@ def test_processes_that_save_to_one_path_all_succeed(tmp_path: Path) -> None:
     run("together", tmp_path, 12, 20)
 
 
-@pytest.mark.parametrize("times", [40, pytest.param(200, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("times", [12, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["posterior.nc", "{}.nc"], ids=["one path", "a path each"])
 def test_threads_that_save_and_load_all_succeed(name: str, times: int, tmp_path: Path) -> None:
     def saved_and_loaded(number: int) -> bytes:
