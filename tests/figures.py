@@ -120,7 +120,7 @@ def penguins() -> tuple[Any, Any, Any]:
 
 @cache
 def mails() -> tuple[Any, pd.DataFrame]:
-    """Counts of thirty words, one of which is long, as is a class."""
+    """Counts of thirty words; a word and a class have long names."""
     rng = np.random.default_rng(1)
     y = np.array(["ham", "spam with a name of many words, which is long"])[np.arange(20) % 2]
     names = [f"word{i}" for i in range(29)] + ["a very long phrase of many words that is a column's name"]

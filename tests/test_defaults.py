@@ -28,7 +28,7 @@ OTHERS = {
     "Calibration": {"on_fit": False},
     "Check": {"fitted": (), "other_rows": ""},
     "DirichletMultinomial.likelihood": {"total_count": 1},
-    "DirichletMultinomialNB": {"concentration": 1.5, "rate": 0.1},  # of which one line of the docstring tells
+    "DirichletMultinomialNB": {"concentration": 1.5, "rate": 0.1},  # both in one line of the docstring
     "Family.row_log_likelihood": {"ratio": False},
     "Histogram": {"step": 0.0},
     "JointCategorical": {"sizes": (), "held": ()},

@@ -313,14 +313,28 @@ def fit(
     >>> nb.fit(nb.Bernoulli(), frame, "fruit").predict(frame).tolist()
     ['apple', 'apple', 'lime']
     """
-    model, inference = as_model(model), as_inference(inference)
+    inference = as_inference(inference)
+    problem = read_for_inference(as_model(model), inference, X, y, sample_weight, classes, feature_names)
+    _warn_of_leak(problem, y)
+    return conditioned(problem, inference, classes, key)
+
+
+def read_for_inference(
+    model: Model,
+    inference: Inference,
+    X: Any,
+    y: Any,
+    sample_weight: Any = None,
+    classes: Any = None,
+    feature_names: Any = None,
+) -> Problem:
+    """The problem of a table in memory or of Dask, if an inference can solve it; parameters and errors as for `fit`."""
     if is_dask(X) or is_dask(y):
         problem = read_dask(model, X, y, sample_weight, classes, inference.check, feature_names)
     else:
         problem = read_table(model, X, y, sample_weight, classes, feature_names)
     inference.check(problem)
-    _warn_of_leak(problem, y)
-    return conditioned(problem, inference, classes, key)
+    return problem
 
 
 def from_parameters(

@@ -17,6 +17,7 @@ from bayesnb.core.printing import DataTable, Paragraph, Piece, Printed
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import labelled_rows
 from bayesnb.families.base import Family
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import feature_names
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.weighted import WeightedModel
@@ -415,6 +416,12 @@ def of_features[**P, R](
         return found
 
     return wrapped
+
+
+def description_of(given: Any) -> Any:
+    """The description of a model, or of the model of a posterior or fitted estimator; errors as for `model_of`."""
+    model = model_of(given)
+    return model.description if isinstance(model, BoundModel) else model
 
 
 def model_of(given: Any) -> Model:

@@ -8,11 +8,11 @@ from bayesnb.core.running import random_generator
 from bayesnb.data.read import GivenRows, read_rows
 from bayesnb.families.base import Family, JointFamily
 from bayesnb.families.gaussian import Gaussian
-from bayesnb.model.bound import BoundModel, bound_to
+from bayesnb.model.bound import bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.model.reading import LARGEST_NUMBER
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.weighted import Fitted, model_of
+from bayesnb.posterior.weighted import Fitted, description_of
 from bayesnb.selection.grouping import group_columns
 from bayesnb.selection.trees import tree_columns, with_features
 
@@ -77,8 +77,7 @@ def propose_descriptions(
     >>> [name for name in model.features if name not in X]
     ['bill_length_mm given sex', 'bill_depth_mm given sex', 'bill_length_mm & bill_depth_mm']
     """
-    description: Any = model_of(model)
-    description = description.description if isinstance(description, BoundModel) else description
+    description = description_of(model)
     given = read_rows(X, y, sample_weight, description.features)
     if len(given) > MOST_ROWS:
         some = np.sort(random_generator(key).choice(len(given), MOST_ROWS, replace=False))

@@ -24,11 +24,11 @@ from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.given import Given
 from bayesnb.families.spanning_trees import edge_probabilities
 from bayesnb.families.trees import AllTrees
-from bayesnb.model.bound import BoundModel, bound_to
+from bayesnb.model.bound import bound_to
 from bayesnb.model.describe import EVERY_COLUMN
 from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.weighted import Fitted, model_of
+from bayesnb.posterior.weighted import Fitted, description_of
 from bayesnb.selection.joint_blocks import Cells, cells_of
 
 # --------------------------------------------------------------------------------------------------
@@ -201,16 +201,13 @@ class ColumnForest(Printed):
         panels.sides("column, to the right of its parent", "probability of the edge")
         return panels.drawn()
 
-    @property
-    def _names(self) -> list[str]:
-        return [_name(child, parent) for child, parent in zip(self.table["child"], self.table["parent"], strict=True)]
-
     def _parts(self) -> list[Piece]:
         if not len(self.table):
             return [Heading("No column has a parent."), *map(Paragraph, self.notes)]
         shown = self.table[["log_bayes_factor", "probability"]]
         shown.columns = pd.Index(["factor", "probability"])
-        shown.index = pd.Index(self._names, name="column")
+        names = [_name(child, parent) for child, parent in zip(self.table["child"], self.table["parent"], strict=True)]
+        shown.index = pd.Index(names, name="column")
         title = f"Columns given others by log Bayes factors, together {self.table['log_bayes_factor'].sum():.1f}:"
         return [Heading(title), DataTable(shown, number=".4g", rows=len(shown)), *map(Paragraph, self.notes)]
 
@@ -306,8 +303,7 @@ def tree_columns(
     An edge has to exceed log 15 = 2.7: 15 of 15 pairs were compared.
     >>> posterior = nb.weight_features(forest.model, X, y)
     """
-    description: Any = model_of(model)
-    description = description.description if isinstance(description, BoundModel) else description
+    description = description_of(model)
     given = read_rows(X, y, sample_weight, description.features)
     if isinstance(given.table, SparseTable):
         raise TypeError("X is sparse, and pairs of columns are compared in a dense table: give X.toarray()")

@@ -12,7 +12,7 @@ from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import GivenRows, is_dask, read_rows
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import Exact
-from bayesnb.inference.fit import read_table
+from bayesnb.inference.fit import read_for_inference
 from bayesnb.inference.nuts import NUTS, sample_weights
 from bayesnb.inference.sources import sample_dask
 from bayesnb.model.describe import feature_names
@@ -164,9 +164,8 @@ def weight_features(
     (array([[0.99, 0.01]]), array([[0.75, 0.25]]))
     """
     if isinstance(posterior, Model | Family):
-        exact, problem = Exact(), read_table(as_model(posterior), X, y, sample_weight)
-        exact.check(problem)
-        given: Posterior = exact.fit(problem)
+        exact = Exact()
+        given: Posterior = exact.fit(read_for_inference(as_model(posterior), exact, X, y, sample_weight))
     else:
         given = posterior_of(posterior)
     if is_dask(X):

@@ -386,6 +386,8 @@ class TestSample:
         )
         expected = nb.weight_features(posterior, rows, labels, sample_weight=weights, key=3)
         pd.testing.assert_frame_equal(found.weights, expected.weights)
+        of_model = nb.weight_features(MODEL, partitioned(X), partitioned(Y), sample_weight=weight, key=3)
+        pd.testing.assert_frame_equal(of_model.weights, found.weights)
         assert found.feature_weights.num_rows == 150
         assert (other.weights["mean"] != found.weights["mean"]).any()
 
