@@ -64,7 +64,24 @@ clean: ## remove the virtual environment and what the targets wrote
 	$(PIP) install --constraint .ci/constraints.txt --editable ".[notebooks]"
 	@touch $@
 
-.venv/bench-gpu: .venv/test ## check and time densities and NUTS on JAX's device (first .venv/bin/pip install "jax[cuda13]"); writes docs/performance.md
+.venv/mutants: .venv/base pyproject.toml
+	$(PIP) install --constraint .ci/constraints.txt --editable ".[mutants]"
+	@touch $@
+
+.venv/bench: .venv/base pyproject.toml
+	$(PIP) install --constraint .ci/constraints.txt --editable ".[test,bench]"
+	@touch $@
+
+real-data: .venv/test ## compare with scikit-learn on real tables; writes docs/real-data.md
+	$(BIN)/python tools/benchmarks/first_call.py $(ARGS)
+	$(BIN)/python tools/benchmarks/real_data.py
+	$(BIN)/python tools/benchmarks/text_weights.py
+
+bench: .venv/bench ## time fits, predictions and sampling beside scikit-learn, nutpie and NumPyro; writes docs/performance.md
+	$(BIN)/python tools/benchmarks/bench.py --write $(ARGS)
+	$(BIN)/python tools/benchmarks/sampling.py --write
+
+bench-gpu: .venv/test ## check and time densities and NUTS on JAX's device (first .venv/bin/pip install "jax[cuda13]"); writes docs/performance.md
 	$(BIN)/python tools/benchmarks/gpu.py --write
 
 mutants: .venv/mutants ## change single expressions and count the changes that the tests notice; options in ARGS

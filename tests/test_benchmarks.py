@@ -1,5 +1,8 @@
 """The benchmarks write their tables between marks of a page whose text is written by hand, and count what they won."""
 
+import re
+import shutil
+import subprocess
 from importlib import import_module
 from pathlib import Path
 
@@ -52,3 +55,13 @@ def test_differences_have_the_standard_error_over_tables(script):
     assert "2 of 2" in lines["bayesnb higher on"]
     # Eight rows at .75 of which all are right.
     assert lines["calibration error"].startswith("0.250")
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")
+def test_every_target_that_a_contributor_reads_of_has_commands():
+    root = Path(__file__).parents[1]
+    targets = re.findall(r"`make ([a-z-]+)`", (root / "docs" / "contributing.md").read_text("utf-8"))
+    assert {"test", "bench", "real-data", "mutants"} <= set(targets)
+    for target in targets:
+        planned = subprocess.run(["make", "--dry-run", target], cwd=root, capture_output=True, text=True, check=True)
+        assert ".venv/bin/" in planned.stdout, target
