@@ -1,12 +1,16 @@
 """How fast fitting and predicting is, side by side with scikit-learn in one process; ``make bench`` runs it.
 
 Each case runs in a process of its own, both sides in alternation: first to warm up, then so many times and so long that
-the medians settle. A further process for each side measures its memory. The table goes between two marks of
-docs/performance.md; the text around it is written by hand.
+the medians settle. A further process for each side measures its memory. With `--against` a checkout of an earlier
+version, another process has that version in place of this one, next to the reference, too. The table goes between two
+marks of docs/performance.md; the text around it is written by hand.
 """
 
 import argparse
 import json
+import subprocess
+import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable
@@ -21,6 +25,7 @@ import pandas as pd
 import scipy.sparse
 import sklearn.naive_bayes as theirs
 from report import in_own_process, machine, seconds, write
+from sklearn.datasets import load_iris
 from sklearn.feature_selection import mutual_info_classif
 
 import bayesnb as nb
@@ -58,7 +63,7 @@ def bernoulli(scale: float) -> tuple[Any, np.ndarray]:
 
 def gaussian(scale: float) -> tuple[Any, np.ndarray]:
     rng = np.random.default_rng(0)
-    y = rng.integers(0, 5, round(1_000_000 * scale))
+    y = rng.integers(0, 5, round(500_000 * scale))
     return rng.standard_normal((len(y), 100)) + 0.1 * y[:, None], y
 
 
@@ -68,19 +73,24 @@ def categorical(scale: float) -> tuple[Any, np.ndarray]:
     return rng.integers(0, 10, (rows, 20)), rng.integers(0, 5, rows)
 
 
-def multinomial(scale: float) -> tuple[Any, np.ndarray]:
-    """Documents of 51 words, about 47 of them distinct: nine counts in ten are one."""
-    return documents(scale, 1 / np.arange(3.0, 50_003.0))
+def short_documents(scale: float) -> tuple[Any, np.ndarray]:
+    """Documents of 51 words, about 46 of them distinct: one count in thirteen exceeds one."""
+    return documents(scale, 1 / np.arange(2.0, 50_002.0), 51)
 
 
 def repeated_words(scale: float) -> tuple[Any, np.ndarray]:
-    """Documents of 51 words with Zipf's exponent 1.3, about 27 of them distinct: a quarter of counts exceed one."""
-    return documents(scale, np.arange(1.0, 50_001.0) ** -1.3)
+    """Documents of 51 words with Zipf's exponent 1.28, about 28 of them distinct: 22 counts in a hundred exceed one."""
+    return documents(scale, np.arange(1.0, 50_001.0) ** -1.28, 51)
 
 
-def documents(scale: float, frequency: np.ndarray) -> tuple[Any, np.ndarray]:
+def long_documents(scale: float) -> tuple[Any, np.ndarray]:
+    """Documents of 120 words, about 108 of them distinct: one count in twelve exceeds one."""
+    return documents(scale, 1 / np.arange(5.0, 50_005.0), 120)
+
+
+def documents(scale: float, frequency: np.ndarray, length: int) -> tuple[Any, np.ndarray]:
     rng = np.random.default_rng(0)
-    rows, words, length = round(200_000 * scale), len(frequency), 51
+    rows, words = round(100_000 * scale), len(frequency)
     edges = np.cumsum(frequency)
     word = np.searchsorted(edges, rng.uniform(high=edges[-1], size=rows * length)).astype(np.int32)
     document = np.repeat(np.arange(rows, dtype=np.int32), length)
@@ -154,6 +164,56 @@ def weighing(make: Callable[[float], tuple[Any, np.ndarray]], our: Any) -> Calla
     return prepare
 
 
+def first_call(make: Callable[[float], tuple[Any, np.ndarray]], our: Any) -> Callable[[float], Work]:
+    """The default classifier, which chooses and weighs, beside leave-one-out of the same rows given one family."""
+
+    def prepare(scale: float) -> Work:
+        X, y = make(scale)
+        posterior = our.fit(X, y).posterior_
+        return Work(lambda: nb.loo(posterior, X, y), lambda: nb.NaiveBayesClassifier().fit(X, y), X)
+
+    return prepare
+
+
+def one_row(their: Any, our: Any) -> Callable[[float], Work]:
+    """A hundred predictions of a single row by estimators that are fitted."""
+
+    def prepare(_: float) -> Work:
+        X, y = load_iris(return_X_y=True)
+        their.fit(X, y), our.fit(X, y)
+        rows = np.repeat(X[:1, None], 100, axis=0)
+        return Work(
+            lambda: [their.predict_proba(row) for row in rows], lambda: [our.predict_proba(row) for row in rows], X
+        )
+
+    return prepare
+
+
+IRIS = "from sklearn.datasets import load_iris; X, y = load_iris(return_X_y=True);"
+FIT = "GaussianNB().fit(X, y).predict(X)"
+VALIDATE = "from sklearn.model_selection import cross_val_score; cross_val_score(GaussianNB(), X, y, n_jobs=2)"
+LOAD = "import bayesnb as nb; nb.load('{}').predict(X)"
+"""What a fresh process runs."""
+
+
+def in_fresh_process(script: str, our_script: str = "") -> Callable[[float], Work]:
+    """A script with scikit-learn's `GaussianNB`, beside the same with bayesnb's, or another script."""
+
+    def prepare(_: float) -> Work:
+        X, y = load_iris(return_X_y=True)
+        saved = Path(tempfile.gettempdir()) / "iris.nc"
+        nb.fit(nb.Gaussian(), X, y).save(saved)
+
+        def run(package: str, commands: str) -> None:
+            commands = f"from {package} import GaussianNB; {IRIS} {commands.format(saved)}"
+            subprocess.run([sys.executable, "-c", commands], check=True)
+
+        reference, own = ("sklearn.naive_bayes", script), ("bayesnb.estimators", our_script or script)
+        return Work(partial(run, *reference), partial(run, *own), X)
+
+    return prepare
+
+
 def beside_gaussian(
     make: Callable[[float], tuple[Any, np.ndarray]], verb: Callable[..., Any]
 ) -> Callable[[float], Work]:
@@ -215,39 +275,55 @@ def informations(X: pd.DataFrame, y: np.ndarray) -> tuple[Callable[[], Any], Cal
 
 
 BITS = "1,000,000 x 100 bool, 5 classes"
-REALS = "1,000,000 x 100 float64, 5 classes"
+REALS = "500,000 x 100 float64, 5 classes"
 CODES = "1,000,000 x 20 int64, 10 categories, 5 classes"
-WORDS = "200,000 x 50,000 CSR, 20 classes"
-ZIPF = "200,000 x 50,000 CSR, a quarter of the counts above one, 20 classes"
+WORDS = "100,000 x 50,000 CSR, 8 % of the counts above one, 20 classes"
+ZIPF = "100,000 x 50,000 CSR, 22 % of the counts above one, 20 classes"
+LONG = "100,000 x 50,000 CSR, 120 words each, 20 classes"
 COUNTS = "200,000 x 50 counts, 5 classes"
 DRAWS = "2,000 x 50 float64, 5 classes, 4,000 draws"
 FRAME = "1,000 x 500 named columns, half of them text, 5 classes"
+FLOWERS = "150 x 4, 3 classes"
 
 
 def cases() -> list[Case]:
     bits = bernoulli, theirs.BernoulliNB(), ours.BernoulliNB()
     reals = gaussian, theirs.GaussianNB(), ours.GaussianNB()
     codes = categorical, theirs.CategoricalNB(), ours.CategoricalNB()
-    words = multinomial, theirs.MultinomialNB(), ours.MultinomialNB()
-    plugin = multinomial, theirs.MultinomialNB(), ours.MultinomialNB(predictive="plugin")
+    iris = theirs.GaussianNB(), ours.GaussianNB()
+    exact = theirs.MultinomialNB(), ours.MultinomialNB()
+    plugin = theirs.MultinomialNB(), ours.MultinomialNB(predictive="plugin")
+    texts = [
+        (short_documents, WORDS, "", 1.5),
+        (repeated_words, ZIPF, " repeated words", 1.5),
+        (long_documents, LONG, " long", 1.2),
+    ]
     return [
         Case("fit Bernoulli", BITS, 50, fitting(*bits)),
         Case("predict_proba Bernoulli", BITS, 10, predicting(*bits)),
-        Case("fit Gaussian", REALS, 5, fitting(*reals)),
-        Case("predict_proba Gaussian, exact", REALS, 8, predicting(*reals)),
+        Case("fit Gaussian", REALS, 7, fitting(*reals)),
+        Case("predict_proba Gaussian, exact", REALS, 9, predicting(*reals)),
         Case("fit Categorical", CODES, 8, fitting(*codes)),
-        Case("predict_proba Categorical", CODES, 8, predicting(*codes)),
-        Case("fit Multinomial", WORDS, 2, fitting(*words)),
-        Case("predict_proba Multinomial, plug-in", WORDS, 2, predicting(*plugin)),
-        Case("predict_proba Multinomial, exact", WORDS, 1, predicting(*words)),
-        Case("predict_proba repeated words, plug-in", ZIPF, 2, predicting(repeated_words, *plugin[1:])),
-        Case("predict_proba repeated words, exact", ZIPF, 1, predicting(repeated_words, *words[1:])),
+        Case("predict_proba Categorical", CODES, 9, predicting(*codes)),
+        *(Case(f"fit Multinomial{kind}", size, 2.5, fitting(make, *exact)) for make, size, kind, _ in texts),
+        *(
+            Case(f"predict_proba Multinomial{kind}, plug-in", size, 2, predicting(make, *plugin))
+            for make, size, kind, _ in texts
+        ),
+        *(
+            Case(f"predict_proba Multinomial{kind}, exact", size, goal, predicting(make, *exact))
+            for make, size, kind, goal in texts
+        ),
+        Case("a hundred predictions of one row", FLOWERS, 0.95, one_row(*iris)),
+        Case("fit and predict in a fresh process", FLOWERS, 0.8, in_fresh_process(FIT)),
+        Case("load and predict in a fresh process", FLOWERS, 0.8, in_fresh_process(FIT, LOAD), "fit and predict"),
+        Case("cross_val_score with two processes", FLOWERS, 0.5, in_fresh_process(VALIDATE)),
         Case("predict_proba Poisson, exact", COUNTS, 1 / 4, beside_gaussian(small_counts, predict), "Gaussian columns"),
         Case(
             "predict_proba Poisson, skewed", COUNTS, 1 / 4, beside_gaussian(skewed_counts, predict), "Gaussian columns"
         ),
         Case("loo Poisson", COUNTS, 1 / 4, beside_gaussian(small_counts, nb.loo), "Gaussian columns"),
-        Case("predict_proba of draws", DRAWS, 1 / 3, under_draws(lambda p, X: p.predict_proba(X)), "one product"),
+        Case("predict_proba of draws", DRAWS, 1 / 2, under_draws(lambda p, X: p.predict_proba(X)), "one product"),
         Case("proba_interval of draws", DRAWS, 1 / 8, under_draws(lambda p, X: p.proba_interval(X)), "one product"),
         Case("to_datatree", FRAME, 1 / 6, wide(trees), "100 columns"),
         Case("mutual_information", FRAME, 1, wide(informations), "mutual_info_classif"),
@@ -256,6 +332,7 @@ def cases() -> list[Case]:
         Case("loo Categorical", CODES, 1 / 3, leaving_out(categorical, ours.CategoricalNB()), "predict_proba"),
         Case("weight_features Bernoulli", BITS, 1 / 5, weighing(bernoulli, ours.BernoulliNB()), "loo"),
         Case("weight_features Gaussian", REALS, 1 / 5, weighing(gaussian, ours.GaussianNB()), "loo"),
+        Case("NaiveBayesClassifier().fit", REALS, 1 / 8, first_call(gaussian, ours.GaussianNB()), "loo"),
         Case("weight_features Categorical", CODES, 1 / 5, weighing(categorical, ours.CategoricalNB()), "loo"),
     ]
 
@@ -303,20 +380,22 @@ def _status(name: str) -> float:
     return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
 
 
-def measure(case: Case, arguments: argparse.Namespace, what: str) -> Any:
-    options = ["--child", what, "--only", case.name]
-    return in_own_process(__file__, *options, "--scale", str(arguments.scale), "--repeats", str(arguments.repeats))
+def measure(case: Case, arguments: argparse.Namespace, what: str, package: str | None = None) -> Any:
+    """What a child measures; with the package that this checkout has, in place of the installed one."""
+    options = ["--child", what, "--only", case.name, "--scale", str(arguments.scale)]
+    environment = {"PYTHONPATH": str(Path(package).resolve())} if package else None
+    return in_own_process(__file__, *options, "--repeats", str(arguments.repeats), environment=environment)
 
 
-def line(case: Case, timed: dict[str, Any], memory: dict[str, float]) -> str:
-    low, high = timed["spread"]
-    goal = str(Fraction(case.goal).limit_denominator(10))
+def line(case: Case, timed: dict[str, Any], memory: dict[str, float], before: dict[str, Any] | None) -> str:
+    goal = str(Fraction(case.goal).limit_denominator(20))
     cells = [
         case.name,
         case.size,
         f"{timed['reference']:.3g} s" + ("" if case.reference == "scikit-learn" else f" ({case.reference})"),
         f"{timed['ours']:.3g} s",
-        f"**{timed['ratio']:.3g}** ({low:.3g} to {high:.3g})",
+        f"**{timed['ratio']:.3g}** {_range(timed)}",
+        "" if before is None else f"{before['ratio']:.3g} {_range(before)}",
         goal,
         f"{timed['floor']:.2g} s",
         f"{memory['reference'] / 2**20:.0f}, {memory['ours'] / 2**20:.0f} MiB",
@@ -324,11 +403,17 @@ def line(case: Case, timed: dict[str, Any], memory: dict[str, float]) -> str:
     return "| " + " | ".join(cells) + " |"
 
 
+def _range(timed: dict[str, Any]) -> str:
+    low, high = timed["spread"]
+    return f"({low:.3g} to {high:.3g})"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="cases whose name holds this")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the rows")
     parser.add_argument("--repeats", type=int, default=5, help="the fewest alternations after the warm-up")
+    parser.add_argument("--against", metavar="FOLDER", help="a checkout of an earlier version, for the column before")
     parser.add_argument("--write", action="store_true", help="write docs/performance.md")
     parser.add_argument("--child", choices=["time", "reference", "ours"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
@@ -344,15 +429,17 @@ def main() -> None:
         print(json.dumps(found))
         return
     table = [
-        "| work | size | scikit-learn | bayesnb | ratio (range) | goal | reading the input | memory, theirs and ours |",
-        "|---|---|---|---|---|---|---|---|",
+        "| work | size | scikit-learn | bayesnb | ratio (range) | before | goal | reading the input "
+        "| memory, theirs and ours |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     print("\n".join(table), flush=True)
     for case in cases():
         if arguments.only in case.name:
             timed = measure(case, arguments, "time")
+            before = measure(case, arguments, "time", arguments.against) if arguments.against else None
             memory = {side: measure(case, arguments, side) for side in ("reference", "ours")}
-            table.append(line(case, timed, memory))
+            table.append(line(case, timed, memory, before))
             print(table[-1], flush=True)
     about = f"{machine('NumPy', 'SciPy', 'scikit-learn')} Medians of at least {arguments.repeats} runs each"
     about += "." if arguments.scale == 1 else f", {arguments.scale:g} of the rows."
