@@ -22,6 +22,8 @@ def _watched(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def called(*arguments: Any, **named: Any) -> Any:
         assert jax.config.jax_enable_x64, f"{method.__name__} runs in float32"
+        cells = (one for one in arguments if isinstance(one, np.ndarray))
+        assert all(one.dtype.kind != "b" for one in cells), f"{method.__name__} takes booleans"
         return method(*arguments, **named)
 
     return called
@@ -78,6 +80,7 @@ def loaded() -> Any:
 
 CALLS: dict[str, Callable[[], Any]] = {
     "fit": exact,
+    "fit of booleans": lambda: nb.fit(MODEL, X > 1, LABELS),
     "log_joint": lambda: exact().log_joint(X),
     "log_evidence": lambda: exact().log_evidence,
     "update": lambda: exact().update(X, LABELS),

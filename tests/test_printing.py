@@ -250,6 +250,13 @@ def test_rows_beyond_the_first_twenty_are_counted():
     assert DataTable(frame.head(0)).lines(80) == []
 
 
+@pytest.mark.parametrize(("number", "rest"), [(19, []), (20, ["… and 1 more of 20 features in .summary()"])])
+def test_features_are_printed_in_twenty_rows_and_the_others_counted(number, rest):
+    model = nb.NaiveBayes({column: nb.Poisson() for column in range(number)})
+    names = rows_of(repr(nb.fit(model, np.ones((2, number)), ["a", "b"])), "class")
+    assert names[1 : names.index("Prior:")] == [*(f"{column}_rate" for column in range(19)), *rest]
+
+
 @pytest.mark.parametrize(("number", "rest"), [(8, []), (9, ["… and 1 more of 0_prob"])])
 def test_eight_values_of_a_parameter_are_printed_and_the_others_counted(number, rest):
     posterior = nb.fit(nb.Categorical(), np.arange(number)[:, None], np.arange(number) % 2)
@@ -302,9 +309,9 @@ def test_parts_as_text_and_as_html():
         (np.nan, np.nan, "NaN"),
         (1.0, np.nan, "1±nan"),
         (1e-9, 2.345e-11, "1e-09±2.3e-11"),
-        (1.5e7, 10.0, "1.5e+07±10"),
+        (1e7, 10.0, "1e+07±10"),
         (9.5e6, 10.0, "9500000±10"),
-        (0.0, 1.5e7, "0±1.5e+07"),
+        (0.0, 1e7, "0±1e+07"),
     ],
 )
 def test_a_mean_is_as_precise_as_its_sd(mean, sd, text):

@@ -218,10 +218,12 @@ def _outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
     with np.errstate(invalid="ignore", over="ignore"):
         if cells.dtype == bool and "small types" in family.takes:
             return np.False_
-        if support is constraints.real and family.cell == "number":
+        if support is constraints.real:
             flat = cells.ravel(order="K")
-            return np.False_ if flat @ flat < LARGEST_NUMBER**2 else np.abs(cells) > LARGEST_NUMBER
-        if support is constraints.boolean:
+            if flat @ flat < LARGEST_NUMBER**2:
+                return np.False_
+            inside = np.abs(cells) <= LARGEST_NUMBER
+        elif support is constraints.boolean:
             inside = (cells == 0) | (cells == 1)
         elif support is constraints.nonnegative_integer:
             if not_negative_up_to(LARGEST_COUNT, cells) and all_whole(cells):

@@ -93,8 +93,9 @@ class TestDescription:
         assert dataclasses.replace(model, class_probs=[0.3, 0.7]).features == model.features
         with pytest.raises(ValueError, match="class_probs sum to"):
             dataclasses.replace(model, class_probs=[0.3, 0.8])
-        with pytest.raises(ValueError, match="are both given"):
-            dataclasses.replace(model, class_probs=[0.3, 0.7], class_concentration=2.0)
+        for concentration in (2.0, [1.0, 2.0]):
+            with pytest.raises(ValueError, match="are both given"):
+                dataclasses.replace(model, class_probs=[0.3, 0.7], class_concentration=concentration)
 
     @pytest.mark.parametrize("name", ["blocks", "class_prior", "families", "schema", "simulate", "sites", "statistics"])
     def test_what_needs_a_table_names_the_way_out(self, name):
