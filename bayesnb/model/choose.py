@@ -1,19 +1,21 @@
 """A family for each column of a table."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import in_float64
+from bayesnb.core.arrays import HALF_LOG_2_PI, in_float64
 from bayesnb.core.checking import first_few, listed, near_matches, warn
+from bayesnb.core.running import in_order
 from bayesnb.data.read import GivenRows, LabelledRows
 from bayesnb.data.tables import Column, SparseTable, Table, distinct_objects
 from bayesnb.families.base import Family, of_column
 from bayesnb.families.binned import PolyaTree
-from bayesnb.families.bins import resolution
+from bayesnb.families.bins import resolution, weighted_values
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.counts_and_waits import Exponential, Geometric, NegativeBinomial, Poisson
@@ -467,7 +469,8 @@ class Compared:
 
 def _chosen_candidates(rows: LabelledRows, positions: Sequence[int]) -> dict[int, Candidate]:
     """The candidate of the highest evidence for each column, by position; none for a column without observed cells."""
-    found = {position: candidates(rows.table, position, rows.weights) for position in positions}
+    each_column = in_order(lambda position: candidates(rows.table, position, rows.weights), positions)
+    found = dict(zip(positions, each_column, strict=True))
     # The evidence of a single candidate is not needed.
     compared = compare_candidates(rows, {position: each for position, each in found.items() if len(each) > 1})
     chosen = {position: each[0] for position, each in found.items() if each}
@@ -515,37 +518,51 @@ def _compare_one(rows: LabelledRows, candidate_of: Mapping[int, Candidate]) -> l
         assert isinstance(block.family, ConjugateFamily)
         with np.errstate(all="ignore"):
             log_evidence = np.asarray(block.family.log_evidence(counted)).sum(axis=0)
-        for j, position in enumerate(block.columns):
+        after: Any = block.family.update(counted)
+        gains = in_order(partial(_of_intervals, rows, candidate_of, block.columns, after), range(len(block.columns)))
+        for position, own, gain in zip(block.columns, log_evidence.tolist(), gains, strict=True):
             candidate = candidate_of[position]
-            correction = candidate.correction
-            if candidate.step:
-                posterior: Any = of_column(block.family.update(counted), j)
-                correction += _of_intervals(rows, position, candidate, posterior)
-            found.append((position, Compared(candidate, float(log_evidence[j] + correction))))
+            found.append((position, Compared(candidate, own + candidate.correction + gain)))
     return found
 
 
-def _of_intervals(rows: LabelledRows, position: int, candidate: Candidate, posterior: ConjugateFamily) -> float:
-    """What the log evidence gains if a cell stands for all numbers that are rounded to it.
+LOG_PEAK: Mapping[type, Callable[[Any], Any]] = {
+    Gaussian: lambda d: -np.log(d.scale) - HALF_LOG_2_PI,
+    LogNormal: lambda d: d.scale**2 / 2 - d.loc - np.log(d.scale) - HALF_LOG_2_PI,
+    Exponential: lambda d: np.log(d.rate),
+}
+"""Log of the highest density of a distribution of each of `DENSITIES`."""
+
+
+def _of_intervals(
+    rows: LabelledRows, candidate_of: Mapping[int, Candidate], columns: Sequence[int], posterior: Any, j: int
+) -> float:
+    """What the log evidence of column j of a block gains if a cell stands for all numbers that are rounded to it.
 
     The density of a cell is its average over the column's resolution, at the posterior mean of the parameters: without
     it, densities that are narrower than the resolution would win. A cell of nearly no probability gains nothing.
     """
-    cells, step = rows.table.numbers([position], slice(None))[:, 0], candidate.step
-    gain: Any = 0.0
-    density: Any = posterior.family if candidate.hurdle else posterior  # type: ignore[attr-defined]
+    candidate = candidate_of[columns[j]]
+    step, gain, cells = candidate.step, 0.0, None
+    if not step:
+        return 0.0
+    density = of_column(posterior.family if candidate.hurdle else posterior, j)
     means = density.mean()
     for c in range(len(rows.classes)):
+        distribution = density.likelihood(**{name: np.asarray(value)[c, 0] for name, value in means.items()})
+        # No interval has so much probability. Rounding of the ends changes less than half of a step.
+        if np.log(step) + LOG_PEAK[type(density)](distribution) < np.log(SMALLEST / 2):
+            continue
+        cells = rows.table.numbers([columns[j]], slice(None))[:, 0] if cells is None else cells
         counted = (rows.codes == c) & (rows.weights > 0) & ~np.isnan(cells)
         if candidate.hurdle:
             counted &= cells != 0
-        x, place = np.unique(cells[counted], return_inverse=True)
-        distribution = density.likelihood(**{name: np.asarray(value)[c, 0] for name, value in means.items()})
+        x, number = weighted_values(cells[counted], rows.weights[counted])
         low = np.maximum(x - step / 2, ends(distribution)[0])
         prob = np.maximum(cdf(distribution, x + step / 2) - cdf(distribution, low), SMALLEST)
         more = np.log(prob / step) - log_prob(distribution, x)
-        gain += np.bincount(place, rows.weights[counted], minlength=len(x)) @ np.where(prob > SMALLEST, more, 0.0)
-    return float(gain)
+        gain += float(number @ np.where(prob > SMALLEST, more, 0.0))
+    return gain
 
 
 # --------------------------------------------------------------------------------------------------

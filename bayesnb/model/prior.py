@@ -11,6 +11,7 @@ import numpyro
 import numpyro.distributions as dist
 
 from bayesnb.core.arrays import in_float64
+from bayesnb.core.running import in_order
 from bayesnb.data.read import GivenRows
 from bayesnb.data.schema import Schema
 from bayesnb.data.tables import items_at
@@ -363,21 +364,27 @@ def with_constants(description: Description, schema: Schema, rows: GivenRows | N
     ValueError
         If there are such constants, and no rows.
     """
-    features = dict(description.features)
+    wanted: dict[Any, list[int]] = {}
     for name, (family, columns) in description.features.items():
         positions = schema.in_table(schema.positions(name, columns))
-        wanted = [position for position in positions if family.must_see(schema.columns[position])]
-        if not wanted:
-            continue
-        if not rows:
-            column = schema.columns[wanted[0]]
-            constants = " and ".join(family.must_see(column))
-            raise ValueError(
-                f"column {column!r}: {family.family_name} takes its {constants} from the rows of a table, and there "
-                "are none when the model is bound (batches, Parquet files and Dask tables are read afterwards): give "
-                f"{constants}, or bind the model to a table in memory first, model.bind(X, y)"
-            )
-        cells = {schema.columns[position]: rows.table.numbers([position], slice(None))[:, 0] for position in wanted}
-        weights = None if (rows.weights == 1.0).all() else rows.weights
-        features[name] = (family.having_seen(cells, weights), columns)
-    return replace(description, features=features)
+        own = [position for position in positions if family.must_see(schema.columns[position])]
+        if own:
+            wanted[name] = own
+    if wanted and not rows:
+        name, positions = next(iter(wanted.items()))
+        family, column = description.features[name][0], schema.columns[positions[0]]
+        constants = " and ".join(family.must_see(column))
+        raise ValueError(
+            f"column {column!r}: {family.family_name} takes its {constants} from the rows of a table, and there "
+            "are none when the model is bound (batches, Parquet files and Dask tables are read afterwards): give "
+            f"{constants}, or bind the model to a table in memory first, model.bind(X, y)"
+        )
+
+    def having_seen(name: Any) -> tuple[Family, Any]:
+        assert rows is not None
+        family, columns = description.features[name]
+        cells = {schema.columns[own]: rows.table.numbers([own], slice(None))[:, 0] for own in wanted[name]}
+        return family.having_seen(cells, None if (rows.weights == 1.0).all() else rows.weights), columns
+
+    found = zip(wanted, in_order(having_seen, list(wanted)), strict=True)
+    return replace(description, features={**description.features, **dict(found)})

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, combinations
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -11,16 +11,16 @@ import pandas as pd
 import scipy.sparse
 from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
 
-from bayesnb.core.arrays import in_float64
+from bayesnb.core.arrays import in_float64, log_rising
 from bayesnb.core.checking import whole_number
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import SMALL, TINY, line_height, panel_of_rows, percent, text_color, text_width, wrap_to
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, shortened
+from bayesnb.core.running import in_order
 from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import read_rows
 from bayesnb.data.tables import SparseTable
 from bayesnb.families.base import Family
-from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.given import Given
 from bayesnb.families.spanning_trees import edge_probabilities
 from bayesnb.families.trees import AllTrees
@@ -38,6 +38,9 @@ from bayesnb.selection.joint_blocks import Cells, cells_of
 MOST = 4000
 """Combinations of categories of a pair of columns that is compared."""
 
+AT_A_TIME = 2**18
+"""Cells, and combinations of classes and categories, that are counted together."""
+
 
 def _log_bayes_factors(cells: Cells, columns: Sequence[int], sizes: list[int]) -> np.ndarray:
     """Log Bayes factor of each pair of columns for dependence within the classes; NaN for a pair not compared.
@@ -54,22 +57,47 @@ def _log_bayes_factors(cells: Cells, columns: Sequence[int], sizes: list[int]) -
     -------
     array, shape (columns, columns)
     """
-    found = np.full((len(columns), len(columns)), np.nan)
-    for i, j in combinations(range(len(columns)), 2):
-        shape = cells.num_classes, sizes[i], sizes[j]
-        if sizes[i] * sizes[j] > MOST:
-            continue
-        x, z = (cells.by_column[columns[k]] for k in (i, j))
-        both = ~(np.isnan(x) | np.isnan(z))
-        place = np.ravel_multi_index((cells.codes[both], x[both].astype(np.intp), z[both].astype(np.intp)), shape)
-        count = np.bincount(place, cells.weights[both], minlength=math.prod(shape)).reshape(shape)
-        total = max(sizes[i], sizes[j])
-        joint, *alone = (
-            dirichlet_log_evidence(np.full(each.shape, total / each.shape[-1]), each).sum()
-            for each in (count.reshape(shape[0], -1), count.sum(axis=2), count.sum(axis=1))
-        )
-        found[i, j] = found[j, i] = joint - sum(alone)
-    return found
+    # A missing cell has a code of its own, whose counts are dropped.
+    of_cells = [np.nan_to_num(cells.by_column[column], nan=size) for column, size in zip(columns, sizes, strict=True)]
+    x, size = np.array(of_cells, dtype=np.intp), np.array(sizes)
+    weights = None if (cells.weights == 1.0).all() else cells.weights
+
+    def with_later(i: int) -> np.ndarray:
+        found, observed = np.full(len(columns), np.nan), x[i] < size[i]
+        group = cells.codes[observed] * size[i] + x[i, observed]
+        later = i + 1 + np.flatnonzero(size[i] * size[i + 1 :] <= MOST)
+        largest = cells.num_classes * size[i] * int(size[later].max(initial=0))
+        together = max(1, AT_A_TIME // max(x.shape[1], largest, 1))
+        for some in (later[start : start + together] for start in range(0, len(later), together)):
+            last = np.cumsum(size[some] + 1) - 1
+            place = (group * (last[-1] + 1) + (last - size[some])[:, None] + x[some][:, observed]).ravel()
+            weight = None if weights is None else np.tile(weights[observed], len(some))
+            count = np.bincount(place, weight, minlength=cells.num_classes * size[i] * (last[-1] + 1))
+            shown = np.delete(count.reshape(cells.num_classes, size[i], -1), last, axis=-1)
+            found[some] = _log_factors(shown, size[some])
+        return found
+
+    found = np.array(list(in_order(with_later, range(len(columns)))))
+    return np.where(np.isnan(found), found.T, found)
+
+
+def _log_factors(count: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Log Bayes factors of a column and others, shape (others,).
+
+    Parameters
+    ----------
+    count : array, shape (classes, categories of the column, categories of all others)
+    size : array of int, shape (others,)
+        Number of categories of each of the others.
+    """
+    own, starts = count.shape[1], np.cumsum(size) - size
+    total = np.maximum(own, size)
+    of_own = np.add.reduceat(count, starts, axis=-1)
+    joint = log_rising(np.repeat(total / (own * size), size), count).sum(axis=1)
+    alone = log_rising(np.repeat(total / size, size), count.sum(axis=1))
+    # A Dirichlet prior has the same sum in all three.
+    found = np.add.reduceat(joint - alone, starts, axis=-1) + log_rising(1.0 * total, of_own.sum(axis=1))
+    return (found - log_rising(total / own, of_own).sum(axis=1)).sum(axis=0)
 
 
 def _best_forest(log_factor: np.ndarray, threshold: float) -> list[tuple[int, int]]:

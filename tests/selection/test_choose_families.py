@@ -5,11 +5,14 @@ from dataclasses import replace
 from itertools import product
 
 import numpy as np
+import numpyro.distributions as dist
 import pandas as pd
 import pytest
 from scipy.special import gammaln, logsumexp
 
 import bayesnb as nb
+from bayesnb.families.formulas import log_prob
+from bayesnb.model import choose
 
 ROWS = 120
 
@@ -127,6 +130,25 @@ class TestEvidence:
                 likelihood - rate * mean + np.log(mean) + log_rate + np.log(log_rate[1] - log_rate[0])
             )
         assert found == pytest.approx(expected, abs=0.05)
+
+    def test_intervals_of_nearly_no_probability_gain_nothing(self, monkeypatch):
+        """Classes in which the highest density of a step shows it are left out; the first column has both kinds."""
+        rng, y = np.random.default_rng(0), np.arange(300) % 2
+        X = pd.DataFrame({"narrow": np.where(y == 1, rng.normal(0, 1e-7, 300).round(9), rng.normal(0, 1e6, 300))})
+        X["narrow"] += 1e-9
+        X["positive"] = np.where(rng.random(300) < 0.2, 0.0, rng.exponential(1 + y))
+        found = nb.choose_families(X, y).table
+        assert {"Hurdle(LogNormal)", "Hurdle(Exponential)", "Hurdle(Gaussian)"} < set(found["family"])
+        monkeypatch.setattr(choose, "LOG_PEAK", dict.fromkeys(choose.LOG_PEAK, lambda _: np.inf))
+        pd.testing.assert_frame_equal(found, nb.choose_families(X, y).table, check_exact=True)
+
+    @pytest.mark.parametrize(
+        "distribution", [dist.Normal(3.0, 0.7), dist.LogNormal(0.4, 1.3), dist.Exponential(2.5)], ids=repr
+    )
+    def test_the_highest_density_is_that_of_a_grid(self, distribution):
+        families = dict(zip((dist.Normal, dist.LogNormal, dist.Exponential), choose.LOG_PEAK.values(), strict=True))
+        highest = log_prob(distribution, np.linspace(0.0, 9.0, 90_001)).max()
+        assert families[type(distribution)](distribution) == pytest.approx(highest, abs=1e-6)
 
     def test_keeps_whole_numbers_apart_from_measurements(self):
         y = np.arange(60) % 2

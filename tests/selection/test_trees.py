@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import bayesnb as nb
+from bayesnb.selection import trees
 
 ONE_BY_ONE = nb.NaiveBayes(dict.fromkeys("abcde", nb.Categorical()))
 
@@ -80,10 +81,12 @@ def test_probabilities_of_edges_are_shares_of_all_trees(table, factors):
         assert probability == pytest.approx(sum(s for s, edges in zip(share, trees, strict=True) if edge in edges))
 
 
-def test_weights_of_rows_are_copies(table):
+def test_weights_of_rows_are_copies(table, monkeypatch):
+    """Whether columns are counted together or one by one."""
     X, y = table
     times = np.random.default_rng(1).integers(0, 3, 300)
     weighted = nb.tree_columns(ONE_BY_ONE, X, y, sample_weight=times).table
+    monkeypatch.setattr(trees, "AT_A_TIME", 1)
     copied = nb.tree_columns(ONE_BY_ONE, X.loc[X.index.repeat(times)], np.repeat(y, times)).table
     pd.testing.assert_frame_equal(weighted, copied, rtol=1e-10)
 
