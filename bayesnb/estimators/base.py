@@ -62,8 +62,11 @@ def check_labels(y: Any, num_rows: int, unlabelled: Any = None) -> np.ma.MaskedA
     missing = _without_label(labels, unlabelled)
     if missing.all():
         raise ValueError(f"y has no label: every value is {unlabelled!r}, which marks rows without one")
+    if not missing.any():
+        _check_targets(labels)
+        return np.ma.MaskedArray(labels, missing)
     known = labels[~missing]
-    if missing.any() and known.dtype.kind == "O":
+    if known.dtype.kind == "O":
         # A missing value makes an array of whole numbers one of objects.
         known = as_labels(known.tolist())
     _check_targets(known)
@@ -311,7 +314,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             self._require_y(y)
             table = with_names(self._read(_in_memory(X), reset=True), feature_names)
             labels = check_labels(y, table.num_rows, self.unlabelled)
-            self.classes_ = distinct(labels.compressed())
+            self.classes_ = distinct(labels.compressed() if labels.mask.any() else labels.data)
             warn_of_one_class(self.classes_)
             self._start(table, labels if labels.mask.any() else labels.data, sample_weight)
         return self

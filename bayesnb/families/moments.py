@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import jax
 import numpy as np
-from scipy.linalg.blas import dger
 
 from bayesnb.core.arrays import close, namespace, rows_by_class
 from bayesnb.families.statistics import ROUNDING, Membership, Statistics, clear_rounding, entries_of, safe_ratio
@@ -173,19 +172,19 @@ def _of_classes(membership: Any) -> Iterator[tuple[int, np.ndarray, np.ndarray]]
 def _moments_of_class(cells: np.ndarray, weight: np.ndarray, whole: Any) -> tuple[Any, Any, Any]:
     """Weight, mean and sum of squared deviations of each column, given the whole weight; the cells are overwritten."""
     n = divisor = whole
-    total = weight @ cells
+    # Where the result is small, `@` keeps Python's lock, and `dot` does not.
+    total = np.dot(weight, cells)
     missing = np.isnan(cells) if np.isnan(total).any() else None
     if missing is not None:
         cells[missing] = 0.0
-        n, total = weight @ ~missing, weight @ cells
+        n, total = weight @ ~missing, np.dot(weight, cells)
         divisor = np.where(n == 0, 1.0, n)
     approximate = total / divisor
-    # BLAS subtracts a short row from every row twice as fast as NumPy does.
-    cells = dger(-1.0, approximate, np.ones(len(cells)), a=cells.T, overwrite_a=1).T
+    cells -= approximate
     if missing is not None:
         cells[missing] = 0.0
-    correction = weight @ cells / divisor
-    return n, approximate + correction, weight @ np.square(cells, out=cells) - n * correction**2
+    correction = np.dot(weight, cells) / divisor
+    return n, approximate + correction, np.dot(weight, np.square(cells, out=cells)) - n * correction**2
 
 
 def _without_rounding_of_cells(n: Any, mean: Any, ssd: Any) -> Moments:

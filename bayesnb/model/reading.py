@@ -220,7 +220,7 @@ def _outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
             return np.False_
         if support is constraints.real:
             flat = cells.ravel(order="K")
-            if flat @ flat < LARGEST_NUMBER**2:
+            if np.dot(flat, flat) < LARGEST_NUMBER**2:
                 return np.False_
             inside = np.abs(cells) <= LARGEST_NUMBER
         elif support is constraints.boolean:
