@@ -25,7 +25,7 @@ from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.words import Multinomial
 from bayesnb.model.bound import bound_to
 from bayesnb.model.describe import Description
-from bayesnb.model.reading import LARGEST_COUNT
+from bayesnb.model.reading import outside
 
 # --------------------------------------------------------------------------------------------------
 # Columns whose guessed or chosen family may not fit: found in their cells, and listed in one warning
@@ -408,8 +408,7 @@ def _of_numbers(cells: np.ndarray, weights: np.ndarray) -> tuple[Candidate, ...]
         return (Candidate("Gaussian", Gaussian()),)
     values = np.unique(cells[weights > 0])
     step = resolution(values)
-    # Above LARGEST_COUNT no family of counts holds a number.
-    counts = bool(((cells == np.rint(cells)) & (cells >= 0) & (cells <= LARGEST_COUNT)).all())
+    counts = not outside(cells, Poisson()).any()
     densities = DENSITIES if len(values) > FEW_VALUES else {"Gaussian": DENSITIES["Gaussian"]}
     found = [Candidate(name, family, step=step) for name, family in _holding(densities, cells).items()]
     of_zeros = weights[cells == 0].sum()

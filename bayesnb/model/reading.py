@@ -158,7 +158,7 @@ def _checked_cells(
     """
     family, sparse = block.family, scipy.sparse.issparse(x)
     cells = x.data if sparse else x
-    wrong = _outside(cells, family)
+    wrong = outside(cells, family)
     if tolerant and family.cell == "number" and wrong.any():
         x = x.copy()
         cells = x.data if sparse else x
@@ -212,7 +212,7 @@ def _refuse_first(x: Any, wrong: np.ndarray | np.bool_, block: Block, rows: slic
     raise ValueError(f"{where}: {value:g} is not {family.holds}, as {name} needs; {family.hint}")
 
 
-def _outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
+def outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
     """Which cells are outside the family's support; a single False if a quick test shows that none is."""
     support = constraints.nonnegative if accepts_fractions(family) else family.support
     with np.errstate(invalid="ignore", over="ignore"):

@@ -303,8 +303,8 @@ def _log_class_probs_without(posterior: Posterior, rows: LabelledRows) -> np.nda
     rest = np.maximum(ClassCounts(n - taken).without_rounding(ClassCounts(n)).n, 0.0)
     if prior.probs is None:
         rest = rest + prior.concentration
-    total = rest.sum(axis=1, keepdims=True)
-    log_probs = log(np.where(total > 0, rest, 1.0)) - log(np.where(total > 0, total, len(n)))
+    rest[~rest.any(axis=1)] = 1.0  # without any other row, the classes are equally probable
+    log_probs = log(rest) - log(rest.sum(axis=1, keepdims=True))
     return log_probs[rows.codes] if unit else log_probs
 
 

@@ -266,7 +266,8 @@ def _summary_of_mixture(
     shape = own.batch_shape
     means, variances = [mean_of(own), mean_of(shared)], [variance_of(own), variance_of(shared)]
     with np.errstate(invalid="ignore"):  # with very few data, some means and variances are infinite
-        between = np.where((weight == 0) | (weight == 1), 0.0, weight * (1 - weight) * (means[0] - means[1]) ** 2)
+        unsure = weight * (1 - weight)
+        between = np.where(unsure == 0, 0.0, unsure * (means[0] - means[1]) ** 2)
     found = {"mean": _weighted(weight, *means), "sd": np.sqrt(_weighted(weight, *variances) + between)}
     found = {name: np.broadcast_to(value, shape) for name, value in found.items()}
     for name, level in levels.items():

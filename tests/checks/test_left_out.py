@@ -114,6 +114,12 @@ def test_counts_of_millions_keep_their_digits(case, rng):
         assert rest.predict_log_proba(X[[i]])[0, y[i]] == pytest.approx(float(found[i]), abs=1e-7)
 
 
+def test_without_another_row_all_classes_are_equally_probable():
+    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical"), [[0]], ["a"], classes=["a", "b", "c"])
+    scores = nb.loo_scores(posterior, [[0]], ["a"])
+    assert (scores["elpd_label"], scores["elpd_joint"]) == pytest.approx((-np.log(3), -np.log(6)), rel=1e-12)
+
+
 NOTHING = {"leaves": 0, "cones": 0, "twigs": 0} | dict.fromkeys(["height", "bark", "moss", "width", "rings"], None)
 """Cells of the trees that say nothing."""
 

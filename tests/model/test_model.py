@@ -176,6 +176,7 @@ def test_repr_reads_like_the_generative_story():
     many = nb.NaiveBayes({f"column {k}": nb.Bernoulli() for k in range(30)})
     assert len(repr(many).splitlines()) < 12
     assert max(map(len, repr(many).splitlines())) <= 96
+    assert "more" not in repr(nb.NaiveBayes({k: nb.Bernoulli(k + 1) for k in range(24)}))
     features = {"a": nb.Bernoulli(), "b": nb.Bernoulli()}
     depends = "depends on the class with probability {}, else classes share it"
     for shown, part in (

@@ -105,6 +105,16 @@ def test_an_infinite_variance_of_two_cells_causes_no_warning():
     nb.compare(exact, nb.from_samples(nb.Gaussian(), exact.draws(), X=X, y=y)).plot()
 
 
+def test_a_feature_of_certain_inclusion_has_the_moments_of_one_model():
+    """Also where a class of one row has a variance of infinite mean."""
+    family, X, y = nb.Gaussian(0.0, 1.0, 0.2, 1.0), [[1.0], [2.0], [3.0], [3.5], [4.0]], list("abbbb")
+    never, always = (nb.fit(nb.NaiveBayes(family, feature_inclusion=prob), X, y).summary()["sd"] for prob in (0.0, 1.0))
+    np.testing.assert_allclose(always, nb.fit(family, X, y).summary()["sd"], rtol=1e-12)
+    together = nb.fit(family, X, list("bbbbb"), classes=["a", "b"]).summary()["sd"]
+    for site in ("x_mean", "x_variance"):
+        np.testing.assert_allclose(never.filter(like=site), together[f"{site}[b, 0]"], rtol=1e-12)
+
+
 def test_rows_that_no_class_can_have_get_the_class_probabilities_of_each_draw(monkeypatch):
     """With one warning for all pieces."""
     X, y = np.array([[0], [1], [1]] * 8), np.arange(24) % 2

@@ -46,9 +46,10 @@ def banknotes():
     return pd.DataFrame({"left": left, "right": right, "other": other}), y
 
 
-def follow_merges(grouping, X, log_evidence):
+def follow_merges(grouping, X, log_evidence, blocks=()):
     """Assert that every log Bayes factor is the difference of evidences before and after the merge."""
-    parts = {str(column): [column] for column in X}
+    single = set(X).difference(*blocks)
+    parts = {" & ".join(map(str, part)): list(part) for part in [*blocks, *([column] for column in single)]}
     before = first = log_evidence(parts)
     for _, merge in grouping.table.iterrows():
         together = parts.pop(merge["first"]) + parts.pop(merge["second"])
@@ -410,6 +411,10 @@ def test_rows_that_lack_a_cell_are_predicted_by_the_others(table, kind):
     assert again.table.empty
     assert again.notes[-1].split("has log")[1:] == grouping.notes[-1].split("has log")[1:]
     assert np.isfinite(nb.fit(grouping.model, X, y).log_joint(X)).all()
+    pairs = nb.group_columns(single, X, y, max_width=2)
+    further = nb.group_columns(pairs.model, X, y)
+    assert len(further.table)
+    follow_merges(further, X, lambda parts: sum(map(log_evidence, parts.values())), pairs.blocks.values())
 
 
 def test_a_column_does_not_lose_most_of_its_rows_to_a_block(table):
