@@ -67,11 +67,11 @@ class Bins:
         found = xp.where(x == self.edges[-1], self.size - 2, found)
         return xp.where(xp.isnan(x), np.nan, found.astype(np.float64))
 
-    def log_density(self, x: Any) -> Any:
-        """Log density of each number within its part, zero for NaN."""
+    def log_density(self, x: Any, codes: Any = None) -> Any:
+        """Log density of each number within its part, zero for NaN; with the codes where they are known."""
         xp, _ = namespace(x)
         x = x.astype(np.float64)
-        codes = self.codes(x)
+        codes = self.codes(x) if codes is None else codes
         missing = xp.isnan(codes)
         width = xp.asarray(self.widths)[xp.where(missing, 0, codes).astype(int)]
         beyond = xp.maximum(xp.maximum(self.edges[0] - x, x - self.edges[-1]), 0.0)
@@ -515,8 +515,9 @@ class BinnedFamily(ConjugateFamily):
         return Binned(prob, self._bins)
 
     def statistics(self, x: Any, membership: Any) -> Counts:
-        counted = self._of_codes.statistics(self._bins.codes(x), membership)
-        return replace(counted, log_base=class_sums(self._bins.log_density(x), membership))
+        codes = self._bins.codes(x)
+        counted = self._of_codes.statistics(codes, membership)
+        return replace(counted, log_base=class_sums(self._bins.log_density(x, codes), membership))
 
     def possible(self, statistics: Counts) -> Any:
         return self._of_codes.possible(statistics)

@@ -1,5 +1,6 @@
 """The posterior of weights of features, given arrays."""
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -78,7 +79,14 @@ def mixed(log_density: Any, log_prior: Any, share: Any) -> Any:
 
 def mixed_features(log_density: np.ndarray, log_class_prob: np.ndarray, share: float) -> np.ndarray:
     """As `mixed`, of several features, shape (rows, classes, features), given log class probabilities of the rows."""
-    return np.moveaxis(mixed(np.moveaxis(log_density, 1, -1), log_class_prob[:, None], share), -1, 1)
+    found = np.empty_like(log_density)
+
+    def fill(rows: slice) -> None:
+        own = mixed(np.moveaxis(log_density[rows], 1, -1), log_class_prob[rows, None], share)
+        found[rows] = np.moveaxis(own, -1, 1)
+
+    deque(in_order(fill, list(row_pieces(len(found), log_density[:1].size))), maxlen=0)
+    return found
 
 
 @dataclass(frozen=True)

@@ -243,20 +243,22 @@ class _FittedBlock:
     def log_densities(self, x: Any, rows: LabelledRows) -> tuple[np.ndarray, np.ndarray]:
         """Log density of each row under each class given all rows, and given the other rows, shape (rows, classes)."""
         held = np.asarray(self.posterior.row_log_predictive(x))
-        if self.prior.whole_rows and (lacking := np.isnan(x).any(axis=1)).any():
-            # The fit did not count these rows: without them it is the same.
-            without = held.copy()
-            if not lacking.all():
-                without[~lacking] = self.log_densities(x[~lacking], rows.take(~lacking))[1]
-            return held, without
-        if self.follows:
-            return held, _log_density_without(self.prior, self.statistics, x, rows, refitted=True)
-        # Only the row's own class changes without the row.
-        without = held.copy()
-        without[np.arange(len(rows)), rows.codes] = _log_density_without(
-            self.prior, self.statistics, x, rows, refitted=False
-        )
-        return held, without
+        return held, self.left_out(x, rows, held)
+
+    def left_out(self, x: Any, rows: LabelledRows, held: np.ndarray | None = None) -> np.ndarray:
+        """The second array of `log_densities`, given the first where it is known."""
+        lacking = np.isnan(x).any(axis=1) if self.prior.whole_rows else np.zeros(len(rows), bool)
+        if self.follows and not lacking.any():
+            return _log_density_without(self.prior, self.statistics, x, rows, refitted=True)
+        without = np.array(self.posterior.row_log_predictive(x) if held is None else held)
+        if not lacking.any():
+            # Only the row's own class changes without the row.
+            own = _log_density_without(self.prior, self.statistics, x, rows, refitted=False)
+            without[np.arange(len(rows)), rows.codes] = own
+        elif not lacking.all():
+            # The fit did not count the rows that lack a cell: without them it is the same.
+            without[~lacking] = self.left_out(x[~lacking], rows.take(~lacking))
+        return without
 
     def features(self) -> list[tuple[Any, Self]]:
         """The columns of the block and the block of each alone; a joint block is one feature."""
@@ -324,7 +326,7 @@ def _closed_form_features(posterior: ExactPosterior) -> Callable[[Cells, Labelle
     def of_features(chunk: Cells, some: LabelledRows) -> Found:
         for i, (features, x) in enumerate(zip(blocks, chunk, strict=True)):
             for j, (columns, block) in enumerate(features):
-                yield slice(None), i, j, block.log_densities(x[:, columns], some)[1]
+                yield slice(None), i, j, block.left_out(x[:, columns], some)
 
     return of_features
 

@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 import sklearn.naive_bayes as theirs
-from report import in_own_process, machine, seconds, write
+from report import in_own_process, machine, memory_beyond, seconds, write
 from sklearn.datasets import load_iris
 from sklearn.feature_selection import mutual_info_classif
 
@@ -365,19 +365,7 @@ def _alternate(work: Work, least: int, lasting: float) -> list[tuple[float, floa
 
 
 def measure_memory(case: Case, scale: float, side: str) -> float:
-    """Bytes by which one run of a side exceeds what the process held before, at the highest; NaN where Linux is not."""
-    work = case.prepare(scale)
-    if not Path("/proc/self/clear_refs").exists():
-        return float("nan")
-    Path("/proc/self/clear_refs").write_text("5")
-    before = _status("VmRSS")
-    getattr(work, side)()
-    return _status("VmHWM") - before
-
-
-def _status(name: str) -> float:
-    lines = Path("/proc/self/status").read_text().splitlines()
-    return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+    return memory_beyond(getattr(case.prepare(scale), side))
 
 
 def measure(case: Case, arguments: argparse.Namespace, what: str, package: str | None = None) -> Any:

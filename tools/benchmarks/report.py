@@ -20,6 +20,22 @@ def seconds(work: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
+def memory_beyond(work: Callable[[], Any]) -> float:
+    """Bytes by which the work exceeds what the process held before, at the highest; NaN where Linux is not."""
+    if not Path("/proc/self/clear_refs").exists():
+        work()
+        return float("nan")
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _status("VmRSS")
+    work()
+    return _status("VmHWM") - before
+
+
+def _status(name: str) -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(1024.0 * int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+
+
 def in_own_process(script: str, *arguments: str, environment: Mapping[str, str] | None = None) -> Any:
     """What the script prints as JSON, run in a fresh process with these arguments and additions to the environment."""
     command, surroundings = [sys.executable, script, *arguments], {**os.environ, **(environment or {})}
