@@ -31,6 +31,9 @@ WAITING = 4
 """Largest number of results per thread that wait for earlier ones; it bounds the memory."""
 
 
+_all_busy = contextvars.ContextVar("_all_busy", default=False)
+
+
 def num_threads() -> int:
     """Processors that this process may use, or ``OMP_NUM_THREADS`` if that is smaller."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
@@ -43,8 +46,9 @@ def in_order[T, R](
 ) -> Iterator[R]:
     """Apply a function to items in several threads, and yield the results in the order of the items.
 
-    A single item is computed in the caller's thread. The fixed order makes a sum of the results independent of the
-    number of threads. If several items fail, the error of the first one is raised.
+    A single item is computed in the caller's thread, and so are all items if `function` of another call, which has all
+    threads, is the caller. The fixed order makes a sum of the results independent of the number of threads. If several
+    items fail, the error of the first one is raised.
 
     Parameters
     ----------
@@ -59,13 +63,14 @@ def in_order[T, R](
     object
     """
     number = length_hint(items, num_threads())
-    if number < 2:
+    if number < 2 or _all_busy.get():
         yield from map(function, items)
         return
     workers = min(num_threads(), number)
     in_float64, device = bool(jax.config.jax_enable_x64), jax.config.jax_default_device
 
     def run(item: T) -> R:
+        _all_busy.set(workers == num_threads())
         # JAX's precision and default device are settings of a thread.
         with jax.enable_x64(in_float64), jax.default_device(device):
             return function(item)

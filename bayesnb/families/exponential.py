@@ -57,9 +57,9 @@ class Weights:
         finite = np.where(impossible, 0.0, values)
         return cls(np.asfortranarray(finite), np.asfortranarray(impossible, dtype=np.float64))
 
-    def of_rows(self, rows: Any) -> np.ndarray:
-        """Products with rows (rows, entries), an array or CSR array; shape (results, rows)."""
-        sums = _product(self.values, rows)
+    def of_rows(self, rows: Any, out: np.ndarray | None = None) -> np.ndarray:
+        """Products with rows (rows, entries), an array or CSR array; (results, rows); an array may go into `out`."""
+        sums = _product(self.values, rows) if out is None else np.matmul(self.values, rows.T, out=out)
         if self.impossible is not None:
             sums[_product(self.impossible, rows) > 0] = -np.inf
         return sums
@@ -157,24 +157,24 @@ class _Product:
                 for i in range(int(np.prod(leading)))
             ]
             return np.reshape(found, (*leading, len(cells), num_classes))
-        sums = [self._of_frame(frame, observed, cells) for frame in self.frames]
-        shape = (*leading, num_classes // len(sums), len(cells))
-        by_class = np.concatenate([part.reshape(shape) for part in sums], axis=-2) if len(sums) > 1 else sums[0]
-        return np.swapaxes(by_class.reshape(*leading, num_classes, len(cells)), -1, -2)
+        number = len(self.frames)
+        sums = np.empty((int(np.prod(leading)) * num_classes // number, number, len(cells)))
+        for k, frame in enumerate(self.frames):
+            self._put(frame, observed, cells, sums[:, k])
+        return np.swapaxes(sums.reshape(*leading, num_classes, len(cells)), -1, -2)
 
     @property
     def _shape(self) -> tuple[int, ...]:
         return next(iter(self.parameters.values())).shape
 
-    def _of_frame(self, frame: _Frame, observed: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """Log densities under a frame's classes, shape (draws times classes, rows)."""
-        sums = frame.weights.of_rows(self._design(frame, observed, cells))
+    def _put(self, frame: _Frame, observed: np.ndarray, cells: np.ndarray, out: np.ndarray) -> None:
+        """Put log densities under a frame's classes into an array, shape (draws times classes, rows)."""
+        frame.weights.of_rows(self._design(frame, observed, cells), out)
         if frame.with_base:
             # The base measure may be infinite, and is therefore no factor of the product.
             base = np.asarray(self.family.log_base(cells, *frame.origin))
             if base.any():
-                sums += np.where(observed, base, 0.0).sum(axis=-1)
-        return sums
+                out += np.where(observed, base, 0.0).sum(axis=-1)
 
     def _design(self, frame: _Frame, observed: np.ndarray, cells: np.ndarray) -> np.ndarray:
         """The factors of a frame's weights, shape (rows, entries)."""

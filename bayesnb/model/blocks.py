@@ -380,8 +380,8 @@ def _log_priors(family: Family, values: dict[str, Any]) -> dict[str, np.ndarray]
 
 
 def log_joint(class_prob: Any, densities: Iterable[Any]) -> np.ndarray:
-    """Log density of each row and each class, shape (..., rows, classes), given those of its blocks."""
-    return log(class_prob)[..., None, :] + summed(densities)
+    """Log density of each row and each class, shape (..., rows, classes), given those of its blocks; classes first."""
+    return np.add(log(class_prob)[..., None, :], summed(densities), order="F")
 
 
 def summed(densities: Iterable[Any]) -> np.ndarray:

@@ -1,6 +1,6 @@
 """A model with the columns, classes and categories of a table."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -349,8 +349,13 @@ class BoundModel(Printed):
     @in_float64
     def log_joint(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
         """Log density of each row and each class given parameters, shape (..., rows, classes)."""
+        return self.joint_of_rows(parameters, chunk)(slice(0, chunk[0].shape[0]))
+
+    def joint_of_rows(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> Callable[[slice], np.ndarray]:
+        """As `log_joint`, a function of some of the rows; what all rows need is prepared once."""
         blocks = zip(self.families, parameters.blocks, chunk, strict=True)
-        return log_joint(parameters.class_prob, (family.row_log_likelihood(values, x) for family, values, x in blocks))
+        densities = [family.densities_of_rows(values, x) for family, values, x in blocks]
+        return lambda rows: log_joint(parameters.class_prob, (of_rows(rows) for of_rows in densities))
 
     def log_class_prob(self, parameters: ModelParameters) -> np.ndarray:
         """Log class probabilities given parameters, up to a number that all classes share, shape (..., classes)."""

@@ -13,7 +13,7 @@ from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import all_whole, in_float64, log, row_pieces, stacked
 from bayesnb.core.checking import warn
-from bayesnb.core.running import in_order
+from bayesnb.core.running import in_order, one_blas_thread
 from bayesnb.data.schema import OutsideSupport, Schema, are_codes, encode_categories, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.base import Family, accepts_fractions
@@ -23,14 +23,6 @@ from bayesnb.model.blocks import Block, ModelStatistics
 # --------------------------------------------------------------------------------------------------
 # Class probabilities from log joint densities
 # --------------------------------------------------------------------------------------------------
-
-
-def normalise(log_joint: np.ndarray, class_probs: np.ndarray) -> np.ndarray:
-    """Log class probabilities from log joint densities, shape (..., rows, classes).
-
-    Rows whose joint density is zero under every class get the class probabilities, with a warning.
-    """
-    return with_fallback(log_normalised(log_joint), -np.inf, log(class_probs))
 
 
 def log_normalised(log_joint: np.ndarray) -> np.ndarray:
@@ -220,7 +212,10 @@ def outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
             return np.False_
         if support is constraints.real:
             flat = cells.ravel(order="K")
-            if np.dot(flat, flat) < LARGEST_NUMBER**2:
+            # After a product in two threads, BLAS keeps one of them busy for longer than most predictions take.
+            with one_blas_thread():
+                square = np.dot(flat, flat)
+            if square < LARGEST_NUMBER**2:
                 return np.False_
             inside = np.abs(cells) <= LARGEST_NUMBER
         elif support is constraints.boolean:

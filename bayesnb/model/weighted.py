@@ -1,5 +1,6 @@
 """A model with weights of features and offsets of classes: densities of rows, names of the parameters."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -7,7 +8,7 @@ from typing import Any, Self
 import jax
 import numpy as np
 
-from bayesnb.core.arrays import dense, in_float64
+from bayesnb.core.arrays import dense
 from bayesnb.families.exponential import times
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
@@ -84,9 +85,11 @@ class WeightedModel(BoundModel):
         }
         return Sites(self.blocks, self.schema, hyperparameter_axes(self.description, self.schema), weights)
 
-    @in_float64
-    def log_joint(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
+    def joint_of_rows(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> Callable[[slice], np.ndarray]:
         """Log of the weighted product for each row and each class given parameters, shape (..., rows, classes)."""
+        return lambda rows: self._weighted(parameters, tuple(x[rows] for x in chunk))
+
+    def _weighted(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
         total = self.log_class_prob(parameters)[..., None, :]
         for i, x in enumerate(chunk):
             for j, _ in enumerate(self.positions[i]):

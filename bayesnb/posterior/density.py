@@ -4,7 +4,7 @@ A density is a sum over blocks of columns. Posteriors differ in what a block is 
 hypotheses, given parameters), in whether the mean over draws is taken, and in whether features have weights.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar
@@ -18,6 +18,7 @@ from scipy.special import log_softmax, logsumexp
 
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import a_type
+from bayesnb.core.running import in_order
 from bayesnb.families.base import Family, JointFamily, accepts_fractions, of_column, parameters_of_column
 from bayesnb.families.conjugate import cells_log_predictive, log_average
 from bayesnb.families.exponential import times
@@ -268,12 +269,19 @@ class MeanOverDraws(RowDensity):
         # One class and some rows at a time, so that no array of all draws, rows and classes is needed.
         num_draws, num_classes = self.log_class_prob.shape
         result = np.empty((cells[0].shape[0], num_classes))
-        for c in range(num_classes):
-            blocks = zip(self.blocks, cells, strict=True)
-            densities = [block.of_class(c).under_draws(x) for block, x in blocks]
-            for rows in pieces_of_rows(len(result)):
-                joint = summed(of_rows(rows)[..., 0] for of_rows in densities) + self.log_class_prob[:, c, None]
-                result[rows, c] = log_sum(joint)
+
+        def pieces() -> Iterator[tuple[int, slice, list[Callable]]]:
+            for c in range(num_classes):
+                blocks = zip(self.blocks, cells, strict=True)
+                densities = [block.of_class(c).under_draws(x) for block, x in blocks]
+                yield from ((c, rows, densities) for rows in pieces_of_rows(len(result)))
+
+        def put(piece: tuple[int, slice, list[Callable]]) -> None:
+            c, rows, densities = piece
+            joint = summed(of_rows(rows)[..., 0] for of_rows in densities) + self.log_class_prob[:, c, None]
+            result[rows, c] = log_sum(joint)
+
+        list(in_order(put, pieces()))
         return result - np.log(num_draws)
 
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:

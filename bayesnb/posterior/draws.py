@@ -14,10 +14,9 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import parameter_notes
 from bayesnb.model.problem import Problem
 from bayesnb.model.program import Sites
-from bayesnb.model.reading import normalise
 from bayesnb.posterior.parameters import ParameterDistribution
 from bayesnb.posterior.predictions import nats_of
-from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, uncertainty_under
+from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, proba_under, uncertainty_under
 
 # --------------------------------------------------------------------------------------------------
 # The table of a posterior's parameters, and the first line of its printed form
@@ -127,9 +126,7 @@ class Draws(ABC):
             p(y=c | x, theta) for each draw theta. Its average over draws is not `predict_proba`, which averages the
             joint density.
         """
-        model, X, parameters = self._under(X, num_chains, num_draws, key)
-        joint = log_joint_under(model, X, parameters)
-        return np.exp(normalise(joint, parameters.class_prob[:, :, None, :]))
+        return proba_under(*self._under(X, num_chains, num_draws, key))
 
     def _under(self, X: Any, *draws: Any) -> tuple[BoundModel, Any, ModelParameters]:
         """Model, rows and draws of the parameters; rows that cannot be read are refused before anything is drawn."""

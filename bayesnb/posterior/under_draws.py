@@ -1,24 +1,24 @@
 """Densities of rows under draws of the parameters."""
 
-from collections.abc import Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import jax
 import numpy as np
 from scipy.special import entr, logsumexp
 
-from bayesnb.core.arrays import log
+from bayesnb.core.arrays import in_float64, log
+from bayesnb.core.running import in_order
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.reading import Cells, normalise, warn_lost
+from bayesnb.model.reading import Chunks, warn_lost
 
 # --------------------------------------------------------------------------------------------------
 # Densities of rows under draws of the parameters
 # --------------------------------------------------------------------------------------------------
 
-DRAW_BYTES = 2**26
-"""Memory for the densities of many draws at a time."""
+DRAW_BYTES = 2**23
+"""Memory for the densities of many draws at a time, in each thread."""
 
 
 def log_joint_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
@@ -35,18 +35,68 @@ def log_joint_under(model: BoundModel, X: Any, parameters: ModelParameters) -> n
     -------
     array, shape (chain, draw, rows, classes)
     """
-    *leading, num_classes = parameters.class_prob.shape
-    found = model.read(X).fill(partial(_put_joint, model, parameters), num_classes, leading=(int(np.prod(leading)),))
-    return found.reshape(*leading, *found.shape[1:])
+    return _under_each_draw(_each_joint, model, X, parameters)
 
 
-def _put_joint(model: BoundModel, parameters: ModelParameters, cells: Cells, out: np.ndarray) -> None:
-    """Write log joint densities into an array, shape (draws, rows, classes)."""
-    start = 0
-    for piece in in_pieces(parameters, cells):
-        stop = start + len(piece.class_prob)
-        out[start:stop] = model.log_joint(piece, cells)
-        start = stop
+def proba_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
+    """As `log_joint_under`, class probabilities."""
+    return _under_each_draw(_each_proba, model, X, parameters)
+
+
+def _under_each_draw(each: Callable, model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
+    flat, chunks = flatten(parameters), model.read(X)
+    number, num_classes = flat.class_prob.shape
+    found = np.empty((number, chunks.table.num_rows, num_classes))
+
+    def put(rows: slice, values: np.ndarray) -> None:
+        found[:, rows] = values.T
+
+    each(model, chunks, flat, put)
+    return found.reshape(*parameters.class_prob.shape[:-1], *found.shape[1:])
+
+
+@in_float64
+def _each_joint(
+    model: BoundModel, chunks: Chunks, flat: ModelParameters, function: Callable[[slice, np.ndarray], None]
+) -> None:
+    """Call a function with some rows at a time and their log joint densities (classes, rows, draws), in threads."""
+    step = max(1, DRAW_BYTES // (8 * flat.class_prob.size))
+
+    def pieces() -> Iterator[tuple[slice, int, Callable[[slice], np.ndarray]]]:
+        for rows, cells in chunks.encoded():
+            of_rows = model.joint_of_rows(flat, cells)
+            for start in range(rows.start, rows.stop, step):
+                yield slice(start, min(start + step, rows.stop)), rows.start, of_rows
+
+    def of_piece(piece: tuple[slice, int, Callable[[slice], np.ndarray]]) -> None:
+        rows, first, of_rows = piece
+        function(rows, np.ascontiguousarray(of_rows(slice(rows.start - first, rows.stop - first)).T))
+
+    list(in_order(of_piece, pieces()))
+
+
+def _each_proba(
+    model: BoundModel, chunks: Chunks, flat: ModelParameters, function: Callable[[slice, np.ndarray], None]
+) -> None:
+    """As `_each_joint`, with class probabilities; where no class is possible, those of the draw, with a warning."""
+    lost: list[tuple[int, int]] = []
+
+    def of_piece(rows: slice, proba: np.ndarray) -> None:
+        highest = proba.max(axis=0)
+        impossible = np.isneginf(highest)
+        if impossible.any():
+            some_lost = np.flatnonzero(impossible.any(axis=1))
+            lost.append((rows.start + int(some_lost[0]), len(some_lost)))
+            proba = np.where(impossible, log(flat.class_prob).T[:, None], proba)
+            highest[impossible] = 0.0
+        proba -= highest
+        np.exp(proba, out=proba)
+        proba /= proba.sum(axis=0)
+        function(rows, proba)
+
+    _each_joint(model, chunks, flat, of_piece)
+    if lost:
+        warn_lost(sum(number for _, number in lost), min(first for first, _ in lost))
 
 
 def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
@@ -54,17 +104,15 @@ def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters) ->
 
     The first is never the smaller one, because entropy is concave.
     """
-    number = parameters.class_prob[..., 0].size
+    chunks = model.read(X)
+    result = np.empty((chunks.table.num_rows, 2))
 
-    def put(cells: Cells, out: np.ndarray) -> None:
-        mean, out[:, 1] = np.zeros(()), 0.0
-        for piece in in_pieces(parameters, cells):
-            proba = np.exp(normalise(model.log_joint(piece, cells), piece.class_prob[:, None, :]))
-            mean = mean + proba.sum(axis=0) / number
-            out[:, 1] += entr(proba).sum(axis=(0, 2)) / number
-        out[:, 0] = np.maximum(entr(mean).sum(axis=-1), out[:, 1])
+    def put(rows: slice, proba: np.ndarray) -> None:
+        result[rows, 1] = entr(proba).sum(axis=0).mean(axis=-1)
+        result[rows, 0] = np.maximum(entr(proba.mean(axis=-1)).sum(axis=0), result[rows, 1])
 
-    return model.read(X).fill(put, 2)
+    _each_proba(model, chunks, flatten(parameters), put)
+    return result
 
 
 def proba_quantiles_under(
@@ -72,43 +120,26 @@ def proba_quantiles_under(
 ) -> np.ndarray:
     """Quantiles over draws of the class probabilities of each row, shape (rows, classes, levels).
 
-    The draws of a few rows are in memory at a time.
-
     Parameters
     ----------
     model, X, parameters
         As for `log_joint_under`.
     levels : sequence of float
     """
-    flat = flatten(parameters)
-    num_draws, num_classes = flat.class_prob.shape
-    step = max(1, DRAW_BYTES // (8 * num_draws * num_classes))
-    chunks = model.read(X)
+    flat, chunks = flatten(parameters), model.read(X)
+    number, num_classes = flat.class_prob.shape
     result = np.empty((chunks.table.num_rows, num_classes, len(levels)))
-    lost: list[tuple[int, int]] = []
+    place = np.asarray(levels) * (number - 1)
+    below = place.astype(int)
+    above = np.minimum(below + 1, number - 1)
 
-    def of_chunk(rows: slice, cells: Cells) -> None:
-        for start in range(rows.start, rows.stop, step):
-            stop = min(start + step, rows.stop)
-            # NumPy sorts a contiguous axis several times as fast as it finds two quantiles on another.
-            proba = np.empty((num_classes, stop - start, num_draws))
-            _put_joint(model, flat, tuple(x[start - rows.start : stop - rows.start] for x in cells), proba.T)
-            highest = proba.max(axis=0)
-            impossible = np.isneginf(highest)
-            if impossible.any():
-                some_lost = np.flatnonzero(impossible.any(axis=1))
-                lost.append((start + int(some_lost[0]), len(some_lost)))
-                proba = np.where(impossible, log(flat.class_prob).T[:, None], proba)
-                highest[impossible] = 0.0
-            proba -= highest
-            np.exp(proba, out=proba)
-            proba /= proba.sum(axis=0)
-            proba.sort(axis=-1)
-            result[start:stop] = np.quantile(proba, levels, axis=-1, overwrite_input=True).T
+    def put(rows: slice, proba: np.ndarray) -> None:
+        # NumPy sorts a contiguous axis several times as fast as it finds quantiles.
+        proba.sort(axis=-1)
+        lower, upper = (np.moveaxis(proba[..., where], 0, 1) for where in (below, above))
+        result[rows] = lower + (place - below) * (upper - lower)
 
-    chunks.each(of_chunk)
-    if lost:
-        warn_lost(sum(number for _, number in lost), min(first for first, _ in lost))
+    _each_proba(model, chunks, flat, put)
     return result
 
 
@@ -161,7 +192,7 @@ def independent_draws(posterior: Any, number: int, rng: np.random.Generator) -> 
 # Averages over draws, of some rows at a time
 # --------------------------------------------------------------------------------------------------
 
-ROWS = 256
+ROWS = 128
 """Number of rows whose densities under all draws and one class are in memory at a time."""
 
 

@@ -128,16 +128,19 @@ def test_estimators_decide_through_their_posterior():
         assert list(inspect.signature(getattr(estimators, name).predict).parameters) == ["self", "X"]
 
 
-def test_uncertainty_and_intervals_do_not_depend_on_the_pieces(posteriors, table, monkeypatch):
+def test_predictions_under_draws_do_not_depend_on_the_pieces(posteriors, table, monkeypatch):
     """Pieces of draws and of rows, some of them in later chunks of the table."""
     many, few = pd.concat([table[2]] * 34), {"num_chains": 2, "num_draws": 10}
 
     def found():
         of = [posteriors[kind] for kind in ("exact", "sampled")]
-        numbers = [(each.uncertainty(many, **few), each.proba_interval(many, **few)) for each in of]
-        return np.concatenate([np.ravel(part) for pair in numbers for part in pair])
+        verbs = ("uncertainty", "proba_interval", "proba_draws", "log_joint_draws")
+        numbers = [[getattr(each, verb)(many, **few) for verb in verbs] for each in of]
+        numbers.append([posteriors["sampled"].log_joint(many)])
+        return np.concatenate([np.ravel(part) for parts in numbers for part in parts])
 
     at_once = found()
     monkeypatch.setattr("bayesnb.posterior.under_draws.DRAW_BYTES", 2**14)
+    monkeypatch.setattr("bayesnb.posterior.under_draws.ROWS", 20)
     monkeypatch.setattr("bayesnb.data.tables.Table.chunk_cells", 16)
     np.testing.assert_allclose(found(), at_once, rtol=1e-12)
