@@ -210,6 +210,9 @@ def test_telling_features_print_whether_small_or_large_numbers_are_evidence():
     median, of_others = found.loc[0, ["median", "median_of_others"]]
     assert f"{median:.4g}, others {of_others:.4g}" in repr(found)
     assert "None" not in repr(found)
+    model = nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.0)
+    nothing = nb.telling_features(nb.fit(model, [[0], [1]], ["a", "b"]))
+    assert repr(nothing) == "Log odds of each class against the others, in nats"
     words = nb.telling_features(nb.fit(nb.Multinomial(), [[3, 0], [0, 3]], ["a", "b"]))
     assert words["median"].isna().all()
     assert "median" not in repr(words)
