@@ -14,7 +14,7 @@ import pytest
 import scipy.optimize
 import scipy.special
 import scipy.stats
-from cases import FAMILIES
+from cases import FAMILIES, STRAIGHT
 from numpyro.infer.util import log_density
 from scipy.integrate import quad
 from scipy.special import i0e
@@ -105,6 +105,26 @@ def test_simulated_rows_are_no_ends_that_the_family_refuses(
     assert (cells < ends[1]).all()
     assert np.isfinite(posterior.log_joint(cells)).all()
     assert len(np.unique(cells)) < 150
+
+
+LOG_NORMAL, GAMMA = scipy.stats.lognorm(0.7, scale=2.0), scipy.stats.gamma(1.5, scale=1 / 0.4)
+STATED = {
+    "gamma": (nb.Gamma(2.0, 0.7, 1.5, 0.4), LOG_NORMAL),
+    "beta": (nb.Beta(1.3, 0.6, 1.5, 0.4), scipy.stats.beta(1.3, 0.6)),
+    "von mises": (nb.VonMises(1.5, 0.4), scipy.stats.uniform(-np.pi, 2 * np.pi)),
+    "learned negative binomial": (nb.NegativeBinomial(loc=2.0, scale=0.7, concentration=1.5, rate=0.4), LOG_NORMAL),
+}
+
+
+@pytest.mark.parametrize("name", STATED)
+def test_priors_are_those_that_are_stated(name: str) -> None:
+    family, location = STATED[name]
+    draws = {f"x_{parameter}": value[None, None] for parameter, value in STRAIGHT[name].items()}
+    X, y = np.full((2, 2), 0.5 if name == "beta" else 2.0), ["a", "b"]
+    tree = nb.from_samples(family, draws | {"class_prob": [[[0.4, 0.6]]]}, X=X, y=y).to_datatree(X, y)
+    for (parameter, value), prior in zip(STRAIGHT[name].items(), (location, GAMMA), strict=True):
+        found = tree.log_prior[f"x_{parameter}"].item()
+        assert found == pytest.approx(prior.logpdf(value).sum(), rel=1e-12)
 
 
 class TestEstimates:

@@ -8,6 +8,7 @@ import pytest
 import scipy.sparse
 from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
+from scipy.stats import poisson
 from trees import ALONE, CLASSES, FEATURES, OFFSET, SHARE, WEIGHT, feature_weights, mixed_by_hand
 
 import bayesnb as nb
@@ -63,6 +64,15 @@ def test_the_share_bounds_what_a_cell_and_a_row_can_say(exact, table):
             assert found.sum() <= np.log1p((1 - SHARE) / (SHARE * probs[c])) + found["before any cell"] + 1e-9
             assert found["height"] <= np.log1p((1 - SHARE) / (SHARE * probs[c])) + 1e-9
     assert (posterior.predict_proba(far) >= SHARE * probs - 1e-12).all()
+
+
+def test_densities_far_apart_are_mixed_by_hand():
+    """Float64 does not hold their ratios."""
+    probs, rates, X = np.array([0.2, 0.3, 0.5]), np.array([[1e-3], [1.0], [900.0]]), np.array([[0], [1], [3000]])
+    known = nb.from_parameters(nb.Poisson(), classes=CLASSES, class_probs=probs, parameters={"x_rate": rates})
+    weights = feature_weights(np.ones(1), np.zeros(3), share=SHARE)
+    expected = log_joint_by_hand(probs, poisson.logpmf(X, rates[:, 0])[None], np.ones(1), np.zeros(3), SHARE)
+    np.testing.assert_allclose(nb.results.WeightedPosterior(known, weights).log_joint(X), expected, rtol=1e-12)
 
 
 def test_the_share_of_equal_classes_is_the_rule_of_succession():
