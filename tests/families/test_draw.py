@@ -94,3 +94,8 @@ def test_numbers_other_than_zero_are_drawn_for_each_place(rng: np.random.Generat
     drawn = draw(ZeroOr(np.ones((2, 3)), dist.Laplace(A[:1], B[:1])), rng, (5,))
     assert drawn.shape == (5, 2, 3)
     assert (drawn[:, 0] != drawn[:, 1]).all()
+
+
+def test_probabilities_of_float32_may_exceed_one_together(rng: np.random.Generator) -> None:
+    drawn = draw(dist.MultinomialProbs(np.float32([0.6, 0.4, 0.0]), total_count=9), rng, (5,))
+    assert drawn.sum(axis=-1).tolist() == [9.0] * 5
