@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -122,6 +123,9 @@ LARGEST_COUNT = 2.0**53
 ACCURATE_COUNT = 1e9
 """Counts up to this have log densities with an error of about 1e-6; larger ones lose more digits."""
 
+LONG = 10_000
+"""Cells of vectors above which OpenBLAS multiplies them in threads."""
+
 LARGEST_NUMBER = 1e150
 """The largest cell: float64 holds the sum of the squares of a hundred million such cells."""
 
@@ -212,8 +216,8 @@ def outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
             return np.False_
         if support is constraints.real:
             flat = cells.ravel(order="K")
-            # After a product in two threads, BLAS keeps one of them busy for longer than most predictions take.
-            with one_blas_thread():
+            # After a product of long vectors in two threads, BLAS keeps one busy for longer than most predictions take.
+            with one_blas_thread() if flat.size > LONG else nullcontext():
                 square = np.dot(flat, flat)
             if square < LARGEST_NUMBER**2:
                 return np.False_
