@@ -1,24 +1,13 @@
 """Naive Bayes as a generative model: one description, the whole posterior."""
 
 import sys as _sys
-import warnings as _warnings
 
 import lazy_loader as _lazy
 
-with _warnings.catch_warnings():
-    # NumPyro imports tqdm. In a notebook without ipywidgets, tqdm falls back to text and warns. Users need not act on
-    # the warning.
-    _warnings.filterwarnings("ignore", message="IProgress not found")
-    import numpyro as _numpyro
+if "numpyro" in _sys.modules:  # perhaps put there by ArviZ
+    from bayesnb.core.deferred import import_numpyro as _import_numpyro
 
-    # ArviZ puts NumPyro into sys.modules as a module that runs at its first use. A submodule imported before that use
-    # would be loaded twice and left without its parts, so NumPyro runs here, before anything of this package imports
-    # from it.
-    _NUMPYRO_VERSION = _numpyro.__version__
-    # If numpyro.distributions was imported after ArviZ and before this package, it lacks its submodules as attributes.
-    for _name in [name for name in _sys.modules if name.startswith("numpyro.distributions.")]:
-        if _name.count(".") == 2 and not hasattr(_numpyro.distributions, _name.rpartition(".")[2]):
-            setattr(_numpyro.distributions, _name.rpartition(".")[2], _sys.modules[_name])
+    _import_numpyro()
 
 __version__ = "0.2.0"
 

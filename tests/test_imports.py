@@ -57,6 +57,17 @@ def test_no_module_imports_itself_through_others():
     assert cycle(sources) == []
 
 
+def test_jax_and_numpyro_are_imported_in_one_module():
+    found = {name for name, source in modules(ROOT).items() for node in ast.parse(source).body if _slow(node)}
+    assert found == set(), "take them from bayesnb.core.deferred"
+
+
+def _slow(node):
+    """Whether a statement at the top of a module imports JAX or NumPyro."""
+    names = [node.module] if isinstance(node, ast.ImportFrom) else [each.name for each in getattr(node, "names", ())]
+    return any(name.partition(".")[0] in ("jax", "numpyro") for name in names)
+
+
 def private_names(source):
     """Names with an underscore that a source imports from this package."""
     found = [node for node in statements(source) if isinstance(node, ast.ImportFrom)]

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse
-from numpyro.distributions import constraints
 
 from bayesnb.checks.statistics import (
     SHAPES,
@@ -21,6 +20,7 @@ from bayesnb.checks.statistics import (
     ratio,
 )
 from bayesnb.core.arrays import dense
+from bayesnb.core.deferred import constraints
 from bayesnb.families.base import parameter_names
 from bayesnb.families.bins import Resolution
 from bayesnb.model.blocks import Block

@@ -5,13 +5,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
 import pandas as pd
 
 from bayesnb.checks.same_draws import Z_COLUMNS, run_battery
 from bayesnb.core.arrays import close
 from bayesnb.core.checking import first_few, proportion, warns_once
+from bayesnb.core.deferred import jax
 from bayesnb.core.forest import how_many, number_of_panels
 from bayesnb.core.panels import grid_of_panels, muted
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of

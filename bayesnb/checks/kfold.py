@@ -9,12 +9,12 @@ from itertools import count, repeat
 from operator import add
 from typing import Any
 
-import jax
 import numpy as np
 from arviz_stats import ELPDDataLOOKFold
 
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import warn, warn_of, whole_number
+from bayesnb.core.deferred import jax
 from bayesnb.core.running import as_key, progress_bar, random_generator, split
 from bayesnb.data.labels import read_labels
 from bayesnb.data.read import GivenRows, LabelledRows, read_rows

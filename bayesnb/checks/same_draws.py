@@ -5,12 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
 import pandas as pd
 from scipy.special import eval_legendre, ndtr, ndtri
 
+from bayesnb.core.deferred import dist, jax
 from bayesnb.core.running import as_key, random_generator, split, steps
 from bayesnb.data.read import labelled_rows
 from bayesnb.families.conjugate import independent_pits
@@ -179,7 +178,7 @@ COLUMNS = [
 """Columns of a comparison's table."""
 
 
-def _without_cdf(marginals: Mapping[str, dist.Distribution]) -> list[str]:
+def _without_cdf(marginals: "Mapping[str, dist.Distribution]") -> list[str]:
     """Sites whose exact distribution has no known distribution function."""
     found = []
     for site, marginal in marginals.items():
@@ -193,7 +192,7 @@ def _without_cdf(marginals: Mapping[str, dist.Distribution]) -> list[str]:
 def _test_parameters(
     tests: Evidence,
     sampled: SampledPosterior,
-    marginals: Mapping[str, dist.Distribution],
+    marginals: "Mapping[str, dist.Distribution]",
     reference: Mapping[str, np.ndarray],
     rng: np.random.Generator,
 ) -> pd.DataFrame:

@@ -4,9 +4,7 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
 import pandas as pd
 import xarray as xr
 from arviz_stats.base import array_stats
@@ -14,6 +12,7 @@ from arviz_stats.ecdf_utils import compute_ecdf, ecdf_pit
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import proportion, whole_number
+from bayesnb.core.deferred import dist, jax
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import grid_of_panels, muted
 from bayesnb.core.printing import DataTable, Heading, Piece, Printed
@@ -67,7 +66,7 @@ def _pits(
     posterior: Posterior,
     truth: ModelParameters,
     statistics: ModelStatistics,
-    key: jax.Array,
+    key: "jax.Array",
     rng: np.random.Generator,
 ) -> dict[str, np.ndarray]:
     """PIT of every parameter, by site, and of the log likelihood."""
@@ -423,7 +422,7 @@ def _simulations(
     num_simulations: int,
     num_rows: int,
     total_count: Any,
-    key: jax.Array,
+    key: "jax.Array",
     progress: bool | None,
 ) -> tuple[dict[str, np.ndarray], pd.DataFrame]:
     """PIT values by site, leading axis the simulation; and the problems of each fit."""

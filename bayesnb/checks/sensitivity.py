@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpyro.distributions as dist
 import pandas as pd
 import scipy.special
 
 from bayesnb.core.arrays import in_float64, to_numpy
 from bayesnb.core.checking import one_of, whole_number
+from bayesnb.core.deferred import dist
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.panels import chosen, yes_or_no
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
@@ -384,7 +384,7 @@ def _rows(posterior: ExactPosterior, scaled: Scaled) -> Iterator[dict[str, Any]]
 
 
 def _distance_per_doubling(
-    marginal: dist.Distribution, scaled: Sequence[tuple[float, dist.Distribution]]
+    marginal: "dist.Distribution", scaled: "Sequence[tuple[float, dist.Distribution]]"
 ) -> np.ndarray:
     """Cumulative Jensen-Shannon distance over the absolute log2 of the power, averaged, of the marginals' shape."""
     end = scipy.special.ndtri(1 / (DRAWS + 1))

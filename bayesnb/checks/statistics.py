@@ -7,13 +7,13 @@ from itertools import repeat
 from operator import itemgetter
 from typing import Any, Self
 
-import jax
 import numpy as np
 import pandas as pd
 import scipy.sparse
 
 from bayesnb.core.arrays import dense, in_float64
 from bayesnb.core.checking import a_type
+from bayesnb.core.deferred import jax
 from bayesnb.data.read import as_table, read_rows
 from bayesnb.families.draw import draw, draw_words
 from bayesnb.model.blocks import Block, ModelParameters

@@ -1,16 +1,16 @@
 """Formulas for NumPy and JAX, rows in pieces that fit the cache, CSR arrays, rows with the same cells."""
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import wraps
 from types import ModuleType
 from typing import Any
 
-import jax.numpy as jnp
-import jax.scipy.special
 import numpy as np
 import scipy.sparse
 import scipy.special
+
+from bayesnb.core.deferred import float64, is_jax, jax, jit, jnp, leaves, map_tree, structure, with_derivative
 
 # --------------------------------------------------------------------------------------------------
 # Formulas that run on NumPy arrays and on JAX arrays.
@@ -36,18 +36,17 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
         ``(jax.numpy, jax.scipy.special)`` if any value is a JAX array or tracer, else
         ``(numpy, scipy.special)``.
     """
-    if any(isinstance(array, jax.Array) for array in arrays):
+    if any(is_jax(array) for array in arrays):
         return jnp, jax.scipy.special
     return np, scipy.special
 
 
 def close(one: Any, other: Any, *, sums: bool = False) -> bool:
     """Whether two trees have the same structure and the same numbers, up to rounding: of sums, that of the largest."""
-    structures: list[Any] = [jax.tree.structure(tree) for tree in (one, other)]
-    return bool(structures[0] == structures[1]) and all(
+    return structure(one) == structure(other) and all(
         np.shape(a) == np.shape(b)
         and np.allclose(a, b, rtol=1e-9, atol=1e-12 + sums * 1e-9 * np.abs(a).max(initial=0.0))
-        for a, b in zip(jax.tree.leaves(one), jax.tree.leaves(other), strict=True)
+        for a, b in zip(leaves(one), leaves(other), strict=True)
     )
 
 
@@ -106,21 +105,20 @@ def log_rising(a: Any, x: Any) -> Any:
     return np.where(small, _rising_by_log_gamma(a, x), by_series) if np.any(small) else by_series
 
 
-@jax.custom_jvp
-@jax.jit
+def _slope_of_rising(at: tuple[Any, Any], direction: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Derivatives by digamma functions. They compile in a quarter of the time of the formulas' own derivatives."""
+    (a, x), (da, dx) = at, direction
+    return _rising_in_jax(a, x), _digamma_rise(a, x) * da + jax.scipy.special.digamma(a + x) * dx
+
+
+@with_derivative(_slope_of_rising)
+@jit
 def _rising_in_jax(a: Any, x: Any) -> Any:
     # What both branches need is outside them, so that it is compiled once.
     small, by_series = a < 16, _rising_by_series(a, x)
     return jax.lax.cond(
         jnp.any(small), lambda: jnp.where(small, _rising_by_log_gamma(a, x), by_series), lambda: by_series
     )
-
-
-@_rising_in_jax.defjvp
-def _(at: tuple[Any, Any], direction: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Derivatives by digamma functions. They compile in a quarter of the time of the formulas' own derivatives."""
-    (a, x), (da, dx) = at, direction
-    return _rising_in_jax(a, x), _digamma_rise(a, x) * da + jax.scipy.special.digamma(a + x) * dx
 
 
 def _digamma_rise(a: Any, x: Any) -> Any:
@@ -167,7 +165,7 @@ def stirling_rest(z: Any) -> Any:
     return np.where(small, _rest_of_small(z), by_series) if np.any(small) else by_series
 
 
-@jax.jit
+@jit
 def _rest_in_jax(z: Any) -> Any:
     small, by_series = z < 16, _rest_by_series(z)
     return jax.lax.cond(jnp.any(small), lambda: jnp.where(small, _rest_of_small(z), by_series), lambda: by_series)
@@ -226,7 +224,7 @@ def in_float64[**P, R](function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        with jax.enable_x64(True):
+        with float64():
             return function(*args, **kwargs)
 
     return wrapped
@@ -234,7 +232,45 @@ def in_float64[**P, R](function: Callable[P, R]) -> Callable[P, R]:
 
 def to_numpy(tree: Any) -> Any:
     """Copy every JAX array of a tree into a NumPy array, whose precision does not depend on JAX's settings."""
-    return jax.tree.map(lambda leaf: np.asarray(leaf) if isinstance(leaf, jax.Array) else leaf, tree)
+    return map_tree(lambda leaf: np.asarray(leaf) if is_jax(leaf) else leaf, tree)
+
+
+# --------------------------------------------------------------------------------------------------
+# Formulas of families and of NumPyro's distributions, compiled as a whole where JAX can trace them
+# --------------------------------------------------------------------------------------------------
+
+
+@in_float64
+def compiled(formula: Callable[..., Any], *arguments: Any, **settings: Hashable) -> Any:
+    """The value of a formula, in float64.
+
+    NumPyro's densities are a dozen operations or more. JAX compiles each of them for every shape if they run one by
+    one, which takes longer than to compile them together.
+
+    Parameters
+    ----------
+    formula : callable
+        A function of a module, so that the second call with arguments of the same shapes compiles nothing.
+    *arguments
+        Families and arrays.
+    **settings
+        Arguments that are not arrays, such as a shape. JAX compiles the formula for each of their values.
+
+    Returns
+    -------
+    jax.Array
+    """
+    try:
+        return _traced(formula, tuple(settings.items()), *arguments)
+    except (TypeError, ValueError, AttributeError):
+        # A family of the user's may need numbers, for NumPy's functions or a condition. A distribution of the user's
+        # may have attributes that JAX does not pass on. Their own errors come again.
+        return formula(*arguments, **settings)
+
+
+@jit(static_argnums=(0, 1))
+def _traced(formula: Callable[..., Any], settings: tuple[tuple[str, Hashable], ...], *arguments: Any) -> Any:
+    return formula(*arguments, **dict(settings))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -9,17 +9,18 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from operator import length_hint
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-import jax
 import numpy as np
-from jax.experimental.compilation_cache import compilation_cache
 from threadpoolctl import ThreadpoolController
 from tqdm import std
 from tqdm.auto import tqdm
+
+from bayesnb.core.deferred import is_jax, jax, settings_of_thread
 
 # --------------------------------------------------------------------------------------------------
 # Apply a function to the chunks of a table in several threads.
@@ -67,12 +68,11 @@ def in_order[T, R](
         yield from map(function, items)
         return
     workers = min(num_threads(), number)
-    in_float64, device = bool(jax.config.jax_enable_x64), jax.config.jax_default_device
+    as_here = settings_of_thread()
 
     def run(item: T) -> R:
         _all_busy.set(workers == num_threads())
-        # JAX's precision and default device are settings of a thread.
-        with jax.enable_x64(in_float64), jax.default_device(device):
+        with as_here():
             return function(item)
 
     waiting: deque[Future[R]] = deque()
@@ -173,7 +173,7 @@ def enable_compilation_cache(directory: Any = None) -> Path:
     # By default JAX keeps what took a second or more; many small functions take as long together.
     jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
     # JAX reads the setting only when it first compiles with a cache, which may have been in another folder.
-    compilation_cache.reset_cache()
+    import_module("jax.experimental.compilation_cache.compilation_cache").reset_cache()
     return folder
 
 
@@ -258,7 +258,7 @@ FEWEST = 16
 """Smallest number of keys that are split at a time."""
 
 
-def as_key(key: Any) -> jax.Array:
+def as_key(key: Any) -> "jax.Array":
     """A JAX key from an int seed or a JAX key.
 
     Raises
@@ -272,12 +272,12 @@ def as_key(key: Any) -> jax.Array:
         if not -(2**63) <= key < 2**63:
             raise ValueError(f"key is {key}: give an int seed of 64 bits, from -2**63 to 2**63 - 1")
         return jax.random.key(int(key))
-    if isinstance(key, jax.Array):
+    if is_jax(key):
         return key if jax.dtypes.issubdtype(key.dtype, jax.dtypes.prng_key) else jax.random.wrap_key_data(key)
     raise TypeError(f"key is {key!r}: give an int seed or a JAX key")
 
 
-def split(key: jax.Array, number: int) -> list[jax.Array]:
+def split(key: "jax.Array", number: int) -> "list[jax.Array]":
     """The keys of `jax.random.split`.
 
     JAX compiles a program for each number of keys. The first keys do not depend on how many there are, so that their
@@ -291,4 +291,6 @@ def split(key: jax.Array, number: int) -> list[jax.Array]:
 
 def random_generator(key: Any) -> np.random.Generator:
     """NumPy's generator seeded by an int or a JAX key."""
+    if isinstance(key, int) and not isinstance(key, bool) and 0 <= key < 2**32:
+        return np.random.default_rng([0, key])  # the data of JAX's key
     return np.random.default_rng(np.asarray(jax.random.key_data(as_key(key))).ravel().tolist())

@@ -4,9 +4,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpyro.distributions as dist
 
 from bayesnb.core.arrays import in_float64
+from bayesnb.core.deferred import dist, is_distribution
 from bayesnb.crowd.read import AnnotationTable, read_annotations
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.families.hyperparameters import format_number
@@ -48,7 +48,7 @@ def _alike(annotations: AnnotationTable) -> np.ndarray:
     return _weights(annotations, AGREEMENT, (1 - AGREEMENT) / (len(annotations.labels) - 1))
 
 
-def _around(concentration: Any, annotations: AnnotationTable) -> dist.Distribution:
+def _around(concentration: Any, annotations: AnnotationTable) -> "dist.Distribution":
     """The hyperprior of learned concentrations, shape (classes, labels): log-normal, with given medians.
 
     Raises
@@ -58,7 +58,7 @@ def _around(concentration: Any, annotations: AnnotationTable) -> dist.Distributi
     ValueError
         If the medians are not positive, or have an axis of annotators, who share the concentrations.
     """
-    if isinstance(concentration, dist.Distribution):
+    if is_distribution(concentration):
         raise TypeError(
             f"concentration is {format_number(concentration)}, which is learned in any case: leave out "
             "hierarchical=True, or give numbers, the medians of the hyperprior"
@@ -131,7 +131,7 @@ def _require_maximum(inference: Inference, problem: Problem, concentration: Any)
     ------
     ValueError
     """
-    if not isinstance(inference, MAP) or isinstance(concentration, dist.Distribution):
+    if not isinstance(inference, MAP) or is_distribution(concentration):
         return
     (family,) = problem.posterior.families
     if (np.asarray(family.hyperparameters()["concentration"]) < 1).any():
@@ -262,7 +262,7 @@ def fit_annotations(
     >>> crowd.annotators["accuracy"].round(2).to_dict()
     {'Ann': 0.94, 'Bob': 0.94, 'Cem': 0.71}
     """
-    learned = hierarchical or isinstance(concentration, dist.Distribution)
+    learned = hierarchical or is_distribution(concentration)
     default = Gibbs() if learned else EM()
     inference = default if inference is None else as_inference(inference)
     columns = {"item": item, "annotator": annotator, "label": label}

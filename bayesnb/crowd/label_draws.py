@@ -4,11 +4,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Self
 
-import jax
 import numpy as np
 from scipy.special import entr, rel_entr
 
 from bayesnb.core.arrays import log
+from bayesnb.core.deferred import map_tree
 from bayesnb.core.running import in_order
 from bayesnb.crowd.read import AnnotationTable
 from bayesnb.families.exponential import Weights
@@ -93,7 +93,7 @@ class LabelDraws:
         number, num_classes = draws.class_prob.shape
         kept = min(number, max(FEWEST_DRAWS, MOST_CELLS // (len(annotations.items) * num_classes)))
         some = np.linspace(0, number - 1, kept).round().astype(int)
-        thinned = jax.tree.map(lambda value: np.asarray(value)[some], draws)
+        thinned = map_tree(lambda value: np.asarray(value)[some], draws)
         prob = thinned.blocks[0]["prob"]
         weights = Weights.of(log(prob).reshape(kept * num_classes, -1))
         return cls(annotations, thinned.class_prob, prob, weights)

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import jax
 import numpy as np
 import pandas as pd
-import xarray as xr
 from scipy.special import entr
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import listed, proportion, warn, whole_number
+from bayesnb.core.deferred import map_tree, xr
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
 from bayesnb.crowd.figures import AnnotationFigures, positions_of
 from bayesnb.crowd.label_draws import LabelDraws, accuracy, information, label_bias, most_informative, num_annotations
@@ -239,11 +238,11 @@ class AnnotationFit(Printed, AnnotationFigures):
         )
 
     @cached_property
-    def confusion(self) -> xr.DataArray:
+    def confusion(self) -> "xr.DataArray":
         """Mean probability of each label an annotator gives to items of each class, axes annotator, class and label."""
         return self._by_annotator(self._draws.blocks[0]["prob"].mean(axis=0)).rename("confusion")
 
-    def confusion_interval(self, *, prob: float = 0.89) -> xr.Dataset:
+    def confusion_interval(self, *, prob: float = 0.89) -> "xr.Dataset":
         """Equal-tailed interval of each probability of `confusion`, ``lower`` and ``upper`` with its axes.
 
         Parameters
@@ -559,7 +558,7 @@ class AnnotationFit(Printed, AnnotationFigures):
     def _draws(self) -> ModelParameters:
         """Draws of the parameters, one leading axis; a point estimate is a single draw."""
         if isinstance(self.posterior, PointPosterior):
-            return jax.tree.map(lambda value: np.asarray(value)[None], self.posterior.parameters)
+            return map_tree(lambda value: np.asarray(value)[None], self.posterior.parameters)
         return flatten(self.posterior.distribution.draw(None, None, 0))
 
     @cached_property
@@ -606,7 +605,7 @@ class AnnotationFit(Printed, AnnotationFigures):
     def _label_index(self) -> pd.Index:
         return pd.Index(self.annotations.labels, name="label", dtype=object, tupleize_cols=False)
 
-    def _by_annotator(self, prob: np.ndarray) -> xr.DataArray:
+    def _by_annotator(self, prob: np.ndarray) -> "xr.DataArray":
         """Probabilities of shape (classes, annotators, labels), labelled, with the annotators first."""
         coords = {
             "annotator": coordinate(self.annotators_in_order),

@@ -4,11 +4,11 @@ from collections.abc import Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
-import jax
 import narwhals as nw
 import numpy as np
 
 from bayesnb.core.checking import a_type, warn
+from bayesnb.core.deferred import is_jax
 from bayesnb.data.schema import sort_categories, warn_of_twins
 from bayesnb.data.tables import distinct, is_missing, shortened, unmask
 
@@ -23,7 +23,7 @@ def as_labels(y: Any) -> np.ndarray:
         return labels if exact else _label_array(native.to_list())
     if isinstance(y, np.ma.MaskedArray):
         return unmask(y)
-    if isinstance(y, jax.Array):
+    if is_jax(y):
         return np.asarray(y)
     return _label_array(y.tolist() if type(y).__module__.startswith("pyarrow") else y)
 

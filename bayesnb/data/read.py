@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
-import jax
 import narwhals as nw
 import numpy as np
 import scipy.sparse
 
 from bayesnb.core.checking import a_type, listed, near_matches
+from bayesnb.core.deferred import is_jax, jax
 from bayesnb.core.printing import counted
 from bayesnb.data.labels import Labels, read_labels
 from bayesnb.data.tables import ArrayTable, Column, FrameTable, SparseTable, Table, as_csr
@@ -93,7 +93,7 @@ def as_table(X: Any, name: str = "X") -> Table:
     """
     if isinstance(X, Table):
         return X
-    if isinstance(X, jax.core.Tracer):
+    if is_jax(X) and isinstance(X, jax.core.Tracer):
         raise TypeError(TRACED)
     if is_dask(X):
         raise TypeError(
@@ -166,11 +166,11 @@ def _refuse_duplicates(names: Sequence[Any], table: str) -> None:
 def _as_array(X: Any) -> np.ndarray:
     try:
         array = np.asarray(X)
-    except jax.errors.TracerArrayConversionError:
-        raise TypeError(TRACED) from None
     except ValueError:
         raise ValueError("X has rows of different lengths: every row needs a cell for every column") from None
-    if isinstance(X, jax.Array) and array.dtype.kind == "V":
+    except jax.errors.TracerArrayConversionError:
+        raise TypeError(TRACED) from None
+    if is_jax(X) and array.dtype.kind == "V":
         return array.astype(np.float32)  # of a type that NumPy lacks, such as bfloat16
     if array.dtype.kind == "U" and not isinstance(X, np.ndarray):
         # In nested lists of numbers and strings NumPy turns the numbers into text.

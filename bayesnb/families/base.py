@@ -10,15 +10,11 @@ from dataclasses import dataclass, fields, replace
 from functools import cache, partial, reduce
 from typing import Any, ClassVar, Literal, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.distributions import constraints
 
-from bayesnb.core.arrays import dense, namespace
+from bayesnb.core.arrays import compiled, dense, namespace
 from bayesnb.core.checking import Params
-from bayesnb.families.formulas import compiled
+from bayesnb.core.deferred import dist, is_jax, jax, jnp, map_tree
 from bayesnb.families.hyperparameters import (
     broadcast_hyperparameter,
     format_number,
@@ -27,6 +23,7 @@ from bayesnb.families.hyperparameters import (
 )
 from bayesnb.families.information import by_chance, from_likelihood, tables_by_chance
 from bayesnb.families.statistics import Counts, Statistics
+from bayesnb.families.supports import BOOLEAN, REAL, some_cell, support_of
 
 # --------------------------------------------------------------------------------------------------
 # The interface of a family of feature distributions.
@@ -59,7 +56,7 @@ Hyperparameter = Any
 Parameters = Mapping[str, Any]
 """Parameter arrays by name, each of shape (..., classes, columns) or (..., classes, columns, categories)."""
 
-Sample = Callable[[str, dist.Distribution], Any]
+type Sample = Callable[[str, dist.Distribution], Any]
 """Draws a named parameter from its distribution: ``numpyro.sample`` inside a program, a fast sampler elsewhere."""
 
 
@@ -108,7 +105,7 @@ class Family(Params, ABC):
     """
 
     cell: ClassVar[Literal["number", "category", "count vector"]] = "number"
-    support: ClassVar[Any] = constraints.real
+    support = REAL
     holds: ClassVar[str] = "a finite number"
     hint: ClassVar[str] = "use a family whose support holds it, or mark the cell as missing (NaN)"
     positive: ClassVar[tuple[str, ...]] = ()
@@ -164,7 +161,7 @@ class Family(Params, ABC):
         """
 
     @abstractmethod
-    def likelihood(self, *args: Any, **parameters: Any) -> dist.Distribution:
+    def likelihood(self, *args: Any, **parameters: Any) -> "dist.Distribution":
         """Distribution of a cell (of a row of the block, for a joint family) given the parameters."""
 
     @abstractmethod
@@ -262,7 +259,7 @@ class Family(Params, ABC):
             Maps a slice of rows to their log densities, summed over the observed cells, shape (..., rows, classes). The
             default takes NumPyro's distribution, in float64.
         """
-        if isinstance(x, jax.Array):
+        if is_jax(x):
             return lambda rows: _log_likelihood_of_rows(self, dict(parameters), x[rows].astype(jnp.float64))
         cells = dense(x)
         numbers = max(np.size(value) for value in parameters.values())
@@ -324,7 +321,7 @@ class Family(Params, ABC):
         """
         if isinstance(statistics, Counts) and self.cell == "category":
             return tables_by_chance(np.asarray(statistics.total))
-        if isinstance(statistics, Counts) and self.cell == "number" and self.support is constraints.boolean:
+        if isinstance(statistics, Counts) and self.cell == "number" and support_of(self) is BOOLEAN:
             return tables_by_chance(np.stack([statistics.n - statistics.total, statistics.total], axis=-1))
         return by_chance(weight, len(parameter_names(self)))
 
@@ -450,7 +447,7 @@ class Family(Params, ABC):
 
     def take(self, index: Any) -> Self:
         """The same family with every hyperparameter array indexed by `index` (class axis first)."""
-        return jax.tree.map(lambda leaf: leaf[index], self)
+        return map_tree(lambda leaf: leaf[index], self)
 
 
 @dataclass(frozen=True)
@@ -481,7 +478,7 @@ class JointFamily(Family):
     whole_rows: ClassVar[bool] = False
     num_given: ClassVar[int] = 0
 
-    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
+    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> "dist.Distribution":
         """The likelihood with the missing cells integrated out.
 
         Its density is taken at cells with a number of the support in the places of the missing ones (`filled_cells`).
@@ -580,7 +577,7 @@ def filled_cells(family: Family, x: Any) -> tuple[Any, Any]:
     """Which cells are observed, and the cells with a value of the support in place of the missing ones."""
     xp, _ = namespace(x)
     observed = ~xp.isnan(x)
-    return observed, xp.where(observed, x, _some_cell(jax.tree.structure(family)))
+    return observed, xp.where(observed, x, some_cell(family))
 
 
 def log_predictive_given(family: Any, statistics: Any, x: np.ndarray) -> np.ndarray:
@@ -603,14 +600,6 @@ def log_predictive_given(family: Any, statistics: Any, x: np.ndarray) -> np.ndar
     return np.where(observed, family.update(statistics).cell_log_predictive(cells), 0.0)
 
 
-@cache
-def _some_cell(kind: Any) -> float:
-    """A number that a cell may hold, given the class of the family and its settings, which its support may follow."""
-    family = jax.tree.unflatten(kind, [1.0] * kind.num_leaves)
-    with jax.ensure_compile_time_eval():
-        return float(family.support.feasible_like(np.ones(())))
-
-
 def _log_likelihood_of_rows(family: Any, parameters: dict[str, Any], x: Any) -> Any:
     if isinstance(family, JointFamily) and family.cell != "count vector":
 
@@ -627,7 +616,7 @@ def _log_likelihood_of_rows(family: Any, parameters: dict[str, Any], x: Any) -> 
     return log_density_of_rows(family, partial(family.likelihood, **spread), x)
 
 
-def log_density_of_rows(family: Family, distribution: Callable[..., dist.Distribution], x: Any) -> Any:
+def log_density_of_rows(family: Family, distribution: "Callable[..., dist.Distribution]", x: Any) -> Any:
     """Log density of each row under each class, shape (..., rows, classes), summed over the observed cells.
 
     Parameters

@@ -5,16 +5,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, ClassVar, Self
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import log_beta, namespace
+from bayesnb.core.deferred import dist, pytree
 from bayesnb.families.base import MODE, Family, Hyperparameter, Sample
 from bayesnb.families.bins import BinnedFamily, chosen_edges, default_concentration, quantile_edges
 from bayesnb.families.categories import Categorical, DirichletFamily
-from bayesnb.families.distributions import Beta
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number, spread_over_categories
 from bayesnb.families.statistics import Counts
 
@@ -23,7 +20,7 @@ from bayesnb.families.statistics import Counts
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Histogram(DirichletFamily, BinnedFamily):
     r"""Columns of real numbers, uniform within bins; the bins' probabilities have a Dirichlet prior.
@@ -318,31 +315,7 @@ def _cell_moment(own: Any, pooled: Any, split: Any, power: int) -> Any:
     return xp.stack(_down(np.shape(own)[-1], (1.0, 0.0), halve), axis=-1)
 
 
-class CoupledTree(dist.Distribution):
-    """The probabilities of the cells in every class, as the tree has them; `draw_cells` draws them.
-
-    Parameters
-    ----------
-    own, pooled : array, shape (..., classes, columns, cells)
-        Counts of each class, and of all classes together.
-    split : array, shape (..., classes, columns, nodes)
-    together : bool
-        Whether the classes share the common nodes of a draw. Else each entry of their axis is drawn on its own.
-    """
-
-    support = constraints.simplex
-
-    def __init__(self, own: Any, pooled: Any, split: Any, *, together: bool) -> None:
-        self.own, self.pooled, self.split, self.together = own, pooled, split, together
-        super().__init__(np.shape(own)[:-1], np.shape(own)[-1:], validate_args=False)
-
-    @property
-    def mean(self) -> Any:
-        """Mean of the probabilities."""
-        return _cell_moment(self.own, self.pooled, self.split, 1)
-
-
-def draw_cells(tree: CoupledTree, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+def draw_cells(tree: Any, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """Draws of the probabilities, shape (*shape, cells), from the root downwards."""
     own, pooled, split = (np.asarray(array) for array in (tree.own, tree.pooled, tree.split))
     of_all, common_shape = _halves(pooled), shape
@@ -368,7 +341,7 @@ def draw_cells(tree: CoupledTree, rng: np.random.Generator, shape: tuple[int, ..
 
 @partial(
     # The counts come first, because the package reads the shape of the parameters off a family's first array.
-    jax.tree_util.register_dataclass,
+    pytree,
     data_fields=["counts", "pooled", "split"],
     meta_fields=["edges", "step", "together"],
 )
@@ -515,10 +488,15 @@ class PolyaTree(BinnedFamily):
         return Categorical(_cell_moment(self.counts, self.pooled, self.split, 1))
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        tree = CoupledTree(self.counts, self.pooled, self.split, together=self.together)
+        from bayesnb.families.distributions import CoupledTree
+
+        mean_of = partial(_cell_moment, power=1)
+        tree = CoupledTree(self.counts, self.pooled, self.split, together=self.together, mean_of=mean_of)
         return {"prob": sample("prob", tree)}
 
-    def marginals(self) -> dict[str, dist.Distribution]:
+    def marginals(self) -> "dict[str, dist.Distribution]":
+        from bayesnb.families.distributions import Beta
+
         mean, square = (_cell_moment(self.counts, self.pooled, self.split, power) for power in (1, 2))
         weight = (mean - square) / (square - mean**2)
         return {"prob": Beta(mean * weight, (1 - mean) * weight, validate_args=False)}

@@ -7,17 +7,13 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import namespace
+from bayesnb.core.deferred import dist, pytree
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.categories import Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.look_up import look_up_cells
 from bayesnb.families.statistics import Counts, class_sums
 
 # --------------------------------------------------------------------------------------------------
@@ -99,36 +95,6 @@ def names_of_bins(edges: tuple[float, ...]) -> tuple[str, ...]:
     if len({*names}) < len(names):
         names = [repr(edge) for edge in edges]
     return (f"below {names[0]}", *(f"[{low}, {high})" for low, high in pairwise(names)), f"from {names[-1]}")
-
-
-class Binned(dist.Distribution):
-    """Numbers whose part of the real line is drawn by `prob`, and which have the density of `Bins` within it.
-
-    Parameters
-    ----------
-    prob : array, shape (..., parts)
-    bins : Bins
-    """
-
-    support = constraints.real
-    pytree_data_fields = ("prob",)
-    pytree_aux_fields = ("bins",)
-
-    def __init__(self, prob: Any, bins: Bins, *, validate_args: bool | None = None) -> None:
-        self.prob, self.bins = prob, bins
-        super().__init__(batch_shape=np.shape(prob)[:-1], validate_args=validate_args)
-
-    def log_prob(self, value: Any) -> Any:
-        """Log density."""
-        value = jnp.asarray(value, jnp.result_type(float))
-        return look_up_cells(jnp.log(self.prob), self.bins.codes(value)) + self.bins.log_density(value)
-
-    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
-        """Independent numbers, shape sample_shape + batch_shape."""
-        own, key = jax.random.split(key)
-        shape = (*sample_shape, *self.batch_shape)
-        codes = jax.random.categorical(own, jnp.log(self.prob), shape=shape)
-        return self.bins.draws(codes, jax.random.uniform(key, shape))
 
 
 def averages_between(
@@ -403,7 +369,7 @@ def _equal_edges(first: float, last: float, step: float, num_bins: int) -> tuple
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class BinnedFamily(ConjugateFamily):
     """Which part of the real line holds a cell is a category; within the part, all classes have one density.
@@ -511,7 +477,9 @@ class BinnedFamily(ConjugateFamily):
         """Log density of the rows' cells within their parts, shape (rows, 1)."""
         return self._bins.log_density(x).sum(axis=-1)[:, None]
 
-    def likelihood(self, prob: Any) -> dist.Distribution:
+    def likelihood(self, prob: Any) -> "dist.Distribution":
+        from bayesnb.families.rows_of_categories import Binned
+
         return Binned(prob, self._bins)
 
     def statistics(self, x: Any, membership: Any) -> Counts:

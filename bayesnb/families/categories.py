@@ -5,16 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
 import scipy.sparse
-from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import csr_rows, log_rising, namespace
+from bayesnb.core.deferred import dist, is_jax, pytree
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.distributions import Beta, beta_mode, log_and_log_rest, log_of
 from bayesnb.families.exponential import times
 from bayesnb.families.information import divergence
 from bayesnb.families.look_up import (
@@ -23,7 +20,9 @@ from bayesnb.families.look_up import (
     look_up_cells,
     look_up_in_jax,
 )
+from bayesnb.families.probabilities import beta_mode, log_and_log_rest, log_of
 from bayesnb.families.statistics import Counts, clear_rounding, count_cells
+from bayesnb.families.supports import BOOLEAN, NONNEGATIVE_INTEGER
 
 # --------------------------------------------------------------------------------------------------
 # The Dirichlet distribution along the last axis: evidence, mode, and the families that have it as their prior
@@ -145,7 +144,7 @@ class TableFamily(ConjugateFamily):
         return look_up_cells(self.log_predictive_table(), x)
 
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        if isinstance(x, jax.Array):
+        if is_jax(x):
             return lambda rows: look_up_in_jax(self.log_table(parameters), x[rows])
         table = Table.of(self.log_table({name: np.asarray(value) for name, value in parameters.items()}))
         return lambda rows: table.of_rows(csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows])
@@ -167,7 +166,7 @@ class TableFamily(ConjugateFamily):
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Bernoulli(TableFamily):
     r"""Columns of zeros and ones (or booleans); :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
@@ -210,7 +209,7 @@ class Bernoulli(TableFamily):
     concentration1: Hyperparameter = 1.0
     concentration0: Hyperparameter = 1.0
 
-    support: ClassVar[Any] = constraints.boolean
+    support = BOOLEAN
     holds: ClassVar[str] = "0, 1, True or False"
     hint: ClassVar[str] = (
         "write X > 0 for whether a count is there, use nb.Categorical() for more than two values, nb.Poisson() for "
@@ -222,9 +221,11 @@ class Bernoulli(TableFamily):
     _story: ClassVar[tuple[str, ...]] = ("Bernoulli(prob)", "prob ~ Beta({concentration1}, {concentration0})")
 
     def prior(self, sample: Sample) -> dict[str, Any]:
+        from bayesnb.families.distributions import Beta
+
         return {"prob": sample("prob", Beta(self.concentration1, self.concentration0))}
 
-    def likelihood(self, prob: Any) -> dist.Distribution:
+    def likelihood(self, prob: Any) -> "dist.Distribution":
         return dist.Bernoulli(probs=prob)
 
     def log_table(self, parameters: Parameters) -> Any:
@@ -265,7 +266,7 @@ class Bernoulli(TableFamily):
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Categorical(DirichletFamily, TableFamily):
     r"""Columns of categories of any type; :math:`\theta_{cj\cdot} \sim \mathrm{Dirichlet}(\alpha)`.
@@ -316,12 +317,12 @@ class Categorical(DirichletFamily, TableFamily):
     other: bool = field(default=False, metadata={"static": True})
 
     cell: ClassVar[Any] = "category"
-    support: ClassVar[Any] = constraints.nonnegative_integer
+    support = NONNEGATIVE_INTEGER
     holds: ClassVar[str] = "a category"
     takes: ClassVar[tuple[str, ...]] = ("small types",)
     _story: ClassVar[tuple[str, ...]] = ("Categorical(prob)", "prob ~ Dirichlet({concentration})")
 
-    def likelihood(self, prob: Any) -> dist.Distribution:
+    def likelihood(self, prob: Any) -> "dist.Distribution":
         return dist.Categorical(probs=prob)
 
     def log_table(self, parameters: Parameters) -> Any:

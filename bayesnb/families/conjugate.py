@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.distributions import constraints
 
-from bayesnb.core.arrays import dense, namespace, row_pieces
+from bayesnb.core.arrays import compiled, dense, namespace, row_pieces
+from bayesnb.core.deferred import dist, is_jax, jax, jnp, leaves
 from bayesnb.families.base import Family, JointFamily, Parameters, accepts_fractions, filled_cells, log_density_of_rows
-from bayesnb.families.formulas import compiled, component_marginal, independent_pit, mean_of
 from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, Table, left_out, look_up_in_jax, refitted_rows
+from bayesnb.families.supports import BOOLEAN, NONNEGATIVE_INTEGER, support_of
 
 
 @dataclass(frozen=True)
@@ -136,19 +133,21 @@ class ConjugateFamily(Family):
         """
         return compiled(_log_predictive_of_cells, self, x)
 
-    def predictive(self) -> dist.Distribution:
+    def predictive(self) -> "dist.Distribution":
         """Distribution of one new cell, the parameters integrated out, of NumPyro: instead of `cell_log_predictive`."""
         raise NotImplementedError(f"{type(self).__name__} states neither cell_log_predictive nor predictive")
 
-    def marginals(self) -> dict[str, dist.Distribution]:
+    def marginals(self) -> "dict[str, dist.Distribution]":
         """Distribution of each scalar parameter on its own, for comparison with samples.
 
         The default derives them from a `prior` that draws one parameter, a number or a Dirichlet vector. A family with
         several parameters, or with vectors of another kind, defines them itself.
         """
+        from bayesnb.families.formulas import component_marginal, mean_of
+
         found: dict[str, dist.Distribution] = {}
 
-        def note(name: str, distribution: dist.Distribution) -> Any:
+        def note(name: str, distribution: "dist.Distribution") -> Any:
             marginal = component_marginal(distribution)
             if found or marginal is None:
                 raise NotImplementedError(
@@ -163,6 +162,8 @@ class ConjugateFamily(Family):
 
     def mean(self) -> dict[str, Any]:
         """Mean of every parameter; infinite where it does not exist."""
+        from bayesnb.families.formulas import mean_of
+
         with jax.enable_x64(True):
             return {name: mean_of(marginal) for name, marginal in self.marginals().items()}
 
@@ -179,7 +180,7 @@ class ConjugateFamily(Family):
         -------
         array, shape (rows, classes)
         """
-        in_jax = isinstance(x, jax.Array)
+        in_jax = is_jax(x)
         if isinstance(self, JointFamily):
             of_rows = _log_predictive_of_rows if in_jax else partial(compiled, _log_predictive_of_rows)
             return of_rows(self, dense(x))
@@ -269,7 +270,7 @@ class ConjugateFamily(Family):
 
 def cells_log_predictive(family: ConjugateFamily, x: Any) -> Any:
     """Log predictive density of each cell, NumPy or JAX, shape (rows, classes, columns); zero for a missing one."""
-    if isinstance(x, jax.Array):
+    if is_jax(x):
         observed, cells = filled_cells(family, x.astype(jnp.float64))
         return jnp.where(observed[:, None, :], family.cell_log_predictive(cells[:, None, :]), 0.0)
     if _counts_only(family):
@@ -356,9 +357,11 @@ def independent_pits(family: Family, parameters: Parameters, rng: np.random.Gene
         The parameters in the order of `prior`, each in its shape; NaN if others determine a parameter, or its
         distribution function is not known.
     """
+    from bayesnb.families.formulas import independent_pit
+
     found: dict[str, np.ndarray] = {}
 
-    def note(name: str, distribution: dist.Distribution) -> Any:
+    def note(name: str, distribution: "dist.Distribution") -> Any:
         found[name] = independent_pit(distribution, np.asarray(parameters[name]), rng)
         return parameters[name]
 
@@ -389,9 +392,9 @@ def _log_predictive_of_counts(family: ConjugateFamily, codes: Any, columns: Any,
 
 def number_of_values(family: ConjugateFamily) -> int:
     """How many values a cell may have; zero where they are not finitely many."""
-    if family.support is constraints.boolean:
+    if support_of(family) is BOOLEAN:
         return 2
-    return jax.tree.leaves(family)[0].shape[-1] if family.cell == "category" else 0
+    return leaves(family)[0].shape[-1] if family.cell == "category" else 0
 
 
 def _table(family: ConjugateFamily) -> Any:
@@ -402,7 +405,7 @@ def _table(family: ConjugateFamily) -> Any:
 
 
 def _num_classes(family: ConjugateFamily) -> int:
-    return len(jax.tree.leaves(family)[0])
+    return len(leaves(family)[0])
 
 
 def _distinct(x: Any) -> Distinct:
@@ -411,6 +414,6 @@ def _distinct(x: Any) -> Distinct:
 
 def _counts_only(family: ConjugateFamily) -> bool:
     """Whether cells are whole numbers from zero."""
-    return family.support is constraints.nonnegative_integer and not (
+    return support_of(family) is NONNEGATIVE_INTEGER and not (
         accepts_fractions(family) or isinstance(family, JointFamily)
     )

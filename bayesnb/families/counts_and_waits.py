@@ -5,18 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import log_beta_ratio, log_choose, log_factorial, log_rising, namespace, row_pieces
+from bayesnb.core.deferred import dist, pytree
 from bayesnb.families.base import LIKELIEST, Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.distributions import Beta, GammaPoisson, beta_mode, log_and_log_rest, log_negative_binomial
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.hyperparameters import with_defaults
+from bayesnb.families.probabilities import beta_mode, log_and_log_rest, log_negative_binomial
 from bayesnb.families.statistics import Counts, safe_ratio
+from bayesnb.families.supports import NONNEGATIVE, NONNEGATIVE_INTEGER, Support
 from bayesnb.families.two_parameters import LearnedNegativeBinomial
 
 # --------------------------------------------------------------------------------------------------
@@ -81,7 +80,7 @@ class _RateFamily(ExponentialFamily, ConjugateFamily):
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Poisson(_RateFamily):
     r"""Columns of counts; :math:`\lambda_{cj} \sim \mathrm{Gamma}(a, b)` with rate b.
@@ -131,12 +130,12 @@ class Poisson(_RateFamily):
     rate: Hyperparameter = None
     fractional: bool = field(default=False, metadata={"static": True})
 
-    support: ClassVar[Any] = constraints.nonnegative_integer
+    support = NONNEGATIVE_INTEGER
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Gaussian() for measurements"
     _story: ClassVar[tuple[str, ...]] = ("Poisson(rate)", "rate ~ Gamma({concentration}, {rate})")
 
-    def likelihood(self, rate: Any) -> dist.Distribution:
+    def likelihood(self, rate: Any) -> "dist.Distribution":
         return dist.Poisson(rate)
 
     def events(self, statistics: Counts) -> tuple[Any, Any]:
@@ -161,13 +160,7 @@ LEFT = 1e-6
 """Share of a sum that is left without one cell, below which the difference has lost too many digits."""
 
 
-class _Exponential(dist.Exponential):
-    """NumPyro's distribution, whose support leaves out zero, at which it has a density."""
-
-    support = constraints.nonnegative
-
-
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Exponential(_RateFamily):
     r"""Columns of waiting times, from zero on; :math:`\lambda_{cj} \sim \mathrm{Gamma}(a, b)` with rate b.
@@ -214,7 +207,7 @@ class Exponential(_RateFamily):
     concentration: Hyperparameter = 1.0
     rate: Hyperparameter = None
 
-    support: ClassVar[Any] = constraints.nonnegative
+    support = NONNEGATIVE
     holds: ClassVar[str] = "a number from zero on"
     hint: ClassVar[str] = "mark the cell as missing (NaN), or use nb.Gaussian() for numbers of either sign"
     why_no_estimate: ClassVar[dict[str, str]] = Family.why_no_estimate | {
@@ -222,8 +215,10 @@ class Exponential(_RateFamily):
     }
     _story: ClassVar[tuple[str, ...]] = ("Exponential(rate)", "rate ~ Gamma({concentration}, {rate})")
 
-    def likelihood(self, rate: Any) -> dist.Distribution:
-        return _Exponential(rate)
+    def likelihood(self, rate: Any) -> "dist.Distribution":
+        from bayesnb.families import distributions
+
+        return distributions.Exponential(rate)
 
     def events(self, statistics: Counts) -> tuple[Any, Any]:
         return statistics.n, statistics.total
@@ -290,6 +285,8 @@ class _SuccessFamily(ExponentialFamily, ConjugateFamily):
         """Weight of the successes and of the failures behind statistics, arrays of shape (..., classes, columns)."""
 
     def prior(self, sample: Sample) -> dict[str, Any]:
+        from bayesnb.families.distributions import Beta
+
         return {"prob": sample("prob", Beta(self.concentration1, self.concentration0))}
 
     def possible(self, statistics: Counts) -> Any:
@@ -417,7 +414,7 @@ class _TotalCountFamily(_SuccessFamily):
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Geometric(_FailuresFamily):
     r"""Columns of numbers of failures before the first success; :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
@@ -466,7 +463,7 @@ class Geometric(_FailuresFamily):
     concentration1: Hyperparameter = 1.0
     concentration0: Hyperparameter = 1.0
 
-    support: ClassVar[Any] = constraints.nonnegative_integer
+    support = NONNEGATIVE_INTEGER
     holds: ClassVar[str] = "a number of failures 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Exponential() for waiting times that are not whole, or mark the cell as missing (NaN)"
     _story: ClassVar[tuple[str, ...]] = ("Geometric(prob)", BETA_PRIOR)
@@ -475,7 +472,7 @@ class Geometric(_FailuresFamily):
     def _wanted(self) -> float:
         return 1.0
 
-    def likelihood(self, prob: Any) -> dist.Distribution:
+    def likelihood(self, prob: Any) -> "dist.Distribution":
         return dist.GeometricProbs(prob)
 
 
@@ -484,7 +481,7 @@ class Geometric(_FailuresFamily):
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Binomial(_TotalCountFamily):
     r"""Columns of numbers of successes in n trials, n known; :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
@@ -540,7 +537,13 @@ class Binomial(_TotalCountFamily):
     @property
     def support(self) -> Any:
         """Which numbers a cell may hold."""
-        return constraints.integer_interval(0, self.total_count)
+        return self.own_support.constraint
+
+    @property
+    def own_support(self) -> Support:
+        """The support, in NumPy."""
+        most = self.total_count
+        return Support("integer_interval", lambda x: (x <= most) & NONNEGATIVE_INTEGER(x), 0.0, True, (0, most))
 
     @property
     def holds(self) -> str:  # type: ignore[override]
@@ -552,7 +555,7 @@ class Binomial(_TotalCountFamily):
         """What to do about a value outside the support."""
         return "give the number of trials of this column as total_count, or mark the cell as missing (NaN)"
 
-    def likelihood(self, prob: Any) -> dist.Distribution:
+    def likelihood(self, prob: Any) -> "dist.Distribution":
         return dist.BinomialProbs(prob, self.total_count)
 
     def terms(self, x: Any) -> tuple[Any, Any]:
@@ -577,7 +580,7 @@ class Binomial(_TotalCountFamily):
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class NegativeBinomial(_FailuresFamily, _TotalCountFamily):
     r"""Columns of counts that spread wider than Poisson counts; :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
@@ -678,11 +681,13 @@ class NegativeBinomial(_FailuresFamily, _TotalCountFamily):
 
     whole: ClassVar[bool] = False
     meaning: ClassVar[str] = "the number of successes"
-    support: ClassVar[Any] = constraints.nonnegative_integer
+    support = NONNEGATIVE_INTEGER
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Gaussian() for measurements, or mark the cell as missing (NaN)"
 
-    def likelihood(self, prob: Any) -> dist.Distribution:
+    def likelihood(self, prob: Any) -> "dist.Distribution":
+        from bayesnb.families.distributions import GammaPoisson
+
         return GammaPoisson(self.total_count, prob / (1 - prob))
 
     def log_base(self, x: Any) -> Any:

@@ -4,16 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.distributions import constraints
 from scipy.special import digamma, polygamma
 
 from bayesnb.core.arrays import log_rising, namespace, row_pieces
+from bayesnb.core.deferred import dist, is_jax, jnp, pytree
 from bayesnb.families.base import LIKELIEST, Family, Hyperparameter, Parameters, Sample
-from bayesnb.families.distributions import GammaVector
 from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
 from bayesnb.families.words import Documents, WordFamily, log_coefficient, log_dirichlet_multinomial
 
@@ -36,7 +32,7 @@ FAR = 1e3
 TINY = float(np.finfo(np.float64).tiny)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class DirichletMultinomial(WordFamily):
     r"""Rows of counts (words of a document) that are burstier than a multinomial.
@@ -115,10 +111,14 @@ class DirichletMultinomial(WordFamily):
     )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
+        from bayesnb.families.distributions import GammaVector
+
         return {"concentration": sample("concentration", GammaVector(self.concentration, self.rate))}
 
-    def likelihood(self, concentration: Any, total_count: Any = 1) -> dist.Distribution:
-        return _DirichletMultinomial(concentration, total_count=total_count)
+    def likelihood(self, concentration: Any, total_count: Any = 1) -> "dist.Distribution":
+        from bayesnb.families import distributions
+
+        return distributions.DirichletMultinomial(concentration, total_count=total_count)
 
     def statistics(self, x: Any, membership: np.ndarray) -> Levels:
         return levels(x, membership, log_coefficient(x))
@@ -155,7 +155,7 @@ class DirichletMultinomial(WordFamily):
 
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         concentration = parameters["concentration"]
-        if isinstance(x, jax.Array):
+        if is_jax(x):
             return lambda rows: _log_density_in_jax(concentration, x[rows].astype(jnp.float64))
         *leading, num_classes, num_columns = np.shape(concentration)
         flat = np.reshape(concentration, (-1, num_columns))
@@ -388,23 +388,3 @@ def _newton(likelihood: _OneClass, alpha: np.ndarray, gradient: np.ndarray, line
     step = across * (of_sum * (alpha @ scaled) / (1 + of_sum * (alpha @ across))) - scaled
     climbs = np.isfinite(step).all() and step @ gradient > 0
     return np.clip(step, -LONGEST_STEP, LONGEST_STEP) if climbs else None
-
-
-class _DirichletMultinomial(dist.DirichletMultinomial):
-    """NumPyro's distribution of words, of which some may have the concentration zero, as an estimate may give.
-
-    NumPyro's own constructor makes JAX arrays of NumPy's, and so compiles a few programs for every shape.
-    """
-
-    arg_constraints: ClassVar[dict[str, Any]] = {
-        **dist.DirichletMultinomial.arg_constraints,
-        "concentration": constraints.independent(constraints.nonnegative, 1),
-    }
-
-    def __init__(self, concentration: Any, total_count: Any = 1, *, validate_args: bool | None = None) -> None:
-        xp, _ = namespace(concentration)
-        size = np.shape(concentration)[-1]
-        shape = np.broadcast_shapes(np.shape(concentration)[:-1], np.shape(total_count))
-        self.concentration, self.total_count, self.total_count_max = concentration, total_count, None
-        self._dirichlet = dist.Dirichlet(xp.broadcast_to(concentration, (*shape, size)), validate_args=False)
-        dist.Distribution.__init__(self, shape, (size,), validate_args=validate_args)

@@ -1,20 +1,16 @@
 """Distributions that NumPyro lacks, or makes slowly."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
 import scipy.special
-from jax.scipy.special import xlog1py, xlogy
-from numpyro.distributions import constraints, transforms
-from numpyro.distributions.util import promote_shapes, validate_sample
 from scipy import stats
 
-from bayesnb.core.arrays import log_beta, log_rising, namespace
+from bayesnb.core.arrays import log_beta, namespace
+from bayesnb.core.deferred import constraints, dist, jax, jnp
+from bayesnb.families.probabilities import log_negative_binomial, nearest_turn
 
 # --------------------------------------------------------------------------------------------------
 # Independent gamma variables as one vector, with the sum and the proportions as a sampler's coordinates
@@ -36,22 +32,22 @@ class _PositiveVector(constraints.ParameterFreeConstraint):
 positive_vector = _PositiveVector()
 
 
-class _SumAndProportions(transforms.ParameterFreeTransform):
+class _SumAndProportions(dist.transforms.ParameterFreeTransform):
     """The logarithm of a sum and its proportions by stick-breaking, as a vector of positive numbers."""
 
     domain = constraints.real_vector
     codomain = positive_vector
 
     def __call__(self, x: Any) -> Any:
-        return jnp.exp(x[..., :1]) * transforms.StickBreakingTransform()(x[..., 1:])
+        return jnp.exp(x[..., :1]) * dist.transforms.StickBreakingTransform()(x[..., 1:])
 
     def _inverse(self, y: Any) -> Any:
         total = y.sum(axis=-1, keepdims=True)
-        return jnp.concatenate([jnp.log(total), transforms.StickBreakingTransform().inv(y / total)], axis=-1)
+        return jnp.concatenate([jnp.log(total), dist.transforms.StickBreakingTransform().inv(y / total)], axis=-1)
 
     def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
         """Of the proportions, times the sum for each of them."""
-        sticks = transforms.StickBreakingTransform()
+        sticks = dist.transforms.StickBreakingTransform()
         return y.shape[-1] * x[..., 0] + sticks.log_abs_det_jacobian(x[..., 1:], sticks(x[..., 1:]))
 
     def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -61,7 +57,7 @@ class _SumAndProportions(transforms.ParameterFreeTransform):
         return shape
 
 
-@transforms.biject_to.register(_PositiveVector)
+@dist.transforms.biject_to.register(_PositiveVector)
 def _(constraint: Any) -> Any:
     return _SumAndProportions()
 
@@ -85,7 +81,7 @@ class GammaVector(dist.Distribution):
     support = positive_vector
 
     def __init__(self, concentration: Any, rate: Any, *, validate_args: bool | None = None) -> None:
-        self.concentration, self.rate = promote_shapes(concentration, rate)
+        self.concentration, self.rate = dist.util.promote_shapes(concentration, rate)
         shape = jnp.broadcast_shapes(jnp.shape(concentration), jnp.shape(rate))
         super().__init__(batch_shape=shape[:-1], event_shape=shape[-1:], validate_args=validate_args)
 
@@ -93,7 +89,7 @@ class GammaVector(dist.Distribution):
         shape = (*self.batch_shape, *self.event_shape)
         return dist.Gamma(self.concentration, self.rate).expand(shape).sample(key, sample_shape)
 
-    @validate_sample
+    @dist.util.validate_sample
     def log_prob(self, value: Any) -> Any:
         return dist.Gamma(self.concentration, self.rate).log_prob(value).sum(axis=-1)
 
@@ -114,7 +110,7 @@ class _Circle(type(constraints.real)):  # type: ignore[misc]
     """Angles, which are equal if they differ by whole turns; `Winding` is the map from a sampler's coordinate."""
 
 
-class Winding(transforms.ParameterFreeTransform):
+class Winding(dist.transforms.ParameterFreeTransform):
     r"""The real line wound round the circle: an angle that is moved by whole turns to between -pi and pi.
 
     The coordinate z of an angle that is uniform on the circle has the density f / (10 pi), with logistic functions
@@ -142,7 +138,7 @@ class Winding(transforms.ParameterFreeTransform):
         return ends - np.log(5)
 
 
-@transforms.biject_to.register(_Circle)
+@dist.transforms.biject_to.register(_Circle)
 def _(constraint: Any) -> Any:
     return Winding()
 
@@ -166,12 +162,6 @@ class Direction(dist.Distribution):
 
     def log_prob(self, value: Any) -> Any:
         return jnp.full(jnp.shape(value), -np.log(2 * np.pi))
-
-
-def nearest_turn(angle: Any, centre: Any) -> Any:
-    """The same angle, moved by whole turns to within half a turn of a centre."""
-    xp = jnp if isinstance(angle, jax.Array) else np
-    return angle - 2 * np.pi * xp.round((angle - centre) / (2 * np.pi))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -203,13 +193,6 @@ class OrZero(constraints.Constraint):
 
     def tree_flatten(self) -> tuple[tuple[()], tuple[tuple[str, ...], dict[str, Any]]]:
         return (), ((), {"other": self.other})
-
-
-def kind_of_density(support: Any) -> str:
-    """How a density takes a cell: ``"as a value"`` or ``"as a measurement"``; evidences compare if it is the same."""
-    if isinstance(support, OrZero):
-        return f"as zero or {kind_of_density(support.other)}"
-    return "as a value" if support.is_discrete else "as a measurement"
 
 
 class ZeroOr(dist.Distribution):
@@ -259,7 +242,7 @@ class _Probability(type(constraints.unit_interval)):  # type: ignore[misc]
     """Numbers between zero and one, with `Logistic` as the map from a sampler's coordinate."""
 
 
-class Logistic(transforms.SigmoidTransform):
+class Logistic(dist.transforms.SigmoidTransform):
     """The logistic function p; its derivative p (1 - p) has the two logarithms that a beta density has."""
 
     def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
@@ -268,7 +251,7 @@ class Logistic(transforms.SigmoidTransform):
         return jnp.where(jnp.abs(x) > far, -jnp.abs(x), jnp.log(y) + jnp.log1p(-y))
 
 
-@transforms.biject_to.register(_Probability)
+@dist.transforms.biject_to.register(_Probability)
 def _(constraint: Any) -> Any:
     return Logistic()
 
@@ -290,92 +273,10 @@ class Beta(dist.Beta):
         both = xp.stack([self.concentration1, self.concentration0], axis=-1)
         self._dirichlet = dist.Dirichlet(both, validate_args=False)
 
-    @validate_sample
+    @dist.util.validate_sample
     def log_prob(self, value: Any) -> Any:
         a, b = (jnp.asarray(leaf, jnp.result_type(float)) for leaf in (self.concentration1, self.concentration0))
-        return xlogy(a - 1, value) + xlog1py(b - 1, -value) - log_beta(a, b)
-
-
-def beta_mode(a: Any, b: Any) -> Any:
-    """Mode of Beta(a, b); the mean where the density is flat, NaN where it is unbounded."""
-    with np.errstate(invalid="ignore", divide="ignore"):
-        mode = np.where((a == 1) & (b == 1), 0.5, (a - 1) / (a + b - 2))
-    return np.where((a < 1) | (b < 1), np.nan, mode)
-
-
-# --------------------------------------------------------------------------------------------------
-# Probabilities that a sampler represents by their logarithms.
-#
-# Under a small concentration a probability is often below the smallest float64, 1e-308, and its complement below the
-# spacing of numbers next to one, 1e-16. Their logarithms are ordinary numbers. A sampler therefore gives a family
-# both: the probability, and its logarithm for `Family.log_likelihood`. A family that does not use the logarithm takes
-# the probability, which is rounded up to the smallest number, so that no density is infinite.
-# --------------------------------------------------------------------------------------------------
-
-
-class LogProbability(NamedTuple):
-    """Logarithms of a probability p, JAX arrays.
-
-    Attributes
-    ----------
-    log : array
-        log p.
-    log_rest : array, optional
-        log(1 - p); not given for the parts of a simplex.
-    """
-
-    log: Any
-    log_rest: Any = None
-
-    @property
-    def prob(self) -> Any:
-        """The probability, strictly between zero and one."""
-        limits = jnp.finfo(self.log.dtype)
-        prob = jnp.exp(jnp.maximum(self.log, jnp.log(limits.tiny)))
-        return prob if self.log_rest is None else jnp.minimum(prob, 1 - limits.epsneg)
-
-
-class SampledParameters(dict[str, Any]):
-    """Parameters by name, as arrays; some of them also have their logarithms.
-
-    Attributes
-    ----------
-    logs : mapping
-        `LogProbability` by the name of the parameter.
-    """
-
-    def __init__(self, values: Mapping[str, Any], logs: Mapping[str, LogProbability]) -> None:
-        super().__init__(values)
-        self.logs = logs
-
-
-def _known(parameters: Mapping[str, Any], name: str) -> Any:
-    """A probability among the parameters: its logarithms if they are known, else the array."""
-    logs = parameters.logs if isinstance(parameters, SampledParameters) else {}
-    return logs.get(name, parameters[name])
-
-
-def log_of_prob(prob: Any) -> Any:
-    """Logarithm of a probability, which is an array or a `LogProbability`; of zero minus infinity."""
-    if isinstance(prob, LogProbability):
-        return prob.log
-    with np.errstate(divide="ignore"):
-        return namespace(prob)[0].log(prob)
-
-
-def log_of(parameters: Mapping[str, Any], name: str) -> Any:
-    """Logarithm of a probability among the parameters."""
-    return log_of_prob(_known(parameters, name))
-
-
-def log_and_log_rest(parameters: Mapping[str, Any], name: str) -> tuple[Any, Any]:
-    """Logarithms of a probability p among the parameters, and of 1 - p."""
-    prob = _known(parameters, name)
-    if isinstance(prob, LogProbability):
-        return prob.log, prob.log_rest
-    xp, _ = namespace(prob)
-    with np.errstate(divide="ignore"):
-        return xp.log(prob), xp.log1p(-prob)
+        return jax.scipy.special.xlogy(a - 1, value) + jax.scipy.special.xlog1py(b - 1, -value) - log_beta(a, b)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -398,29 +299,10 @@ class TDistribution(dist.StudentT):
 # --------------------------------------------------------------------------------------------------
 
 
-def log_negative_binomial(x: Any, concentration: Any, rate: Any) -> Any:
-    """Log density of a Poisson count whose rate has a gamma distribution.
-
-    Parameters
-    ----------
-    x : array
-        Numbers from zero.
-    concentration, rate : array
-        Positive; broadcast against `x`.
-
-    Returns
-    -------
-    array
-    """
-    xp, special = namespace(x, concentration, rate)
-    of_gamma = log_rising(concentration, x) - special.gammaln(x + 1.0)
-    return of_gamma - concentration * xp.log1p(1 / rate) - x * xp.log1p(rate)
-
-
 class GammaPoisson(dist.GammaPoisson):
     """NumPyro's distribution, whose own density loses half of its digits to a difference of log-gamma functions."""
 
-    @validate_sample
+    @dist.util.validate_sample
     def log_prob(self, value: Any) -> Any:
         return log_negative_binomial(jnp.asarray(value, jnp.result_type(float)), self.concentration, self.rate)
 
@@ -515,3 +397,95 @@ class CovarianceElement(dist.Distribution):
 
     def _of_numbers(self, numbers: np.ndarray) -> np.ndarray:
         return numbers.reshape(-1, *[1] * self.scale.ndim)
+
+
+# --------------------------------------------------------------------------------------------------
+# NumPyro's distributions, changed where a density or a draw is on the edge of their support, and some without draws
+# --------------------------------------------------------------------------------------------------
+
+
+class Exponential(dist.Exponential):
+    """NumPyro's distribution, whose support leaves out zero, at which it has a density."""
+
+    support = constraints.nonnegative
+
+
+class DirichletMultinomial(dist.DirichletMultinomial):
+    """NumPyro's distribution of words, of which some may have the concentration zero, as an estimate may give.
+
+    NumPyro's own constructor makes JAX arrays of NumPy's, and so compiles a few programs for every shape.
+    """
+
+    arg_constraints: ClassVar[dict[str, Any]] = {
+        **dist.DirichletMultinomial.arg_constraints,
+        "concentration": constraints.independent(constraints.nonnegative, 1),
+    }
+
+    def __init__(self, concentration: Any, total_count: Any = 1, *, validate_args: bool | None = None) -> None:
+        xp, _ = namespace(concentration)
+        size = np.shape(concentration)[-1]
+        shape = np.broadcast_shapes(np.shape(concentration)[:-1], np.shape(total_count))
+        self.concentration, self.total_count, self.total_count_max = concentration, total_count, None
+        self._dirichlet = dist.Dirichlet(xp.broadcast_to(concentration, (*shape, size)), validate_args=False)
+        dist.Distribution.__init__(self, shape, (size,), validate_args=validate_args)
+
+
+class RowsOfDensity(dist.Distribution):
+    """Rows of which only a density is known.
+
+    Parameters
+    ----------
+    batch_shape, event_shape : tuple of int
+    log_density : callable
+        Of rows, shape (..., *event_shape).
+    why_no_draw : str
+        For the error of `sample`.
+    """
+
+    support = constraints.independent(constraints.nonnegative_integer, 1)
+
+    def __init__(
+        self,
+        batch_shape: tuple[int, ...],
+        event_shape: tuple[int, ...],
+        log_density: Callable[[Any], Any],
+        why_no_draw: str,
+    ) -> None:
+        self.log_density, self.why_no_draw = log_density, why_no_draw
+        super().__init__(batch_shape, event_shape, validate_args=False)
+
+    def log_prob(self, value: Any) -> Any:
+        """Log density of rows."""
+        return self.log_density(value)
+
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
+        """Refuse to draw rows."""
+        raise NotImplementedError(self.why_no_draw)
+
+
+class CoupledTree(dist.Distribution):
+    """The probabilities of the cells in every class, as the tree has them; `draw_cells` draws them.
+
+    Parameters
+    ----------
+    own, pooled : array, shape (..., classes, columns, cells)
+        Counts of each class, and of all classes together.
+    split : array, shape (..., classes, columns, nodes)
+    together : bool
+        Whether the classes share the common nodes of a draw. Else each entry of their axis is drawn on its own.
+    mean_of : callable
+        Mean of the probabilities, given the arrays.
+    """
+
+    support = constraints.simplex
+
+    def __init__(
+        self, own: Any, pooled: Any, split: Any, *, together: bool, mean_of: Callable[[Any, Any, Any], Any]
+    ) -> None:
+        self.own, self.pooled, self.split, self.together, self.mean_of = own, pooled, split, together, mean_of
+        super().__init__(np.shape(own)[:-1], np.shape(own)[-1:], validate_args=False)
+
+    @property
+    def mean(self) -> Any:
+        """Mean of the probabilities."""
+        return self.mean_of(self.own, self.pooled, self.split)

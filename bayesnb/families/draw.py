@@ -5,16 +5,15 @@ from functools import singledispatch
 from itertools import accumulate
 from typing import Any
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
 import scipy.sparse
 
-from bayesnb.families.binned import CoupledTree, draw_cells
-from bayesnb.families.bins import Binned
-from bayesnb.families.distributions import GammaVector, ZeroOr
-from bayesnb.families.formulas import compiled, inherited_from
-from bayesnb.families.joint_categorical import CombinationOfCategories
+from bayesnb.core.arrays import compiled
+from bayesnb.core.deferred import dist, jax
+from bayesnb.families.binned import draw_cells
+from bayesnb.families.distributions import CoupledTree, GammaVector, ZeroOr
+from bayesnb.families.formulas import inherited_from
+from bayesnb.families.rows_of_categories import Binned, CombinationOfCategories
 from bayesnb.families.rows_of_trees import AnyTree, RowsOfTree
 
 # --------------------------------------------------------------------------------------------------

@@ -6,13 +6,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, ClassVar, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.distributions import biject_to
 
 from bayesnb.core.arrays import any_missing, in_float64, namespace, row_pieces
+from bayesnb.core.deferred import dist, is_jax, jax, jit, jnp
 from bayesnb.families.base import LIKELIEST, MODE, Family, Hyperparameter, Parameters, filled_cells
 from bayesnb.families.hyperparameters import with_defaults
 from bayesnb.families.statistics import Counts, Statistics, class_sums, observed_weight
@@ -335,7 +332,7 @@ def _step(gradient: np.ndarray, hessian: np.ndarray) -> tuple[np.ndarray, np.nda
     return step, -curvature.max(axis=-1), gain
 
 
-@jax.jit
+@jit
 def _expansion(family: Family, statistics: Any, power: Any, z: Any) -> tuple[Any, Any, Any]:
     """Log density at a point, the prior's to a power, its gradient and its Hessian, which link no two classes."""
 
@@ -354,8 +351,8 @@ def _at(family: Family, z: Any) -> tuple[dict[str, Any], Any]:
     values: dict[str, Any] = {}
     densities = []
 
-    def place(name: str, distribution: dist.Distribution) -> Any:
-        values[name] = biject_to(distribution.support)(z[len(values)])
+    def place(name: str, distribution: "dist.Distribution") -> Any:
+        values[name] = dist.biject_to(distribution.support)(z[len(values)])
         densities.append(distribution.log_prob(values[name]))
         return values[name]
 
@@ -363,17 +360,17 @@ def _at(family: Family, z: Any) -> tuple[dict[str, Any], Any]:
     return values, sum(densities)
 
 
-@jax.jit
+@jit
 def _values(family: Family, z: Any) -> dict[str, Any]:
     return _at(family, z)[0]
 
 
-@jax.jit
+@jit
 def _coordinates(family: Family, values: dict[str, Any]) -> Any:
     found = []
 
-    def note(name: str, distribution: dist.Distribution) -> Any:
-        found.append(biject_to(distribution.support).inv(values[name]))
+    def note(name: str, distribution: "dist.Distribution") -> Any:
+        found.append(dist.biject_to(distribution.support).inv(values[name]))
         return values[name]
 
     family.prior(note)
@@ -513,7 +510,7 @@ class ExponentialFamily(Family):
         return sum(map(times, sums, natural)) - times(statistics.n, log_partition)
 
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        if isinstance(x, jax.Array):
+        if is_jax(x):
             observed, cells = filled_cells(self, x.astype(np.float64))
             return lambda rows: _by_formula(self, parameters, observed[rows], cells[rows])
         return _Product.of(self, parameters, x, with_base=not ratio).of_rows

@@ -1,17 +1,16 @@
 """Densities, quantiles and moments of NumPyro's distributions, in NumPy and SciPy."""
 
-from collections.abc import Callable, Hashable, Mapping
-from functools import partial, singledispatch
+from collections.abc import Callable, Mapping
+from functools import singledispatch
 from typing import Any
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
 import scipy.special
 from scipy import stats
 from scipy.special import gammaln, xlogy
 
-from bayesnb.core.arrays import in_float64
+from bayesnb.core.arrays import compiled, in_float64
+from bayesnb.core.deferred import dist
 from bayesnb.families import distributions as beta
 from bayesnb.families.distributions import Beta, GammaVector
 
@@ -24,49 +23,6 @@ def inherited_from(kind: type, formulas: Mapping[Any, Any], method: str) -> type
     """The nearest class with a formula from which a class inherits a method; None if the class defines its own."""
     nearest = next((one for one in kind.__mro__ if one in formulas), None)
     return nearest if nearest is not None and getattr(kind, method, None) is getattr(nearest, method, None) else None
-
-
-# --------------------------------------------------------------------------------------------------
-# Formulas of NumPyro's distributions, compiled as a whole where JAX can trace them
-# --------------------------------------------------------------------------------------------------
-
-
-@in_float64
-def compiled(formula: Callable[..., Any], *arguments: Any, **settings: Hashable) -> Any:
-    """The value of a formula, in float64.
-
-    NumPyro's densities are a dozen operations or more. JAX compiles each of them for every shape if they run one by
-    one, which takes longer than to compile them together.
-
-    Parameters
-    ----------
-    formula : callable
-        A function of a module, so that the second call with arguments of the same shapes compiles nothing.
-    *arguments
-        Families and arrays.
-    **settings
-        Arguments that are not arrays, such as a shape. JAX compiles the formula for each of their values.
-
-    Returns
-    -------
-    jax.Array
-    """
-    try:
-        return _traced(formula, tuple(settings.items()), *arguments)
-    except (TypeError, ValueError, AttributeError):
-        # A family of the user's may need numbers, for NumPy's functions or a condition. A distribution of the user's
-        # may have attributes that JAX does not pass on. Their own errors come again.
-        return formula(*arguments, **settings)
-
-
-def _call(distribution: dist.Distribution, x: Any, method: str) -> Any:
-    """A method of a distribution; what `compiled` makes of it serves all distributions of a class and shape."""
-    return getattr(distribution, method)(x)
-
-
-@partial(jax.jit, static_argnums=(0, 1))
-def _traced(formula: Callable[..., Any], settings: tuple[tuple[str, Hashable], ...], *arguments: Any) -> Any:
-    return formula(*arguments, **dict(settings))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -96,6 +52,11 @@ def _scipy(distribution: dist.Distribution, method: str, of_numpyro: str, *at: A
     own, *arguments = SCIPY[kind](distribution)
     with np.errstate(all="ignore"):
         return np.asarray(getattr(own, method)(*at, *map(np.asarray, arguments)))
+
+
+def _call(distribution: dist.Distribution, x: Any, method: str) -> Any:
+    """A method of a distribution; what `compiled` makes of it serves all distributions of a class and shape."""
+    return getattr(distribution, method)(x)
 
 
 def log_prob(distribution: dist.Distribution, x: Any) -> np.ndarray:

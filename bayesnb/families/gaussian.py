@@ -4,21 +4,18 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import log_rising, namespace, row_pieces, sqrt
+from bayesnb.core.deferred import dist, is_jax, jax, jit, jnp, pytree
 from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.distributions import TDistribution
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.hyperparameters import with_defaults
 from bayesnb.families.information import of_gaussian_cells
 from bayesnb.families.moments import Moments, moments
 from bayesnb.families.statistics import ROUNDING
+from bayesnb.families.supports import POSITIVE
 
 # --------------------------------------------------------------------------------------------------
 # Log Student-t densities summed over columns, and the same with a cell left out
@@ -104,7 +101,7 @@ class StudentT:
         compiled : bool
             Whether to compile, for many rows.
         """
-        if isinstance(x, jax.Array):
+        if is_jax(x):
             return self._of_rows_in_jax(x)
         if compiled:
             group = GROUP if (self.exponent == self.exponent[:, :1]).all() else 1
@@ -140,7 +137,7 @@ class StudentT:
         )
 
 
-@partial(jax.jit, static_argnames="group")
+@jit(static_argnames="group")
 def _log_kernels(x: Any, loc: Any, precision: Any, exponent: Any, *, group: int) -> tuple[Any, Any]:
     """Sum over observed columns of exponent * log(1 + (x - loc)² precision), and whether no cell is missing."""
     missing = jnp.isnan(x)
@@ -213,7 +210,7 @@ def _sums_left_out(
     return xp.where(missing, 0.0, cells).sum(axis=1), xp.where(missing, 0.0, shares).max()
 
 
-_compiled_sums_left_out = jax.jit(_sums_left_out)
+_compiled_sums_left_out = jit(_sums_left_out)
 
 
 def _refitted_rows(
@@ -355,7 +352,7 @@ def _plain_sum(excess: np.ndarray, exponent: np.ndarray) -> np.ndarray:
     return (exponent * np.log1p(excess)).sum(axis=-1)
 
 
-@partial(jax.jit, static_argnames="group")
+@jit(static_argnames="group")
 def _compiled_log_sums(table: Any, x: Any, mean: Any, *, group: int) -> Any:
     return _log_sums(table, x, mean, add=partial(_sum_of_logs, group=group))
 
@@ -368,7 +365,7 @@ COMPILED_FROM = 2**20
 """Densities, rows times classes times columns, from which a compiled pass gains more than compiling takes."""
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Gaussian(ExponentialFamily, ConjugateFamily):
     r"""Columns of real numbers with a Normal-inverse-gamma prior.
@@ -449,7 +446,7 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         mean = sample("mean", dist.Normal(self.loc, sqrt(variance / self.kappa)))
         return {"mean": mean, "variance": variance}
 
-    def likelihood(self, mean: Any, variance: Any) -> dist.Distribution:
+    def likelihood(self, mean: Any, variance: Any) -> "dist.Distribution":
         return dist.Normal(mean, sqrt(variance))
 
     def terms(self, x: Any, origin: Any) -> tuple[Any, Any]:
@@ -510,7 +507,9 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     def cell_log_predictive(self, x: Any) -> Any:
         return StudentT.of(self).log_density(x)
 
-    def marginals(self) -> dict[str, dist.Distribution]:
+    def marginals(self) -> "dict[str, dist.Distribution]":
+        from bayesnb.families.distributions import TDistribution
+
         scale = sqrt(self.rate / (self.concentration * self.kappa))
         # The hyperparameters are valid.
         return {
@@ -551,7 +550,7 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class LogNormal(Gaussian):
     r"""Columns of positive numbers whose logarithms are Gaussian, with a Normal-inverse-gamma prior.
@@ -610,14 +609,14 @@ class LogNormal(Gaussian):
     concentration: Hyperparameter = 1.0
     rate: Hyperparameter = None
 
-    support: ClassVar[Any] = constraints.positive
+    support = POSITIVE
     holds: ClassVar[str] = "a positive number"
     hint: ClassVar[str] = (
         "use nb.Gaussian() for a column with zeros or negative numbers, or mark the cell as missing (NaN)"
     )
     _nearer_zero: ClassVar[str] = "divide the column by a number near exp({mean:.3g})"
 
-    def likelihood(self, mean: Any, variance: Any) -> dist.Distribution:
+    def likelihood(self, mean: Any, variance: Any) -> "dist.Distribution":
         return dist.LogNormal(mean, sqrt(variance))
 
     def terms(self, x: Any, origin: Any) -> tuple[Any, Any]:

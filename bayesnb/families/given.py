@@ -4,13 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import namespace
+from bayesnb.core.deferred import dist, jnp, pytree
 from bayesnb.families.base import Hyperparameter, Parameters
 from bayesnb.families.categories import Categorical, DirichletFamily, dirichlet_log_left_out
 from bayesnb.families.joint_categorical import MOST, JointCategories
@@ -25,7 +22,7 @@ NO_PARENT = "<missing>"
 """Label of the last value of the parent: its cell is missing."""
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class _CountsGivenParent(Counts):
     """Weight of the rows of each value of the parent and category of the child, `total` (classes, parents, categories).
@@ -41,7 +38,7 @@ class _CountsGivenParent(Counts):
         return replace(self, total=total)
 
 
-class _ChildGivenParent(dist.Distribution):
+def _child_given_parent(prob: Any, observed: Any = True) -> "dist.Distribution":
     """Density of the first category of a row given the second, one of NumPyro's distributions.
 
     Parameters
@@ -50,26 +47,19 @@ class _ChildGivenParent(dist.Distribution):
     observed : array of bool, shape (..., 2), optional
         Which cells of the rows are observed.
     """
+    from bayesnb.families.distributions import RowsOfDensity
 
-    support = constraints.independent(constraints.nonnegative_integer, 1)
-
-    def __init__(self, prob: Any, observed: Any = True) -> None:
-        self.prob, self.observed = prob, observed
-        super().__init__(np.shape(prob)[:-2], (2,), validate_args=False)
-
-    def log_prob(self, value: Any) -> Any:
-        """Log probability of the first category of rows of codes, given the second."""
-        codes = _codes(jnp.where(self.observed, value, jnp.nan), np.shape(self.prob))
-        found = look_up_cells(jnp.log(_flat(self.prob)), jnp.nan_to_num(codes))
+    def log_density(value: Any) -> Any:
+        codes = _codes(jnp.where(observed, value, jnp.nan), np.shape(prob))
+        found = look_up_cells(jnp.log(_flat(prob)), jnp.nan_to_num(codes))
         return jnp.where(jnp.isnan(codes), 0.0, found)
 
-    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
-        """Refuse: the second category has no distribution."""
-        raise NotImplementedError(
-            "nb.Given() describes its first column given the second, and not the second, so that no row can be drawn: "
-            "describe both columns, (nb.JointCategorical(), [first, second]), draw rows of a model without it, or give "
-            "rows (X)"
-        )
+    why = (
+        "nb.Given() describes its first column given the second, and not the second, so that no row can be drawn: "
+        "describe both columns, (nb.JointCategorical(), [first, second]), draw rows of a model without it, or give "
+        "rows (X)"
+    )
+    return RowsOfDensity(np.shape(prob)[:-2], (2,), log_density, why)
 
 
 def _flat(values: Any) -> Any:
@@ -89,7 +79,7 @@ def _codes(x: Any, shape: Sequence[int]) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Given(DirichletFamily, JointCategories):
     r"""A column of categories given another column, its parent; a Dirichlet prior for each class and parent's value.
@@ -183,11 +173,11 @@ class Given(DirichletFamily, JointCategories):
         child, parent = categories
         return ("parent", (*parent, NO_PARENT)), ("category", child)
 
-    def likelihood(self, prob: Any) -> dist.Distribution:
-        return _ChildGivenParent(prob)
+    def likelihood(self, prob: Any) -> "dist.Distribution":
+        return _child_given_parent(prob)
 
-    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
-        return _ChildGivenParent(parameters["prob"], observed)
+    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> "dist.Distribution":
+        return _child_given_parent(parameters["prob"], observed)
 
     def statistics(self, x: np.ndarray, membership: Any) -> _CountsGivenParent:
         shape = np.shape(self.concentration)

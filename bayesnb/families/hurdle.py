@@ -5,11 +5,10 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Self
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
 
 from bayesnb.core.arrays import namespace
+from bayesnb.core.deferred import dist, pytree
 from bayesnb.families.base import (
     LIKELIEST,
     Family,
@@ -22,17 +21,18 @@ from bayesnb.families.base import (
 )
 from bayesnb.families.categories import Bernoulli
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
-from bayesnb.families.distributions import OrZero, SampledParameters, ZeroOr
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import broadcast_hyperparameter
+from bayesnb.families.probabilities import SampledParameters
 from bayesnb.families.statistics import Counts, Statistics
+from bayesnb.families.supports import Support, support_of
 
 # --------------------------------------------------------------------------------------------------
 # Statistics of cells that are zero or not: how many are not, and those of the others' values
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class _HurdleStatistics(Statistics):
     """Weight of the cells and of those that are not zero, and statistics of the values that are not zero.
@@ -70,7 +70,7 @@ OWN = ("concentration1", "concentration0")
 @partial(
     # The concentrations come first: the package reads the classes and columns off a family's first array, and the
     # arrays of the inner family may have a third axis.
-    jax.tree_util.register_dataclass,
+    pytree,
     data_fields=["concentration1", "concentration0", "family"],
     meta_fields=[],
 )
@@ -144,7 +144,15 @@ class Hurdle(ConjugateFamily):
     @property
     def support(self) -> Any:
         """Zero, and the numbers that the inner family holds."""
+        from bayesnb.families.distributions import OrZero
+
         return OrZero(self.family.support)
+
+    @property
+    def own_support(self) -> Support:
+        """The support, in NumPy."""
+        other = support_of(self.family)
+        return Support("", lambda x: (x == 0) | other(x), 0.0, other.is_discrete, other=other)
 
     @property
     def holds(self) -> str:  # type: ignore[override]
@@ -195,7 +203,9 @@ class Hurdle(ConjugateFamily):
         (nonzero_prob,) = self._of_zeros.prior(lambda _, distribution: sample("nonzero_prob", distribution)).values()
         return {"nonzero_prob": nonzero_prob, **self.family.prior(sample)}
 
-    def likelihood(self, nonzero_prob: Any, **parameters: Any) -> dist.Distribution:
+    def likelihood(self, nonzero_prob: Any, **parameters: Any) -> "dist.Distribution":
+        from bayesnb.families.distributions import ZeroOr
+
         return ZeroOr(nonzero_prob, self.family.likelihood(**parameters))
 
     @property
@@ -259,7 +269,7 @@ class Hurdle(ConjugateFamily):
         )
         return None if zeros is None or values is None else zeros + values
 
-    def marginals(self) -> dict[str, dist.Distribution]:
+    def marginals(self) -> "dict[str, dist.Distribution]":
         return {"nonzero_prob": self._of_zeros.marginals()["prob"]} | self.family.marginals()
 
     def mean(self) -> dict[str, Any]:
@@ -324,7 +334,7 @@ def _require_inner(family: Any) -> None:
             f"Hurdle({name}()) describes no single number, but a {what}: give a family of numbers such as "
             "nb.Gaussian(), or use the family without a hurdle"
         )
-    if family.support.is_discrete and np.all(family.support(np.zeros(()))):
+    if support_of(family).is_discrete and np.all(support_of(family)(np.zeros(()))):
         raise ValueError(
             f"Hurdle({name}()): {name} has zeros of its own, so that two kinds of zeros would look alike: use "
             f"nb.{name}() alone, or a family of numbers other than zero"

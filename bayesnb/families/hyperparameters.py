@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
+
+from bayesnb.core.deferred import dist, is_distribution, leaves
 
 
 def broadcast_hyperparameter(family: object, name: str, value: Any, shape: tuple[int, int]) -> np.ndarray:
@@ -30,7 +30,7 @@ def broadcast_hyperparameter(family: object, name: str, value: Any, shape: tuple
 
 def with_defaults[F](family: F, **defaults: Any) -> F:
     """A family with defaults, as arrays of the shape of the others, in place of the hyperparameters that are None."""
-    shape = np.broadcast_shapes(*map(np.shape, jax.tree.leaves(family)))
+    shape = np.broadcast_shapes(*map(np.shape, leaves(family)))
     missing = [name for name in defaults if getattr(family, name) is None]
     return replace(family, **{name: np.broadcast_to(defaults[name], shape) for name in missing})  # type: ignore[type-var]
 
@@ -96,7 +96,7 @@ def format_number(value: Any) -> str:
     """A hyperparameter for display: one number if all are equal, else the shape."""
     if value is None:
         return "on the data's scale"
-    if isinstance(value, dist.Distribution):
+    if is_distribution(value):
         return _format_distribution(value)
     array = np.asarray(value)
     if array.size and (array == array.flat[0]).all():
@@ -108,7 +108,7 @@ def format_number(value: Any) -> str:
     return f"<array of shape {array.shape}>"
 
 
-def require_hyperprior(where: str, distribution: dist.Distribution, *, positive: bool) -> None:
+def require_hyperprior(where: str, distribution: "dist.Distribution", *, positive: bool) -> None:
     """Raise an error for a distribution that a hyperparameter cannot have.
 
     Raises
@@ -132,7 +132,7 @@ def require_hyperprior(where: str, distribution: dist.Distribution, *, positive:
         )
 
 
-def _format_distribution(distribution: dist.Distribution) -> str:
+def _format_distribution(distribution: "dist.Distribution") -> str:
     base = distribution
     while isinstance(base, dist.ExpandedDistribution | dist.Independent):
         base = base.base_dist
@@ -143,7 +143,7 @@ def _format_distribution(distribution: dist.Distribution) -> str:
 
 def require_numbers(family: str, name: str, value: Any, *, positive: bool) -> None:
     """Raise an error for hyperparameters that are not finite (positive) numbers; accept what JAX traces or maps."""
-    if isinstance(value, dist.Distribution):
+    if is_distribution(value):
         require_hyperprior(f"{family}({name}=...)", value, positive=positive)
         return
     if value is None or not isinstance(value, str | int | float | list | tuple | np.ndarray | np.generic):

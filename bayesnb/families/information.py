@@ -4,14 +4,11 @@ import itertools
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.distributions import constraints
 from scipy.special import ndtr
 
+from bayesnb.core.deferred import constraints, dist, jax
 from bayesnb.core.running import in_order
-from bayesnb.families.formulas import log_prob, quantile
 
 # --------------------------------------------------------------------------------------------------
 # Mutual information that is due to chance, if the cell does not depend on the class.
@@ -193,7 +190,7 @@ def _gauss_legendre(breaks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def from_likelihood(
-    likelihood: Callable[..., dist.Distribution], class_prob: np.ndarray, parameters: Mapping[str, Any]
+    likelihood: "Callable[..., dist.Distribution]", class_prob: np.ndarray, parameters: Mapping[str, Any]
 ) -> np.ndarray:
     """Mutual information under any NumPyro likelihood of numbers.
 
@@ -218,6 +215,8 @@ def from_likelihood(
     NotImplementedError
         If cells are neither counts nor angles nor numbers with quantiles; the error says which.
     """
+    from bayesnb.families.formulas import log_prob, quantile
+
     with jax.enable_x64(True):
         distribution = likelihood(**parameters)
         if distribution.event_shape:
@@ -244,7 +243,7 @@ def from_likelihood(
 
 
 def _over_circle(
-    likelihood: Callable[..., dist.Distribution], class_prob: np.ndarray, parameters: Mapping[str, Any]
+    likelihood: "Callable[..., dist.Distribution]", class_prob: np.ndarray, parameters: Mapping[str, Any]
 ) -> np.ndarray:
     """As `from_likelihood`, by an integral over angles; NaN where a density does not integrate to one.
 
@@ -272,7 +271,7 @@ def _if_accurate(class_prob: np.ndarray, density: np.ndarray, weight: np.ndarray
 
 
 def _over_counts(
-    likelihood: Callable[..., dist.Distribution], class_prob: np.ndarray, parameters: Mapping[str, Any]
+    likelihood: "Callable[..., dist.Distribution]", class_prob: np.ndarray, parameters: Mapping[str, Any]
 ) -> np.ndarray:
     """As `from_likelihood`, for counts: a sum over all values, or, where they are many, sums and an integral."""
     whole = likelihood(**parameters)
@@ -290,7 +289,7 @@ def _over_counts(
     return _in_pieces(class_prob, whole.batch_shape, whole.batch_shape[1] * cells, of_piece)
 
 
-def _last_count(distribution: dist.Distribution) -> float:
+def _last_count(distribution: "dist.Distribution") -> float:
     """The largest count that matters: the end of the support, or what leaves a probability below `LOST` out.
 
     Infinite if a support without an end has probabilities beyond `COUNTED`.
@@ -313,18 +312,20 @@ def _last_count(distribution: dist.Distribution) -> float:
     )
 
 
-def _densities(distribution: dist.Distribution, x: np.ndarray) -> np.ndarray:
+def _densities(distribution: "dist.Distribution", x: np.ndarray) -> np.ndarray:
     """Densities or probabilities of numbers, shape (draws, classes, columns, numbers).
 
     Parameters
     ----------
     x : array, shape (numbers,) or (draws, columns, numbers)
     """
+    from bayesnb.families.formulas import log_prob
+
     spread = x.reshape(-1, 1, 1, 1) if x.ndim == 1 else np.moveaxis(x, -1, 0)[:, :, None]
     return np.moveaxis(np.exp(log_prob(distribution, spread)), 0, -1)
 
 
-def _over_many_counts(distribution: dist.Distribution, class_prob: np.ndarray, last: float) -> np.ndarray:
+def _over_many_counts(distribution: "dist.Distribution", class_prob: np.ndarray, last: float) -> np.ndarray:
     """`divergence` of counts up to `last`; NaN where the probabilities do not add up to one.
 
     The first and the last values are summed one by one, because probabilities may change much from one to the next

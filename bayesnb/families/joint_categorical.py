@@ -6,14 +6,11 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import namespace
 from bayesnb.core.checking import whole_number
+from bayesnb.core.deferred import dist, is_jax, jax, jnp, pytree
 from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
 from bayesnb.families.categories import (
     Categorical,
@@ -22,18 +19,18 @@ from bayesnb.families.categories import (
     dirichlet_mode,
 )
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.distributions import log_of
 from bayesnb.families.exponential import times
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.families.look_up import look_up_cells
+from bayesnb.families.probabilities import log_of
 from bayesnb.families.statistics import Counts, Occurrences, Tally, entries_of
+from bayesnb.families.supports import NONNEGATIVE_INTEGER
 
 # --------------------------------------------------------------------------------------------------
 # How often each combination of categories occurs, per class; only combinations that occur are stored
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class _CombinationCounts(Occurrences):
     """Weight of the rows of each combination of categories.
@@ -272,49 +269,6 @@ def _joined(x: Any, sizes: tuple[int, ...]) -> Any:
     return x @ place.astype(x.dtype) if len(sizes) else namespace(x)[0].zeros(len(x), dtype=int)
 
 
-class CombinationOfCategories(dist.Distribution):
-    """Rows of categories whose combination is drawn by `prob`.
-
-    Parameters
-    ----------
-    prob : array, shape (..., entries)
-    combinations : Combinations
-    observed : array of bool, shape (..., columns), optional
-        Which cells of the rows the density is about; it sums over the others.
-    """
-
-    support = constraints.independent(constraints.nonnegative_integer, 1)
-    pytree_data_fields = ("prob", "observed")
-    pytree_aux_fields = ("combinations",)
-
-    def __init__(
-        self, prob: Any, combinations: Combinations, observed: Any = None, *, validate_args: bool | None = None
-    ) -> None:
-        self.prob, self.combinations, self.observed = prob, combinations, observed
-        event_shape = (len(combinations.sizes),)
-        super().__init__(batch_shape=np.shape(prob)[:-1], event_shape=event_shape, validate_args=validate_args)
-
-    def log_prob(self, value: Any) -> Any:
-        """Log probability of rows of codes."""
-        value, log_prob = jnp.asarray(value), jnp.log(self.prob)
-        if self.observed is None:
-            entries = self.combinations.entries(self.combinations.codes(value.astype(int)))
-            return look_up_cells(self.combinations.log_each(log_prob), entries)
-        cells = jnp.where(self.observed, value, jnp.nan)
-        batch = jnp.broadcast_shapes(cells.shape[:-1], log_prob.shape[:-1])
-        rows = jnp.broadcast_to(cells, (*batch, *self.event_shape)).reshape(-1, *self.event_shape)
-        of_rows = jnp.broadcast_to(log_prob, (*batch, log_prob.shape[-1])).reshape(len(rows), -1)
-        found = jax.vmap(lambda row, own: self.combinations.log_prob_in_jax(own, row[None])[0])(rows, of_rows)
-        return found.reshape(batch)
-
-    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
-        """Independent rows, shape sample_shape + batch_shape + (columns,); combinations not held are drawn evenly."""
-        own, key = jax.random.split(key)
-        shape = (*sample_shape, *self.batch_shape)
-        entry = jax.random.categorical(own, jnp.log(self.prob), shape=shape)
-        return self.combinations.rows(entry, jax.random.randint(key, shape, 0, max(self.combinations.num_unseen, 1)))
-
-
 # --------------------------------------------------------------------------------------------------
 # Categorical columns that depend on each other within a class: a Dirichlet prior on their combinations
 # --------------------------------------------------------------------------------------------------
@@ -331,7 +285,7 @@ class JointCategories(JointFamily, ConjugateFamily):
     categories: Any = field(default=None, metadata={"static": True})
 
     cell: ClassVar[Any] = "category"
-    support: ClassVar[Any] = constraints.nonnegative_integer
+    support = NONNEGATIVE_INTEGER
     holds: ClassVar[str] = "a category"
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
     takes: ClassVar[tuple[str, ...]] = ("small types",)
@@ -362,7 +316,7 @@ class JointCategories(JointFamily, ConjugateFamily):
         return np.broadcast_to(numbers, (num_classes, 1))
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class JointCategorical(JointCategories):
     r"""Columns of categories that depend on each other within a class; a Dirichlet prior on their combinations.
@@ -495,10 +449,14 @@ class JointCategorical(JointCategories):
     def prior(self, sample: Sample) -> dict[str, Any]:
         return {"prob": sample("prob", dist.Dirichlet(self._weights))}
 
-    def likelihood(self, prob: Any) -> dist.Distribution:
+    def likelihood(self, prob: Any) -> "dist.Distribution":
+        from bayesnb.families.rows_of_categories import CombinationOfCategories
+
         return CombinationOfCategories(prob, self._combinations)
 
-    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
+    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> "dist.Distribution":
+        from bayesnb.families.rows_of_categories import CombinationOfCategories
+
         return CombinationOfCategories(parameters["prob"], self._combinations, observed)
 
     def statistics(self, x: np.ndarray, membership: Any) -> _CombinationCounts:
@@ -544,7 +502,7 @@ class JointCategorical(JointCategories):
 
     def _under(self, log_prob: Any, x: Any) -> Callable[[slice], Any]:
         """Log densities of rows given the log probability of each entry, shape (..., classes, entries)."""
-        if isinstance(x, jax.Array):
+        if is_jax(x):
             return lambda rows: self._combinations.log_prob_in_jax(log_prob, x[rows])
         table, places = self._combinations.tabulated(np.asarray(log_prob), x)
         return lambda rows: np.swapaxes(table[..., places[rows]], -1, -2)

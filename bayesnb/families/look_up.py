@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.sparse
 
@@ -20,6 +18,7 @@ from bayesnb.core.arrays import (
     row_pieces,
     rows_by_class,
 )
+from bayesnb.core.deferred import jnp, map_tree
 from bayesnb.families.base import log_predictive_given
 from bayesnb.families.exponential import Weights
 from bayesnb.families.statistics import classes_of_rows
@@ -183,14 +182,14 @@ def _without(prior: Any, statistics: Any, classes: Any, columns: Any, cells: Any
     at = classes.ravel(), columns.ravel()
     # Each cell is a column of its own, of one class.
     x = cells.reshape(1, -1).astype(np.float64)
-    family, before = jax.tree.map(lambda leaf: np.asarray(leaf)[at][None], (prior, statistics))
+    family, before = map_tree(lambda leaf: np.asarray(leaf)[at][None], (prior, statistics))
     cell = family.statistics(x, np.ones((1, 1)))
     rest = (before - cell).without_rounding(before) if own else before
     if follows:
-        pooled = jax.tree.map(lambda leaf: np.asarray(leaf)[0][at[1]][None], statistics.pooled())
+        pooled = map_tree(lambda leaf: np.asarray(leaf)[0][at[1]][None], statistics.pooled())
         family = family.on_scale_of((pooled - cell).without_rounding(pooled))
     possible = np.asarray(family.possible(rest))
-    rest = jax.tree.map(lambda leaf: np.where(np.expand_dims(possible, (*range(2, leaf.ndim),)), leaf, 0.0), rest)
+    rest = map_tree(lambda leaf: np.where(np.expand_dims(possible, (*range(2, leaf.ndim),)), leaf, 0.0), rest)
     return np.where(possible, log_predictive_given(family, rest, x), np.nan).reshape(cells.shape)
 
 

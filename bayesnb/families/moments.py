@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Any, Self
 
-import jax
 import numpy as np
 
 from bayesnb.core.arrays import close, namespace, rows_by_class
+from bayesnb.core.deferred import pytree
 from bayesnb.families.statistics import ROUNDING, Membership, Statistics, clear_rounding, entries_of, safe_ratio
 
 # --------------------------------------------------------------------------------------------------
@@ -70,7 +70,7 @@ class _CentredSums(Statistics):
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Moments(_CentredSums):
     """Weight, mean and sum of squared deviations from the mean.
@@ -199,7 +199,7 @@ def _without_rounding_of_cells(n: Any, mean: Any, ssd: Any) -> Moments:
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Scatter(_CentredSums):
     """Weight, mean and scatter matrix, the sum of the outer products of deviations from the mean.

@@ -5,15 +5,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, NamedTuple, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
 
 from bayesnb.core.arrays import log_rising, namespace, row_pieces, sqrt
+from bayesnb.core.deferred import dist, is_distribution, is_jax, jax, jit, jnp, pytree
 from bayesnb.families.base import LIKELIEST, Family, Hyperparameter, JointFamily, Parameters, Sample, filled_cells
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.distributions import CovarianceElement, TDistribution
 from bayesnb.families.gaussian import Gaussian, default_rate, too_far, too_narrow
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
 from bayesnb.families.moments import Moments, Scatter, scatter
@@ -59,7 +56,7 @@ def distances(x: Any, centre: Any, matrix: Any) -> _Distances:
     centre : array, shape (..., classes, columns)
     matrix : array, shape (..., classes, columns, columns)
     """
-    if isinstance(x, jax.Array):
+    if is_jax(x):
         return _distances_in_jax(x, centre, matrix)
     centre, matrix = np.asarray(centre), np.asarray(matrix)
     observed = ~np.isnan(x)
@@ -305,7 +302,7 @@ SMALLEST_EIGENVALUE = 1e-12
 """Of a matrix with ones on its diagonal; below, the columns determine each other."""
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class MultivariateGaussian(JointFamily, ConjugateFamily):
     r"""Blocks of columns of real numbers that vary together, with a normal-inverse-Wishart prior.
@@ -401,12 +398,12 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if isinstance(self.df, dist.Distribution):
+        if is_distribution(self.df):
             raise TypeError(
                 "MultivariateGaussian(df=...) is a distribution: df is not learned; give a number above the number of "
                 "columns minus one, or learn kappa or scale"
             )
-        if isinstance(self.scale, dist.Distribution):
+        if is_distribution(self.scale):
             if self.scale.batch_shape:
                 raise ValueError(
                     f"MultivariateGaussian(scale=...) is a distribution of shape {self.scale.batch_shape}: give one of "
@@ -441,10 +438,10 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         mean = sample("mean", _normal(self.loc, spread))
         return {"mean": mean, "covariance": covariance}
 
-    def likelihood(self, mean: Any, covariance: Any) -> dist.Distribution:
+    def likelihood(self, mean: Any, covariance: Any) -> "dist.Distribution":
         return _normal(mean, covariance)
 
-    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
+    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> "dist.Distribution":
         mean, covariance = parameters["mean"], parameters["covariance"]
         xp, _ = namespace(observed, mean)
         # A missing cell is independent of the others, and its density at the cell that is filled in is one.
@@ -516,7 +513,9 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
             + 0.5 * size * (xp.log(self.kappa) - xp.log(posterior.kappa) - statistics.n * np.log(np.pi))
         )
 
-    def marginals(self) -> dict[str, dist.Distribution]:
+    def marginals(self) -> "dict[str, dist.Distribution]":
+        from bayesnb.families.distributions import CovarianceElement, TDistribution
+
         df = self.df - self.scale.shape[-1] + 1
         squares = np.diagonal(self.scale, axis1=-2, axis2=-1)
         spread = sqrt(squares / (df * self.kappa))
@@ -544,7 +543,7 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
 
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         mean, covariance = parameters["mean"], parameters["covariance"]
-        if isinstance(x, jax.Array):
+        if is_jax(x):
             return lambda rows: _log_normal(distances(x[rows], mean, covariance))
         *leading, num_classes, _ = mean.shape
         mean, covariance = (value.reshape(-1, *value.shape[len(leading) :]) for value in (mean, covariance))
@@ -600,13 +599,13 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
 # The checks of arguments take more, and JAX would compile these also within a compiled function.
 
 
-@jax.jit
-def _inverse_wishart(df: Any, scale: Any) -> dist.Distribution:
+@jit
+def _inverse_wishart(df: Any, scale: Any) -> "dist.Distribution":
     return dist.InverseWishart(df, scale_matrix=scale, validate_args=False)
 
 
-@jax.jit
-def _normal(mean: Any, covariance: Any) -> dist.Distribution:
+@jit
+def _normal(mean: Any, covariance: Any) -> "dist.Distribution":
     return dist.MultivariateNormal(mean, covariance_matrix=covariance, validate_args=False)
 
 

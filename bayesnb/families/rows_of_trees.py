@@ -2,11 +2,9 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.distributions import constraints
 
+from bayesnb.core.deferred import constraints, dist, jnp
 from bayesnb.families.spanning_trees import draw_trees
 
 

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
-import jax
 import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import any_missing, close, filled, missing_entries, namespace
+from bayesnb.core.deferred import leaves, map_tree, pytree
 
 # --------------------------------------------------------------------------------------------------
 # The interface of all sufficient statistics: they add up.
@@ -101,7 +101,7 @@ class Statistics:
         def same(mine: Any, theirs: Any) -> bool:
             return mine.same_rows(theirs) if isinstance(mine, Statistics) else close(mine, theirs, sums=True)
 
-        return type(other) is type(self) and all(jax.tree.leaves(_each(same, self, other)))
+        return type(other) is type(self) and all(leaves(_each(same, self, other)))
 
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
@@ -164,8 +164,8 @@ def times_each(cells: Statistics, weights: np.ndarray) -> Statistics:
     """The statistics of cells that are side by side on the first axes, those of `weights`, each times its weight."""
     first = tuple(range(weights.ndim))
     last = tuple(axis - weights.ndim for axis in first)  # NumPy broadcasts weights against the last axes
-    product = jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), first, last), cells) * weights
-    return jax.tree.map(lambda leaf: np.moveaxis(np.asarray(leaf), last, first), product)
+    product = map_tree(lambda leaf: np.moveaxis(np.asarray(leaf), first, last), cells) * weights
+    return map_tree(lambda leaf: np.moveaxis(np.asarray(leaf), last, first), product)
 
 
 def safe_ratio(part: Any, whole: Any) -> Any:
@@ -180,7 +180,7 @@ def safe_ratio(part: Any, whole: Any) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class ClassCounts(Statistics):
     """Total weight of the rows of each class.
@@ -193,7 +193,7 @@ class ClassCounts(Statistics):
     n: Any
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Counts(Statistics):
     """Weighted sums of what was counted.
@@ -345,7 +345,7 @@ LEVELS = 16
 so that no array is as long as the largest count."""
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Tally(Statistics):
     """Weights by place and number: sorted, each pair once, without zero weights.
@@ -405,7 +405,7 @@ class Tally(Statistics):
         return self._filled_up(place, number, clear_rounding(weights[:, 0], weights[:, 1]))
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Levels(Statistics):
     r"""Number of documents in which a word occurs more than k times, and number of documents longer than k.
@@ -521,7 +521,7 @@ def levels(x: Any, membership: np.ndarray, log_coefficient: np.ndarray) -> Level
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Occurrences(Statistics):
     """Weight of the cells that hold each number.

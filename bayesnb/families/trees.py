@@ -4,18 +4,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
 from scipy.special import xlogy
 
 from bayesnb.core.arrays import csr_of_ones, log, log_rising, namespace
+from bayesnb.core.deferred import dist, is_jax, jnp, pytree
 from bayesnb.core.running import in_order
 from bayesnb.families.base import Parameters, Sample
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.joint_categorical import JointCategories
-from bayesnb.families.rows_of_trees import AnyTree, RowsOfTree
 from bayesnb.families.spanning_trees import edge_probabilities, log_sum_over_trees, log_sums_near
 from bayesnb.families.statistics import Statistics, clear_rounding, entries_of
 
@@ -29,7 +26,7 @@ def _starts(sizes: Sequence[int]) -> np.ndarray:
     return np.cumsum([0, *(size + 1 for size in sizes)])
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class _PairCounts(Statistics):
     """Weight of the rows that hold each pair of values.
@@ -62,7 +59,7 @@ GRAPH_CELLS = 2**19
 """Numbers of the graphs of some rows that are in memory at a time, in each thread."""
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class AllTrees(JointCategories):
     r"""Columns of categories that depend on each other along a tree, averaged over all trees exactly.
@@ -246,7 +243,7 @@ class AllTrees(JointCategories):
         alone, pairs = self.log_tables()
         places, log_weights = self._places(x), self.log_weights[0]
         log_sum = log_sum_over_trees(log_weights)
-        if isinstance(x, jax.Array):
+        if is_jax(x):
             alone, pairs = jnp.asarray(alone), jnp.asarray(pairs)
             sums = log_sum_over_trees(log_weights + pairs[:, places[:, :, None], places[:, None, :]])
             return (alone[:, places].sum(axis=-1) + sums - log_sum).T
@@ -307,6 +304,8 @@ class AllTrees(JointCategories):
         return cells
 
     def prior(self, sample: Sample) -> dict[str, Any]:
+        from bayesnb.families.rows_of_trees import AnyTree
+
         parent = sample("parent", AnyTree(self.log_weights, together=self.together))
         numbers = self._numbers
         given = numbers[np.asarray(parent).astype(np.intp)]
@@ -317,10 +316,14 @@ class AllTrees(JointCategories):
         weights = np.where(there, strength + self._by_parent(parent, self.counts), 0.0)
         return {"parent": parent, "prob": sample("prob", dist.Dirichlet(weights, validate_args=False))}
 
-    def likelihood(self, parent: Any, prob: Any) -> dist.Distribution:
+    def likelihood(self, parent: Any, prob: Any) -> "dist.Distribution":
+        from bayesnb.families.rows_of_trees import RowsOfTree
+
         return RowsOfTree(parent, prob, self.sizes)
 
-    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> dist.Distribution:
+    def likelihood_of_observed(self, observed: Any, **parameters: Any) -> "dist.Distribution":
+        from bayesnb.families.rows_of_trees import RowsOfTree
+
         return RowsOfTree(parameters["parent"], parameters["prob"], self.sizes, observed)
 
     def log_likelihood(self, parameters: Parameters, statistics: _PairCounts) -> Any:
@@ -334,7 +337,7 @@ class AllTrees(JointCategories):
         tables = (("parent_value", values), ("value", values)) if parameter == "prob" else ()
         return (("column", columns), *tables)
 
-    def marginals(self) -> dict[str, dist.Distribution]:
+    def marginals(self) -> "dict[str, dist.Distribution]":
         raise NotImplementedError(
             "AllTrees has no means, marginals or summary of its parameters, because a mean of trees is no tree: take "
             "posterior.draws(), or the probabilities of the edges, edge_probs() of its family in posterior.families"

@@ -4,19 +4,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import dense, log_beta, namespace, stirling_rest
-from bayesnb.families import distributions as beta
+from bayesnb.core.deferred import dist, is_jax, pytree
 from bayesnb.families.base import LIKELIEST, MODE, Family, Hyperparameter, Parameters, Sample
-from bayesnb.families.distributions import Direction, GammaPoisson, log_negative_binomial, nearest_turn
 from bayesnb.families.exponential import Concentrated, default_rate, maximum
 from bayesnb.families.hyperparameters import with_defaults
 from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct
+from bayesnb.families.probabilities import log_negative_binomial, nearest_turn
 from bayesnb.families.statistics import Counts, Occurrences, occurrences, safe_ratio
+from bayesnb.families.supports import NONNEGATIVE_INTEGER, POSITIVE, Support
 
 ROUNDING = 1e-13
 """Difference of two logarithms, spread, or distance of a resultant length from one, below which it is a rounding error:
@@ -27,7 +25,7 @@ shapes and concentrations of more than 5e12 to 1e13 count as infinite."""
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Gamma(Concentrated):
     r"""Columns of positive numbers, such as durations and amounts, which are gamma distributed in each class.
@@ -94,7 +92,7 @@ class Gamma(Concentrated):
     concentration: Hyperparameter = 1.5
     rate: Hyperparameter = None
 
-    support: ClassVar[Any] = constraints.positive
+    support = POSITIVE
     holds: ClassVar[str] = "a positive number"
     hint: ClassVar[str] = (
         "use nb.Gaussian() for numbers of any sign, nb.Poisson() for counts, or mark the cell as missing (NaN)"
@@ -111,7 +109,7 @@ class Gamma(Concentrated):
         mean = sample("mean", dist.LogNormal(xp.log(self.loc), self.scale))
         return {"mean": mean, "concentration": sample("concentration", dist.Gamma(self.concentration, self.rate))}
 
-    def likelihood(self, mean: Any, concentration: Any) -> dist.Distribution:
+    def likelihood(self, mean: Any, concentration: Any) -> "dist.Distribution":
         return dist.Gamma(concentration, concentration / mean)
 
     def terms(self, x: Any) -> tuple[Any, Any]:
@@ -149,7 +147,7 @@ class Gamma(Concentrated):
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Beta(Concentrated):
     r"""Columns of numbers between zero and one, such as shares and rates, which are beta distributed in each class.
@@ -212,7 +210,7 @@ class Beta(Concentrated):
     concentration: Hyperparameter = 1.5
     rate: Hyperparameter = None
 
-    support: ClassVar[Any] = constraints.open_interval(0.0, 1.0)
+    support = Support("open_interval", lambda x: (x > 0) & (x < 1), 0.5, ends=(0.0, 1.0))
     holds: ClassVar[str] = "a number between 0 and 1"
     hint: ClassVar[str] = (
         "divide percentages by 100, move zeros and ones inside, such as (x * (n - 1) + 0.5) / n of n rows, use "
@@ -226,11 +224,15 @@ class Beta(Concentrated):
     )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        mean = sample("mean", beta.Beta(self.concentration1, self.concentration0))
+        from bayesnb.families import distributions
+
+        mean = sample("mean", distributions.Beta(self.concentration1, self.concentration0))
         return {"mean": mean, "concentration": sample("concentration", dist.Gamma(self.concentration, self.rate))}
 
-    def likelihood(self, mean: Any, concentration: Any) -> dist.Distribution:
-        return beta.Beta(mean * concentration, (1 - mean) * concentration)
+    def likelihood(self, mean: Any, concentration: Any) -> "dist.Distribution":
+        from bayesnb.families import distributions
+
+        return distributions.Beta(mean * concentration, (1 - mean) * concentration)
 
     def terms(self, x: Any) -> tuple[Any, Any]:
         xp, _ = namespace(x)
@@ -266,7 +268,7 @@ LARGEST = float(np.float32(np.pi))
 """Pi as float32 has it, a little more than pi: angles may come from a table of float32."""
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class VonMises(Concentrated):
     r"""Columns of angles in radians, such as directions and times of day, from -pi to pi.
@@ -329,7 +331,7 @@ class VonMises(Concentrated):
     concentration: Hyperparameter = 1.5
     rate: Hyperparameter = None
 
-    support: ClassVar[Any] = constraints.interval(-LARGEST, LARGEST)
+    support = Support("interval", lambda x: np.abs(x) <= LARGEST, 0.0, ends=(-LARGEST, LARGEST))
     holds: ClassVar[str] = "an angle in radians from -pi to pi"
     hint: ClassVar[str] = (
         "convert degrees by np.deg2rad(x), move radians into the interval by np.angle(np.exp(1j * x)), or mark the "
@@ -347,10 +349,12 @@ class VonMises(Concentrated):
     )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
+        from bayesnb.families.distributions import Direction
+
         loc = sample("loc", Direction(np.shape(self.concentration)))
         return {"loc": loc, "concentration": sample("concentration", dist.Gamma(self.concentration, self.rate))}
 
-    def likelihood(self, loc: Any, concentration: Any) -> dist.Distribution:
+    def likelihood(self, loc: Any, concentration: Any) -> "dist.Distribution":
         return dist.VonMises(loc, concentration)
 
     def terms(self, x: Any) -> tuple[Any, Any]:
@@ -396,7 +400,7 @@ def _log_bessel(concentration: Any) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class LearnedNegativeBinomial(Family):
     r"""Columns of overdispersed counts whose number of successes is learned: ``nb.NegativeBinomial()``.
@@ -427,7 +431,7 @@ class LearnedNegativeBinomial(Family):
     concentration: Hyperparameter = 1.5
     rate: Hyperparameter = None
 
-    support: ClassVar[Any] = constraints.nonnegative_integer
+    support = NONNEGATIVE_INTEGER
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Gaussian() for measurements, or mark the cell as missing (NaN)"
     positive: ClassVar[tuple[str, ...]] = ("loc", "scale", "concentration", "rate")
@@ -447,7 +451,9 @@ class LearnedNegativeBinomial(Family):
         mean = sample("mean", dist.LogNormal(xp.log(self.loc), self.scale))
         return {"mean": mean, "dispersion": sample("dispersion", dist.Gamma(self.concentration, self.rate))}
 
-    def likelihood(self, mean: Any, dispersion: Any) -> dist.Distribution:
+    def likelihood(self, mean: Any, dispersion: Any) -> "dist.Distribution":
+        from bayesnb.families.distributions import GammaPoisson
+
         return GammaPoisson(1 / dispersion, 1 / (dispersion * mean))
 
     def statistics(self, x: Any, membership: np.ndarray) -> Occurrences:
@@ -478,7 +484,7 @@ class LearnedNegativeBinomial(Family):
         return maximum(self, statistics, _estimate(statistics), with_prior=True)
 
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        if isinstance(x, jax.Array):
+        if is_jax(x):
             return super().densities_of_rows(parameters, x)
         *leading, num_classes, num_columns = np.shape(parameters["mean"])
         mean, dispersion = (np.reshape(parameters[name], (-1, num_columns)) for name in ("mean", "dispersion"))

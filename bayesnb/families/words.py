@@ -5,12 +5,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
 import scipy.sparse
-from numpyro.distributions import constraints
 from scipy.special import gammaln
 
 from bayesnb.core.arrays import (
@@ -24,11 +20,13 @@ from bayesnb.core.arrays import (
     shared_csr,
     without_duplicates,
 )
+from bayesnb.core.deferred import dist, is_jax, jnp, pytree
 from bayesnb.families.base import Hyperparameter, JointFamily, Parameters
 from bayesnb.families.categories import Bernoulli, DirichletFamily, dirichlet_log_evidence
-from bayesnb.families.distributions import log_of
 from bayesnb.families.exponential import Weights, times
+from bayesnb.families.probabilities import log_of
 from bayesnb.families.statistics import Counts, class_sums, clear_rounding
+from bayesnb.families.supports import NONNEGATIVE_INTEGER
 
 # --------------------------------------------------------------------------------------------------
 # Rows of word counts: coefficients, rising factorials and sums that touch only the words that occur
@@ -215,7 +213,7 @@ class WordFamily(JointFamily):
     """A family of vectors of counts."""
 
     cell: ClassVar[Any] = "count vector"
-    support: ClassVar[Any] = constraints.nonnegative_integer
+    support = NONNEGATIVE_INTEGER
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Gaussian() for measurements or weights such as tf-idf"
     takes: ClassVar[tuple[str, ...]] = ("sparse",)
@@ -225,7 +223,7 @@ class WordFamily(JointFamily):
         return (statistics.n >= 0) & enough & (statistics.total >= 0)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Multinomial(WordFamily, DirichletFamily):
     r"""Rows of counts (words of a document) given their total; :math:`\theta_c \sim \mathrm{Dirichlet}(\alpha)`.
@@ -275,7 +273,7 @@ class Multinomial(WordFamily, DirichletFamily):
 
     _story: ClassVar[tuple[str, ...]] = ("Multinomial(total, prob)", "prob ~ Dirichlet({concentration})")
 
-    def likelihood(self, prob: Any, total_count: Any = 1) -> dist.Distribution:
+    def likelihood(self, prob: Any, total_count: Any = 1) -> "dist.Distribution":
         return dist.Multinomial(total_count=total_count, probs=prob)
 
     def statistics(self, x: Any, membership: Any) -> Counts:
@@ -296,7 +294,7 @@ class Multinomial(WordFamily, DirichletFamily):
         return Bernoulli(concentration, np.maximum(rest, np.finfo(np.float64).tiny))
 
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        if isinstance(x, jax.Array):
+        if is_jax(x):
             return lambda rows: _log_density_in_jax(parameters, x[rows].astype(jnp.float64))
         log_prob = log_of(parameters, "prob")
         weights = Weights.of(np.reshape(log_prob, (-1, np.shape(log_prob)[-1])))
@@ -312,7 +310,7 @@ class Multinomial(WordFamily, DirichletFamily):
         return of_rows
 
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
-        if isinstance(x, jax.Array):
+        if is_jax(x):
             return log_dirichlet_multinomial(x.astype(jnp.float64)[:, None, :], self.concentration)
         documents = Documents.of(x)
         found = documents.log_rising_ratio(self.concentration)
@@ -353,7 +351,7 @@ def _log_density_in_jax(parameters: Parameters, counts: Any) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Annotations(JointFamily, DirichletFamily):
     r"""Counts of the labels that annotators give to an item; :math:`\theta_{cj} \sim \mathrm{Dirichlet}(\alpha_{cj})`.
@@ -385,7 +383,7 @@ class Annotations(JointFamily, DirichletFamily):
     concentration: Hyperparameter = 1.0
     num_labels: int = field(default=2, metadata={"static": True})
 
-    support: ClassVar[Any] = constraints.nonnegative_integer
+    support = NONNEGATIVE_INTEGER
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
     takes: ClassVar[tuple[str, ...]] = ("sparse",)
     _story: ClassVar[tuple[str, ...]] = ("Annotations(prob)", "prob ~ Dirichlet({concentration})")
@@ -410,7 +408,7 @@ class Annotations(JointFamily, DirichletFamily):
         annotators = tuple(annotator for annotator, _ in columns[:: self.num_labels])
         return ("annotator", annotators), ("label", tuple(label for _, label in columns[: self.num_labels]))
 
-    def likelihood(self, prob: Any) -> dist.Distribution:
+    def likelihood(self, prob: Any) -> "dist.Distribution":
         raise NotImplementedError(
             "the model does not say how many labels an annotator gives to an item, so that it draws no annotations: "
             "draw the labels of given items and annotators from the probabilities"
@@ -434,7 +432,7 @@ class Annotations(JointFamily, DirichletFamily):
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         log_prob = log_of(parameters, "prob")
         *leading, num_classes, _, _ = log_prob.shape
-        if isinstance(x, jax.Array):
+        if is_jax(x):
             cells, log_prob = jnp.nan_to_num(x.astype(jnp.float64)), log_prob.reshape(num_classes, -1)
             return lambda rows: times(cells[rows][:, None], log_prob).sum(axis=-1)
         weights, cells = Weights.of(np.asarray(log_prob).reshape(-1, x.shape[1])), filled(x)
@@ -446,7 +444,7 @@ class Annotations(JointFamily, DirichletFamily):
         return of_rows
 
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
-        if isinstance(x, jax.Array):
+        if is_jax(x):
             weights = jnp.asarray(self.concentration)
             cells = jnp.nan_to_num(x.astype(jnp.float64)).reshape(len(x), 1, -1, self.num_labels)
             in_all = log_rising(weights.sum(axis=-1), cells.sum(axis=-1)).sum(axis=-1)

@@ -4,17 +4,12 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro.distributions as dist
-from jax.scipy.special import gammaln, logsumexp
-from numpyro.distributions import biject_to, constraints
 from scipy.special import expit, log_expit
 
-from bayesnb.families.distributions import LogProbability
-from bayesnb.families.draw import log_gammas
-from bayesnb.families.formulas import compiled
+from bayesnb.core.arrays import compiled
+from bayesnb.core.deferred import constraints, dist, is_jax, jax, jnp, pytree, with_derivative
+from bayesnb.families.probabilities import LogProbability
 
 # --------------------------------------------------------------------------------------------------
 # Coordinates: the value at a point, the density there, and the point of a value
@@ -62,7 +57,7 @@ class Coordinate(ABC):
     """
 
     @abstractmethod
-    def at(self, z: Any, prior: dist.Distribution) -> _Position:
+    def at(self, z: Any, prior: "dist.Distribution") -> _Position:
         """Value and log density at z, under JAX.
 
         Parameters
@@ -73,7 +68,7 @@ class Coordinate(ABC):
         """
 
     @abstractmethod
-    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+    def point(self, drawn: Drawn, prior: "dist.Distribution", rng: np.random.Generator) -> np.ndarray:
         """The z of draws, in NumPy; a random one of them if the map has more dimensions than the site.
 
         Parameters
@@ -88,7 +83,7 @@ class Coordinate(ABC):
 
 def unconstrained(support: Any, value: Any) -> Any:
     """The point that NumPyro's map takes to a value of the support; `compiled` makes one program of its operations."""
-    return biject_to(support).inv(value)
+    return dist.biject_to(support).inv(value)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -114,16 +109,15 @@ NEWTON_STEPS = 60
 """Largest number of steps of the inverse; six are usual."""
 
 
-@jax.custom_jvp
+def _slope_of_log_sigmoid(primals: Any, tangents: Any) -> Any:
+    (z,), (change,) = primals, tangents
+    return log_sigmoid(z), _sigmoid_of_minus(z) * change
+
+
+@with_derivative(_slope_of_log_sigmoid)
 def log_sigmoid(z: Any) -> Any:
     """Log of the logistic function, under JAX; twice as fast as JAX's own if value and gradient are compiled."""
     return jnp.minimum(z, 0.0) - jnp.log1p(jnp.exp(-jnp.abs(z)))
-
-
-@log_sigmoid.defjvp
-def _(primals: Any, tangents: Any) -> Any:
-    (z,), (change,) = primals, tangents
-    return log_sigmoid(z), _sigmoid_of_minus(z) * change
 
 
 def _sigmoid_of_minus(z: Any) -> Any:
@@ -131,7 +125,13 @@ def _sigmoid_of_minus(z: Any) -> Any:
     return jnp.where(z > 0, small, 1.0) / (1.0 + small)
 
 
-@jax.custom_jvp
+def _slope_of_bend(primals: Any, tangents: Any) -> Any:
+    # The derivative with respect to the shape is left out, because nothing uses it.
+    u, slope, curvature = _bend(*primals)
+    return (u, jnp.log(slope)), (slope * tangents[0], curvature / slope * tangents[0])
+
+
+@with_derivative(_slope_of_bend)
 def bend(z: Any, excess: Any) -> tuple[Any, Any]:
     """The logarithm u(z), and the logarithm of its derivative, under JAX.
 
@@ -143,13 +143,6 @@ def bend(z: Any, excess: Any) -> tuple[Any, Any]:
     """
     u, slope, _ = _bend(z, excess)
     return u, jnp.log(slope)
-
-
-@bend.defjvp
-def _(primals: Any, tangents: Any) -> Any:
-    # The derivative with respect to the shape is left out, because nothing uses it.
-    u, slope, curvature = _bend(*primals)
-    return (u, jnp.log(slope)), (slope * tangents[0], curvature / slope * tangents[0])
 
 
 def _bend(z: Any, excess: Any) -> tuple[Any, Any, Any]:
@@ -204,7 +197,7 @@ LARGEST_LOG = 700.0
 """Bounds of the logarithms of values for a program, within the range of float64."""
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class BentGamma(Coordinate):
     r"""A rate (Gamma prior), or the precision of a variance (InverseGamma prior), by its bent logarithm.
@@ -227,20 +220,20 @@ class BentGamma(Coordinate):
     excess: Any
     log_rate: Any
 
-    def at(self, z: Any, prior: dist.Distribution) -> _Position:
+    def at(self, z: Any, prior: "dist.Distribution") -> _Position:
         log_gamma, log_slope = z - self.log_rate, jnp.zeros(())
         if self.bent is not None:
             u, of_bend = bend(z, self.excess)
             log_gamma = jnp.where(self.bent, u, z) - self.log_rate
             log_slope = jnp.where(self.bent, of_bend, 0.0)
         shape, rate = jnp.asarray(prior.concentration), jnp.asarray(prior.rate)
-        log_normaliser = shape * jnp.log(rate) - gammaln(shape)
+        log_normaliser = shape * jnp.log(rate) - jax.scipy.special.gammaln(shape)
         log_density = (shape * log_gamma - rate * jnp.exp(log_gamma) + log_slope + log_normaliser).sum()
         log_value = -log_gamma if isinstance(prior, dist.InverseGamma) else log_gamma
         value = jnp.exp(jnp.clip(log_value, -LARGEST_LOG, LARGEST_LOG))
         return _Position(value, jnp.exp(jnp.minimum(log_value, LARGEST_LOG)), log_density)
 
-    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+    def point(self, drawn: Drawn, prior: "dist.Distribution", rng: np.random.Generator) -> np.ndarray:
         u = drawn.logs[0] + self.log_rate
         return u if self.bent is None else np.where(self.bent, unbend(u, self.excess), u)
 
@@ -250,7 +243,7 @@ class BentGamma(Coordinate):
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class ScaledCovariance(Coordinate):
     r"""The Cholesky factor of :math:`\Omega`, with :math:`\Sigma = R \Omega R^T` and logarithms on its diagonal.
@@ -267,8 +260,8 @@ class ScaledCovariance(Coordinate):
 
     root: Any
 
-    def at(self, z: Any, prior: dist.Distribution) -> _Position:
-        transform = biject_to(constraints.positive_definite)
+    def at(self, z: Any, prior: "dist.Distribution") -> _Position:
+        transform = dist.biject_to(constraints.positive_definite)
         scaled = transform(z)
         value = self.root @ scaled @ jnp.swapaxes(self.root, -1, -2)
         value = (value + jnp.swapaxes(value, -1, -2)) / 2
@@ -276,7 +269,7 @@ class ScaledCovariance(Coordinate):
         log_density = prior.log_prob(value).sum() + transform.log_abs_det_jacobian(z, scaled).sum()
         return _Position(value, value, log_density + (value.shape[-1] + 1) * log_root)
 
-    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+    def point(self, drawn: Drawn, prior: "dist.Distribution", rng: np.random.Generator) -> np.ndarray:
         half = np.linalg.solve(self.root, drawn.value)
         scaled = np.linalg.solve(self.root, np.swapaxes(half, -1, -2))
         symmetric = (scaled + np.swapaxes(scaled, -1, -2)) / 2
@@ -288,7 +281,7 @@ class ScaledCovariance(Coordinate):
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Anchored(Coordinate):
     r"""Distance from the posterior's centre, in posterior standard deviations: :math:`\mu = c + s r z`.
@@ -310,7 +303,7 @@ class Anchored(Coordinate):
     centre: Any
     ratio: Any
 
-    def at(self, z: Any, prior: dist.Distribution) -> _Position:
+    def at(self, z: Any, prior: "dist.Distribution") -> _Position:
         away, lead = self.ratio * z, self.centre - prior.loc
         if isinstance(prior, dist.MultivariateNormal):
             from_prior = _solved(prior.scale_tril, lead) + away
@@ -320,7 +313,7 @@ class Anchored(Coordinate):
         log_density = -0.5 * (from_prior**2).sum() + (jnp.log(self.ratio) - 0.5 * jnp.log(2 * jnp.pi)).sum()
         return _Position(value, value, log_density)
 
-    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+    def point(self, drawn: Drawn, prior: "dist.Distribution", rng: np.random.Generator) -> np.ndarray:
         if isinstance(prior, dist.MultivariateNormal):
             return np.asarray(compiled(_solved, prior.scale_tril, drawn.value - self.centre)) / self.ratio
         return (drawn.value - self.centre) / (np.asarray(prior.scale) * self.ratio)
@@ -339,18 +332,18 @@ def _solved(factor: Any, vector: Any) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Plain(Coordinate):
     """NumPyro's ``biject_to`` of the support: the logarithm of a positive number, a real number as it is."""
 
-    def at(self, z: Any, prior: dist.Distribution) -> _Position:
-        transform = biject_to(prior.support)
+    def at(self, z: Any, prior: "dist.Distribution") -> _Position:
+        transform = dist.biject_to(prior.support)
         value = transform(z)
         log_density = prior.log_prob(value).sum() + transform.log_abs_det_jacobian(z, value).sum()
         return _Position(value, value, log_density)
 
-    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+    def point(self, drawn: Drawn, prior: "dist.Distribution", rng: np.random.Generator) -> np.ndarray:
         return np.asarray(compiled(unconstrained, prior.support, drawn.value))
 
 
@@ -367,7 +360,7 @@ def concentration_of(prior: Any) -> Any:
     array, shape (..., categories)
     """
     if isinstance(prior, dist.Beta):
-        xp = jnp if isinstance(prior.concentration1, jax.Array) else np
+        xp = jnp if is_jax(prior.concentration1) else np
         return xp.stack(xp.broadcast_arrays(prior.concentration1, prior.concentration0), axis=-1)
     return prior.concentration
 
@@ -378,7 +371,9 @@ def _position(log_prob: Any, prior: Any, log_density: Any) -> _Position:
     `log_density` is what the coordinate adds to :math:`\sum_k \alpha_k \log p_k` and the prior's constant.
     """
     concentration = concentration_of(prior)
-    log_normaliser = gammaln(concentration.sum(axis=-1)) - gammaln(concentration).sum(axis=-1)
+    log_normaliser = jax.scipy.special.gammaln(concentration.sum(axis=-1)) - jax.scipy.special.gammaln(
+        concentration
+    ).sum(axis=-1)
     of_prior = (concentration * log_prob).sum() + jnp.broadcast_to(log_normaliser, log_prob.shape[:-1]).sum()
     value = LogProbability(*((log_prob[..., 0], log_prob[..., 1]) if isinstance(prior, dist.Beta) else (log_prob,)))
     return _Position(value, jnp.exp(value.log), of_prior + log_density)
@@ -389,7 +384,7 @@ def _logs(drawn: Drawn) -> np.ndarray:
     return drawn.logs[0] if len(drawn.logs) == 1 else np.stack(drawn.logs, axis=-1)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Sticks(Coordinate):
     r"""Stick-breaking, for concentrations of one and above; for a probability with a Beta prior its logit.
@@ -402,21 +397,21 @@ class Sticks(Coordinate):
     so that the density of z is :math:`\sum_k \alpha_k \log p_k`, without any subtraction from one.
     """
 
-    def at(self, z: Any, prior: dist.Distribution) -> _Position:
+    def at(self, z: Any, prior: "dist.Distribution") -> _Position:
         z = z[..., None] if isinstance(prior, dist.Beta) else z
         taken = log_sigmoid(z)
         left = jnp.cumsum(taken - z, axis=-1)
         edge = ((0, 0),) * (z.ndim - 1)
         return _position(jnp.pad(taken, (*edge, (0, 1))) + jnp.pad(left, (*edge, (1, 0))), prior, 0.0)
 
-    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+    def point(self, drawn: Drawn, prior: "dist.Distribution", rng: np.random.Generator) -> np.ndarray:
         log_prob = _logs(drawn)
         left = np.exp(log_prob[..., :0:-1]).cumsum(axis=-1)[..., ::-1]
         z = log_prob[..., :-1] - np.log(left)
         return z[..., 0] if isinstance(prior, dist.Beta) else z
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class BentSimplex(Coordinate):
     r"""Proportions of independent gamma variables, each in its bent coordinate, for concentrations below one.
@@ -444,13 +439,15 @@ class BentSimplex(Coordinate):
     excess: Any
     total: Any
 
-    def at(self, z: Any, prior: dist.Distribution) -> _Position:
+    def at(self, z: Any, prior: "dist.Distribution") -> _Position:
         u, log_slope = bend(z, self.excess)
-        log_total = logsumexp(u, axis=-1)
+        log_total = jax.scipy.special.logsumexp(u, axis=-1)
         of_total = (self.total * log_total - jnp.exp(log_total)).sum()
         return _position(u - log_total[..., None], prior, of_total + log_slope.sum())
 
-    def point(self, drawn: Drawn, prior: dist.Distribution, rng: np.random.Generator) -> np.ndarray:
+    def point(self, drawn: Drawn, prior: "dist.Distribution", rng: np.random.Generator) -> np.ndarray:
+        from bayesnb.families.draw import log_gammas
+
         log_prob = _logs(drawn)
         log_total = log_gammas(np.broadcast_to(self.total, log_prob.shape[:-1]), rng)
         return unbend(log_prob + log_total[..., None], self.excess)

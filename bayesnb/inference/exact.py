@@ -5,19 +5,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.flatten_util import ravel_pytree
-from numpyro.distributions import biject_to
 from scipy.optimize import minimize
 
-from bayesnb.core.arrays import in_float64, to_numpy
+from bayesnb.core.arrays import compiled, in_float64, to_numpy
 from bayesnb.core.checking import Params, warn
+from bayesnb.core.deferred import dist, jax, jit, jnp
 from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.formulas import compiled
-from bayesnb.inference.coordinates import unconstrained
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import LearnedPrior
@@ -208,6 +203,8 @@ class EmpiricalBayes(Inference):
 
     @in_float64
     def fit(self, problem: Problem, *, key: Any = 0) -> ExactPosterior:
+        from bayesnb.inference.coordinates import unconstrained
+
         self.check(problem)
         source = problem.learned_from or problem.model
         learned = replace(problem, model=source).resolved.learned
@@ -233,6 +230,8 @@ Point = dict[str, np.ndarray]
 
 def _climb(learned: LearnedPrior, statistics: ModelStatistics, start: Point) -> tuple[float, Point]:
     """Local maximum of the log evidence from a start: its value and its place."""
+    from jax.flatten_util import ravel_pytree
+
     line, apart = ravel_pytree(start)
 
     def descend(line: np.ndarray) -> tuple[float, np.ndarray]:
@@ -263,10 +262,10 @@ def _require_maximum(
 
 
 def _constrained(learned: LearnedPrior, point: Point) -> dict[str, Any]:
-    return {name: biject_to(learned.hyperpriors[name].support)(point[name]) for name in learned.names}
+    return {name: dist.biject_to(learned.hyperpriors[name].support)(point[name]) for name in learned.names}
 
 
-@jax.jit
+@jit
 def _log_evidence(learned: LearnedPrior, statistics: ModelStatistics, point: Point) -> Any:
     """Log evidence at unconstrained hyperparameters, and its gradient."""
 

@@ -4,13 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, warn
+from bayesnb.core.deferred import constraints, dist, map_tree
 from bayesnb.data.labels import warn_of_one_class
 from bayesnb.data.read import GivenRows, is_dask
 from bayesnb.data.schema import Schema
@@ -206,7 +204,7 @@ def _check_support(model: BoundModel, parameters: ModelParameters) -> None:
     names = {f"{site.block}.{site.parameter}": site.name for site in reversed([*model.sites])}
     values = {f"{i}.{name}": value for i, block in enumerate(parameters.blocks) for name, value in block.items()}
 
-    def require(site: str, distribution: dist.Distribution) -> Any:
+    def require(site: str, distribution: "dist.Distribution") -> Any:
         value = parameters.class_prob if site == CLASS_SITE else values[site]
         if not np.all(distribution.support(value)):
             shown = np.asarray(value).tolist() if np.size(value) <= 20 else "..."
@@ -500,7 +498,7 @@ def from_samples(
         raise ValueError(f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: give at least one draw")
     _check_support(resolved, parameters)
     if leading == 1:
-        parameters = jax.tree.map(lambda value: value[None], parameters)
+        parameters = map_tree(lambda value: value[None], parameters)
     for name, value in sample_stats.items():
         if value.shape != parameters.class_prob.shape[:2]:
             raise ValueError(

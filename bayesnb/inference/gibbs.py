@@ -7,19 +7,15 @@ from functools import cached_property, partial, reduce
 from operator import add, itemgetter
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from numpyro.distributions import biject_to
 from scipy.optimize import linear_sum_assignment
 from scipy.special import softmax
 
-from bayesnb.core.arrays import in_float64, to_numpy
+from bayesnb.core.arrays import compiled, in_float64, to_numpy
 from bayesnb.core.checking import whole_number
+from bayesnb.core.deferred import dist, jax, jit, jnp
 from bayesnb.core.running import added, in_order, progress_bar, random_generator
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
-from bayesnb.families.draw import draw
-from bayesnb.families.formulas import compiled, log_prob
 from bayesnb.families.statistics import ClassCounts
 from bayesnb.inference.coordinates import unconstrained
 from bayesnb.inference.em import chain_quantiles, first_responsibilities, label_log_joint, probabilities
@@ -60,6 +56,8 @@ class ChainHyperparameters:
     """
 
     def __init__(self, model: BoundModel, num_chains: int, rng: np.random.Generator) -> None:
+        from bayesnb.families.draw import draw
+
         self._model = model
         self._hyperpriors = tuple(model.hyperpriors.values())
         drawn = ((prior, draw(prior, rng, (num_chains,))) for prior in self._hyperpriors)
@@ -164,7 +162,7 @@ class ChainHyperparameters:
         return moves if len(moves) == 1 else [*moves, np.ones(len(rank), dtype=bool)]
 
 
-@jax.jit
+@jit
 def _constrained(hyperpriors: tuple[Any, ...], line: Any) -> tuple[list[Any], Any]:
     """Hyperparameters from a line of unconstrained numbers, and the log density of each number under its hyperprior."""
     values, densities, start = [], [], 0
@@ -172,7 +170,7 @@ def _constrained(hyperpriors: tuple[Any, ...], line: Any) -> tuple[list[Any], An
         size = math.prod(prior.batch_shape)
         free = line[..., start : start + size].reshape(*line.shape[:-1], *prior.batch_shape)
         start += size
-        transform = biject_to(prior.support)
+        transform = dist.biject_to(prior.support)
         value = transform(free)
         density = prior.log_prob(value) + transform.log_abs_det_jacobian(free, value)
         values.append(value)
@@ -483,6 +481,8 @@ def _draw_given(
 
 def _log_density(problem: Problem, parameters: ModelParameters) -> np.ndarray:
     """Log density of hyperparameters, parameters and labelled rows, up to a constant, leading axes (chain, draw)."""
+    from bayesnb.families.formulas import log_prob
+
     model, values = problem.resolved, parameters.hyperparameters
     prior = model.learned.given(values) if values else model.prior
     total = prior.log_likelihood(parameters, problem.statistics) + prior.log_density(parameters)

@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.primitives import Messenger
 from scipy.special import logsumexp
 
+from bayesnb.core.deferred import dist, numpyro
 from bayesnb.families.base import Sample
 from bayesnb.families.distributions import Beta
 from bayesnb.families.draw import draw, log_gammas
@@ -210,7 +209,7 @@ CHOICES = {
 # --------------------------------------------------------------------------------------------------
 
 
-class _At(Messenger):
+class _At(numpyro.primitives.Messenger):
     """Runs a NumPyro program at a point: sets every site, and adds up priors, changes of variables and factors.
 
     Attributes

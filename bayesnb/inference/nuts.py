@@ -10,20 +10,12 @@ from operator import itemgetter
 from threading import Event, Lock
 from typing import Any, NamedTuple
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro
-import numpyro.distributions as dist
-from jax.flatten_util import ravel_pytree
-from jax.scipy.special import logsumexp
-from numpyro.distributions import constraints
-from numpyro.infer.hmc import hmc
-from numpyro.infer.util import ParamInfo
 from scipy.special import softmax
 
 from bayesnb.core.arrays import dense, in_float64, to_numpy
 from bayesnb.core.checking import whole_number
+from bayesnb.core.deferred import constraints, dist, jax, jit, jnp, numpyro
 from bayesnb.core.running import as_key, in_order, progress_bar, random_generator, split
 from bayesnb.families.base import Family, JointFamily, Parameters, Sample, filled_cells, parameter_names
 from bayesnb.families.conjugate import ConjugateFamily
@@ -31,7 +23,6 @@ from bayesnb.inference.coordinates import Coordinate, Plain
 from bayesnb.inference.em import chain_quantiles, first_responsibilities
 from bayesnb.inference.exact import Inference, warn_of_draws
 from bayesnb.inference.gibbs import on_groupings, posterior_of_draws
-from bayesnb.inference.move import Beginning, Walks, begin, potential, run_at
 from bayesnb.model.blocks import CLASS_SITE, Block, ModelParameters, ModelStatistics, Prior
 from bayesnb.model.prior import LearnedPrior, sample_in_program
 from bayesnb.model.problem import Problem, has_closed_form, refuse_coupled
@@ -79,7 +70,7 @@ class _Samplable(ABC):
     def _arguments(self) -> tuple[Any, ...]: ...
 
     @abstractmethod
-    def begin(self, rng: np.random.Generator, number: int) -> Beginning:
+    def begin(self, rng: np.random.Generator, number: int) -> Any:
         """The coordinates of the sites, the first points of the chains, and the scale."""
 
 
@@ -103,7 +94,7 @@ def _program_of_model(prior: Prior | LearnedPrior, statistics: ModelStatistics, 
         joint = jnp.log(parameters.class_prob)
         for family, values, (cells, observed) in zip(given.families, parameters.blocks, rows, strict=True):
             joint = joint + _row_log_density(family, values, cells, observed)
-        numpyro.factor("unlabelled", weights @ logsumexp(joint, axis=-1))
+        numpyro.factor("unlabelled", weights @ jax.scipy.special.logsumexp(joint, axis=-1))
 
 
 def _row_log_density(family: Family, values: Parameters, cells: Any, observed: Any) -> Any:
@@ -148,8 +139,10 @@ class Target(_Samplable):
         cells = tuple(_cells_of(block, x) for block, x in zip(self.model.blocks, rows.blocks, strict=True))
         return self._prior, self.problem.statistics, cells, rows.weights
 
-    def begin(self, rng: np.random.Generator, number: int) -> Beginning:
+    def begin(self, rng: np.random.Generator, number: int) -> Any:
         """As `_Samplable.begin`, at the closed form given the statistics; the first start gives the scale."""
+        from bayesnb.inference.move import Walks, begin
+
         labelled = self.problem.statistics
         starts = self._with_first_labels(rng, number)
         prior, posterior, of_labelled = (partial(self._walk, given) for given in (None, starts[0], labelled))
@@ -443,7 +436,9 @@ class _Settings(NamedTuple):
 
 def _sampler(density: "_Density", settings: _Settings) -> Any:
     """NumPyro's NUTS for the program's density: its init and its step."""
-    init, step = hmc(partial(potential, settings.program, *density), algo="NUTS")
+    from bayesnb.inference.move import potential
+
+    init, step = numpyro.infer.hmc.hmc(partial(potential, settings.program, *density), algo="NUTS")
     given = settings._asdict()
     del given["program"], given["vectorised"]
     return partial(init, **given), step
@@ -458,14 +453,15 @@ def _vectorised() -> bool:
     return next(iter(jnp.zeros(()).devices())).platform != "cpu"
 
 
-@partial(jax.jit, static_argnames="settings")
+@jit(static_argnames="settings")
 def _begin(points: dict[str, Any], keys: Any, variance: dict[str, Any], density: _Density, settings: _Settings) -> Any:
     """State of one chain before its first step, or that of all chains with a leading axis."""
+    from jax.flatten_util import ravel_pytree
 
     def one_chain(point: dict[str, Any], key: jax.Array) -> Any:
         init, _ = _sampler(density, settings)
         # The first call of `_advance` computes the energy and the gradient: here they would be compiled once more.
-        unknown = ParamInfo(point, jnp.zeros(()), jax.tree.map(jnp.zeros_like, point))
+        unknown = numpyro.infer.util.ParamInfo(point, jnp.zeros(()), jax.tree.map(jnp.zeros_like, point))
         state = init(unknown, rng_key=key, inverse_mass_matrix=ravel_pytree(variance)[0])
         # No step reads the energy of the step before. Without it, the momentum that it needs is not compiled.
         return state._replace(energy=jnp.zeros(()))
@@ -485,13 +481,14 @@ def _most_steps(state: Any) -> int:
     return max(FIRST_STEPS, min(MOST_STEPS, MOST_CELLS // max(1, sum(leaf.size for leaf in jax.tree.leaves(state.z)))))
 
 
-@partial(jax.jit, static_argnames="settings")
+@jit(static_argnames="settings")
 def _advance(state: Any, num_steps: int, density: _Density, settings: _Settings) -> Any:
     """Run one chain, or all in one state, for some steps.
 
     Returns the state, and arrays of parameters and statistics with space for the most steps, axes chain and draw in
     front.
     """
+    from bayesnb.inference.move import potential, run_at
 
     def with_gradient(state: Any) -> Any:
         energy, gradient = jax.value_and_grad(partial(potential, settings.program, *density))(state.z)
@@ -500,7 +497,7 @@ def _advance(state: Any, num_steps: int, density: _Density, settings: _Settings)
     def one_chain(state: Any) -> Any:
         init, step = _sampler(density, settings)
         # hmc's step works only once its init has run in the same trace; the result is not used and costs nothing.
-        init(ParamInfo(state.z, state.potential_energy, state.z_grad), rng_key=state.rng_key)
+        init(numpyro.infer.util.ParamInfo(state.z, state.potential_energy, state.z_grad), rng_key=state.rng_key)
         state = jax.lax.cond(state.i == 0, with_gradient, lambda state: state, state)
 
         def draw(state: Any) -> Any:
@@ -592,10 +589,10 @@ def _program(
     away = jnp.concatenate([weight, offset]) - mean
     # The precision of each spread: (spreads, entries, entries).
     given = -jnp.einsum("p,kpq,q->k", away, precisions, away) / 2 - log_normalisers
-    numpyro.factor("prior", logsumexp(given))
+    numpyro.factor("prior", jax.scipy.special.logsumexp(given))
     scores = log_prior + offset
     scores = scores.at[:, 1:].add((log_ratio @ weight).T)
-    log_likelihood = (scores * of_label).sum(axis=1) - logsumexp(scores, axis=1)
+    log_likelihood = (scores * of_label).sum(axis=1) - jax.scipy.special.logsumexp(scores, axis=1)
     numpyro.factor("labels", (row_weights * log_likelihood).sum())
 
 
@@ -616,7 +613,9 @@ class _Weights(_Samplable):
         given, mean = self.likelihood, priors[0].mean
         return given.log_ratio, given.log_prior.T, of_label, given.row_weights, mean, precisions, log_normalisers
 
-    def begin(self, rng: np.random.Generator, number: int) -> Beginning:
+    def begin(self, rng: np.random.Generator, number: int) -> Any:
+        from bayesnb.inference.move import Beginning
+
         size = self.likelihood.num_features
         draws, _ = self.around.draw(max(number, 200), rng)
         points = {"weight": np.log(np.maximum(draws[:, :size], SMALLEST)), "offset": draws[:, size:]}

@@ -7,24 +7,19 @@ from functools import reduce
 from operator import itemgetter
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro
-import numpyro.distributions as dist
-from numpyro.distributions import constraints
 from scipy.special import expit, log_expit
 
 from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.checking import listed
+from bayesnb.core.deferred import dist, jax, jnp, leaves, map_tree, numpyro, pytree, structure
 from bayesnb.families.base import Family, JointFamily, Sample, parameter_names
 from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
-from bayesnb.families.distributions import LogProbability, SampledParameters, log_of_prob
-from bayesnb.families.draw import draw
 from bayesnb.families.exponential import times
-from bayesnb.families.formulas import log_prob
+from bayesnb.families.probabilities import LogProbability, SampledParameters, log_of_prob
 from bayesnb.families.statistics import ClassCounts, Statistics
+from bayesnb.families.supports import BOOLEAN, support_of
 
 # --------------------------------------------------------------------------------------------------
 # The prior on the class probabilities
@@ -34,7 +29,7 @@ CLASS_SITE = "class_prob"
 """Name of the class probabilities in results."""
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class ClassPrior:
     """Dirichlet prior on the class probabilities, or known probabilities.
@@ -187,12 +182,12 @@ class Block:
     @property
     def is_binary(self) -> bool:
         """Whether the cells are zeros and ones."""
-        return self.family.cell == "number" and self.family.support is constraints.boolean
+        return self.family.cell == "number" and support_of(self.family) is BOOLEAN
 
     @property
     def is_measured(self) -> bool:
         """Whether the cells are measurements: numbers that are not whole by the family's support."""
-        return self.family.cell == "number" and not self.family.support.is_discrete
+        return self.family.cell == "number" and not support_of(self.family).is_discrete
 
     @property
     def members(self) -> Sequence[int | None]:
@@ -202,8 +197,7 @@ class Block:
     @property
     def group_key(self) -> Hashable:
         """Equal for blocks that can be joined: those of the same family, with fields of the same shape."""
-        leaves, structure = jax.tree.flatten(self.family)
-        return structure, tuple(leaf.shape[2:] for leaf in leaves)
+        return structure(self.family), tuple(leaf.shape[2:] for leaf in leaves(self.family))
 
 
 def join_blocks(blocks: list[Block]) -> Block:
@@ -212,7 +206,7 @@ def join_blocks(blocks: list[Block]) -> Block:
         return blocks[0]
     return Block(
         blocks[0].name,
-        jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *[block.family for block in blocks]),
+        map_tree(lambda *leaves: np.concatenate(leaves, axis=1), *[block.family for block in blocks]),
         tuple(column for block in blocks for column in block.columns),
         tuple(label for block in blocks for label in block.labels),
         by_column=True,
@@ -224,7 +218,7 @@ def join_blocks(blocks: list[Block]) -> Block:
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class ModelStatistics(Statistics):
     """Sufficient statistics of a table under a model: the classes' and each block's.
@@ -247,7 +241,7 @@ PIECE = 250
 """Draws whose densities under the prior are computed at a time."""
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class ModelParameters:
     """Values of all parameters; any leading axes.
@@ -290,7 +284,7 @@ def draw_from_prior(family: Family, sample: Sample) -> dict[str, Any]:
                 'as in return {"rate": sample("rate", distribution)}'
             )
 
-    def checked(name: str, distribution: dist.Distribution) -> Any:
+    def checked(name: str, distribution: "dist.Distribution") -> Any:
         require(name in names, f"draws {name!r}")
         _require_prior_shape(family, name, distribution)
         return sample(name, distribution)
@@ -301,7 +295,7 @@ def draw_from_prior(family: Family, sample: Sample) -> dict[str, Any]:
     return values
 
 
-def _require_prior_shape(family: Family, name: str, distribution: dist.Distribution) -> None:
+def _require_prior_shape(family: Family, name: str, distribution: "dist.Distribution") -> None:
     """Raise an error if a prior gives several classes or columns one parameter.
 
     Parameters
@@ -318,7 +312,7 @@ def _require_prior_shape(family: Family, name: str, distribution: dist.Distribut
     ValueError
         If the distribution's shape does not hold that of the hyperparameters, (classes, columns).
     """
-    fields = np.shape(jax.tree.leaves(family)[0])
+    fields = np.shape(leaves(family)[0])
     expected = fields[:-1] if family.cell == "category" else fields
     found, size = tuple(distribution.shape()), len(expected)
     if expected not in {found[start : start + size] for start in range(len(found))}:
@@ -345,28 +339,32 @@ def _in_pieces(density: Callable[..., Any], prior: Any, values: Any, leading: tu
     def flat(leaf: Any) -> np.ndarray:
         return np.reshape(leaf, (number, *np.shape(leaf)[len(leading) :]))
 
-    values = jax.tree.map(flat, values)
-    prior = jax.tree.map(flat, prior) if learned else prior
+    values = map_tree(flat, values)
+    prior = map_tree(flat, prior) if learned else prior
     found = []
     for start in range(0, number, PIECE):
         piece = itemgetter(slice(start, start + PIECE))
-        of_piece = jax.tree.map(piece, prior) if learned else prior
-        found.append(density(of_piece, jax.tree.map(piece, values)))
-    return jax.tree.map(lambda *of: np.concatenate(of).reshape((*leading, *of[0].shape[1:])), *found)
+        of_piece = map_tree(piece, prior) if learned else prior
+        found.append(density(of_piece, map_tree(piece, values)))
+    return map_tree(lambda *of: np.concatenate(of).reshape((*leading, *of[0].shape[1:])), *found)
 
 
 def _log_class_prior(class_prior: ClassPrior, class_prob: Any) -> np.ndarray:
     """Log density of class probabilities."""
+    from bayesnb.families.formulas import log_prob
+
     return log_prob(dist.Dirichlet(class_prior.concentration), off_boundary(class_prob))
 
 
 def _log_priors(family: Family, values: dict[str, Any]) -> dict[str, np.ndarray]:
     """Log density of each parameter of a block; none of parameters that classes may share."""
+    from bayesnb.families.formulas import log_prob
+
     if couples_classes(family):
         return {}
     found: dict[str, np.ndarray] = {}
 
-    def note(name: str, distribution: dist.Distribution) -> Any:
+    def note(name: str, distribution: "dist.Distribution") -> Any:
         found[name] = log_prob(distribution, off_boundary(values[name]))
         return values[name]
 
@@ -394,7 +392,7 @@ def summed(densities: Iterable[Any]) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Prior:
     """A distribution of all parameters: the prior, or the posterior given statistics, which has its type.
@@ -453,7 +451,7 @@ class Prior:
             parameters' leading axes and the batch shape of the distribution.
         """
         leading = parameters.class_prob.shape[:-1]
-        learned = np.ndim(jax.tree.leaves(self.classes)[0]) > 1
+        learned = np.ndim(leaves(self.classes)[0]) > 1
         of_classes = None
         if self.classes.probs is None:
             of_classes = _in_pieces(_log_class_prior, self.classes, parameters.class_prob, leading, learned)
@@ -462,15 +460,16 @@ class Prior:
 
     def draw(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
         """Independent draws of all parameters; they have the leading axes of the arrays, too."""
+        from bayesnb.families.draw import draw
 
         def spread(leaf: Any) -> np.ndarray:
             return np.broadcast_to(leaf, (*sample_shape, *np.shape(leaf)))
 
-        def sample(name: str, distribution: dist.Distribution) -> np.ndarray:
+        def sample(name: str, distribution: "dist.Distribution") -> np.ndarray:
             return draw(distribution, rng)
 
         with jax.enable_x64(True):
-            classes, families = jax.tree.map(spread, (self.classes, self.families))
+            classes, families = map_tree(spread, (self.classes, self.families))
             class_prob = np.asarray(classes.prior(sample))
             blocks = tuple(to_numpy(draw_from_prior(family, sample)) for family in families)
         return ModelParameters(class_prob, blocks)
@@ -487,7 +486,7 @@ class Prior:
             if integrated and isinstance(family, ConjugateFamily):
                 continue
 
-            def of_block(name: str, distribution: dist.Distribution, i: int = i) -> Any:
+            def of_block(name: str, distribution: "dist.Distribution", i: int = i) -> Any:
                 return sample(f"{i}.{name}", distribution)
 
             draw_from_prior(family, of_block)
@@ -515,7 +514,7 @@ class Prior:
                 continue
             logs: dict[str, LogProbability] = {}
 
-            def sample(name: str, distribution: dist.Distribution, i: int = i, logs: dict[str, Any] = logs) -> Any:
+            def sample(name: str, distribution: "dist.Distribution", i: int = i, logs: dict[str, Any] = logs) -> Any:
                 value = numpyro.sample(f"{i}.{name}", distribution.to_event(len(distribution.batch_shape)))
                 if isinstance(value, LogProbability):
                     logs[name] = value
@@ -528,7 +527,7 @@ class Prior:
         return ModelParameters(class_prob, tuple(blocks))
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class AveragedPrior(Prior):
     """A distribution of all parameters in which all classes share those of a feature, unless it is included.

@@ -5,13 +5,12 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
 from scipy.special import logit
 
 from bayesnb.core.arrays import dense, in_float64, log
 from bayesnb.core.checking import whole_number
+from bayesnb.core.deferred import dist, leaves, map_tree
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found, read_labels
@@ -20,7 +19,6 @@ from bayesnb.data.schema import Schema, shown_categories, warn_unseen, with_othe
 from bayesnb.families.base import Family, JointFamily, keeps_others, of_column, parameters_of_column
 from bayesnb.families.bins import names_of_bins, quantile_edges
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.draw import draw
 from bayesnb.model.blocks import (
     AveragedPrior,
     Block,
@@ -156,7 +154,7 @@ class BoundModel(Printed):
         return self.description.feature_inclusion
 
     @property
-    def hyperpriors(self) -> dict[str, dist.Distribution]:
+    def hyperpriors(self) -> "dict[str, dist.Distribution]":
         """Distribution of every hyperparameter that is learned, by the name it has in results."""
         return self.description.hyperpriors
 
@@ -277,7 +275,7 @@ class BoundModel(Printed):
 
     def _differs_by_class(self) -> bool:
         by_label = self.follows_labels or isinstance(self.class_probs, Mapping)
-        arrays = jax.tree.leaves((self.families, None if by_label else self.class_prior))
+        arrays = leaves((self.families, None if by_label else self.class_prior))
         return any((np.asarray(array) != np.asarray(array)[:1]).any() for array in arrays)
 
     def with_feature_inclusion(self, feature_inclusion: Any) -> Self:
@@ -414,6 +412,8 @@ class BoundModel(Printed):
         ValueError
             If a hyperparameter is left to the scale of data.
         """
+        from bayesnb.families.draw import draw
+
         num_rows = whole_number("num_rows", num_rows)
         rng = random_generator(key)
         self.schema.require_one_description("simulate")
@@ -503,7 +503,7 @@ class BoundModel(Printed):
         model = model.with_every_value()
         cells = None if given is None else [dense(x) for x in model.read(given.table).whole()]
         # Arrays of its own for each run: JAX keeps its copy of an array that it traced, in the precision of that run.
-        prior = jax.tree.map(np.array, model.prior)
+        prior = map_tree(np.array, model.prior)
         if model.hyperpriors:
             prior = model.learned.sampled(sample_in_program)
         run_program(

@@ -19,9 +19,9 @@ from bayesnb.families.bins import resolution, weighted_values
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.counts_and_waits import Exponential, Geometric, NegativeBinomial, Poisson
-from bayesnb.families.formulas import cdf, ends, log_prob
 from bayesnb.families.gaussian import Gaussian, LogNormal
 from bayesnb.families.hurdle import Hurdle
+from bayesnb.families.supports import support_of
 from bayesnb.families.words import Multinomial
 from bayesnb.model.bound import bound_to
 from bayesnb.model.describe import Description
@@ -440,7 +440,7 @@ def _counts(mean: float) -> dict[str, ConjugateFamily]:
 
 
 def _holding(families: Mapping[str, ConjugateFamily], cells: np.ndarray) -> dict[str, ConjugateFamily]:
-    return {name: family for name, family in families.items() if np.all(np.asarray(family.support(cells)))}
+    return {name: family for name, family in families.items() if np.all(np.asarray(support_of(family)(cells)))}
 
 
 # --------------------------------------------------------------------------------------------------
@@ -525,12 +525,12 @@ def _compare_one(rows: LabelledRows, candidate_of: Mapping[int, Candidate]) -> l
     return found
 
 
-LOG_PEAK: Mapping[type, Callable[[Any], Any]] = {
-    Gaussian: lambda d: -np.log(d.scale) - HALF_LOG_2_PI,
-    LogNormal: lambda d: d.scale**2 / 2 - d.loc - np.log(d.scale) - HALF_LOG_2_PI,
-    Exponential: lambda d: np.log(d.rate),
+LOG_PEAK: Mapping[type, Callable[..., Any]] = {
+    Gaussian: lambda _, sd: -np.log(sd) - HALF_LOG_2_PI,
+    LogNormal: lambda sd, _, median: sd**2 / 2 - np.log(median) - np.log(sd) - HALF_LOG_2_PI,
+    Exponential: lambda _, mean: -np.log(mean),
 }
-"""Log of the highest density of a distribution of each of `DENSITIES`."""
+"""Log of the highest density of each of `DENSITIES`, given the arguments of SciPy's distribution."""
 
 
 def _of_intervals(
@@ -546,22 +546,33 @@ def _of_intervals(
     if not step:
         return 0.0
     density = of_column(posterior.family if candidate.hurdle else posterior, j)
-    means = density.mean()
     for c in range(len(rows.classes)):
-        distribution = density.likelihood(**{name: np.asarray(value)[c, 0] for name, value in means.items()})
-        # No interval has so much probability. Rounding of the ends changes less than half of a step.
-        if np.log(step) + LOG_PEAK[type(density)](distribution) < np.log(SMALLEST / 2):
-            continue
+        with np.errstate(all="ignore"):
+            own, *mean = _at_mean(density, c)
+            # No interval has so much probability. Rounding of the ends changes less than half of a step.
+            if np.log(step) + LOG_PEAK[type(density)](*mean) < np.log(SMALLEST / 2):
+                continue
         cells = rows.table.numbers([columns[j]], slice(None))[:, 0] if cells is None else cells
         counted = (rows.codes == c) & (rows.weights > 0) & ~np.isnan(cells)
         if candidate.hurdle:
             counted &= cells != 0
         x, number = weighted_values(cells[counted], rows.weights[counted])
-        low = np.maximum(x - step / 2, ends(distribution)[0])
-        prob = np.maximum(cdf(distribution, x + step / 2) - cdf(distribution, low), SMALLEST)
-        more = np.log(prob / step) - log_prob(distribution, x)
+        with np.errstate(all="ignore"):
+            prob = np.maximum(own.cdf(x + step / 2, *mean) - own.cdf(x - step / 2, *mean), SMALLEST)
+            more = np.log(prob / step) - own.logpdf(x, *mean)
         gain += float(number @ np.where(prob > SMALLEST, more, 0.0))
     return gain
+
+
+def _at_mean(density: Any, c: int) -> tuple[Any, ...]:
+    """SciPy's distribution of a cell of a class, and its arguments: the posterior mean given one of `DENSITIES`."""
+    from scipy import stats
+
+    shape, rate = density.concentration[c, 0], density.rate[c, 0]
+    if isinstance(density, Exponential):
+        return stats.expon, 0.0, rate / shape
+    loc, sd = density.loc[c, 0], np.sqrt(rate / (shape - 1)) if shape > 1 else np.inf
+    return (stats.lognorm, sd, 0.0, np.exp(loc)) if isinstance(density, LogNormal) else (stats.norm, loc, sd)
 
 
 # --------------------------------------------------------------------------------------------------

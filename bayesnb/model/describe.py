@@ -8,11 +8,10 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, Self
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
 
 from bayesnb.core.checking import Params, a_type, first_few, whole_number, with_params
+from bayesnb.core.deferred import dist, is_distribution, structure
 from bayesnb.core.printing import Code, Heading, Piece, Printed
 from bayesnb.data.labels import as_labels, read_labels
 from bayesnb.data.schema import Schema
@@ -72,13 +71,13 @@ def _read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
 def _require_described(family: Family) -> None:
     """Refuse a family that JAX cannot take apart, and settings that it cannot compare."""
     name = family.family_name
-    if jax.tree_util.all_leaves([family]) or "__dataclass_fields__" not in vars(type(family)):
+    if structure(family) is None or "__dataclass_fields__" not in vars(type(family)):
         raise TypeError(
             f"{name} is a family that JAX cannot take apart: decorate the class with "
             "@jax.tree_util.register_dataclass and, below it, @dataclass(frozen=True)"
         )
     for setting, value in family.settings().items():
-        if isinstance(value, dist.Distribution):
+        if is_distribution(value):
             raise TypeError(
                 f"{name}({setting}={type(value).__name__}(...)): {setting} is a constant (a static field), which is "
                 "not learned: give a number, or make it a hyperparameter (a field that is not static)"
@@ -103,7 +102,7 @@ def _is_hashable(value: Any) -> bool:
 
 def _read_class_concentration(value: Any) -> Any:
     """The class prior's concentration, a number, an array or a distribution."""
-    if isinstance(value, dist.Distribution):
+    if is_distribution(value):
         require_hyperprior("class_concentration", value, positive=True)
         return value
     concentration = _numbers("class_concentration", value)
@@ -227,7 +226,7 @@ def printed_story(model: "Description", most: int) -> Code:
     told: dict[Any, list[str]] = {}
     for name, (family, columns) in model.features.items():
         likelihood, priors = family.story()
-        told.setdefault((jax.tree.structure(family), likelihood, *priors), []).append(_feature(name, columns))
+        told.setdefault((structure(family), likelihood, *priors), []).append(_feature(name, columns))
     prior = _class_prior(model.class_concentration, model.class_probs)
     lines = [
         f"{CLASS_SITE} ~ {prior}",
@@ -508,10 +507,10 @@ class Description(Printed, Params):
     @property
     def learns_classes(self) -> bool:
         """Whether the concentration of the classes is learned."""
-        return isinstance(self.class_concentration, dist.Distribution)
+        return is_distribution(self.class_concentration)
 
     @cached_property
-    def hyperpriors(self) -> dict[str, dist.Distribution]:
+    def hyperpriors(self) -> "dict[str, dist.Distribution]":
         """Distribution of every hyperparameter that is learned, by the name it has in results."""
         found: dict[str, dist.Distribution] = {}
         if self.learns_classes:
@@ -524,7 +523,7 @@ class Description(Printed, Params):
         """Of each learned hyperparameter of a family the name in results, the feature and the family's field."""
         for feature, (family, _) in self.features.items():
             for field, value in family.hyperparameters().items():
-                if isinstance(value, dist.Distribution):
+                if is_distribution(value):
                     between = "_prior_" if field in parameter_names(family) else "_"
                     yield f"{block_name(feature)}{between}{field}", feature, field
 

@@ -4,20 +4,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro
-import numpyro.distributions as dist
 
 from bayesnb.core.arrays import in_float64
+from bayesnb.core.deferred import dist, is_jax, jax, jnp, leaves, numpyro, pytree
 from bayesnb.core.running import in_order
 from bayesnb.data.read import GivenRows
 from bayesnb.data.schema import Schema
 from bayesnb.data.tables import items_at
 from bayesnb.families.base import Family, JointFamily, Sample, with_hyperparameters
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.draw import draw
 from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import (
     Block,
@@ -108,7 +104,7 @@ FIRST_CODE = 2.0
 """Smallest of the numbers that mark learned hyperparameters; above one, because one is the placeholder."""
 
 
-def _placeholder_codes(hyperpriors: Mapping[str, dist.Distribution]) -> dict[str, np.ndarray]:
+def _placeholder_codes(hyperpriors: "Mapping[str, dist.Distribution]") -> dict[str, np.ndarray]:
     """Different numbers for all learned hyperparameters, in the order in which `LearnedPrior.given` lines them up."""
     codes = {}
     start = FIRST_CODE
@@ -119,7 +115,7 @@ def _placeholder_codes(hyperpriors: Mapping[str, dist.Distribution]) -> dict[str
     return codes
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class LearnedPrior:
     """The prior of a model with learned hyperparameters.
@@ -136,7 +132,7 @@ class LearnedPrior:
         The hyperparameters in the order of their numbers.
     """
 
-    hyperpriors: dict[str, dist.Distribution]
+    hyperpriors: "dict[str, dist.Distribution]"
     numbers: Prior
     places: tuple[Any, ...]
     names: tuple[str, ...] = field(metadata={"static": True})
@@ -154,7 +150,7 @@ class LearnedPrior:
         Prior
             Arrays with the leading axes of the values.
         """
-        xp = jnp if any(isinstance(value, jax.Array) for value in values.values()) else np
+        xp = jnp if any(is_jax(value) for value in values.values()) else np
         first = self.names[0]
         depth = len(self.hyperpriors[first].batch_shape)
         leading = np.shape(values[first])[: np.ndim(values[first]) - depth]
@@ -173,6 +169,8 @@ class LearnedPrior:
 
     def draw_hyperparameters(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> dict[str, Any]:
         """Independent draws of the hyperparameters alone, by name."""
+        from bayesnb.families.draw import draw
+
         with jax.enable_x64(True):
             return {name: np.asarray(draw(self.hyperpriors[name], rng, sample_shape)) for name in self.names}
 
@@ -181,7 +179,7 @@ class LearnedPrior:
         return self.given({name: sample(name, self.hyperpriors[name]) for name in self.names})
 
 
-def sample_in_program(name: str, distribution: dist.Distribution) -> Any:
+def sample_in_program(name: str, distribution: "dist.Distribution") -> Any:
     """A NumPyro sample of a hyperparameter, for `LearnedPrior.sampled`."""
     return numpyro.sample(name, distribution.to_event(len(distribution.batch_shape)))
 
@@ -204,7 +202,7 @@ def learned_prior(
     coded_classes = spread_class_prior(coded.class_concentration, coded.class_probs, schema.classes)
     numbers = Prior(class_prior, tuple(block.family for block in blocks))
     codes = Prior(coded_classes, tuple(block.family for block in coded_blocks))
-    places = tuple(map(_place, jax.tree.leaves(numbers), jax.tree.leaves(codes)))
+    places = tuple(map(_place, leaves(numbers), leaves(codes)))
     return LearnedPrior(dict(description.hyperpriors), numbers, places, tuple(description.hyperpriors))
 
 

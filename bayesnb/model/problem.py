@@ -6,12 +6,12 @@ from functools import cached_property, partial, reduce
 from operator import add
 from typing import Any
 
-import jax
 import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import csr_rows, distinct_rows, in_float64, stacked, to_numpy
 from bayesnb.core.checking import listed, proportion, warn
+from bayesnb.core.deferred import leaves, map_tree, structure
 from bayesnb.core.running import in_order
 from bayesnb.data.read import LabelledRows, read_rows
 from bayesnb.data.schema import Schema, sort_categories, warn_of_twins, warn_unseen
@@ -194,7 +194,7 @@ class Problem:
 
     def __post_init__(self) -> None:
         for block, counted in zip(self.model.blocks, self.statistics.blocks, strict=True):
-            if jax.tree_util.all_leaves([counted]):
+            if structure(counted) is None:
                 name = type(counted).__name__
                 raise TypeError(
                     f"{block.family.family_name}.statistics gives a {name}, whose arrays JAX does not know: put "
@@ -375,7 +375,7 @@ def _differ(one: Family, other: Family) -> bool:
     """Whether two families have different hyperparameters; a hyperparameter may be unset in one of them."""
     if one is other:
         return False
-    mine, theirs = jax.tree.leaves(one), jax.tree.leaves(other)
+    mine, theirs = leaves(one), leaves(other)
     return len(mine) != len(theirs) or not all(map(np.array_equal, mine, theirs))
 
 
@@ -389,7 +389,7 @@ def _without_posterior(block: Block, counted: Statistics, num_classes: int) -> n
     refused = np.zeros((num_classes, 1 if block.is_joint else len(block.labels)), dtype=bool)
 
     def has_posterior(*at: slice) -> bool:
-        one, its_own = jax.tree.map(lambda leaf: leaf[at[: np.ndim(leaf)]], (family, counted))
+        one, its_own = map_tree(lambda leaf: leaf[at[: np.ndim(leaf)]], (family, counted))
         try:
             to_numpy(one.update(its_own))
         except ValueError:
@@ -547,7 +547,7 @@ def _regroup(blocks: Sequence[Any], before: BoundModel, after: BoundModel) -> tu
     found: dict[int, Any] = {}
     for block, whole in zip(before.blocks, blocks, strict=True):
         for j, position in enumerate(block.columns):
-            found[position] = jax.tree.map(lambda leaf, j=j: leaf[:, [j]], whole) if block.by_column else whole
+            found[position] = map_tree(lambda leaf, j=j: leaf[:, [j]], whole) if block.by_column else whole
     return tuple(_of_block(block, found, before, after) for block in after.blocks)
 
 
@@ -562,7 +562,7 @@ def _of_block(block: Block, found: Mapping[int, Any], before: BoundModel, after:
     columns = [found[position] for position in block.columns]
     if block.has_categories:
         columns = [_with_zeros(found[position], old[position], new[position]) for position in block.columns]
-    return jax.tree.map(lambda *leaves: np.concatenate(leaves, axis=1), *columns)
+    return map_tree(lambda *leaves: np.concatenate(leaves, axis=1), *columns)
 
 
 def _places(old: tuple, new: tuple) -> np.ndarray:
@@ -581,7 +581,7 @@ def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
         grown[..., _places(old, new)] = leaf
         return grown
 
-    return jax.tree.map(grow, counted)
+    return map_tree(grow, counted)
 
 
 # --------------------------------------------------------------------------------------------------

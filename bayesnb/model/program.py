@@ -6,16 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
-import numpyro
-import numpyro.distributions as dist
 
 from bayesnb.core.arrays import in_float64
+from bayesnb.core.deferred import dist, jnp, numpyro
 from bayesnb.data.labels import as_labels
 from bayesnb.data.schema import Schema
 from bayesnb.families.base import Family, JointFamily, Parameters, filled_cells, parameter_names
-from bayesnb.families.draw import draw
 from bayesnb.model.blocks import CLASS_SITE, Block, ModelParameters, Prior, draw_from_prior
 
 # --------------------------------------------------------------------------------------------------
@@ -256,7 +253,7 @@ def _sample_parameters(
         for j in block.members:
             family = whole if j is None else whole.take((slice(None), j))
 
-            def sample(name: str, distribution: dist.Distribution, i: int = i, j: int | None = j) -> Any:
+            def sample(name: str, distribution: "dist.Distribution", i: int = i, j: int | None = j) -> Any:
                 of_classes = distribution.to_event(len(distribution.batch_shape) - 1)
                 with plate:
                     return numpyro.sample(names[i, j, name], of_classes)
@@ -320,6 +317,8 @@ def draw_cells(
     list of array, shape (rows, columns)
         For each block its cells, categories as codes.
     """
+    from bayesnb.families.draw import draw
+
     cells = []
     for block, values in zip(blocks, parameters, strict=True):
         size = {"total_count": _total_counts(total_count, num_rows)} if block.has_totals else {}

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
-from numpyro.distributions import constraints
 
 from bayesnb.core.arrays import all_whole, in_float64, log, row_pieces, stacked
 from bayesnb.core.checking import warn
@@ -19,6 +18,7 @@ from bayesnb.data.schema import OutsideSupport, Schema, are_codes, encode_catego
 from bayesnb.data.tables import Table
 from bayesnb.families.base import Family, accepts_fractions
 from bayesnb.families.statistics import ClassCounts, Membership
+from bayesnb.families.supports import BOOLEAN, NONNEGATIVE, NONNEGATIVE_INTEGER, REAL, support_of
 from bayesnb.model.blocks import Block, ModelStatistics
 
 # --------------------------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def _checked_cells(
                 wrong &= ~here
     if wrong.any():
         _refuse_first(x, wrong, block, rows)
-    if family.support is constraints.nonnegative_integer and (cells > ACCURATE_COUNT).any():
+    if support_of(family) is NONNEGATIVE_INTEGER and (cells > ACCURATE_COUNT).any():
         largest = x.max(axis=0).toarray() if sparse else np.fmax.reduce(x, axis=0)
         warn(
             f"column {block.labels[int(np.argmax(largest > ACCURATE_COUNT))]!r} has counts above {ACCURATE_COUNT:g}, "
@@ -195,7 +195,7 @@ def _refuse_first(x: Any, wrong: np.ndarray | np.bool_, block: Block, rows: slic
             f"{where}: the cell is missing, but {name} reads a row as one vector of counts; fill in the count (0 if "
             "the word does not occur) or drop the row"
         )
-    if value < np.inf and value > LARGEST_COUNT and family.support is constraints.nonnegative_integer:
+    if value < np.inf and value > LARGEST_COUNT and support_of(family) is NONNEGATIVE_INTEGER:
         raise ValueError(
             f"{where}: {value:g} is above 2**53, about 9e15, up to which float64 holds every whole number, as {name} "
             "needs; divide the column by a common factor, or use nb.Gaussian()"
@@ -210,11 +210,11 @@ def _refuse_first(x: Any, wrong: np.ndarray | np.bool_, block: Block, rows: slic
 
 def outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
     """Which cells are outside the family's support; a single False if a quick test shows that none is."""
-    support = constraints.nonnegative if accepts_fractions(family) else family.support
+    support = NONNEGATIVE if accepts_fractions(family) else support_of(family)
     with np.errstate(invalid="ignore", over="ignore"):
         if cells.dtype == bool and "small types" in family.takes:
             return np.False_
-        if support is constraints.real:
+        if support is REAL:
             flat = cells.ravel(order="K")
             # After a product of long vectors in two threads, BLAS keeps one busy for longer than most predictions take.
             with one_blas_thread() if flat.size > LONG else nullcontext():
@@ -222,13 +222,13 @@ def outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
             if square < LARGEST_NUMBER**2:
                 return np.False_
             inside = np.abs(cells) <= LARGEST_NUMBER
-        elif support is constraints.boolean:
+        elif support is BOOLEAN:
             inside = (cells == 0) | (cells == 1)
-        elif support is constraints.nonnegative_integer:
+        elif support is NONNEGATIVE_INTEGER:
             if not_negative_up_to(LARGEST_COUNT, cells) and all_whole(cells):
                 return np.False_
             inside = (cells >= 0) & (cells == np.rint(cells)) & (cells <= LARGEST_COUNT)
-        elif support is constraints.nonnegative and not_negative_up_to(LARGEST_NUMBER, cells):
+        elif support is NONNEGATIVE and not_negative_up_to(LARGEST_NUMBER, cells):
             return np.False_
         else:
             inside = np.asarray(support(cells)) & (np.abs(cells) <= LARGEST_NUMBER)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
 
-import jax
 import numpy as np
 
 from bayesnb.core.arrays import dense
+from bayesnb.core.deferred import pytree
 from bayesnb.families.exponential import times
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
@@ -18,7 +18,7 @@ from bayesnb.model.program import Sites
 from bayesnb.model.weights import priors
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class WeightedParameters(ModelParameters):
     """Values of all parameters, with weights and offsets.

@@ -5,12 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
-from numpyro.distributions import constraints
 
 from bayesnb.core.checking import whole_number
+from bayesnb.core.deferred import constraints, is_distribution, jax
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import LINES, TINY, chosen, grid_of_panels, muted
 from bayesnb.core.running import random_generator
@@ -311,7 +309,7 @@ def _draw_priors(axis: Any, grid: np.ndarray, curves: list[_Curve], densities: l
 
 def _quantiles(distribution: Any) -> Any:
     """Shape (levels, ...)."""
-    if isinstance(distribution, dist.Distribution):
+    if is_distribution(distribution):
         return quantile(distribution, LEVELS.reshape(-1, *[1] * len(distribution.batch_shape)))
     return np.quantile(distribution, LEVELS, axis=0)
 
@@ -355,7 +353,7 @@ def _middles(ends: Sequence[float] | np.ndarray, number: int) -> np.ndarray:
 def _densities(curves: list[list[_Curve]], grids: list[np.ndarray]) -> list[list[np.ndarray | None]]:
     """Density of the curves of each panel along its grid; None for draws."""
     distribution = curves[0][0].distribution
-    if not isinstance(distribution, dist.Distribution):
+    if not is_distribution(distribution):
         return [[None] * len(of_panel) for of_panel in curves]
     # All the site's panels at once: each grid is at the position of its parameter, and a median at the other positions.
     points: Any = np.repeat(quantile(distribution, np.full(distribution.batch_shape, 0.5))[None], len(grids[0]), axis=0)

@@ -5,16 +5,15 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
-import numpyro.distributions as dist
 
 from bayesnb.core.arrays import dense
 from bayesnb.core.checking import warns_once, whole_number
+from bayesnb.core.deferred import dist
 from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import as_table
 from bayesnb.families.bins import Resolution, as_written
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.draw import draw
 from bayesnb.model.blocks import CLASS_SITE
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import parameter_notes, printed_story
@@ -384,6 +383,8 @@ class Posterior(Printed, Predictions, Draws):
         tuple
             The table (a pandas frame where the columns have names, else an array) and the labels.
         """
+        from bayesnb.families.draw import draw
+
         if total_count is None:
             total_count = mean_total_count(self.generative.problem)
         known, num_rows, rng = self.generative, whole_number("num_rows", num_rows), random_generator(key)

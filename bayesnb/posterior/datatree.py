@@ -5,11 +5,11 @@ from importlib.metadata import version
 from typing import Any
 
 import numpy as np
-import numpyro.distributions as dist
 import xarray as xr
 from arviz_base import make_attrs
 
 from bayesnb.core.arrays import dense, in_float64, log
+from bayesnb.core.deferred import dist
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import LabelledRows, labelled_rows
 from bayesnb.data.tables import Table

@@ -6,18 +6,14 @@ hypotheses, given parameters), in whether the mean over draws is taken, and in w
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, ClassVar
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-from jax.tree_util import Partial
-from numpyro.distributions import constraints
 from scipy.special import log_softmax, logsumexp
 
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import a_type
+from bayesnb.core.deferred import constraints, is_jax, jax, jit, jnp, map_tree, pytree, with_derivative
 from bayesnb.core.running import in_order
 from bayesnb.families.base import Family, JointFamily, accepts_fractions, of_column, parameters_of_column
 from bayesnb.families.conjugate import cells_log_predictive, log_average
@@ -33,7 +29,7 @@ from bayesnb.posterior.under_draws import flatten, log_sum, pieces_of_rows
 # --------------------------------------------------------------------------------------------------
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Integrated:
     """A block whose parameters are integrated out in closed form; the other kinds of blocks have its methods."""
@@ -60,7 +56,7 @@ class Integrated:
         return self.of_rows(x)[..., None] if joint else cells_log_predictive(self.family, x)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Averaged(Integrated):
     """A block of a closed form, each feature's density averaged over whether it depends on the class.
@@ -78,7 +74,7 @@ class Averaged(Integrated):
     log_out: np.ndarray
 
     def of_rows(self, x: Any, *, ratio: bool = False) -> Any:
-        if isinstance(x, jax.Array):
+        if is_jax(x):
             return self.features_in_jax(x).sum(axis=-1)
         return log_average(self.family, self.shared, self.log_in, self.log_out, x)
 
@@ -92,7 +88,7 @@ class Averaged(Integrated):
         return averages if isinstance(self.family, JointFamily) else jnp.where(jnp.isnan(x)[:, None, :], 0.0, averages)
 
 
-@jax.tree_util.register_dataclass
+@pytree
 @dataclass(frozen=True)
 class Given:
     """A block whose parameters are given, or drawn.
@@ -316,7 +312,7 @@ class MeanOfClosedForms(MeanOverDraws):
     @in_float64
     def log_joint(self, cells: Cells) -> np.ndarray:
         number = len(self.forms.log_class_prob)
-        each = (jax.tree.map(lambda leaf, s=s: leaf[s], tuple(self.forms.blocks)) for s in range(number))
+        each = (map_tree(lambda leaf, s=s: leaf[s], tuple(self.forms.blocks)) for s in range(number))
         pairs = zip(self.forms.log_class_prob, each, strict=True)
         return logsumexp([RowDensity(*form).log_joint(cells) for form in pairs], axis=0) - np.log(number)
 
@@ -441,7 +437,7 @@ def function_of_array(
         )
         for block in model.blocks
     ]
-    of_rows = Partial(_log_joint, Partial(density), families, places, arrays)
+    of_rows = jax.tree_util.Partial(_log_joint, jax.tree_util.Partial(density), families, places, arrays)
 
     def log_joint(x: Any) -> Any:
         cells = _as_numbers(x)
@@ -476,15 +472,7 @@ def _as_numbers(x: Any) -> Any:
     return array.astype(jnp.promote_types(array.dtype, jnp.float32))
 
 
-@partial(jax.custom_jvp, nondiff_argnums=(0,))
-def _in_float64(of_rows: Partial, rows: Any) -> Any:
-    """A function of rows, each on its own, computed in float64 and returned in the precision of the rows."""
-    with jax.enable_x64(True):
-        return _values(of_rows, rows)
-
-
-@_in_float64.defjvp
-def _(of_rows: Partial, at: tuple[Any], along: tuple[Any]) -> tuple[Any, Any]:
+def _slope_in_float64(of_rows: "jax.tree_util.Partial", at: tuple[Any], along: tuple[Any]) -> tuple[Any, Any]:
     # JAX runs a backward pass outside this block, in its own precision. All derivatives are therefore computed here.
     (rows,), (direction,) = at, along
     with jax.enable_x64(True):
@@ -492,13 +480,20 @@ def _(of_rows: Partial, at: tuple[Any], along: tuple[Any]) -> tuple[Any, Any]:
     return found, jnp.einsum("crj,rj->rc", slopes, direction)
 
 
-@jax.jit
-def _values(of_rows: Partial, rows: Any) -> Any:
+@with_derivative(_slope_in_float64, nondiff_argnums=(0,))
+def _in_float64(of_rows: "jax.tree_util.Partial", rows: Any) -> Any:
+    """A function of rows, each on its own, computed in float64 and returned in the precision of the rows."""
+    with jax.enable_x64(True):
+        return _values(of_rows, rows)
+
+
+@jit
+def _values(of_rows: "jax.tree_util.Partial", rows: Any) -> Any:
     return of_rows(rows.astype(jnp.float64)).astype(rows.dtype)
 
 
-@jax.jit
-def _values_and_slopes(of_rows: Partial, rows: Any) -> tuple[Any, Any]:
+@jit
+def _values_and_slopes(of_rows: "jax.tree_util.Partial", rows: Any) -> tuple[Any, Any]:
     """The function, shape (rows, classes), and its slopes along the columns, shape (classes, rows, columns)."""
     found, backwards = jax.vjp(of_rows, rows.astype(jnp.float64))
     classes = jnp.eye(found.shape[-1])

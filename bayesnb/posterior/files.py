@@ -18,13 +18,12 @@ from pkgutil import iter_modules
 from typing import Any
 from uuid import uuid4
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
 import pandas as pd
 import scipy.sparse
 
 import bayesnb.families as package
+from bayesnb.core.deferred import dist, is_distribution, is_jax
 from bayesnb.core.printing import Printed
 from bayesnb.families.base import Family
 from bayesnb.families.statistics import Statistics
@@ -96,7 +95,7 @@ class _Writer:
             return [self.apart(part, where) for part in value]
         if id(value) in self._records:
             return {"again": self._records[id(value)][0]}
-        if isinstance(value, np.ndarray | jax.Array):
+        if isinstance(value, np.ndarray) or is_jax(value):
             return {"array": self._array(np.asarray(value), where)}
         if isinstance(value, Mapping):
             items = [[self.apart(key, where), self.apart(part, f"{where}[{key!r}]")] for key, part in value.items()]
@@ -155,9 +154,9 @@ def _parts(value: Any, where: str) -> tuple[str, list[Any]]:
         return "csr", [_narrow(value.data), value.dtype, value.indices, value.indptr, value.shape]
     if value is EVERY_COLUMN:
         return "every column", []
-    if isinstance(value, dist.ExpandedDistribution):
+    if is_distribution(value) and isinstance(value, dist.ExpandedDistribution):
         return "expanded", [value.base_dist, value.batch_shape]
-    if isinstance(value, dist.Distribution) and getattr(dist, type(value).__name__, None) is type(value):
+    if is_distribution(value) and getattr(dist, type(value).__name__, None) is type(value):
         return "distribution", [type(value).__name__, {name: getattr(value, name) for name in value.arg_constraints}]
     for name, (kind, to_text, _) in TEXTS.items():
         if type(value) is kind:
@@ -182,8 +181,8 @@ class _Reader:
 
     def __init__(self, arrays: Sequence[np.ndarray], records: Sequence[type], families: Sequence[type[Family]]) -> None:
         self._arrays = arrays
+        self._given = records, families
         self._classes = _classes(records, families)
-        self._families = families
         self._records: list[Any] = []
 
     def together(self, text: Any) -> Any:
@@ -231,7 +230,11 @@ class _Reader:
             If there is no such class.
         """
         module, _, alone = name.rpartition(".")
-        by_short_name = {kind.__name__: kind for kind in [*_defined([Statistics]), *self._families]}
+        if name not in self._classes:
+            for file in iter_modules(package.__path__, f"{package.__name__}."):
+                import_module(file.name)
+            self._classes = _classes(*self._given)
+        by_short_name = {kind.__name__: kind for kind in [*_defined([Statistics]), *self._given[1]]}
         found = self._classes.get(name) or by_short_name.get(alone if module else "")
         if found is None:
             raise ValueError(
@@ -243,8 +246,6 @@ class _Reader:
 
 def _classes(records: Sequence[type], families: Sequence[type[Family]]) -> dict[str, type]:
     """By name the classes that a file may name; of two families of one name the one given, or else defined last."""
-    for file in iter_modules(package.__path__, f"{package.__name__}."):
-        import_module(file.name)
     return {_name_of(kind): kind for kind in [*_defined([Family, Statistics]), *records, *families]}
 
 
@@ -259,7 +260,7 @@ def _csr(data: np.ndarray, dtype: np.dtype, indices: Any, indptr: Any, shape: An
     return scipy.sparse.csr_array((data.astype(dtype, copy=False), indices, indptr), shape)
 
 
-def _distribution(name: str, arguments: Mapping[str, Any]) -> dist.Distribution:
+def _distribution(name: str, arguments: Mapping[str, Any]) -> "dist.Distribution":
     kind = getattr(dist, name, None)
     if not (isinstance(kind, type) and issubclass(kind, dist.Distribution)):
         raise ValueError(f"the file names the distribution {name!r}, which NumPyro does not have")

@@ -5,10 +5,10 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpyro.distributions as dist
 from scipy.special import log_expit
 
 from bayesnb.core.arrays import in_float64, log, to_numpy
+from bayesnb.core.deferred import dist
 from bayesnb.core.printing import Piece
 from bayesnb.model.blocks import CLASS_SITE, AveragedPrior, ModelParameters, Prior
 from bayesnb.model.bound import BoundModel
@@ -164,7 +164,7 @@ class ExactPosterior(ClosedFormPosterior):
         return ClosedForm(self.model, self.closed_form)
 
     @in_float64
-    def marginals(self) -> dict[str, dist.Distribution]:
+    def marginals(self) -> "dict[str, dist.Distribution]":
         """Distribution of every scalar parameter, by site; batch shape that of the site.
 
         Class probabilities that are known have none.

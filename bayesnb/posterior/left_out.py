@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Self
 
-import jax
 import numpy as np
 from scipy.special import log_expit
 
 from bayesnb.core.arrays import PIECE_CELLS, dense, in_float64, log, row_pieces
 from bayesnb.core.checking import first_few
+from bayesnb.core.deferred import leaves, map_tree
 from bayesnb.core.running import in_order
 from bayesnb.data.read import LabelledRows
 from bayesnb.families.base import JointFamily, log_predictive_given, of_column
@@ -144,7 +144,7 @@ class _WithoutRows:
 
     def of_all_together(self) -> np.ndarray:
         """Log density of each cell under a parameter that all classes share, shape (rows, columns)."""
-        one = jax.tree.map(lambda leaf: leaf[:1], self.cell)
+        one = map_tree(lambda leaf: leaf[:1], self.cell)
         return np.asarray(self._log_density(self._shared, self.rest.pooled(), one)).reshape(self.num_rows, -1)
 
     def log_bayes_factor(self) -> np.ndarray:
@@ -181,7 +181,7 @@ def _without_rows(
         If a row cannot have been among the data.
     """
     every_class = np.arange(len(rows.classes))[:, None]
-    largest = max(int(np.prod(np.shape(leaf)[1:])) for leaf in jax.tree.leaves((block.family, counted)))
+    largest = max(int(np.prod(np.shape(leaf)[1:])) for leaf in leaves((block.family, counted)))
     step = HYPERPARAMETERS // max(largest * (len(every_class) if refitted else 1), 1)
     if block.is_joint:
         # The other rows of a vector are a vector each: refitted, they have priors of their own.
@@ -190,7 +190,7 @@ def _without_rows(
         piece = slice(start, start + max(step, 1))
         some, cells = rows.take(piece), dense(x[piece])
         copied = np.tile(every_class, len(some)) if refitted else some.codes[None]
-        prior, before = jax.tree.map(partial(_copies, copied, block.is_joint), (block.family, counted))
+        prior, before = map_tree(partial(_copies, copied, block.is_joint), (block.family, counted))
         weights = np.where(copied == some.codes, some.weights, 0.0)
         if block.is_joint:
             membership, weights = np.tile(np.eye(len(some)), len(copied)), weights.ravel()
@@ -271,7 +271,7 @@ class _FittedBlock:
         alone = replace(
             block, family=of_column(block.family, j), columns=block.columns[column], labels=block.labels[column]
         )
-        statistics = jax.tree.map(lambda leaf: leaf[:, column], self.statistics)
+        statistics = map_tree(lambda leaf: leaf[:, column], self.statistics)
         return type(self)(alone, of_column(self.posterior, j), statistics, self.follows)
 
 

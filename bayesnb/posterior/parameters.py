@@ -5,15 +5,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-import jax
 import numpy as np
-import numpyro.distributions as dist
 
 from bayesnb.core.arrays import in_float64, to_numpy
 from bayesnb.core.checking import whole_number
+from bayesnb.core.deferred import dist, map_tree
 from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.formulas import cdf, dirichlet_marginal, mean_and_sd, mean_of, quantile, variance_of
 from bayesnb.model.blocks import CLASS_SITE, AveragedPrior, ModelParameters, Prior
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import has_closed_form, ways_to_posterior
@@ -185,6 +183,8 @@ class ClosedForm(ParameterDistribution):
         return self._of_classes({}) if site == CLASS_SITE else self._of_site(self.model.sites[site], {})
 
     def _of_classes(self, levels: dict[str, float]) -> dict[str, Any]:
+        from bayesnb.families.formulas import dirichlet_marginal
+
         classes = self.prior.classes
         if classes.probs is None:
             return _described(dirichlet_marginal(classes.concentration), levels)
@@ -195,13 +195,15 @@ class ClosedForm(ParameterDistribution):
         return _described(_marginal_of_site(site, self.prior.families), levels)
 
 
-def _described(marginal: dist.Distribution, levels: dict[str, float]) -> dict[str, Any]:
+def _described(marginal: "dist.Distribution", levels: dict[str, float]) -> dict[str, Any]:
     """Mean, standard deviation and quantiles of a distribution."""
+    from bayesnb.families.formulas import mean_and_sd
+
     quantiles = {name: _quantile(marginal, level) for name, level in levels.items()}
     return dict(zip(("mean", "sd"), mean_and_sd(marginal), strict=True)) | quantiles
 
 
-def marginals_by_site(model: BoundModel, prior: Prior) -> dict[str, dist.Distribution]:
+def marginals_by_site(model: BoundModel, prior: Prior) -> "dict[str, dist.Distribution]":
     """Distribution of every scalar parameter, by site; batch shape that of the site.
 
     Parameters
@@ -211,6 +213,8 @@ def marginals_by_site(model: BoundModel, prior: Prior) -> dict[str, dist.Distrib
     prior : Prior
         Prior or posterior. Class probabilities that are known, and families that are not conjugate, are left out.
     """
+    from bayesnb.families.formulas import dirichlet_marginal
+
     found: dict[str, dist.Distribution] = {}
     if prior.classes.probs is None:
         found[CLASS_SITE] = dirichlet_marginal(prior.classes.concentration)
@@ -220,7 +224,7 @@ def marginals_by_site(model: BoundModel, prior: Prior) -> dict[str, dist.Distrib
     return found
 
 
-def _marginal_of_site(site: Site, families: Sequence[Any]) -> dist.Distribution:
+def _marginal_of_site(site: Site, families: Sequence[Any]) -> "dist.Distribution":
     """Distribution of every scalar parameter of a site, whose family is conjugate; batch shape that of the site."""
     family = families[site.block]
     if site.column is not None:
@@ -260,9 +264,11 @@ class AveragedForm(ClosedForm):
 
 
 def _summary_of_mixture(
-    weight: np.ndarray, own: dist.Distribution, shared: dist.Distribution, levels: dict[str, float]
+    weight: np.ndarray, own: "dist.Distribution", shared: "dist.Distribution", levels: dict[str, float]
 ) -> dict[str, Any]:
     """Mean, standard deviation and quantiles of a mixture of two distributions."""
+    from bayesnb.families.formulas import cdf, mean_of, variance_of
+
     shape = own.batch_shape
     means, variances = [mean_of(own), mean_of(shared)], [variance_of(own), variance_of(shared)]
     with np.errstate(invalid="ignore"):  # with very few data, some means and variances are infinite
@@ -286,7 +292,9 @@ def _weighted(weight: np.ndarray, own: Any, shared: Any) -> np.ndarray:
         return np.where(weight == 0, 0.0, weight * own) + np.where(weight == 1, 0.0, (1 - weight) * shared)
 
 
-def _quantile(distribution: dist.Distribution, level: float) -> np.ndarray:
+def _quantile(distribution: "dist.Distribution", level: float) -> np.ndarray:
+    from bayesnb.families.formulas import quantile
+
     return quantile(distribution, np.full(distribution.batch_shape, level))
 
 
@@ -326,7 +334,7 @@ class DrawnValues(ParameterDistribution):
                 f"there are {most_chains} chains of {most_draws} draws, not {chains} of {draws}: give no "
                 "more, or sample more with nb.NUTS(num_chains=..., num_samples=...)"
             )
-        return jax.tree.map(lambda value: value[:chains, self._kept(draws)], self.values)
+        return map_tree(lambda value: value[:chains, self._kept(draws)], self.values)
 
     def sample_stats(self, num_chains: int | None, num_draws: int | None) -> dict[str, np.ndarray]:
         return {name: value[:num_chains, self._kept(num_draws)] for name, value in self.stats.items()}
@@ -341,7 +349,7 @@ class DrawnValues(ParameterDistribution):
         return tuple({name: value[chain, step, codes] for name, value in block.items()} for block in self.values.blocks)
 
     def mean(self) -> ModelParameters:
-        return jax.tree.map(lambda value: value.mean(axis=(0, 1)), self.values)
+        return map_tree(lambda value: value.mean(axis=(0, 1)), self.values)
 
     def moments(self, site: str) -> dict[str, Any]:
         values = np.asarray(self.model.sites.by_name(self.values)[site], dtype=np.float64)
@@ -393,7 +401,7 @@ class WithWeights(ParameterDistribution):
         """Draws of the parameters with independent draws of the weights, and the draw half a chain away."""
         (rng,) = random_generator(key).spawn(1)
         num_chains, num_draws = parameters.class_prob.shape[:2]
-        other = jax.tree.map(lambda value: np.roll(value, num_draws // 2, axis=1), parameters)
+        other = map_tree(lambda value: np.roll(value, num_draws // 2, axis=1), parameters)
         return WeightedParameters.of(parameters, **self.weights.take(num_chains, num_draws, rng), other=other)
 
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:

@@ -3,11 +3,11 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import jax
 import numpy as np
 from scipy.special import entr, logsumexp
 
 from bayesnb.core.arrays import in_float64, log
+from bayesnb.core.deferred import leaves, map_tree
 from bayesnb.core.running import in_order
 from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
@@ -151,7 +151,7 @@ def flatten(parameters: ModelParameters) -> ModelParameters:
         array = np.asarray(value)
         return array.reshape(int(np.prod(shape)), *array.shape[len(shape) :])
 
-    return jax.tree.map(flat, parameters)
+    return map_tree(flat, parameters)
 
 
 def in_pieces(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[ModelParameters]:
@@ -165,7 +165,7 @@ def in_pieces(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[M
 def _some_draws(flat: ModelParameters, step: int) -> Iterator[ModelParameters]:
     for start in range(0, len(flat.class_prob), step):
         piece = slice(start, start + step)
-        yield jax.tree.map(lambda value, piece=piece: value[piece], flat)
+        yield map_tree(lambda value, piece=piece: value[piece], flat)
 
 
 PARAMETER_CELLS = 2**20
@@ -175,14 +175,14 @@ PARAMETER_CELLS = 2**20
 def draws_in_pieces(parameters: ModelParameters) -> Iterator[ModelParameters]:
     """Draws, chain and draw axes as one, as many at a time as have so many values."""
     flat = flatten(parameters)
-    size = sum(np.size(leaf) for leaf in jax.tree.leaves(flat)) // len(flat.class_prob)
+    size = sum(np.size(leaf) for leaf in leaves(flat)) // len(flat.class_prob)
     yield from _some_draws(flat, max(1, PARAMETER_CELLS // size))
 
 
 def independent_draws(posterior: Any, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
     """Draws from a posterior in closed form, one leading axis, as many at a time as have so many values."""
     # The hyperparameters are about as many as the parameters, whose mean may not exist.
-    size = sum(np.size(leaf) for leaf in jax.tree.leaves(posterior.closed_form))
+    size = sum(np.size(leaf) for leaf in leaves(posterior.closed_form))
     step = max(1, PARAMETER_CELLS // size)
     for start in range(0, number, step):
         yield posterior.closed_form.draw(rng, (min(step, number - start),))

@@ -25,7 +25,6 @@ from bayesnb.model.describe import declared_categories, feature_names, in_column
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.left_out import FeaturesLeftOut, features_left_out
-from bayesnb.posterior.loo import sum_with_error
 from bayesnb.posterior.weighted import model_of
 from bayesnb.selection.families import ROUNDING
 
@@ -524,6 +523,8 @@ def _ratios(found: FeaturesLeftOut) -> _LabelRatios:
 
 def _as_frame(steps: np.ndarray, ratios: _LabelRatios, names: Sequence[Any]) -> pd.DataFrame:
     """The attribute `table` of `FeatureSelection`."""
+    from bayesnb.posterior.loo import sum_with_error
+
     log_proba = np.array([ratios.log_proba(kept) for kept in steps])
     differences = [sum_with_error(of_step - log_proba[0], ratios.weights) for of_step in log_proba]
     changes = np.diff(steps, axis=0)

@@ -4,13 +4,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import jax
 import numpy as np
 import pandas as pd
 from scipy.special import chdtr, chdtrc, chndtrinc, expit, logit, ndtri
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import first_few, proportion, warn, warns_once, whole_number
+from bayesnb.core.deferred import map_tree
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import chosen, percent, yes_or_no
@@ -54,7 +54,7 @@ def _at_mean(posterior: Posterior) -> list[np.ndarray]:
             mean = posterior.distribution.mean()
     except NotImplementedError:
         return [np.full(len(_labels(block)), np.nan) for block in posterior.model.blocks]
-    return [found[0] for found in _under_draws(posterior, jax.tree.map(lambda value: np.asarray(value)[None], mean))]
+    return [found[0] for found in _under_draws(posterior, map_tree(lambda value: np.asarray(value)[None], mean))]
 
 
 def _averaged(posterior: Posterior, num_draws: int | None, key: Any) -> list[np.ndarray]:

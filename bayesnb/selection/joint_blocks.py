@@ -8,21 +8,21 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpyro.distributions as dist
 from scipy.linalg import block_diag
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import listed
+from bayesnb.core.deferred import is_distribution
 from bayesnb.data.read import LabelledRows
 from bayesnb.families.base import Family, JointFamily
 from bayesnb.families.categories import Bernoulli, Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.distributions import kind_of_density
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.joint_categorical import MOST, JointCategorical, default_concentration
 from bayesnb.families.moments import Scatter, scatter
 from bayesnb.families.multivariate_gaussian import MultivariateGaussian
+from bayesnb.families.supports import kind_of_density, support_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import EVERY_COLUMN, declared_categories
 from bayesnb.model.problem import Problem
@@ -239,7 +239,7 @@ def mergeable_parts(problem: Problem, only: Sequence[Any] | None) -> list[Part]:
 def _learned(family: Family) -> list[str]:
     """Names of the hyperparameters that are learned."""
     values = family.hyperparameters().items()
-    return [name for name, value in values if isinstance(value, dist.Distribution)]
+    return [name for name, value in values if is_distribution(value)]
 
 
 def _has_joint_blocks(family: Family) -> bool:
@@ -252,7 +252,7 @@ def _has_joint_blocks(family: Family) -> bool:
     number = (
         family.cell == "number"
         and not isinstance(family, JointFamily)
-        and kind_of_density(family.support) == "as a measurement"
+        and kind_of_density(support_of(family)) == "as a measurement"
     )
     return number and isinstance(family, ConjugateFamily) and not _learned(family)
 

@@ -13,7 +13,7 @@ from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 from bayesnb.data.read import GivenRows, read_rows, split_labels
 from bayesnb.families.base import Family
-from bayesnb.families.distributions import kind_of_density
+from bayesnb.families.supports import kind_of_density, support_of
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
 from bayesnb.model.naive_bayes import Model
@@ -406,7 +406,7 @@ def _form(problem: Problem) -> dict[int, str]:
     """The form in which a model describes each column, by position."""
     found: dict[int, str] = {}
     for block, lacking in zip(problem.model.blocks, problem.left_out_rows, strict=True):
-        kind = kind_of_density(block.family.support)
+        kind = kind_of_density(support_of(block.family))
         if block.has_totals:
             kind = f"given the total of {len(block.columns)} counts"
         if lacking:

@@ -12,7 +12,8 @@ from scipy import stats
 import bayesnb as nb
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
-from bayesnb.families.joint_categorical import CombinationOfCategories, Combinations, count_combinations
+from bayesnb.families.joint_categorical import Combinations, count_combinations
+from bayesnb.families.rows_of_categories import CombinationOfCategories
 
 CATEGORIES = {"a": list("xyz"), "b": list("pqrs")}
 PAIRS = [" & ".join(pair) for pair in itertools.product(*CATEGORIES.values())]

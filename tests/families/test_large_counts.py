@@ -15,7 +15,7 @@ from scipy import integrate, stats
 
 import bayesnb as nb
 from bayesnb.core.arrays import stirling_rest
-from bayesnb.families.distributions import log_negative_binomial
+from bayesnb.families.probabilities import log_negative_binomial
 from bayesnb.families.words import log_dirichlet_multinomial
 
 STEPS = np.array([-1.2, -0.3, 0.4, 1.1])

@@ -145,9 +145,9 @@ def test_too_few_draws_and_stuck_or_far_chains_are_no_yes(coins):
 def test_a_second_fit_of_the_same_shape_does_not_compile(coins):
     model, X, y = coins
     nb.fit(model, X, y, FEW)
-    before = nuts._advance._cache_size()
+    before = nuts._advance.made()._cache_size()
     nb.fit(nb.NaiveBayes(nb.Bernoulli(2.0, 3.0)), 1 - X, y, FEW, key=1)
-    assert nuts._advance._cache_size() == before
+    assert nuts._advance.made()._cache_size() == before
 
 
 def test_the_beta_density_in_float32():

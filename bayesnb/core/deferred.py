@@ -1,0 +1,257 @@
+"""JAX, NumPyro, ArviZ and other libraries that take long to import, imported when they are first used.
+
+A closed form needs none of them. Every module takes them from here, and uses them at its top only if it is itself
+imported inside functions.
+"""
+
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextvars import ContextVar
+from dataclasses import fields
+from functools import cache, partial, wraps
+from importlib import import_module
+from importlib.machinery import PathFinder
+from threading import RLock
+from typing import TYPE_CHECKING, Any, TypeGuard
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import jax
+    import jax.numpy as jnp
+    import numpyro
+    import numpyro.distributions as dist
+    import xarray as xr
+    from numpyro.distributions import constraints
+else:
+
+    class _Deferred:
+        """A module that is imported when one of its attributes is first used."""
+
+        def __init__(self, path: str) -> None:
+            self._path = path
+
+        def __getattr__(self, name: str) -> Any:
+            module = _imported(self._path)
+            if (scope := _waiting.get()) is not None and self._path != "xarray":
+                _waiting.set(None)
+                scope.enter_context(_imported("jax").enable_x64(True))
+            return getattr(module, name)
+
+    jax, jnp, numpyro, xr = map(_Deferred, ("jax", "jax.numpy", "numpyro", "xarray"))
+    dist, constraints = map(_Deferred, ("numpyro.distributions", "numpyro.distributions.constraints"))
+
+
+_importing = RLock()
+
+
+@cache
+def _imported(path: str) -> Any:
+    # Python's own locks do not hold where threads import different modules of one package.
+    with _importing:
+        if path.startswith("numpyro"):
+            import_numpyro()
+        elif path.startswith("jax"):
+            for part in ("jax", "jax.scipy.special"):  # which ``import jax`` leaves out
+                import_module(part)
+        return import_module(path)
+
+
+def import_numpyro() -> None:
+    """Import NumPyro, whole, also where ArviZ was imported before.
+
+    ArviZ puts NumPyro into ``sys.modules`` as a module that runs at its first use. A submodule imported before that use
+    would be loaded twice and left without its parts, so NumPyro runs here, before its submodules and ArviZ.
+    """
+    with warnings.catch_warnings():
+        # NumPyro imports tqdm. In a notebook without ipywidgets, tqdm falls back to text and warns. Users need not act
+        # on the warning.
+        warnings.filterwarnings("ignore", message="IProgress not found")
+        package = import_module("numpyro")
+        distributions = package.distributions
+    # If numpyro.distributions was imported after ArviZ and before this package, it lacks its submodules as attributes.
+    for path in [path for path in sys.modules if path.startswith("numpyro.distributions.")]:
+        name = path.rpartition(".")[2]
+        if path.count(".") == 2 and not hasattr(distributions, name):
+            setattr(distributions, name, sys.modules[path])
+
+
+# --------------------------------------------------------------------------------------------------
+# JAX's arrays, precision and compiled functions, without JAX as long as nothing else needs it
+# --------------------------------------------------------------------------------------------------
+
+
+def is_jax(x: Any) -> TypeGuard["jax.Array"]:
+    """Whether a value is an array of JAX, which none is before JAX is imported."""
+    return isinstance(x, getattr(sys.modules.get("jax"), "Array", ()))
+
+
+def is_distribution(x: Any) -> TypeGuard["dist.Distribution"]:
+    """Whether a value is a distribution of NumPyro."""
+    return isinstance(x, getattr(sys.modules.get("numpyro.distributions"), "Distribution", ()))
+
+
+_waiting: ContextVar[ExitStack | None] = ContextVar("waiting", default=None)
+"""Where JAX is not imported yet, the innermost block that wants float64 from JAX's first use on."""
+
+
+@contextmanager
+def float64() -> Iterator[None]:
+    """A block in which JAX computes in float64. The user's global setting does not change."""
+    if "jax" in sys.modules:
+        with jax.enable_x64(True):
+            yield
+        return
+    with ExitStack() as scope:
+        token = _waiting.set(scope)
+        try:
+            yield
+        finally:
+            _waiting.reset(token)
+
+
+def settings_of_thread() -> Callable[[], AbstractContextManager[None]]:
+    """JAX's precision and default device, which are settings of a thread, for blocks in other threads."""
+    if "jax" not in sys.modules:
+        return float64 if _waiting.get() is not None else nullcontext
+    precise, device = bool(jax.config.jax_enable_x64), jax.config.jax_default_device
+
+    @contextmanager
+    def block() -> Iterator[None]:
+        with jax.enable_x64(precise), jax.default_device(device):
+            yield
+
+    return block
+
+
+def jit(function: Any = None, **settings: Any) -> Any:
+    """`jax.jit`, applied at the first call."""
+    if function is None:
+        return partial(jit, **settings)
+    return _made_at_first_call(function, lambda: jax.jit(function, **settings))
+
+
+def with_derivative(derivative: Callable[..., Any], **settings: Any) -> Callable[[Any], Any]:
+    """`jax.custom_jvp` and its ``defjvp``, applied at the first call."""
+
+    def decorate(function: Any) -> Any:
+        def make() -> Any:
+            made = jax.custom_jvp(function, **settings)
+            made.defjvp(derivative)
+            return made
+
+        return _made_at_first_call(function, make)
+
+    return decorate
+
+
+def _made_at_first_call(function: Any, make: Callable[[], Any]) -> Any:
+    made = cache(make)
+    call: Any = wraps(function)(lambda *args, **kwargs: made()(*args, **kwargs))
+    call.made = made
+    return call
+
+
+# --------------------------------------------------------------------------------------------------
+# Classes that are trees. JAX learns of them when it is imported, by the package or by the user.
+# --------------------------------------------------------------------------------------------------
+
+_names: dict[type, tuple[Sequence[str], Sequence[str]]] = {}
+"""Of each class the fields that hold arrays, and those that hold settings."""
+
+_new: list[type] = []
+"""Classes that JAX does not know yet."""
+
+_telling = RLock()
+
+
+def pytree(kind: Any = None, *, data_fields: Sequence[str] = (), meta_fields: Sequence[str] = ()) -> Any:
+    """`jax.tree_util.register_dataclass`, as soon as JAX is imported."""
+    if kind is None:
+        return partial(pytree, data_fields=data_fields, meta_fields=meta_fields)
+    if not data_fields:
+        meta_fields = [field.name for field in fields(kind) if field.metadata.get("static")]
+        data_fields = [field.name for field in fields(kind) if field.name not in meta_fields]
+    _names[kind] = data_fields, meta_fields
+    _new.append(kind)
+    if "jax" in sys.modules:
+        _tell_jax()
+    return kind
+
+
+def _tell_jax() -> None:
+    register = import_module("jax.tree_util").register_dataclass
+    with _telling:
+        while _new:
+            kind = _new.pop()
+            register(kind, *_names[kind])
+
+
+class _WhenJaxIsImported:
+    """Tells JAX of the classes at the end of its import, so that the user's own functions of trees know them."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        spec = PathFinder.find_spec(name, path, target) if name == "jax" else None
+        if spec is not None and spec.loader is not None:
+            run = spec.loader.exec_module
+
+            def run_and_tell(module: Any) -> None:
+                run(module)
+                _tell_jax()
+
+            spec.loader.exec_module = run_and_tell  # type: ignore[method-assign]
+        return spec
+
+
+sys.meta_path.insert(0, _WhenJaxIsImported())
+
+# --------------------------------------------------------------------------------------------------
+# Functions of trees as in `jax.tree`
+# --------------------------------------------------------------------------------------------------
+
+
+def leaves(tree: Any) -> list[Any]:
+    """The leaves of a tree, in JAX's order."""
+    parts = _parts(tree)
+    return [tree] if parts is None else [leaf for branch in parts[0] for leaf in leaves(branch)]
+
+
+def structure(tree: Any) -> Any:
+    """What is equal for trees that differ in their leaves only; it has a hash, and is None for a leaf."""
+    parts = _parts(tree)
+    return None if parts is None else (parts[1], *map(structure, parts[0]))
+
+
+def map_tree(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
+    """A tree of what a function gives for each leaf, and those of other trees of the same structure."""
+    parts = _parts(tree)
+    if parts is None:
+        return function(tree, *others)
+    branches, kind, make = parts
+    theirs = [_parts(other) for other in others]
+    if any(its is None or its[1] != kind for its in theirs):
+        raise ValueError(f"{tree!r} and one of {others!r} are trees of different structures")
+    return make([map_tree(function, *each) for each in zip(branches, *[its[0] for its in theirs if its], strict=True)])
+
+
+def _parts(tree: Any) -> tuple[list[Any], Any, Callable[[list[Any]], Any]] | None:
+    """Branches of a tree, its class with settings, and what makes a tree of other branches; None for a leaf."""
+    kind = type(tree)
+    if kind in _names:
+        data, settings = _names[kind]
+        static = [(name, getattr(tree, name)) for name in settings]
+        make = lambda found: kind(**dict(static), **dict(zip(data, found, strict=True)))  # noqa: E731
+        return [getattr(tree, name) for name in data], (kind, *static), make
+    if kind is dict:
+        names = sorted(tree)
+        return [tree[name] for name in names], (kind, *names), lambda found: dict(zip(names, found, strict=True))
+    if isinstance(tree, tuple | list):
+        return [*tree], (kind, len(tree)), kind._make if hasattr(kind, "_make") else kind
+    if tree is None:
+        return [], None, lambda found: None
+    if isinstance(tree, np.ndarray | np.generic | float | int | str) or "jax" not in sys.modules:
+        return None
+    found, treedef = jax.tree.flatten(tree)
+    return None if jax.tree_util.all_leaves([tree]) else (found, treedef, partial(jax.tree.unflatten, treedef))
