@@ -357,7 +357,12 @@ class FrameTable(Table):
         return series.to_numpy() if as_numbers else self._as_objects(series)
 
     def _series(self, column: int, rows: slice) -> nw.Series:
-        return self.cells[:, column][rows]
+        return self._columns[column][rows]
+
+    @cached_property
+    def _columns(self) -> list[nw.Series]:
+        # A frame looks for a column among the names of all of them.
+        return list(self.cells.iter_columns())
 
     @staticmethod
     def _as_objects(series: nw.Series) -> np.ndarray:
@@ -373,7 +378,7 @@ class FrameTable(Table):
         return result
 
     def declared_categories(self, column: int) -> tuple | None:
-        series = self.cells[:, column]
+        series = self._columns[column]
         if isinstance(series.dtype, nw.Enum):
             return tuple(series.dtype.categories)
         if series.dtype == nw.Categorical and series.implementation.is_pandas_like():
@@ -392,7 +397,7 @@ class FrameTable(Table):
         return frozenset(j for j, dtype in enumerate(self.cells.schema.values()) if dtype.is_temporal())
 
     def kind(self, column: int) -> str:
-        dtype = self.cells[:, column].dtype
+        dtype = self._columns[column].dtype
         if dtype == nw.Boolean:
             return "boolean"
         if dtype.is_numeric():
@@ -402,7 +407,7 @@ class FrameTable(Table):
         if dtype == nw.Object:
             return super().kind(column)
         # The name that the user's library gives the type.
-        raise self._neither(column, getattr(self.cells[:, column].to_native(), "dtype", dtype))
+        raise self._neither(column, getattr(self._columns[column].to_native(), "dtype", dtype))
 
 
 # --------------------------------------------------------------------------------------------------

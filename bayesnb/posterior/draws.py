@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -35,12 +36,13 @@ def summary_frame(sites: Sites, columns: Mapping[str, Mapping[str, Any]]) -> Any
     import pandas as pd
 
     labels = sites.scalar_labels()
-    pieces = []
-    for site, values in columns.items():
-        size = len(labels[site])
-        cells = {name: np.broadcast_to(np.ravel(np.asarray(value)), size) for name, value in values.items()}
-        pieces.append(pd.DataFrame(cells, index=pd.Index(labels[site], name="parameter")))
-    return pd.concat(pieces)
+    cells = {
+        name: np.concatenate(
+            [np.broadcast_to(np.ravel(own.get(name, np.nan)), len(labels[site])) for site, own in columns.items()]
+        )
+        for name in dict.fromkeys(chain.from_iterable(columns.values()))
+    }
+    return pd.DataFrame(cells, index=pd.Index([label for site in columns for label in labels[site]], name="parameter"))
 
 
 def headline(name: str, classes: list[Any], problem: Problem | None) -> str:

@@ -2,7 +2,8 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -176,7 +177,14 @@ class ClosedForm(ParameterDistribution):
     def summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         levels = {"lower": (1 - prob) / 2, "upper": (1 + prob) / 2}
         found = {CLASS_SITE: self._of_classes(levels)}
-        return found | {site.name: self._of_site(site, levels) for site in self.model.sites}
+        # All columns of a block at once: SciPy takes longer to check a call than to compute thousands of numbers.
+        of_block = cache(lambda site: self._of_site(site, levels))
+        for site in self.model.sites:
+            values = of_block(replace(site, name="", column=None))
+            found[site.name] = {
+                name: value if site.column is None else value[:, site.column] for name, value in values.items()
+            }
+        return found
 
     @in_float64
     def moments(self, site: str) -> dict[str, Any]:
@@ -200,7 +208,8 @@ def _described(marginal: "dist.Distribution", levels: dict[str, float]) -> dict[
     from bayesnb.families.formulas import mean_and_sd
 
     quantiles = {name: _quantile(marginal, level) for name, level in levels.items()}
-    return dict(zip(("mean", "sd"), mean_and_sd(marginal), strict=True)) | quantiles
+    found = dict(zip(("mean", "sd"), mean_and_sd(marginal), strict=True)) | quantiles
+    return {name: np.broadcast_to(value, marginal.batch_shape) for name, value in found.items()}
 
 
 def marginals_by_site(model: BoundModel, prior: Prior) -> "dict[str, dist.Distribution]":
@@ -259,8 +268,9 @@ class AveragedForm(ClosedForm):
 
     def _of_site(self, site: Site, levels: dict[str, float]) -> dict[str, Any]:
         own, shared = (_marginal_of_site(site, families) for families in (self.prior.families, self.prior.shared))
-        inclusion = self.prior.inclusion[site.block]
-        return _summary_of_mixture(inclusion if site.column is None else inclusion[site.column], own, shared, levels)
+        inclusion = self.prior.inclusion[site.block][... if site.column is None else site.column]
+        shape = *np.shape(inclusion), *[1] * (len(own.batch_shape) - 1 - np.ndim(inclusion))
+        return _summary_of_mixture(np.reshape(inclusion, shape), own, shared, levels)
 
 
 def _summary_of_mixture(
