@@ -350,7 +350,8 @@ class Chunks:
             return unseen
 
         found: Unseen = {}
-        for unseen in in_order(one_chunk, self.slices):
+        # What is computed of a row has a number for each class, which may be more than the row has cells.
+        for unseen in in_order(one_chunk, list(self.table.chunks(max(self._width, len(self.schema.classes))))):
             found = add_unseen(found, unseen)
         warn_unseen(found)
 
@@ -384,7 +385,11 @@ class Chunks:
     @property
     def slices(self) -> list[slice]:
         """The rows of each chunk."""
-        return list(self.table.chunks(sum(map(len, self.columns))))
+        return list(self.table.chunks(self._width))
+
+    @property
+    def _width(self) -> int:
+        return sum(map(len, self.columns))
 
     def encode(self, rows: slice, *, compact: bool) -> tuple[Cells, Unseen]:
         """Cells of some rows, block by block, and the values that are not among the categories.

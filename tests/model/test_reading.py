@@ -105,3 +105,15 @@ def test_cells_that_a_chosen_family_cannot_hold_are_missing_in_the_columns_that_
     words = nb.fit(nb.NaiveBayes(nb.Multinomial(), outside_is_missing=[0]), kind(X), [0, 1, 0, 1])
     with pytest.raises(ValueError, match="column 0, row 1: -2 is not a count"):  # a vector lacks no count
         words.predict(kind(strange))
+
+
+def test_rows_of_many_classes_are_computed_a_few_at_a_time(monkeypatch):
+    """A prediction has a number for each class, which are many more than the cells of the row."""
+    monkeypatch.setattr("bayesnb.data.tables.Table.chunk_cells", 300 * 64)
+    X = np.random.default_rng(0).normal(size=(700, 1))
+    posterior = nb.fit(nb.Gaussian(), X, np.arange(700) % 64)
+    rows = []
+    posterior.model.read(X).each(lambda where, _: rows.append((where.start, where.stop)))
+    assert sorted(rows) == [(0, 300), (300, 600), (600, 700)]
+    few = nb.fit(nb.Gaussian(), X, np.arange(700) % 2).model.read(X)
+    assert few.slices == [slice(0, 700)]
