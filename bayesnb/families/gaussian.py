@@ -1,7 +1,7 @@
 """Gaussian and log-normal columns, and the Student-t distribution of their new cells."""
 
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -109,11 +109,10 @@ class StudentT:
             found = np.asarray(sums)
             if np.isfinite(found).all():
                 return found + (self.constant.sum(axis=1) if complete else ~np.isnan(x) @ self.constant.T)
-        missing = np.isnan(x)
         result = np.empty((len(x), len(self.loc)))
-        for c in range(len(self.loc)):
-            of_class = StudentT(self.loc[c], self.precision[c], self.exponent[c], self.constant[c])
-            result[:, c] = np.where(missing, 0.0, of_class.log_density(x)).sum(axis=1)
+        for rows in row_pieces(len(x), self.loc.size):
+            cells = x[rows, None]
+            result[rows] = np.where(np.isnan(cells), 0.0, self.log_density(cells)).sum(axis=-1)
         return result
 
     def _of_rows_in_jax(self, x: Any) -> Any:
@@ -526,7 +525,14 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         return of_gaussian_cells(class_prob, np.asarray(parameters["mean"]), np.sqrt(parameters["variance"]))
 
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
-        return StudentT.of(self).of_rows(x, compiled=x.size * len(self.kappa) >= COMPILED_FROM)
+        # JAX's tracers must not outlive the trace.
+        predictive = StudentT.of(self) if isinstance(x, jax.Array) else self._predictive
+        return predictive.of_rows(x, compiled=x.size * len(self.kappa) >= COMPILED_FROM)
+
+    @cached_property
+    def _predictive(self) -> StudentT:
+        """Kept, because it takes as long as the densities of a few rows."""
+        return StudentT.of(self)
 
     def row_log_left_out(
         self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Moments, *, refitted: bool
