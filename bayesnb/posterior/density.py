@@ -6,6 +6,7 @@ hypotheses, given parameters), in whether the mean over draws is taken, and in w
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -201,7 +202,16 @@ class RowDensity:
     def _feature(self, i: int, j: int, x: Any) -> tuple[Any, Any]:
         """The block of a feature alone, and its cells."""
         block = self.blocks[i]
-        return (block, x) if isinstance(block.family, JointFamily) else (block.column(j), x[:, j : j + 1])
+        if isinstance(block.family, JointFamily):
+            return block, x
+        if (i, j) not in self._columns:
+            self._columns[i, j] = block.column(j)
+        return self._columns[i, j], x[:, j : j + 1]
+
+    @cached_property
+    def _columns(self) -> dict[tuple[int, int], Any]:
+        """Blocks of single columns, kept: one takes as long as the densities of a few rows."""
+        return {}
 
     def _of_feature(self, block: Any, x: Any) -> np.ndarray:
         return block.of_rows(x)
