@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.optimize import minimize
 
 from bayesnb.core.arrays import compiled, in_float64, to_numpy
 from bayesnb.core.checking import Params, warn
@@ -231,6 +230,7 @@ Point = dict[str, np.ndarray]
 def _climb(learned: LearnedPrior, statistics: ModelStatistics, start: Point) -> tuple[float, Point]:
     """Local maximum of the log evidence from a start: its value and its place."""
     from jax.flatten_util import ravel_pytree
+    from scipy.optimize import minimize
 
     line, apart = ravel_pytree(start)
 

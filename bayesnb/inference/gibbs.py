@@ -8,7 +8,6 @@ from operator import add, itemgetter
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 from scipy.special import softmax
 
 from bayesnb.core.arrays import compiled, in_float64, to_numpy
@@ -267,6 +266,8 @@ def relabel(problem: Problem, parameters: ModelParameters, log_density: np.ndarr
 
 def _orders(responsibilities: np.ndarray, reference: np.ndarray, groups: list[np.ndarray]) -> np.ndarray:
     """For each draw, the class at each position, shape (draws, classes)."""
+    from scipy.optimize import linear_sum_assignment
+
     agreement = np.einsum("src,rk->skc", responsibilities, reference)
     order = np.tile(np.arange(reference.shape[1]), (len(responsibilities), 1))
     for group in groups:
