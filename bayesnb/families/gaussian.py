@@ -526,7 +526,7 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
 
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
         # JAX's tracers must not outlive the trace.
-        predictive = StudentT.of(self) if isinstance(x, jax.Array) else self._predictive
+        predictive = StudentT.of(self) if is_jax(x) else self._predictive
         return predictive.of_rows(x, compiled=x.size * len(self.kappa) >= COMPILED_FROM)
 
     @cached_property
