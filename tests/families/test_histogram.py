@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import bayesnb as nb
+from bayesnb.families import bins
 from bayesnb.families.bins import NUMBERS_OF_BINS, Bins, chosen_edges, log_evidence_of_bins, resolution
 
 EDGES = (-1.0, 0.0, 0.5, 2.0, 4.0)
@@ -314,3 +315,10 @@ def test_the_story_says_how_the_bins_are_chosen():
     assert nb.Histogram(EDGES).story()[0] == "Histogram(prob, 4 bins from -1 to 4)"
     of_columns = nb.Histogram().having_seen({"u": np.array([0.0, 1.0, 2.0]), "v": np.array([5.0, 9.0, 6.0])})
     assert of_columns.story()[0] == "Histogram(prob, bins of each column)"
+
+
+def test_the_median_size_of_sorted_numbers_takes_no_sort(rng):
+    for size in (2, 3, 10, 11):
+        for shift in (-5.0, -0.3, 0.0, 5.0):
+            values = np.sort(rng.normal(size=size) + shift)
+            assert bins._median_size(values) == pytest.approx(np.median(np.abs(values)), rel=1e-15)

@@ -258,3 +258,17 @@ def test_html_of_a_posterior_is_escaped_and_short():
     wide = nb.fit(nb.Bernoulli(), np.eye(4000, dtype=int)[:4], [0, 1, 0, 1])._repr_html_()
     assert wide.count("<tr") == 12
     assert "… and 3992 more of x_prob" in wide
+
+
+@pytest.mark.parametrize("inclusion", [None, 0.5])
+def test_each_column_of_a_block_has_its_own_summary(rng, inclusion):
+    """As that of a model of this column alone."""
+    y = np.arange(30) % 2
+    X = pd.DataFrame({"a": rng.integers(0, 3, 30), "b": rng.integers(0, 3, 30), "c": rng.normal(size=30)})
+    X["d"] = rng.normal(size=30)
+    model = nb.NaiveBayes(dict.fromkeys("ab", nb.Categorical()) | dict.fromkeys("cd", nb.Gaussian()))
+    found = nb.fit(model.with_feature_inclusion(inclusion), X, y).summary()
+    for column in "abcd":
+        alone = nb.NaiveBayes({column: model.features[column]}).with_feature_inclusion(inclusion)
+        expected = nb.fit(alone, X, y).summary()
+        np.testing.assert_allclose(found.loc[expected.index].to_numpy(), expected.to_numpy(), rtol=1e-12)
