@@ -99,6 +99,16 @@ BINARY_TABLES = {
 }
 
 
+@pytest.mark.parametrize("family", [nb.Multinomial(), nb.DirichletMultinomial(), nb.Poisson()], ids=repr)
+def test_zeros_that_a_sparse_table_stores_stay_there(family):
+    X = np.array([[3, 0, 2], [0, 1, 4], [2, 2, 0], [0, 5, 1], [1, 0, 0], [2, 0, 3]])
+    table, other = (BINARY_TABLES["csr with stored zeros"](X.astype(float)) for _ in range(2))
+    posterior = nb.fit(family, table, list("aabbab"), nb.MAP())
+    np.testing.assert_allclose(posterior.log_joint(table), posterior.log_joint(X), rtol=1e-12)
+    for name in ("data", "indices", "indptr"):
+        np.testing.assert_array_equal(getattr(table, name), getattr(other, name))
+
+
 COUNT_TABLES = {name: make for name, make in BINARY_TABLES.items() if "bool" not in name and "zeros" not in name}
 
 
