@@ -5,6 +5,7 @@ import pytest
 
 import bayesnb as nb
 from bayesnb.families.categories import dirichlet_mode
+from bayesnb.families.probabilities import beta_mode
 
 ENGLISH = [
     [0, 1, 1, 1, 0, 0],
@@ -103,3 +104,8 @@ def test_a_long_document_is_not_as_certain_as_its_plug_in():
 )
 def test_the_mode_of_a_dirichlet_by_hand(concentration, mode):
     np.testing.assert_allclose(dirichlet_mode(np.array([concentration, concentration])), [mode, mode])
+
+
+def test_the_mode_of_a_beta_is_that_of_a_dirichlet_of_two():
+    a, b = np.array([1.0, 2.0, 1.0, 3.0, 1.5, 0.5]), np.array([1.0, 1.0, 2.0, 2.0, 1.5, 2.0])
+    np.testing.assert_allclose(beta_mode(a, b), dirichlet_mode(np.stack([a, b], axis=-1))[:, 0])

@@ -380,7 +380,6 @@ class WeightedDensity(RowDensity):
         features = ((i, j, x) for i, x in enumerate(cells) for j, _ in enumerate(self.positions[i]))
         return self.joined(self.log_class_prob, summed(self.feature(*feature) for feature in features))
 
-    @in_float64
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         if not self.weights.shared or self.unweighted.rest:
             density = self.log_joint(cells)
