@@ -186,8 +186,7 @@ class BoundModel(Printed):
     @property
     def num_again(self) -> int:
         """Number of features that describe columns once more. They come after all others."""
-        number = len(self.schema.of_table)
-        return sum(len(features_of(block)) for block in self.blocks if block.columns[0] >= number)
+        return sum(len(features_of(block)) for block in self.blocks if block.columns[0] >= len(self.schema.of_table))
 
     @cached_property
     def class_prior(self) -> ClassPrior:
