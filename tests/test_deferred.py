@@ -96,7 +96,7 @@ def test_jax_is_imported_by_threads_each_with_its_precision():
         nb.Gaussian(rate=dist.Gamma(2.0, 3.0)),
         [Counts(np.ones(2), np.ones((2, 3)), np.zeros(2)), nb.Poisson()],
     ],
-    ids=str,
+    ids=lambda tree: type(tree).__name__,
 )
 def test_functions_of_trees_are_those_of_jax(tree):
     for one, other in zip(leaves(tree), jax.tree.leaves(tree), strict=True):
