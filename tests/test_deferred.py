@@ -54,6 +54,21 @@ def test_closed_forms_import_neither_jax_nor_numpyro(tmp_path):
     run(code, str(tmp_path))
 
 
+def test_classes_are_trees_where_another_finder_finds_jax():
+    code = """
+        import sys
+        from importlib.machinery import PathFinder
+
+        import bayesnb as nb
+        from bayesnb.core.deferred import jax
+
+        family = nb.Gaussian(rate=2.0)
+        sys.meta_path.insert(0, PathFinder)
+        assert jax.tree.map(lambda leaf: 2 * leaf, family).rate == 4.0
+    """
+    run(code)
+
+
 def test_jax_is_imported_by_threads_each_with_its_precision():
     code = """
         import sys

@@ -56,7 +56,9 @@ def _imported(path: str) -> Any:
         elif path.startswith("jax"):
             for part in ("jax", "jax.scipy.special"):  # which ``import jax`` leaves out
                 import_module(part)
-        return import_module(path)
+        found = import_module(path)
+    _tell_jax()
+    return found
 
 
 def import_numpyro() -> None:
@@ -176,12 +178,13 @@ def pytree(kind: Any = None, *, data_fields: Sequence[str] = (), meta_fields: Se
         data_fields = [field.name for field in fields(kind) if field.name not in meta_fields]
     _names[kind] = data_fields, meta_fields
     _new.append(kind)
-    if "jax" in sys.modules:
-        _tell_jax()
+    _tell_jax()
     return kind
 
 
 def _tell_jax() -> None:
+    if "jax" not in sys.modules:
+        return
     register = import_module("jax.tree_util").register_dataclass
     with _telling:
         while _new:
