@@ -442,11 +442,10 @@ class SparseTable(Table):
         return "boolean" if self.cells.dtype == bool else "number"
 
     def chunks(self, num_columns: int) -> Iterator[slice]:
-        # The statistics of a chunk have an entry for every column, so large chunks cost less. The number of chunks is
-        # even, for two threads.
-        number = -(-self.cells.nnz // (5 * self.chunk_cells))
-        number += number % 2 if number > 1 else 0
-        return csr_pieces(self.cells, max(1, -(-self.cells.nnz // max(number, 1))))
+        # The statistics of a chunk have an entry for every column, so large chunks cost less. Two threads share them.
+        entries = self.cells.nnz
+        number = 2 * -(-entries // (10 * self.chunk_cells)) if 8 * entries > self.chunk_cells else 1
+        return csr_pieces(self.cells, max(1, -(-entries // number)))
 
 
 def as_csr(X: Any) -> Any:

@@ -17,6 +17,7 @@ from bayesnb.core.arrays import (
     log_factorial,
     log_rising,
     namespace,
+    row_pieces,
     shared_csr,
     without_duplicates,
 )
@@ -38,8 +39,8 @@ LEVELS = 1, 4, 16, 64
 LOGARITHMS = 10
 """So many logarithms take as long as a rising factorial by the log-gamma function."""
 
-PIECE_ENTRIES = 2**18
-"""Entries of a sparse array that are changed for a product at a time; so many fit the processor's cache."""
+PIECE_ENTRIES = 2**17
+"""Entries of a sparse array that are multiplied at a time; so many fit the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -52,19 +53,23 @@ class Documents:
         The entries that are not zero.
     others : CSR array, shape (rows, columns)
         Those of them that are not one.
+    places : array of int
+        Positions of these among the entries.
     """
 
     counts: Any
     others: Any
+    places: np.ndarray
 
     @classmethod
     def of(cls, x: Any) -> Self:
         """Rows of an array or a SciPy sparse array, shape (rows, columns)."""
         counts = without_duplicates(x if isinstance(x, scipy.sparse.csr_array) else scipy.sparse.csr_array(x))
-        others = _where(counts, counts.data != 1)
+        places = np.flatnonzero(counts.data != 1)
+        others = _taken(counts, places)
         if not others.data.all():
-            counts, others = (_where(entries, entries.data != 0) for entries in (counts, others))
-        return cls(counts, others)
+            return cls.of(_taken(counts, np.flatnonzero(counts.data)))
+        return cls(counts, others, places)
 
     @cached_property
     def length(self) -> np.ndarray:
@@ -86,7 +91,8 @@ class Documents:
         lengths, document = np.unique(self.length, return_inverse=True)
         of_length = log_rising(concentration.sum(axis=-1), lengths[:, None])
         result = self.sum_log_rising(concentration)
-        result -= of_length[document]
+        for rows in row_pieces(*result.shape):
+            result[rows] -= of_length[document[rows]]
         return result
 
     def sum_log_rising(self, concentration: np.ndarray) -> np.ndarray:
@@ -104,59 +110,66 @@ class Documents:
         sums = np.zeros((counts.shape[0], len(concentration)))
         level = 0
         if all_whole(others.data):
+            reached = np.minimum(others.data, LEVELS[-1]).astype(np.int32)
             highest = np.ones(counts.shape[1], dtype=np.int32)
-            np.maximum.at(highest, others.indices, np.minimum(others.data, LEVELS[-1]).astype(np.int32))
+            np.maximum.at(highest, others.indices, reached)
             # The logarithms of a table up to a level, and what larger counts cost.
             work = [np.minimum(highest, k).sum() + LOGARITHMS * np.count_nonzero(others.data > k) for k in LEVELS]
             level = LEVELS[int(np.argmin(work))]
-            table, start, rank = _sums_of_logs(concentration, highest, level)
-            place = counts.indices.copy()
-            if level > 1:
-                found = start[np.minimum(others.data, level).astype(np.int32) - 1] + rank[others.indices]
-                place[np.flatnonzero(counts.data != 1)] = found
-            entries = shared_csr(np.ones(len(place)), place, counts.indptr, (len(sums), len(table)))
-            for rows in csr_pieces(entries, PIECE_ENTRIES):
-                sums[rows] = csr_rows(entries, rows) @ table
-        beyond = _where(counts, counts.data > level)
-        for c, weights in enumerate(concentration if beyond.nnz else ()):
-            log_terms = log_rising(weights[beyond.indices] + level, beyond.data - level)
-            sums[:, c] += _with_data(beyond, log_terms).sum(axis=1)
+            table, start, rank = _sums_of_logs(concentration, np.minimum(highest, level))
+            found = start[np.minimum(reached, level)] + rank[others.indices]
+            pieces = list(csr_pieces(counts, PIECE_ENTRIES))
+            ones = np.ones(max((counts.indptr[rows.stop] - counts.indptr[rows.start] for rows in pieces), default=0))
+            for rows in pieces:
+                entries = csr_rows(counts, rows)
+                place, among = entries.indices.copy(), slice(*others.indptr[[rows.start, rows.stop]])
+                place[self.places[among] - counts.indptr[rows.start]] = found[among]
+                shape = entries.shape[0], len(table)
+                sums[rows] = shared_csr(ones[: len(place)], place, entries.indptr, shape) @ table
+            others = _taken(others, np.flatnonzero(others.data > level))
+        else:
+            others = counts
+        for c, weights in enumerate(concentration if others.nnz else ()):
+            log_terms = log_rising(weights[others.indices] + level, others.data - level)
+            sums[:, c] += _with_data(others, log_terms).sum(axis=1)
         return sums
 
 
-def _sums_of_logs(
-    concentration: np.ndarray, highest: np.ndarray, level: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sums_of_logs(concentration: np.ndarray, highest: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     r"""Sums :math:`\sum_{k<x} \log(\alpha + k)`: of all words at x = 1, then for each x of the words that reach it.
 
     Returns
     -------
     table : array, shape (rows, classes)
-    start : array, shape (level + 1,)
-        The first row of each x.
+    start : array, shape (highest + 1,)
+        The first row of each x, from x = 1 on.
     rank : array, shape (columns,)
         The place of a word among those of x, from x = 2 on: words of higher counts are first.
     """
     often = np.flatnonzero(highest > 1)
     often = often[np.argsort(-highest[often], kind="stable")]
-    rank = np.empty_like(highest)
-    rank[often] = np.arange(len(often))
-    sums = [np.log(concentration.T, order="C")]
-    before = sums[0][often]
-    for k in range(1, level):
-        words = often[: np.count_nonzero(highest > k)]
-        before = before[: len(words)] + np.log(concentration[:, words] + k).T
-        sums.append(before)
-    return np.concatenate(sums), np.cumsum([0, *map(len, sums)]), rank
+    rank = np.arange(len(highest), dtype=highest.dtype)
+    rank[often] = rank[: len(often)].copy()
+    reach = np.count_nonzero(highest[often] > np.arange(1, highest.max())[:, None], axis=1)
+    start = np.cumsum([0, 0, len(highest), *reach], dtype=highest.dtype)[:-1]
+    table = np.empty((start[-1] + reach[-1] if len(reach) else len(highest), len(concentration)))
+    np.log(concentration.T, out=table[: len(highest)])
+    of_often, before = concentration.T[often], table[often]
+    for k, number in enumerate(reach, 1):
+        sums = table[start[k + 1] :][:number]
+        np.add(of_often[:number], k, out=sums)
+        np.log(sums, out=sums)
+        sums += before[:number]
+        before = sums
+    return table, start, rank
 
 
-def _where(counts: Any, keep: np.ndarray) -> Any:
-    """The entries of a CSR array that `keep` names."""
-    kept = np.flatnonzero(keep)
-    if len(kept) == counts.nnz:
+def _taken(counts: Any, entries: np.ndarray) -> Any:
+    """Some of the entries of a CSR array, given their positions in ascending order."""
+    if len(entries) == counts.nnz:
         return counts
-    edges = np.searchsorted(kept, counts.indptr)
-    return shared_csr(counts.data[kept], counts.indices[kept], edges, counts.shape)
+    edges = np.searchsorted(entries, counts.indptr)
+    return shared_csr(counts.data[entries], counts.indices[entries], edges, counts.shape)
 
 
 def _with_data(counts: Any, data: np.ndarray) -> Any:

@@ -30,7 +30,9 @@ def log_normalised(log_joint: np.ndarray) -> np.ndarray:
     """Log class probabilities; -inf in every class for rows whose joint density is zero in every class."""
     result = np.empty(log_joint.shape)
     for rows in row_pieces(log_joint.shape[-2], log_joint[..., :1, :].size):
-        by_class = _less_highest(log_joint[..., rows, :])
+        # Class by class, because short rows cost NumPy more than their numbers do.
+        by_class = np.moveaxis(log_joint[..., rows, :], -1, 0).copy()
+        by_class -= _highest(by_class)
         total = log(np.exp(by_class).sum(axis=0))
         total[np.isneginf(total)] = 0.0
         result[..., rows, :] = np.moveaxis(by_class - total, 0, -1)
@@ -40,20 +42,18 @@ def log_normalised(log_joint: np.ndarray) -> np.ndarray:
 def normalise_into(proba: np.ndarray, log_prior: np.ndarray, log_density: np.ndarray) -> None:
     """Put class probabilities into an array, shape (rows, classes); zero in every class where the joint density is."""
     for rows in row_pieces(*log_density.shape):
-        by_class = _less_highest(log_prior + log_density[rows])
+        by_class = np.add(log_density[rows].T, log_prior[:, None], order="C")
+        by_class -= _highest(by_class)
         total = np.exp(by_class, out=by_class).sum(axis=0)
         total[total == 0] = 1.0
-        proba[rows] = (by_class / total).T
+        np.divide(by_class, total, out=proba[rows].T)
 
 
-def _less_highest(log_joint: np.ndarray) -> np.ndarray:
-    """Log joint densities less the highest of each row, the classes first."""
-    # Class by class, because short rows cost NumPy more than their numbers do.
-    by_class = np.moveaxis(log_joint, -1, 0).copy()
+def _highest(by_class: np.ndarray) -> np.ndarray:
+    """The highest log joint density of each row, zero if all are minus infinity, given them with the classes first."""
     highest = by_class.max(axis=0)
     highest[np.isneginf(highest)] = 0.0
-    by_class -= highest
-    return by_class
+    return highest
 
 
 def with_fallback(found: np.ndarray, nothing: float, instead: np.ndarray) -> np.ndarray:

@@ -89,13 +89,14 @@ class SpreadPosterior(Posterior):
         ValueError
             If a mean is infinite, such as that of a variance with very few data.
         """
-        for site, value in self.mean().items():
+        mean = self.distribution.mean()
+        for site, value in self.distribution.model.sites.by_name(mean).items():
             if not np.isfinite(value).all():
                 raise ValueError(
                     f"the posterior mean of {site!r} is infinite, so that it cannot be plugged in: predict "
                     "with the posterior itself, or give a prior with a finite mean"
                 )
-        return PointPosterior(self.model, self.distribution.mean())
+        return PointPosterior(self.model, mean)
 
 
 # --------------------------------------------------------------------------------------------------
