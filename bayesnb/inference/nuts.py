@@ -436,9 +436,11 @@ class _Settings(NamedTuple):
 
 def _sampler(density: "_Density", settings: _Settings) -> Any:
     """NumPyro's NUTS for the program's density: its init and its step."""
+    from numpyro.infer.hmc import hmc
+
     from bayesnb.inference.move import potential
 
-    init, step = numpyro.infer.hmc.hmc(partial(potential, settings.program, *density), algo="NUTS")
+    init, step = hmc(partial(potential, settings.program, *density), algo="NUTS")
     given = settings._asdict()
     del given["program"], given["vectorised"]
     return partial(init, **given), step
@@ -457,11 +459,12 @@ def _vectorised() -> bool:
 def _begin(points: dict[str, Any], keys: Any, variance: dict[str, Any], density: _Density, settings: _Settings) -> Any:
     """State of one chain before its first step, or that of all chains with a leading axis."""
     from jax.flatten_util import ravel_pytree
+    from numpyro.infer.util import ParamInfo
 
     def one_chain(point: dict[str, Any], key: jax.Array) -> Any:
         init, _ = _sampler(density, settings)
         # The first call of `_advance` computes the energy and the gradient: here they would be compiled once more.
-        unknown = numpyro.infer.util.ParamInfo(point, jnp.zeros(()), jax.tree.map(jnp.zeros_like, point))
+        unknown = ParamInfo(point, jnp.zeros(()), jax.tree.map(jnp.zeros_like, point))
         state = init(unknown, rng_key=key, inverse_mass_matrix=ravel_pytree(variance)[0])
         # No step reads the energy of the step before. Without it, the momentum that it needs is not compiled.
         return state._replace(energy=jnp.zeros(()))
@@ -488,6 +491,8 @@ def _advance(state: Any, num_steps: int, density: _Density, settings: _Settings)
     Returns the state, and arrays of parameters and statistics with space for the most steps, axes chain and draw in
     front.
     """
+    from numpyro.infer.util import ParamInfo
+
     from bayesnb.inference.move import potential, run_at
 
     def with_gradient(state: Any) -> Any:
@@ -497,7 +502,7 @@ def _advance(state: Any, num_steps: int, density: _Density, settings: _Settings)
     def one_chain(state: Any) -> Any:
         init, step = _sampler(density, settings)
         # hmc's step works only once its init has run in the same trace; the result is not used and costs nothing.
-        init(numpyro.infer.util.ParamInfo(state.z, state.potential_energy, state.z_grad), rng_key=state.rng_key)
+        init(ParamInfo(state.z, state.potential_energy, state.z_grad), rng_key=state.rng_key)
         state = jax.lax.cond(state.i == 0, with_gradient, lambda state: state, state)
 
         def draw(state: Any) -> Any:
