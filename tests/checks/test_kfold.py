@@ -168,13 +168,6 @@ def test_warnings_name_the_folds_and_are_issued_once(warns, expected):
     assert issubclass(caught[0].category, nb.ConvergenceWarning) == (0 in warns)
 
 
-def test_a_category_that_the_model_does_not_have_is_told_once():
-    model = nb.NaiveBayes(nb.Categorical()).bind([["u"], ["v"]], ["p", "q"])
-    with pytest.warns(UserWarning, match="not seen in training") as caught:
-        nb.kfold(model, [["u"], ["v"], ["w"], ["u"], ["v"], ["u"]], list("pqpqpq"), folds=[0, 1, 0, 1, 0, 1])
-    assert len(caught) == 1
-
-
 @pytest.mark.parametrize(("progress", "shown"), [(True, True), (False, False), (None, False)])
 def test_the_progress_bar_is_that_of_the_folds(progress, shown, capsys):
     stub = Stub(progress=progress)

@@ -59,12 +59,6 @@ def test_densities_of_items_are_products_over_annotators(make):
         assert predictive[i, c] == pytest.approx(log_predictive_of(X[i], CONCENTRATION[c]), abs=1e-12)
 
 
-def test_a_single_annotation_has_the_mean_probability():
-    mean = bound().mean()["prob"]
-    found = np.exp(bound().row_log_predictive(np.eye(ANNOTATORS * LABELS)))
-    np.testing.assert_allclose(found, mean.reshape(CLASSES, -1).T, rtol=1e-13)
-
-
 def test_densities_on_the_device_are_those_of_the_host():
     with jax.enable_x64(True):
         found = jax.jit(bound().row_log_likelihood)({"prob": prob()[0]}, X)
@@ -79,17 +73,6 @@ def test_statistics_are_weighted_counts_of_each_annotators_labels(make):
     np.testing.assert_allclose(counted.total.reshape(CLASSES, -1), MEMBERSHIP.T @ X)
     np.testing.assert_allclose(counted.n[:, 0], MEMBERSHIP.sum(axis=0))
     np.testing.assert_allclose(bound().update(counted).concentration, CONCENTRATION + counted.total)
-
-
-def test_evidence_is_the_product_of_the_items_predictive_densities():
-    codes, total = np.array([0, 1, 1, 0]), 0.0
-    family = bound()
-    for i, c in enumerate(codes):
-        total += family.row_log_predictive(X[i : i + 1])[0, c]
-        family = family.update(family.statistics(X[i : i + 1], np.eye(CLASSES)[codes[i : i + 1]]))
-    counted = bound().statistics(X, np.eye(CLASSES)[codes])
-    assert bound().log_evidence(counted).shape == (CLASSES, 1)
-    assert bound().log_evidence(counted).sum() == pytest.approx(total, abs=1e-11)
 
 
 def test_mode_keeps_the_digits_of_small_weights_and_is_the_mean_where_the_density_is_flat():

@@ -123,13 +123,6 @@ class TestMissingCells:
             np.log(draws.class_prob[0])[:, None] + np.concatenate([of_rows(slice(0, 2)), of_rows(slice(2, 6))], 1),
         )
 
-    def test_a_value_that_was_never_seen_counts_as_missing_with_a_warning(self, rng):
-        X, y = table(rng)
-        posterior = nb.fit(joint(), X, y)
-        with pytest.warns(UserWarning, match=r"column 'b': 1 cell\(s\) hold categories not seen in training \('new'\)"):
-            found = posterior.log_joint(pd.DataFrame({"a": ["x"], "b": ["new"]}))
-        np.testing.assert_array_equal(found, posterior.log_joint(pd.DataFrame({"a": ["x"], "b": [None]})))
-
     def test_other_takes_values_that_are_not_listed(self, rng):
         X, y = table(rng)
         listed = {"a": list("xyz"), "b": list("pq")}

@@ -197,19 +197,6 @@ class TestWords:
         words, single = nb.fit(nb.Multinomial([0.5, 1.0, 2.0]), X, y), nb.fit(prior, each, owner)
         assert_same_information(words, single, [*OF_DATA, "inclusion_probability"])
 
-    def test_bursts_divide_the_number_of_tokens(self, rng):
-        """Documents of no class: counted as single tokens, they would seem to tell the classes apart."""
-        X = rng.multinomial(50, rng.dirichlet([4.0, 10.0, 6.0], 3000)).astype(float)
-        y, concentration = np.arange(3000) % 3, np.ones((1, 1, 3, 3))
-        draws = {"class_prob": np.full((1, 1, 3), 1 / 3), "x_concentration": concentration}
-        bursty = nb.from_samples(nb.NaiveBayes(nb.DirichletMultinomial()).bind(X, y), draws, X=X, y=y)
-        p_value, as_tokens = (
-            nb.mutual_information(posterior, num_draws=1)["p_value"]
-            for posterior in (bursty, nb.fit(nb.Multinomial(), X, y))
-        )
-        assert (p_value > 0.01).all()
-        assert (as_tokens < p_value).all()
-
 
 class TestOtherFamilies:
     def test_counts_with_a_largest_one(self):
