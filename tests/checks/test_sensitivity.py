@@ -14,7 +14,7 @@ import bayesnb as nb
 from bayesnb.families.base import with_hyperparameters
 from bayesnb.families.distributions import Beta
 from bayesnb.families.draw import draw
-from bayesnb.families.formulas import cdf, mean_of, quantile, variance_of
+from bayesnb.families.formulas import cdf, quantile
 
 POWERS = (0.8, 1.25)
 
@@ -230,8 +230,6 @@ def test_what_it_shows_of_flat_priors():
     assert shown.startswith(told)
     assert "A flat prior is the same at every power, so that power-scaling does not measure it" in shown
     assert [line.split()[-3] for line in repr(quiet).splitlines()[-4:]] == ["flat"] * 4
-    title = "Sensitivity to prior and likelihood: 4 parameters; 4 with a flat prior, not measured"
-    assert quiet.plot().get_suptitle().replace("\n", " ") == title
     peaked = nb.sensitivity(nb.fit(nb.NaiveBayes(nb.Bernoulli(2.0, 2.0), class_probs=[0.5, 0.5]), X, y))
     assert "flat" not in repr(peaked)
     assert peaked.probabilities is None
@@ -248,10 +246,7 @@ def test_what_it_shows_of_flat_priors():
     ],
     ids=["InverseGamma", "StudentT", "Normal", "Beta", "Gamma"],
 )
-def test_quantiles_and_moments_are_those_of_scipy(distribution, reference, float64):
-    """Moments are infinite where they do not exist."""
+def test_quantiles_are_those_of_scipy(distribution, reference, float64):
     levels = np.array([[0.1], [0.5], [0.9]])
     np.testing.assert_allclose(quantile(distribution, levels), reference.ppf(levels), rtol=1e-6)
     np.testing.assert_allclose(cdf(distribution, reference.ppf(levels)), levels + 0 * A, rtol=1e-6)
-    for found, expected in zip((mean_of(distribution), variance_of(distribution)), reference.stats("mv"), strict=True):
-        np.testing.assert_allclose(found, expected, rtol=1e-14)

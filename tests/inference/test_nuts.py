@@ -64,24 +64,6 @@ def test_the_mixed_model_of_the_penguins_agrees(sampled_penguins, comparison):
     assert not sampled.sample_stats["diverging"].any()
 
 
-def test_the_picture_of_a_comparison(comparison):
-    """Panels of the largest differences, the largest first, each named."""
-    figure = comparison.plot(max_panels=8)
-    panels = [axis for axis in figure.axes if axis.get_title()]
-    rows, columns = figure.axes[0].get_gridspec().get_geometry()
-    assert (rows - 1) * columns < len(panels) == 8 <= rows * columns
-    off = comparison.table[["z_mean", "z_sd", "z_skew", "z_tails"]].abs()
-    for axis, (label, largest) in zip(panels, off.max(axis=1).nlargest(8).items(), strict=True):
-        assert (len(axis.lines), len(axis.patches)) == (1, 40)
-        heights, line = [patch.get_height() for patch in axis.patches], axis.lines[0].get_ydata()
-        assert max(heights) == pytest.approx(max(line), rel=0.35)
-        *told, difference = axis.get_title().split("\n")
-        _, name, number = difference.split()
-        assert "".join(told).replace(" ", "") == label.replace(" ", "")
-        assert off.loc[label].idxmax() == f"z_{name}"
-        assert abs(float(number)) == pytest.approx(largest, abs=0.06)
-
-
 PRIORS = {
     "the priors of x differ": nb.NaiveBayes(nb.Bernoulli(1.5, 1.0)),
     "the priors of class_prob differ": nb.NaiveBayes(nb.Bernoulli(), class_concentration=[3.0, 1.0]),

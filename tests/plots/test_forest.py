@@ -211,10 +211,6 @@ def test_what_is_drawn_is_the_columns_of_the_frame(title):
     assert collisions(figure) == []
 
 
-def test_what_pandas_makes_of_a_frame_that_draws_itself_is_an_ordinary_frame():
-    assert type(EVIDENCE.sort_values("log_bayes_factor")) is type(INFORMATION.round(2)) is pd.DataFrame
-
-
 def test_the_legend_of_mutual_information_says_what_is_known():
     estimate = nb.mutual_information(nb.fit(nb.Bernoulli(), table()[["old"]], LABELS, nb.MLE()))
     prob = [[0.2], [0.4]]

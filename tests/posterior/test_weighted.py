@@ -337,15 +337,6 @@ def test_rows_that_are_impossible_under_a_class_teach_no_weights():
     np.testing.assert_array_equal(both.feature_weights.weight, one.feature_weights.weight)
 
 
-def test_plot_has_a_line_for_each_feature(weighted):
-    order = weighted.weights["mean"].sort_values(ascending=False, kind="stable").index.tolist()
-    for options, names in (({}, order), ({"sort": False, "max_features": 2}, ["fallen", "height"])):
-        figure = weighted.plot(**options)
-        (axis,) = figure.axes
-        assert [label.get_text() for label in axis.get_yticklabels()] == names
-    assert figure.get_suptitle().replace("\n", " ").startswith("Weights of the first 2 of 5 features (0:")
-
-
 def test_a_cell_that_is_impossible_under_some_draws():
     """Its log joint density is minus infinity under these draws, and a number under the others."""
     prob = np.random.default_rng(0).uniform(0.2, 0.8, (2, 40, 2, 1))
