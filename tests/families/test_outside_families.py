@@ -161,6 +161,7 @@ VERBS = {
     "proba_interval": lambda p, X: p.proba_interval(X, num_draws=5, num_chains=2),
     "uncertainty": lambda p, X: p.uncertainty(X, num_draws=5, num_chains=2),
     "summary": lambda p, X: p.summary(),
+    "explain": lambda p, X: p.explain(X[:1], words=True, num_draws=5),
     "log_evidence": lambda p, X: p.log_evidence,
     "feature_evidence": lambda p, X: nb.feature_evidence(p),
     "decay": lambda p, X: p.update(X[:4], LABELS[:4], decay=0.5).log_joint(X),

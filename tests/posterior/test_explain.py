@@ -7,9 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 import scipy.sparse
-from cases import CASES, OUTSIDE, with_holes
 from scipy.special import gammaln
-from slow import cases_fast
 from trees import ALONE, KINDS, OFFSET, SHARE, WEIGHT, mixed_by_hand
 
 import bayesnb as nb
@@ -94,18 +92,6 @@ def test_the_classes_are_by_default_the_two_most_probable(posteriors, table):
             attrs = posterior.explain(row, **given, num_draws=1).attrs
             assert [attrs["class"], attrs["against"]] == expected
     assert len(chosen) > 1
-
-
-@pytest.mark.parametrize("case", cases_fast([*CASES, *OUTSIDE], {"categorical", "multinomial"}))
-def test_the_parts_add_up_for_every_family(case, rng):
-    X, y = case.cells(rng, 30), np.arange(30) % 2
-    X[1:] = with_holes(rng, X[1:]) if case.missing else X[1:]
-    exact = nb.fit(case.family, X, y)
-    for posterior in (exact, nb.from_samples(case.family, exact.draws(num_chains=1, num_draws=20), X=X, y=y)):
-        for words in (False, True):
-            found = posterior.explain(X[[0]], 1, 0, words=words, num_draws=3)
-            expected = log_odds(posterior, X[[0]], 1, 0)[0]
-            assert found["log_odds"].sum() == pytest.approx(expected, rel=1e-9, abs=1e-9)
 
 
 class TestWords:
