@@ -444,7 +444,7 @@ refuses(
     (FRAME.assign(odd=pd.period_range("2020-01-01", periods=6)), [r"column 'odd' holds period\[D\]", "exclude|leave"]),
     (FRAME.assign(odd=[[1], [2], [3], [4], [5], [6]]), [r"\bodd\b", "list|object", "exclude|leave"]),
     (FRAME.assign(odd=[1j] * 6), [r"\bodd\b", "complex|unknown", "exclude|leave"]),
-    (pd.DataFrame(), ["column"]),
+    (pd.DataFrame(), ["no column for the model.*it has none"]),
     (TWICE, ["mass"]),
     ("data.csv", ["frame|table"]),
 )
@@ -557,12 +557,10 @@ refuses(
     (lambda: fit(nb.Gaussian()).decision_boundary(), ["Gaussian"]),
     (lambda: point().forget(np.ones((4, 3)), ["a"] * 4), ["never|not among|were not|cannot have|more than"]),
     (lambda: nb.datasets.federalist("all"), [r"words is 'all': give one of \['function', 'final'\]"]),
-    (lambda: nb.load("nothing.nc"), [r"nothing\.nc"]),
     (
         lambda: nb.fit_annotations(VOTES, item="item", annotator="annotator", label="label", known={999: 1}),
         ["column 'item', which holds items such as 1, and known holds 999", "of the type int$"],
     ),
-    (lambda: nb.load(__file__), [r"test_bad_input\.py"]),
     (
         lambda: nb.fit(nb.NaiveBayes({"mass": Durations(), "eggs": nb.Poisson()}), FRAME[["mass", "eggs"]], LABELS),
         [r"use nb\.NUTS\(\) for draws\Z"],  # and no other inference, which one of the columns does not take
@@ -675,13 +673,11 @@ def test_draws_too_few_to_summarise():
     assert (summary.loc["x_prob[a, 0]", ["ess_bulk", "ess_tail"]] == 0).all()
 
 
-def test_chains_that_do_not_move():
+def test_draws_that_are_all_the_same_leave_no_row_out():
     exact = fit(nb.Bernoulli())
     first = {site: values[:1, :1] for site, values in exact.draws(num_chains=1, num_draws=1).items()}
     still = {site: np.broadcast_to(value, (4, 500, *value.shape[2:])) for site, value in first.items()}
     stuck = nb.from_samples(exact.model, still, X=FLAGS, y=LABELS)
-    assert np.isinf(stuck.summary()["r_hat"]).all()
-    assert not nb.compare(exact, stuck).agree
     with refused("draws are the same", "closed form"):
         nb.loo(stuck, FLAGS, LABELS)
 

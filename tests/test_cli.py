@@ -335,12 +335,6 @@ def test_a_column_of_text_that_is_empty_where_there_are_labels(fit_to):
     assert "'note' (no observed cell)" in fit_to(table).stderr
 
 
-def test_names_in_brackets_are_shown_as_they_are(fit_to, tmp_path):
-    result = fit_to(TABLE.rename(columns={"size": "size [red]"}), "--out", tmp_path / "[bold].nc")
-    assert "size [red] ~ PolyaTree" in result.output
-    assert "[bold].nc" in result.output
-
-
 def test_advice_on_a_choice_is_told_in_options(fit_to):
     names = [f"person {row}" for row in range(24)]
     table = pd.DataFrame({"name": names, "size": np.linspace(0.3, 9.1, 24), "kind": ["a", "b"] * 12})
@@ -407,17 +401,12 @@ def test_rows_and_cells_that_are_missing_are_counted(fit_to, tmp_path):
     assert nb.load(tmp_path / "model.nc").model.schema.categories == {1: ("red",)}
 
 
-def test_labels_and_categories_that_look_like_numbers_stay_text(command, fit_to, tmp_path):
-    table = TABLE.assign(kind=["01", "02", "x", "02", "01", "x"])
-    fit_to(table)
-    table[table["kind"] != "x"].to_csv(tmp_path / "new.csv", index=False)
-    result = command("check", tmp_path / "model.nc", tmp_path / "new.csv", "--target", "kind", "--replicates", 20)
-    assert result.exit_code in {0, 1}, result.output
-    assert "class_frequency[01]" in result.output
+def test_categories_that_were_numbers_at_the_fit_are_read_as_numbers(tmp_path):
+    TABLE[TABLE["code"] != "x"].to_csv(tmp_path / "new.csv", index=False)
     numbers = nb.fit(nb.Categorical(categories=(1, 2)), pd.DataFrame({"code": [1, 2, 1]}), [0, 1, 1])
     rows = read_for(numbers.model, str(tmp_path / "new.csv"), None, also="code")
     assert rows.columns.tolist() == ["code"]
-    assert rows["code"].tolist() == [1, 2, 2, 1]
+    assert rows["code"].tolist() == [1, 2, 2, 1, 1]
 
 
 @pytest.mark.parametrize(("labels", "text"), [([0, 1, 0, 1, 0, 1], False), (["0", "1", "0", "1", "0", "1"], True)])

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from scipy.special import softmax
 
 import bayesnb as nb
 
@@ -75,11 +74,8 @@ def test_a_fit_to_all_is_an_update_and_forgetting_undoes_it(table, cut):
 
 
 @given(tables())
-def test_probabilities_are_normalised_and_weights_are_repetitions(table):
+def test_weights_are_repetitions(table):
     model, X, y, rng = table
-    posterior = fit(model, X, y)
-    np.testing.assert_allclose(posterior.predict_proba(X).sum(axis=1), 1.0, rtol=1e-12)
-    np.testing.assert_allclose(softmax(posterior.log_joint(X), axis=1), posterior.predict_proba(X), atol=1e-12)
     repeats = rng.integers(0, 3, len(X))
     repeats[0] = 1
     weighted = fit(model, X, y, sample_weight=repeats)

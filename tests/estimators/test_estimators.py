@@ -530,14 +530,6 @@ def test_one_row_may_be_a_mapping_a_series_or_a_list(penguins, kind):
                 ask(misnamed)
 
 
-def test_weights_of_words_may_be_fractions():
-    texts = ["good fun", "good good film", "dull", "dull slow film", "a film", "the film", "fun", "slow"]
-    labels = ["positive", "positive", "negative", "negative", "neutral", "neutral", "positive", "negative"]
-    weighted = make_pipeline(TfidfVectorizer(), MultinomialNB(predictive="plugin")).fit(texts, labels)
-    theirs = make_pipeline(TfidfVectorizer(), sklearn.naive_bayes.MultinomialNB()).fit(texts, labels)
-    np.testing.assert_allclose(weighted.predict_proba(texts), theirs.predict_proba(texts), atol=1e-12)
-
-
 def test_inference_by_name_or_by_settings(counts):
     X, y = counts
     # Three columns of zeros and ones and two classes, as in other tests that sample: they share a compiled sampler.

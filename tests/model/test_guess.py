@@ -199,11 +199,6 @@ class TestFamilies:
             nb.NaiveBayes.from_frame(FRAME, **options)
 
 
-def test_a_table_without_a_column():
-    with pytest.raises(ValueError, match=r"no column for the model.*it has none"):
-        nb.NaiveBayes.from_frame(pd.DataFrame())
-
-
 def test_values_of_several_types_are_numbers_only_if_all_of_them_are():
     cells = {"a": [True, None, False], "b": [True, 2.5, None], "c": [1, "x", 2], "d": [True, "x", None]}
     found = nb.NaiveBayes.from_frame(pd.DataFrame(cells, dtype=object)).features

@@ -164,18 +164,12 @@ def test_a_column_without_a_cell_changes_no_score_and_is_no_step(table):
     pd.testing.assert_frame_equal(pd.DataFrame(found), pd.DataFrame(expected))
 
 
-def test_the_order_of_columns_and_rows_does_not_matter(table):
+def test_features_in_another_order_have_the_same_steps_and_stay_in_the_order_of_the_table(table):
     X, y = table
     expected = nb.select_features(nb.NaiveBayes(FAMILIES), X, y)
-    order = np.random.default_rng(1).permutation(120)
-    reverse = X[X.columns[::-1]]
-    for found in (
-        nb.select_features(nb.NaiveBayes(FAMILIES), X.iloc[order], y[order]),
-        nb.select_features(nb.NaiveBayes(FAMILIES), reverse, y),
-    ):
-        pd.testing.assert_frame_equal(found.table, expected.table)
-        assert set(found.kept) == set(expected.kept)
-    assert nb.select_features(nb.NaiveBayes(FAMILIES), reverse, y).kept == expected.kept[::-1]
+    found = nb.select_features(nb.NaiveBayes(FAMILIES), X[X.columns[::-1]], y)
+    pd.testing.assert_frame_equal(found.table, expected.table)
+    assert found.kept == expected.kept[::-1]
 
 
 def test_a_feature_that_was_dropped_may_come_back():
