@@ -217,7 +217,8 @@ def in_fresh_process(script: str, our_script: str = "") -> Callable[[float], Wor
 
         def run(package: str, commands: str) -> None:
             commands = f"from {package} import GaussianNB; {IRIS} {commands.format(saved)}"
-            subprocess.run([sys.executable, "-c", commands], check=True)
+            # Elsewhere than in a checkout, whose package Python would import first.
+            subprocess.run([sys.executable, "-c", commands], check=True, cwd=saved.parent)
 
         reference, own = ("sklearn.naive_bayes", script), ("bayesnb.estimators", our_script or script)
         return Work(partial(run, *reference), partial(run, *own), X)
