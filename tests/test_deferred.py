@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import bayesnb as nb
-from bayesnb.core.deferred import dist, leaves, map_tree, structure
+from bayesnb.core.deferred import constraints, dist, leaves, map_tree, structure
 from bayesnb.core.running import as_key, random_generator
 from bayesnb.families.statistics import Counts
-from bayesnb.families.supports import KNOWN, support_of
+from bayesnb.families.supports import KNOWN, NONNEGATIVE_INTEGER, support_of
 from bayesnb.families.two_parameters import Beta, VonMises
 
 
@@ -75,7 +75,7 @@ def test_jax_is_imported_by_threads_each_with_its_precision():
         from concurrent.futures import ThreadPoolExecutor
         from threading import Barrier
 
-        from bayesnb.core.deferred import dist, float64, jnp, settings_of_thread
+        from bayesnb.core.deferred import constraints, dist, float64, jnp, settings_of_thread
 
         start = Barrier(4)
 
@@ -140,6 +140,13 @@ def test_supports_are_numpyros_constraints(support, constraint):
         np.testing.assert_array_equal(support(numbers), constraint(numbers))
     assert support.some == constraint.feasible_like(np.ones(()))
     assert support.is_discrete == constraint.is_discrete
+
+
+def test_a_family_that_states_another_support_than_its_parent_has_this_one():
+    class Wider(nb.Binomial):
+        support = constraints.nonnegative_integer
+
+    assert support_of(Wider(2)) is NONNEGATIVE_INTEGER
 
 
 @pytest.mark.parametrize("seed", [0, 7, 2**32 - 1, 2**32, -1])

@@ -61,10 +61,10 @@ KNOWN = (REAL, POSITIVE, NONNEGATIVE, BOOLEAN, NONNEGATIVE_INTEGER)
 
 def support_of(family: Any) -> Any:
     """The `Support` of a family, or the constraint itself of one that is not among the `KNOWN`."""
-    declared = next(vars(kind)["support"] for kind in type(family).__mro__ if "support" in vars(kind))
-    if isinstance(declared, Support):
-        return declared
-    if hasattr(family, "own_support"):  # which follows from the settings
+    declared = next(vars(kind) for kind in type(family).__mro__ if "support" in vars(kind))
+    if isinstance(declared["support"], Support):
+        return declared["support"]
+    if "own_support" in declared:  # which follows from the settings
         return family.own_support
     found = family.support
     return next((known for known in KNOWN if known.constraint is found), found)
