@@ -318,6 +318,11 @@ def _rows_without_a_label(rng):
     return model.count((x,), membership), Unlabelled((x,), np.ones(600)).count(model, membership)
 
 
+def _trees_of_rows(rng):
+    X, y = rng.integers(0, 3, (50, 3)), np.arange(50) % 2
+    return nb.fit(nb.NaiveBayes(nb.AllTrees()), X, y).log_joint(X)
+
+
 def _number_of_replicates(rng):
     exact = nb.fit(nb.Gaussian(), rng.normal(size=(30, 2)), np.arange(30) % 3)
     return [np.shape(one.class_prob) for one in replicates.draws(exact, 7, rng)]
@@ -336,6 +341,7 @@ IN_PIECES = {
     "bayesnb.posterior.diagnostics.SLAB_CELLS": _convergence,
     "bayesnb.checks.same_draws.IN_PIECES": _tests_of_marginals,
     "bayesnb.families.information.PIECE_CELLS": _information_of_counts,
+    "bayesnb.families.trees.GRAPH_CELLS": _trees_of_rows,
     "bayesnb.model.problem.PIECE_CELLS": _rows_without_a_label,
     "bayesnb.posterior.under_draws.PARAMETER_CELLS": lambda rng: (_densities_of_draws(rng), _number_of_replicates(rng)),
 }

@@ -117,3 +117,11 @@ def test_rows_of_many_classes_are_computed_a_few_at_a_time(monkeypatch):
     assert sorted(rows) == [(0, 300), (300, 600), (600, 700)]
     few = nb.fit(nb.Gaussian(), X, np.arange(700) % 2).model.read(X)
     assert few.slices == [slice(0, 700)]
+
+
+def test_a_row_alone_has_the_codes_that_it_has_among_others():
+    """The categories of the first column are their codes, those of the second are not."""
+    X = np.array([[0, 1], [1, 2], [1, 1], [0, 2]])
+    posterior = nb.fit(nb.Categorical(), X, [0, 1, 0, 0])
+    for row in range(4):
+        np.testing.assert_allclose(posterior.log_joint(X[[row]]), posterior.log_joint(X)[[row]], rtol=1e-12)
