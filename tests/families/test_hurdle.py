@@ -85,6 +85,11 @@ def test_information_by_chance_is_that_of_both_parts(rng):
     np.testing.assert_array_equal(df, of_zeros[0] + of_values[0])
     np.testing.assert_allclose(expected, of_zeros[1] + share * of_values[1])
     assert (df == 3).all()
+    known = np.array([[1.0], [0.0]])  # the parameters of the other class are not
+    found, _ = nb.Hurdle().information_by_chance(counted.n * known, counted)
+    of_zeros, _ = nb.Bernoulli().information_by_chance(counted.n * known, counted.nonzero)
+    of_values, _ = nb.Gaussian().information_by_chance(counted.nonzero.total * known, counted.values)
+    np.testing.assert_array_equal(found, of_zeros + of_values)
 
 
 @pytest.mark.slow
