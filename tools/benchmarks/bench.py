@@ -24,7 +24,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 import sklearn.naive_bayes as theirs
-from report import in_own_process, machine, memory_beyond, seconds, write
+from report import in_own_process, machine, memory_beyond, seconds, tell
 from sklearn.datasets import load_iris
 from sklearn.feature_selection import mutual_info_classif
 
@@ -150,26 +150,10 @@ def leaving_out(make: Callable[[float], tuple[Any, np.ndarray]], our: Any) -> Ca
     return prepare
 
 
-def weighing(make: Callable[[float], tuple[Any, np.ndarray]], our: Any) -> Callable[[float], Work]:
-    """Weights of features, beside leave-one-out of the same rows."""
-
-    def prepare(scale: float) -> Work:
-        X, y = make(scale)
-        posterior = our.fit(X, y).posterior_
-
-        def weigh() -> None:
-            with warnings.catch_warnings():
-                # Many rows: the weights are learned from some of them.
-                warnings.filterwarnings("ignore", message="the weights are learned from")
-                nb.weight_features(posterior, X, y)
-
-        return Work(lambda: nb.loo(posterior, X, y), weigh, X)
-
-    return prepare
-
-
-def first_call(make: Callable[[float], tuple[Any, np.ndarray]], our: Any) -> Callable[[float], Work]:
-    """The default classifier, which chooses and weighs, beside leave-one-out of the same rows given one family."""
+def beside_loo(
+    make: Callable[[float], tuple[Any, np.ndarray]], our: Any, verb: Callable[[Any, Any, np.ndarray], Any]
+) -> Callable[[float], Work]:
+    """What learns weights of features, given a posterior and its rows, beside leave-one-out of the same rows."""
 
     def prepare(scale: float) -> Work:
         X, y = make(scale)
@@ -179,11 +163,16 @@ def first_call(make: Callable[[float], tuple[Any, np.ndarray]], our: Any) -> Cal
             with warnings.catch_warnings():
                 # Many rows: the weights are learned from some of them.
                 warnings.filterwarnings("ignore", message="the weights are learned from")
-                nb.NaiveBayesClassifier().fit(X, y)
+                verb(posterior, X, y)
 
         return Work(lambda: nb.loo(posterior, X, y), call, X)
 
     return prepare
+
+
+def first_call(_: Any, X: Any, y: np.ndarray) -> Any:
+    """The default classifier, which chooses families, describes columns and learns weights."""
+    return nb.NaiveBayesClassifier().fit(X, y)
 
 
 def one_row(their: Any, our: Any) -> Callable[[float], Work]:
@@ -343,10 +332,24 @@ def cases() -> list[Case]:
         Case("loo Bernoulli", BITS, 1 / 3, leaving_out(bernoulli, ours.BernoulliNB()), "predict_proba"),
         Case("loo Gaussian", REALS, 1 / 3, leaving_out(gaussian, ours.GaussianNB()), "predict_proba"),
         Case("loo Categorical", CODES, 1 / 3, leaving_out(categorical, ours.CategoricalNB()), "predict_proba"),
-        Case("weight_features Bernoulli", BITS, 1 / 5, weighing(bernoulli, ours.BernoulliNB()), "loo"),
-        Case("weight_features Gaussian", REALS, 1 / 5, weighing(gaussian, ours.GaussianNB()), "loo"),
-        Case("NaiveBayesClassifier().fit", MILLION, 1 / 8, first_call(million, ours.GaussianNB()), "loo"),
-        Case("weight_features Categorical", CODES, 1 / 5, weighing(categorical, ours.CategoricalNB()), "loo"),
+        Case(
+            "weight_features Bernoulli",
+            BITS,
+            1 / 5,
+            beside_loo(bernoulli, ours.BernoulliNB(), nb.weight_features),
+            "loo",
+        ),
+        Case(
+            "weight_features Gaussian", REALS, 1 / 5, beside_loo(gaussian, ours.GaussianNB(), nb.weight_features), "loo"
+        ),
+        Case("NaiveBayesClassifier().fit", MILLION, 1 / 8, beside_loo(million, ours.GaussianNB(), first_call), "loo"),
+        Case(
+            "weight_features Categorical",
+            CODES,
+            1 / 5,
+            beside_loo(categorical, ours.CategoricalNB(), nb.weight_features),
+            "loo",
+        ),
     ]
 
 
@@ -388,7 +391,16 @@ def measure(case: Case, arguments: argparse.Namespace, what: str, package: str |
     return in_own_process(__file__, *options, "--repeats", str(arguments.repeats), environment=environment)
 
 
-def line(case: Case, timed: dict[str, Any], memory: dict[str, float], before: dict[str, Any] | None) -> str:
+HEADS = (
+    *("work", "size", "scikit-learn", "bayesnb", "ratio (range)", "before", "goal", "reading the input"),
+    "memory, theirs and ours",
+)
+
+
+def line(case: Case, arguments: argparse.Namespace) -> str:
+    timed = measure(case, arguments, "time")
+    before = measure(case, arguments, "time", arguments.against) if arguments.against else None
+    memory = {side: measure(case, arguments, side) for side in ("reference", "ours")}
     goal = str(Fraction(case.goal).limit_denominator(20))
     cells = [
         case.name,
@@ -429,25 +441,11 @@ def main() -> None:
         )
         print(json.dumps(found))
         return
-    table = [
-        "| work | size | scikit-learn | bayesnb | ratio (range) | before | goal | reading the input "
-        "| memory, theirs and ours |",
-        "|---|---|---|---|---|---|---|---|---|",
-    ]
-    print("\n".join(table), flush=True)
-    for case in cases():
-        if arguments.only in case.name:
-            timed = measure(case, arguments, "time")
-            before = measure(case, arguments, "time", arguments.against) if arguments.against else None
-            memory = {side: measure(case, arguments, side) for side in ("reference", "ours")}
-            table.append(line(case, timed, memory, before))
-            print(table[-1], flush=True)
+    lines = (line(case, arguments) for case in cases() if arguments.only in case.name)
     about = f"{machine('NumPy', 'SciPy', 'scikit-learn')} Medians of at least {arguments.repeats} runs each, fewer "
     about += f"where these take longer than {MOST:g} s"
     about += "." if arguments.scale == 1 else f", {arguments.scale:g} of the rows."
-    print(f"\n{about}")
-    if arguments.write:
-        write("", "\n".join(table) + f"\n\n{about}\n")
+    tell("", HEADS, lines, about, writes=arguments.write)
 
 
 if __name__ == "__main__":

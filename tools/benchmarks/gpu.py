@@ -14,7 +14,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from report import machine, seconds, write
+from report import machine, seconds, tell
 
 import bayesnb as nb
 
@@ -84,16 +84,10 @@ def main() -> None:
     if device.platform == "cpu":
         print("That is no accelerator: this checks the way, and its times say nothing about a GPU.")
     check()
-    found = ["| work | table | on the device | NumPy on the host |", "|---|---|---|---|"]
-    print("\n".join(found), flush=True)
-    for line in lines(arguments.scale, arguments.repeats):
-        found.append(line)
-        print(line, flush=True)
     about = f"On {device.device_kind} ({device.platform}), medians of {arguments.repeats} runs; the host: "
     about += machine("jax", "jaxlib", "NumPy")
-    print(f"\n{about}")
-    if arguments.write:
-        write("gpu", "\n".join(found) + f"\n\n{about}\n")
+    heads = ("work", "table", "on the device", "NumPy on the host")
+    tell("gpu", heads, lines(arguments.scale, arguments.repeats), about, writes=arguments.write)
 
 
 if __name__ == "__main__":

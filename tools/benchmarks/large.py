@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from report import in_own_process, machine, memory_beyond, seconds, write
+from report import in_own_process, machine, memory_beyond, seconds, tell
 
 import bayesnb as nb
 
@@ -134,18 +134,12 @@ def main() -> None:
         table = next(table for table in TABLES if table.name == arguments.table)
         print(json.dumps(measure(table, arguments.verb, arguments.scale)))
         return
-    lines = ["| work | size | quarter | whole | ratio | table MiB | peak MiB |", "|---|---|---|---|---|---|---|"]
-    print("\n".join(lines), flush=True)
-    for table in TABLES:
-        for verb in VERBS:
-            if arguments.only in f"{verb} {table.name}":
-                lines.append(line(table, verb, arguments.scale))
-                print(lines[-1], flush=True)
+    chosen = ((table, verb) for table in TABLES for verb in VERBS if arguments.only in f"{verb} {table.name}")
+    lines = (line(table, verb, arguments.scale) for table, verb in chosen)
     about = f"{machine('NumPy', 'SciPy', 'pandas')} One run each"
     about += "." if arguments.scale == 1 else f", {arguments.scale:g} of the table."
-    print(f"\n{about}")
-    if arguments.write:
-        write("large", "\n".join(lines) + f"\n\n{about}\n")
+    heads = ("work", "size", "quarter", "whole", "ratio", "table MiB", "peak MiB")
+    tell("large", heads, lines, about, writes=arguments.write)
 
 
 if __name__ == "__main__":

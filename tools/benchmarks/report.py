@@ -6,7 +6,7 @@ import platform
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,18 @@ def marks(title: str = "") -> tuple[str, str]:
     """The lines of the page between which a table of this title is."""
     what = f"{title} " if title else ""
     return f"<!-- written by make bench: {what}begin -->\n", f"<!-- written by make bench: {what}end -->\n"
+
+
+def tell(title: str, heads: Sequence[str], lines: Iterable[str], about: str, *, writes: bool) -> None:
+    """Print a table, each line as soon as it is measured, and what it is about; write both into the page if asked."""
+    table = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
+    print("\n".join(table), flush=True)
+    for line in lines:
+        table.append(line)
+        print(line, flush=True)
+    print(f"\n{about}")
+    if writes:
+        write(title, "\n".join(table) + f"\n\n{about}\n")
 
 
 def write(title: str, text: str, page: Path = PAGE) -> None:

@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from report import in_own_process, machine, seconds, write
+from report import in_own_process, machine, seconds, tell
 
 CLASSES = 5
 BITS, REALS, CODES = {"bits": slice(0, 50)}, {"reals": slice(0, 50)}, {"codes": slice(0, 20)}
@@ -263,19 +263,17 @@ def main() -> None:
         return
     if find_spec("nutpie") is None or find_spec("pymc") is None:
         sys.exit("nutpie and PyMC are not installed: pip install 'bayesnb[bench]', or 'make bench'")
-    lines = ["| work | size | reference | bayesnb | ratio (range) | goal |", "|---|---|---|---|---|---|"]
-    print("\n".join(lines), flush=True)
-    for name in WORKS:
-        if arguments.only in name:
-            found = in_own_process(__file__, "--child", name, "--repeats", str(arguments.repeats))
-            lines += found
-            print("\n".join(found), flush=True)
+    lines = (
+        line
+        for name in WORKS
+        if arguments.only in name
+        for line in in_own_process(__file__, "--child", name, "--repeats", str(arguments.repeats))
+    )
     about = machine("NumPy", "JAX", "NumPyro", "nutpie", "PyMC") + (
         f" Medians of {arguments.repeats} runs each, of {COLD_STARTS} fresh processes and of {IMPORTS} imports."
     )
-    print(f"\n{about}")
-    if arguments.write:
-        write("sampling", "\n".join(lines) + f"\n\n{about}\n")
+    heads = ("work", "size", "reference", "bayesnb", "ratio (range)", "goal")
+    tell("sampling", heads, lines, about, writes=arguments.write)
 
 
 if __name__ == "__main__":
