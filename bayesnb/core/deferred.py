@@ -1,6 +1,6 @@
-"""JAX, NumPyro, ArviZ and other libraries that take long to import, imported when they are first used.
+"""JAX, NumPyro and xarray, which take long to import, imported when they are first used.
 
-A closed form needs none of them. Every module takes them from here, and uses them at its top only if it is itself
+A closed form needs none of them. Every module takes JAX and NumPyro from here. A module that uses them at its top is
 imported inside functions.
 """
 

@@ -368,7 +368,9 @@ def with_constants(description: Description, schema: Schema, rows: GivenRows | N
         own = [position for position in positions if family.must_see(schema.columns[position])]
         if own:
             wanted[name] = own
-    if wanted and not rows:
+    if not wanted:
+        return description
+    if not rows:
         name, positions = next(iter(wanted.items()))
         family, column = description.features[name][0], schema.columns[positions[0]]
         constants = " and ".join(family.must_see(column))
@@ -378,11 +380,12 @@ def with_constants(description: Description, schema: Schema, rows: GivenRows | N
             f"{constants}, or bind the model to a table in memory first, model.bind(X, y)"
         )
 
+    table, weights = rows.table, None if (rows.weights == 1.0).all() else rows.weights
+
     def having_seen(name: Any) -> tuple[Family, Any]:
-        assert rows is not None
         family, columns = description.features[name]
-        cells = {schema.columns[own]: rows.table.numbers([own], slice(None))[:, 0] for own in wanted[name]}
-        return family.having_seen(cells, None if (rows.weights == 1.0).all() else rows.weights), columns
+        cells = {schema.columns[own]: table.numbers([own], slice(None))[:, 0] for own in wanted[name]}
+        return family.having_seen(cells, weights), columns
 
     found = zip(wanted, in_order(having_seen, list(wanted)), strict=True)
     return replace(description, features={**description.features, **dict(found)})

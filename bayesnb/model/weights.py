@@ -1,6 +1,5 @@
 """The posterior of weights of features, given arrays."""
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -85,7 +84,7 @@ def mixed_features(log_density: np.ndarray, log_class_prob: np.ndarray, share: f
         own = mixed(np.moveaxis(log_density[rows], 1, -1), log_class_prob[rows, None], share)
         found[rows] = np.moveaxis(own, -1, 1)
 
-    deque(in_order(fill, list(row_pieces(len(found), log_density[:1].size))), maxlen=0)
+    list(in_order(fill, list(row_pieces(len(found), log_density[:1].size))))
     return found
 
 
