@@ -390,8 +390,7 @@ def _distance_per_doubling(
     end = scipy.special.ndtri(1 / (DRAWS + 1))
     levels = scipy.special.ndtr(np.linspace(end, -end, NODES))
     x = quantile(marginal, levels.reshape(-1, *[1] * len(marginal.batch_shape)))
-    span = x[-1] - x[0]
-    widths = np.diff(x, axis=0) / span
+    widths = np.diff(x, axis=0)
     p = cdf(marginal, x)
     found = np.zeros(marginal.batch_shape)
     for power, other in scaled:

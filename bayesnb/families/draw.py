@@ -238,7 +238,6 @@ def draw_words(
         rows.append(np.repeat(at, totals[at]))
         counts.append(np.ones(len(rows[-1])))
         found = np.searchsorted(edges, rng.uniform(size=len(rows[-1])) * edges[-1], side="right")
-        found = np.minimum(found, len(edges) - 1)
         words.append(found[_copied(totals[at], edges[-1], rng)] if urn else found)
     place = (np.concatenate(rows), np.concatenate(words))
     return scipy.sparse.coo_array((np.concatenate(counts), place), shape=shape).tocsr()

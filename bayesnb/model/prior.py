@@ -65,7 +65,7 @@ def _of_features(description: Description, schema: Schema) -> Iterator[tuple[Any
     for name, positions in schema.positions_of(features).items():
         family, columns = features[name]
         labels, names = items_at(schema.columns, positions), schema.names(positions)
-        sizes = tuple(len(counted.get(position, ())) for position in positions) if counted else (0,) * len(positions)
+        sizes = tuple(len(counted.get(position, ())) for position in positions)
         by_column = family.by_column or (columns is None and not isinstance(family, JointFamily))
         for members, spread in family.spread(len(schema.classes), names, sizes):
             if description.feature_inclusion is not None and isinstance(spread, ConjugateFamily):

@@ -11,7 +11,7 @@ import pandas as pd
 import scipy.sparse
 from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
 
-from bayesnb.core.arrays import in_float64, log_rising
+from bayesnb.core.arrays import log_rising
 from bayesnb.core.checking import whole_number
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import SMALL, TINY, line_height, panel_of_rows, percent, text_color, text_width, wrap_to
@@ -259,7 +259,6 @@ def _in_rows(parents: Mapping[Any, Any]) -> dict[Any, int]:
     return found
 
 
-@in_float64
 def tree_columns(
     model: Model | Family | Posterior | Fitted, X: Any, y: Any, *, sample_weight: Any = None
 ) -> ColumnForest:

@@ -54,6 +54,11 @@ def test_minus_zero_is_a_zero_and_a_column_may_be_all_zeros_or_have_none():
     assert np.isfinite(nb.fit(nb.NaiveBayes(nb.Hurdle()), np.zeros((3, 1)), ["a", "b", "b"]).log_evidence)
 
 
+def test_the_share_of_zeros_has_no_axis_of_the_inner_family(rng):
+    found = nb.fit(nb.Hurdle(nb.Histogram()), *table(rng)).summary().index
+    assert {"0_nonzero_prob[0]", "0_nonzero_prob[1]"} <= {*found}
+
+
 def test_a_class_of_zeros_has_no_maximum_of_the_likelihood():
     with pytest.raises(ValueError, match=r"column 0 in class 'a'.*among the cells other than zero"):
         nb.fit(nb.NaiveBayes(nb.Hurdle()), [[0.0], [1.0], [2.0]], ["a", "b", "b"], nb.MLE())

@@ -177,6 +177,13 @@ def test_draws_are_the_same_however_they_are_made(coins, monkeypatch, name, valu
         np.testing.assert_allclose(other.draws()[site], draws, rtol=rtol)
 
 
+@quiet
+def test_the_first_steps_know_the_density_of_their_point(coins):
+    """Without it they are all refused, and the step size goes to zero."""
+    sampled = nb.fit(*coins, nb.NUTS(num_warmup=10, num_samples=20))
+    assert sampled.sample_stats["step_size"].min() > 0.1
+
+
 def test_bad_chains_are_called_bad(coins):
     now = r"num_warmup \(now 150\), num_samples \(now 50\), target_accept_prob \(now 0.6\), max_tree_depth \(now 10\)"
     with pytest.warns(nb.ConvergenceWarning, match=rf"NUTS: .*(R-hat|ESS).* {now}. nb.Exact\(\) needs no sampling"):
