@@ -65,7 +65,7 @@ def _of_features(description: Description, schema: Schema) -> Iterator[tuple[Any
     for name, positions in schema.positions_of(features).items():
         family, columns = features[name]
         labels, names = items_at(schema.columns, positions), schema.names(positions)
-        sizes = tuple(len(counted.get(position, ())) for position in positions)
+        sizes = tuple(len(counted.get(position, ())) for position in positions) if counted else (0,) * len(positions)
         by_column = family.by_column or (columns is None and not isinstance(family, JointFamily))
         for members, spread in family.spread(len(schema.classes), names, sizes):
             if description.feature_inclusion is not None and isinstance(spread, ConjugateFamily):
@@ -364,6 +364,8 @@ def with_constants(description: Description, schema: Schema, rows: GivenRows | N
     """
     wanted: dict[Any, list[int]] = {}
     for name, (family, columns) in description.features.items():
+        if type(family).must_see is Family.must_see:
+            continue  # without asking for each of a hundred thousand words
         positions = schema.in_table(schema.positions(name, columns))
         own = [position for position in positions if family.must_see(schema.columns[position])]
         if own:
