@@ -11,7 +11,7 @@ from cases import CASES
 
 import bayesnb as nb
 from bayesnb.families.moments import Moments, Scatter, moments
-from bayesnb.families.statistics import ROUNDING, ClassCounts
+from bayesnb.families.statistics import ROUNDING, ClassCounts, Counts
 from bayesnb.model.blocks import ModelStatistics
 
 
@@ -137,3 +137,10 @@ def test_moments_of_other_columns_are_of_other_rows(rng):
     assert not both.same_rows(moments(x[:, :1], everyone))
     assert not both.same_rows(moments(x[:, ::-1], everyone))
     assert not both.same_rows(ClassCounts(both.n))
+
+
+@pytest.mark.parametrize(("sum_of_other_column", "same"), [(1e-3, True), (10.0, False)])
+def test_sums_may_differ_by_the_rounding_of_the_largest(sum_of_other_column, same):
+    n = np.ones((1, 1))
+    one, other = (Counts(n, np.array([[1e9, small]]), n) for small in (0.0, sum_of_other_column))
+    assert one.same_rows(other) == same

@@ -3,6 +3,7 @@
 A new plot needs an entry in `PLOTS`.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -174,7 +175,7 @@ def test_axes_that_do_not_fit_are_refused(name: str) -> None:
 
 @every_plot
 def test_sizes_that_are_no_sizes_are_refused(name: str) -> None:
-    for size in (3.35, (3.35,), (0, 3), (3, 0), (3, -1), ("a", "b")):
+    for size in (3.35, (3.35,), (0, 3), (math.inf, 3), (3, 0), (3, -1), ("a", "b")):
         with pytest.raises(ValueError, match=r"figsize is .*: give width and height in inches"):
             PLOTS[name].call(figsize=size)
 
