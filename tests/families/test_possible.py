@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import Tokens
 
 import bayesnb as nb
 from bayesnb.families.moments import Moments, Scatter
@@ -20,6 +21,8 @@ SUMS = {
     nb.Bernoulli(): ([(2, 1), (0.5, 0.25), (2, 2), (2, 0), (0, 0)], [(2, 3), (2, -1)]),
     nb.Binomial(5): ([(2, [3, 7]), (0.5, [0.5, 2]), (2, [10, 0]), (0, [0, 0])], [(2, [-1, 11]), (2, [11, -1])]),
     nb.Gaussian(): ([(2, 1), (2, 0), (0, 0)], [(2, -1), (-1, 1)]),
+    # A family that does not say which sums it can have.
+    Tokens(): ([*ALWAYS, (2, -1)], [(-1, 0)]),
 }
 """Number of cells, and their sum, their successes and failures or their squared deviations: what can be, and cannot."""
 
