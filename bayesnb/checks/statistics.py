@@ -299,8 +299,7 @@ def _draw_cells(block: Block, values: Mapping[str, Any], x: Any, labels: Labels,
     """New cells of a block, like the observed `x` in shape, missing cells and totals."""
     totals = np.asarray(x.sum(axis=1)).astype(np.int64) if block.has_totals else None
     if totals is not None and scipy.sparse.issparse(x):
-        with jax.enable_x64(True):
-            likelihood = block.family.likelihood(**values, total_count=1)
+        likelihood = block.family.likelihood(**values, total_count=1)
         words = draw_words(likelihood, [np.r_[rows] for rows in labels.members], totals, rng)
         if words is not None:
             return words

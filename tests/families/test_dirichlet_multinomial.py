@@ -251,6 +251,10 @@ class TestPoints:
             assert np.isfinite(sums[-1]) == falls, excess
         assert np.isnan(sums).tolist() == [True] * 4 + [False] * 5
         assert sums[4:] == sorted(sums[4:], reverse=True)
+        # Along the proportions that are tried first it rises.
+        x = np.array([[16.0, 24.0], [13.0, 28.0], [4.0, 4.0], [9.0, 5.0]])
+        counted = nb.DirichletMultinomial().statistics(x, np.ones((4, 1)))
+        assert np.isfinite(nb.DirichletMultinomial().maximum_likelihood(counted)["concentration"]).all()
 
     def test_an_unbounded_density_has_no_mode(self, rng):
         x = documents(rng, 20)

@@ -98,6 +98,13 @@ def test_information_by_chance_is_that_of_both_parts(rng):
     np.testing.assert_array_equal(found, of_zeros + of_values)
 
 
+def test_information_of_columns_is_that_of_each_and_of_zeros_alone_none():
+    family, class_prob = nb.Hurdle(nb.Exponential()), np.full((1, 2, 1), 0.5)
+    given = {"nonzero_prob": np.array([[[0.0, 0.5], [0.0, 0.25]]]), "rate": np.array([[[1.0, 1.0], [2.0, 2.0]]])}
+    (one,) = family.mutual_information(class_prob, {name: value[..., 1:] for name, value in given.items()})
+    np.testing.assert_allclose(family.mutual_information(class_prob, given), [[0.0, *one]])
+
+
 @pytest.mark.slow
 def test_hyperparameters_of_the_inner_family_are_learned_by_their_names(rng):
     X, y = table(rng)

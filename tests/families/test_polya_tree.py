@@ -144,8 +144,10 @@ class TestHeaps:
         ([np.nan] * 5, 1),
         ([1.0, 2.0, np.nan, 9.0], 3),
         (np.linspace(0, 1, 999), 32),
+        (np.append(np.linspace(0, 1, 101), [0.5] * 3), 32),
+        (np.append(np.linspace(0, 1, 101), [0.5] * 4), 34),
     ],
-    ids=["constant", "two", "missing", "few", "many"],
+    ids=["constant", "two", "missing", "few", "many", "four ties", "five ties"],
 )
 def test_every_column_has_cells(column, cells):
     X, y = np.reshape(column, (-1, 1)), np.arange(len(column)) % 2
