@@ -11,7 +11,7 @@ from cases import CASES
 
 import bayesnb as nb
 from bayesnb.families.moments import Moments, Scatter, moments
-from bayesnb.families.statistics import ROUNDING, ClassCounts, Counts
+from bayesnb.families.statistics import ROUNDING, ClassCounts, Counts, Membership
 from bayesnb.model.blocks import ModelStatistics
 
 
@@ -144,3 +144,9 @@ def test_sums_may_differ_by_the_rounding_of_the_largest(sum_of_other_column, sam
     n = np.ones((1, 1))
     one, other = (Counts(n, np.array([[1e9, small]]), n) for small in (0.0, sum_of_other_column))
     assert one.same_rows(other) == same
+
+
+def test_weights_of_rows_are_summed_along_every_axis():
+    membership = Membership.of(np.array([0, 2, 0]), np.array([0.5, 1.0, 2.0]), 3)
+    for axis in (None, 0, 1):
+        np.testing.assert_array_equal(np.sum(membership, axis=axis), np.asarray(membership).sum(axis=axis))
