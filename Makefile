@@ -79,8 +79,8 @@ real-data: .venv/test ## compare with scikit-learn on real tables; writes docs/r
 
 bench: .venv/bench ## time fits, predictions and sampling beside scikit-learn, nutpie and NumPyro; writes docs/performance.md
 	$(BIN)/python tools/benchmarks/bench.py --write $(ARGS)
-	$(BIN)/python tools/benchmarks/large.py --write
-	$(BIN)/python tools/benchmarks/sampling.py --write
+	$(BIN)/python tools/benchmarks/large.py --write $(ARGS)
+	$(BIN)/python tools/benchmarks/sampling.py --write $(ARGS)
 
 bench-gpu: .venv/test ## check and time densities and NUTS on JAX's device (first .venv/bin/pip install "jax[cuda13]"); writes docs/performance.md
 	$(BIN)/python tools/benchmarks/gpu.py --write

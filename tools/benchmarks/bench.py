@@ -24,9 +24,12 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 import sklearn.naive_bayes as theirs
-from report import in_own_process, machine, memory_beyond, seconds, tell
+from report import add_against, in_own_process, machine, memory_beyond, of_earlier, seconds, tell
 from sklearn.datasets import load_iris
+from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.feature_selection import mutual_info_classif
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer
 
 import bayesnb as nb
 from bayesnb import estimators as ours
@@ -46,11 +49,11 @@ class Work:
 
 @dataclass(frozen=True)
 class Case:
-    """A line of the table; the goal is how many times as fast as the reference the work is to be."""
+    """A line of the table; the goal is how many times as fast as the reference the work is to be, or words."""
 
     name: str
     size: str
-    goal: float
+    goal: float | str
     prepare: Callable[[float], Work]
     reference: str = "scikit-learn"
 
@@ -69,6 +72,26 @@ def gaussian(scale: float) -> tuple[Any, np.ndarray]:
 
 def million(scale: float) -> tuple[Any, np.ndarray]:
     return gaussian(2 * scale)
+
+
+def mixed(scale: float, shared: float = 1.0) -> tuple[pd.DataFrame, np.ndarray]:
+    """Four columns of each kind that real tables have, some cells missing; five columns share what is hidden."""
+    rng = np.random.default_rng(0)
+    rows, columns = round(100_000 * scale), {}
+    y = rng.integers(0, 5, rows)
+    for j in range(4):
+        hidden = shared * rng.normal(size=rows) + 0.3 * (y == j)
+        size, age, gain, count, kind = hidden + rng.normal(size=(5, rows))
+        age = np.round(40 + 8 * age)
+        columns |= {
+            f"size {j}": size,
+            f"age {j}": np.where(rng.random(rows) < 0.5, age, 5 * np.round(age / 5)),
+            f"gain {j}": np.where(gain > 0, np.exp(5 + gain).round(2), 0),
+            f"count {j}": rng.poisson(np.exp(count / 2)),
+            f"kind {j}": np.array(list("abcdefgh"))[np.clip(2 * kind + 4, 0, 7).astype(int)],
+        }
+    X = pd.DataFrame(columns)
+    return X.mask(rng.random(X.shape) < 0.05 * (np.arange(20) % 3 == 0)), y
 
 
 def categorical(scale: float) -> tuple[Any, np.ndarray]:
@@ -158,14 +181,7 @@ def beside_loo(
     def prepare(scale: float) -> Work:
         X, y = make(scale)
         posterior = our.fit(X, y).posterior_
-
-        def call() -> None:
-            with warnings.catch_warnings():
-                # Many rows: the weights are learned from some of them.
-                warnings.filterwarnings("ignore", message="the weights are learned from")
-                verb(posterior, X, y)
-
-        return Work(lambda: nb.loo(posterior, X, y), call, X)
+        return Work(lambda: nb.loo(posterior, X, y), lambda: verb(posterior, X, y), X)
 
     return prepare
 
@@ -173,6 +189,11 @@ def beside_loo(
 def first_call(_: Any, X: Any, y: np.ndarray) -> Any:
     """The default classifier, which chooses families, describes columns and learns weights."""
     return nb.NaiveBayesClassifier().fit(X, y)
+
+
+def categories(X: pd.DataFrame) -> pd.DataFrame:
+    """What boosted trees take in place of text."""
+    return X.astype(dict.fromkeys(X.select_dtypes("str"), "category"))
 
 
 def one_row(their: Any, our: Any) -> Callable[[float], Work]:
@@ -251,7 +272,7 @@ def wide(
 
     def prepare(_: float) -> Work:
         X, y = frame(500)
-        return Work(*work(X, y), X.iloc[:, :250].to_numpy())
+        return Work(*work(X, y), X)
 
     return prepare
 
@@ -278,6 +299,8 @@ def informations(X: pd.DataFrame, y: np.ndarray) -> tuple[Callable[[], Any], Cal
 BITS = "1,000,000 x 100 bool, 5 classes"
 REALS = "500,000 x 100 float64, 5 classes"
 MILLION = "1,000,000 x 100 float64, 5 classes"
+TENTH = "100,000 x 100 float64, 5 classes"
+MIXED = "100,000 x 20 numbers, integers and text, 5 classes"
 CODES = "1,000,000 x 20 int64, 10 categories, 5 classes"
 WORDS = "100,000 x 50,000 CSR, 8 % of the counts above one, 20 classes"
 ZIPF = "100,000 x 50,000 CSR, 22 % of the counts above one, 20 classes"
@@ -286,6 +309,7 @@ COUNTS = "200,000 x 50 counts, 5 classes"
 DRAWS = "2,000 x 50 float64, 5 classes, 4,000 draws"
 FRAME = "1,000 x 500 named columns, half of them text, 5 classes"
 FLOWERS = "150 x 4, 3 classes"
+BOOSTED = "HistGradientBoosting"
 
 
 def cases() -> list[Case]:
@@ -295,6 +319,8 @@ def cases() -> list[Case]:
     iris = theirs.GaussianNB(), ours.GaussianNB()
     exact = theirs.MultinomialNB(), ours.MultinomialNB()
     plugin = theirs.MultinomialNB(), ours.MultinomialNB(predictive="plugin")
+    boosting = make_pipeline(FunctionTransformer(categories), HistGradientBoostingClassifier(random_state=0))
+    default = boosting, nb.NaiveBayesClassifier()
     texts = [
         (short_documents, WORDS, "", 1.5),
         (repeated_words, ZIPF, " repeated words", 1.5),
@@ -344,6 +370,17 @@ def cases() -> list[Case]:
         ),
         Case("NaiveBayesClassifier().fit", MILLION, 1 / 8, beside_loo(million, ours.GaussianNB(), first_call), "loo"),
         Case(
+            "NaiveBayesClassifier().fit, 100,000 rows",
+            TENTH,
+            "2 s",
+            beside_loo(lambda scale: million(scale / 10), ours.GaussianNB(), first_call),
+            "loo",
+        ),
+        Case("NaiveBayesClassifier().fit, mixed", MIXED, "", fitting(mixed, *default), BOOSTED),
+        Case(
+            "NaiveBayesClassifier().fit, independent", MIXED, "", fitting(partial(mixed, shared=0.0), *default), BOOSTED
+        ),
+        Case(
             "weight_features Categorical",
             CODES,
             1 / 5,
@@ -361,7 +398,8 @@ def measure_time(case: Case, scale: float, repeats: int) -> dict[str, Any]:
     work = case.prepare(scale)
     _alternate(work, 1, WARM_UP)
     reference, own = np.array(_alternate(work, repeats, LEAST)).T
-    stored = work.data.data if scipy.sparse.issparse(work.data) else work.data.ravel()
+    numbers = work.data.select_dtypes("number").to_numpy() if isinstance(work.data, pd.DataFrame) else work.data
+    stored = numbers.data if scipy.sparse.issparse(numbers) else numbers.ravel()
     floor = min(seconds(lambda: stored[: stored.size // 8 * 8].view(np.uint64).max()) for _ in range(5))
     return {
         "reference": np.median(reference),
@@ -384,13 +422,6 @@ def measure_memory(case: Case, scale: float, side: str) -> float:
     return memory_beyond(getattr(case.prepare(scale), side))
 
 
-def measure(case: Case, arguments: argparse.Namespace, what: str, package: str | None = None) -> Any:
-    """What a child measures; with the package that this checkout has, in place of the installed one."""
-    options = ["--child", what, "--only", case.name, "--scale", str(arguments.scale)]
-    environment = {"PYTHONPATH": str(Path(package).resolve())} if package else None
-    return in_own_process(__file__, *options, "--repeats", str(arguments.repeats), environment=environment)
-
-
 HEADS = (
     *("work", "size", "scikit-learn", "bayesnb", "ratio (range)", "before", "goal", "reading the input"),
     "memory, theirs and ours",
@@ -398,17 +429,18 @@ HEADS = (
 
 
 def line(case: Case, arguments: argparse.Namespace) -> str:
-    timed = measure(case, arguments, "time")
-    before = measure(case, arguments, "time", arguments.against) if arguments.against else None
-    memory = {side: measure(case, arguments, side) for side in ("reference", "ours")}
-    goal = str(Fraction(case.goal).limit_denominator(20))
+    options = ["--only", case.name, "--scale", str(arguments.scale), "--repeats", str(arguments.repeats), "--child"]
+    timed = in_own_process(__file__, *options, "time")
+    before = of_earlier(arguments.against, __file__, *options, "time")
+    memory = {side: in_own_process(__file__, *options, side) for side in ("reference", "ours")}
+    goal = case.goal if isinstance(case.goal, str) else str(Fraction(case.goal).limit_denominator(20))
     cells = [
         case.name,
         case.size,
         f"{timed['reference']:.3g} s" + ("" if case.reference == "scikit-learn" else f" ({case.reference})"),
         f"{timed['ours']:.3g} s",
         f"**{timed['ratio']:.3g}** {_range(timed)}",
-        "" if before is None else f"{before['ratio']:.3g} {_range(before)}",
+        "-" if before is None else f"{before['ours']:.3g} s, {before['ratio']:.3g} {_range(before)}",
         goal,
         f"{timed['floor']:.2g} s",
         f"{memory['reference'] / 2**20:.0f}, {memory['ours'] / 2**20:.0f} MiB",
@@ -426,12 +458,14 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cases whose name holds this")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the rows")
     parser.add_argument("--repeats", type=int, default=5, help="the fewest alternations after the warm-up")
-    parser.add_argument("--against", metavar="FOLDER", help="a checkout of an earlier version, for the column before")
+    add_against(parser)
     parser.add_argument("--write", action="store_true", help="write docs/performance.md")
     parser.add_argument("--child", choices=["time", "reference", "ours"], help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.child:
         warnings.simplefilter("error")
+        # Many rows: the weights are learned from some of them.
+        warnings.filterwarnings("ignore", message="the weights are learned from")
         case = next(case for case in cases() if case.name == arguments.only)
         timed = arguments.child == "time"
         found = (
@@ -442,8 +476,8 @@ def main() -> None:
         print(json.dumps(found))
         return
     lines = (line(case, arguments) for case in cases() if arguments.only in case.name)
-    about = f"{machine('NumPy', 'SciPy', 'scikit-learn')} Medians of at least {arguments.repeats} runs each, fewer "
-    about += f"where these take longer than {MOST:g} s"
+    about = machine("NumPy", "SciPy", "scikit-learn", before=arguments.against)
+    about += f" Medians of at least {arguments.repeats} runs each, fewer where these take longer than {MOST:g} s"
     about += "." if arguments.scale == 1 else f", {arguments.scale:g} of the rows."
     tell("", HEADS, lines, about, writes=arguments.write)
 

@@ -1,7 +1,8 @@
 """How time and memory grow with a large table, in each direction that a table can grow in; ``make bench`` runs it.
 
 Each line is measured at a quarter of the table and at the whole, each in a process of its own, which does the work once
-after the same on a tiny table. The table goes between two marks of docs/performance.md.
+after the same on a tiny table; with `--against` a checkout of an earlier version, another process does the whole with
+that version. The table goes between two marks of docs/performance.md.
 """
 
 import argparse
@@ -15,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from report import in_own_process, machine, memory_beyond, seconds, tell
+from report import add_against, in_own_process, machine, memory_beyond, of_earlier, seconds, tell
 
 import bayesnb as nb
 
@@ -76,7 +77,7 @@ def work_of(table: Large, verb: str, share: float, folder: str) -> tuple[Callabl
     posterior = nb.fit(model, X, y)
     verbs: dict[str, Callable[[], Any]] = {
         "predict": lambda: posterior.predict_proba(X),
-        "summary": posterior.summary,
+        "summary": lambda: posterior.summary(),
         "save": lambda: posterior.save(Path(folder) / "posterior.nc"),
         "weights": lambda: nb.weight_features(posterior, X, y, shared=table.shared),
     }
@@ -106,9 +107,14 @@ def measure(table: Large, verb: str, share: float) -> dict[str, float]:
         return {"seconds": timed[0], "table": size_of(X), "result": max(size_of(results[0]), written), "beyond": beyond}
 
 
-def line(table: Large, verb: str, scale: float) -> str:
+def peak(measured: dict[str, float]) -> str:
+    return f"{(measured['table'] + measured['beyond']) / 2**20:.0f}"
+
+
+def line(table: Large, verb: str, scale: float, against: Path | None) -> str:
     options = ["--table", table.name, "--verb", verb, "--scale"]
     quarter, whole = (in_own_process(__file__, *options, str(share * scale)) for share in (QUARTER, 1.0))
+    before = of_earlier(against, __file__, *options, str(scale))
     larger = " (result)" if whole["result"] > whole["table"] else ""
     cells = [
         verb,
@@ -117,7 +123,8 @@ def line(table: Large, verb: str, scale: float) -> str:
         f"{whole['seconds']:.3g} s",
         f"**{whole['seconds'] / quarter['seconds']:.2g}**",
         f"{max(whole['table'], whole['result']) / 2**20:.0f}{larger}",
-        f"{(whole['table'] + whole['beyond']) / 2**20:.0f}",
+        peak(whole),
+        "-" if before is None else f"{before['seconds']:.3g} s, {peak(before)} MiB",
     ]
     return "| " + " | ".join(cells) + " |"
 
@@ -126,6 +133,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help="lines whose work and size hold this")
     parser.add_argument("--scale", type=float, default=1.0, help="share of the table")
+    add_against(parser)
     parser.add_argument("--write", action="store_true", help="write docs/performance.md")
     parser.add_argument("--table", help=argparse.SUPPRESS)
     parser.add_argument("--verb", help=argparse.SUPPRESS)
@@ -135,10 +143,10 @@ def main() -> None:
         print(json.dumps(measure(table, arguments.verb, arguments.scale)))
         return
     chosen = ((table, verb) for table in TABLES for verb in VERBS if arguments.only in f"{verb} {table.name}")
-    lines = (line(table, verb, arguments.scale) for table, verb in chosen)
-    about = f"{machine('NumPy', 'SciPy', 'pandas')} One run each"
+    lines = (line(table, verb, arguments.scale, arguments.against) for table, verb in chosen)
+    about = f"{machine('NumPy', 'SciPy', 'pandas', before=arguments.against)} One run each"
     about += "." if arguments.scale == 1 else f", {arguments.scale:g} of the table."
-    heads = ("work", "size", "quarter", "whole", "ratio", "table MiB", "peak MiB")
+    heads = ("work", "size", "quarter", "whole", "ratio", "table MiB", "peak MiB", "whole before")
     tell("large", heads, lines, about, writes=arguments.write)
 
 

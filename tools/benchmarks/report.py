@@ -1,5 +1,6 @@
 """What the benchmark scripts share: the clock, a process for each case, the machine in words, the table in its page."""
 
+import argparse
 import json
 import os
 import platform
@@ -43,8 +44,29 @@ def in_own_process(script: str, *arguments: str, environment: Mapping[str, str] 
     return json.loads(done.stdout)
 
 
-def machine(*packages: str) -> str:
-    """The processor, the system, and the versions of Python, of the packages and of bayesnb."""
+def add_against(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--against", type=_checkout, metavar="FOLDER", help="an earlier checkout, for the column before"
+    )
+
+
+def _checkout(text: str) -> Path:
+    folder = Path(text).resolve()
+    if not (folder / "bayesnb" / "__init__.py").exists():  # the child would take the installed package
+        raise argparse.ArgumentTypeError(f"there is no bayesnb in {folder}")
+    return folder
+
+
+def of_earlier(checkout: Path | None, script: str, *arguments: str) -> Any:
+    """The same with the package of the checkout in place of the installed one; None without one, or where it fails."""
+    try:
+        return checkout and in_own_process(script, *arguments, environment={"PYTHONPATH": str(checkout)})
+    except subprocess.CalledProcessError:
+        return None
+
+
+def machine(*packages: str, before: Path | None = None) -> str:
+    """The processor, the system, and the versions of Python, of the packages, of bayesnb and of the checkout before."""
     import bayesnb as nb
     from bayesnb.core.running import num_threads
 
@@ -52,7 +74,11 @@ def machine(*packages: str) -> str:
         (line.split(":")[1].strip() for line in _cpu_lines() if line.startswith("model name")), platform.processor()
     )
     versions = [f"Python {platform.python_version()}", *(f"{package} {version(package)}" for package in packages)]
-    return f"{num_threads()} threads on {model}, {platform.system()}; {', '.join(versions)}, bayesnb {nb.__version__}."
+    versions.append(f"bayesnb {nb.__version__}")
+    if before:
+        command = ["git", "-C", str(before), "rev-parse", "--short", "HEAD"]
+        versions.append(f"before: {subprocess.check_output(command, text=True).strip()}")
+    return f"{num_threads()} threads on {model}, {platform.system()}; {', '.join(versions)}."
 
 
 def _cpu_lines() -> list[str]:

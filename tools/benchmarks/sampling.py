@@ -1,8 +1,9 @@
 """How fast NUTS and the import are, beside nutpie, NumPyro and themselves; ``make bench`` runs it.
 
 Each work runs in a process of its own and gives some lines of a table, which goes between two marks of
-docs/performance.md; the text around it is written by hand. What a process imports is part of what is measured:
-hence the imports inside functions.
+docs/performance.md; the text around it is written by hand. With `--against` a checkout of an earlier version, another
+process does the same with that version. What a process imports is part of what is measured: hence the imports inside
+functions.
 """
 
 import argparse
@@ -12,12 +13,12 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
-from report import in_own_process, machine, seconds, tell
+from report import add_against, in_own_process, machine, of_earlier, seconds, tell
 
 CLASSES = 5
 BITS, REALS, CODES = {"bits": slice(0, 50)}, {"reals": slice(0, 50)}, {"codes": slice(0, 20)}
@@ -77,23 +78,23 @@ def smallest_ess(sites: list[np.ndarray], method: str) -> float:
     return float(array_stats.ess(draws, chain_axis=0, draw_axis=1, method=method, prob=prob).min())
 
 
-def warm(repeats: int) -> list[str]:
+def warm(repeats: int) -> list[list[str]]:
     return beside_nutpie(repeats, BITS, SIZE)
 
 
-def warm_gaussian(repeats: int) -> list[str]:
+def warm_gaussian(repeats: int) -> list[list[str]]:
     return beside_nutpie(repeats, REALS, f"1,000 x 50 float64, {CHAINS}")
 
 
-def warm_categorical(repeats: int) -> list[str]:
+def warm_categorical(repeats: int) -> list[list[str]]:
     return beside_nutpie(repeats, CODES, f"1,000 x 20 int64, 5 categories, {CHAINS}")
 
 
-def warm_mixed(repeats: int) -> list[str]:
+def warm_mixed(repeats: int) -> list[list[str]]:
     return beside_nutpie(repeats, MIXED, f"1,000 x 15 bits, 15 reals, 10 columns of 5 categories, {CHAINS}")
 
 
-def beside_nutpie(repeats: int, columns: dict[str, slice], size: str) -> list[str]:
+def beside_nutpie(repeats: int, columns: dict[str, slice], size: str) -> list[list[str]]:
     """The smallest effective sample sizes a second of both samplers, which have compiled before."""
     import nutpie_models as theirs
 
@@ -118,7 +119,7 @@ def _ess_a_second(sampler: Callable[[int], list[np.ndarray]], seed: int) -> list
     return [smallest_ess(sites, method) / took for method in ("bulk", "tail")]
 
 
-def cold(_: int) -> list[str]:
+def cold(_: int) -> list[list[str]]:
     took = np.empty((2, 2, COLD_STARTS))
     for i in range(COLD_STARTS):
         with tempfile.TemporaryDirectory() as theirs, tempfile.TemporaryDirectory() as ours:
@@ -150,7 +151,7 @@ def start_bayesnb(folder: str) -> None:
     bayesnb_sample(nb.Bernoulli(), *table(0), seed=0)
 
 
-def other_data(repeats: int) -> list[str]:
+def other_data(repeats: int) -> list[list[str]]:
     import jax
     import numpyro
     import numpyro.distributions as dist
@@ -177,7 +178,7 @@ def other_data(repeats: int) -> list[str]:
     return [line("NUTS on other data of the same shape", SIZE, "NumPyro", *np.array(took[1:]).T, goal=8)]
 
 
-def rows(repeats: int) -> list[str]:
+def rows(repeats: int) -> list[list[str]]:
     import bayesnb as nb
 
     problems = [nb.fit(nb.Bernoulli(), *_large_table(size)).problem for size in (10**3, 10**5, 10**7)]
@@ -186,7 +187,7 @@ def rows(repeats: int) -> list[str]:
     size = "10³, 10⁵ and 10⁷ rows x 50 bool, 5 classes"
     own = f"{_figure(small)}, {_figure(middle)}, {_figure(large)}"
     ratio = f"10⁷ takes {_ratio(large, small)} of 10³"
-    return [_cells("NUTS given the statistics of so many rows", size, "", own, ratio, "1")]
+    return [["NUTS given the statistics of so many rows", size, "", own, ratio, "1"]]
 
 
 def _large_table(size: int) -> tuple[np.ndarray, np.ndarray]:
@@ -200,7 +201,7 @@ def _large_table(size: int) -> tuple[np.ndarray, np.ndarray]:
     return X, y
 
 
-def imports(_: int) -> list[str]:
+def imports(_: int) -> list[list[str]]:
     commands = "import numpyro", "from bayesnb import Gaussian, fit"
     took = np.array([[_import(command) for command in commands] for _ in range(IMPORTS + 1)])
     return [line("import of what a closed form needs", "", "NumPyro", *took[1:].T, goal=1)]
@@ -213,14 +214,10 @@ def _import(command: str) -> float:
 
 def line(
     work: str, size: str, reference: str, theirs: np.ndarray, ours: np.ndarray, *, goal: float, rates: bool = False
-) -> str:
+) -> list[str]:
     """A line of the table from figures of each repeat: seconds, or rates, of which more is better."""
     ratio = _ratio(ours, theirs) if rates else _ratio(theirs, ours)
-    return _cells(work, size, f"{_figure(theirs, rates)} ({reference})", _figure(ours, rates), ratio, f"{goal:.2g}")
-
-
-def _cells(*cells: str) -> str:
-    return "| " + " | ".join(cells) + " |"
+    return [work, size, f"{_figure(theirs, rates)} ({reference})", _figure(ours, rates), ratio, f"{goal:.2g}"]
 
 
 def _figure(values: np.ndarray, rate: bool = False) -> str:
@@ -245,10 +242,19 @@ WORKS = {
 STARTS = {"start-nutpie": start_nutpie, "start-bayesnb": start_bayesnb}
 
 
+def lines_of(name: str, arguments: argparse.Namespace) -> Iterator[str]:
+    options = ["--child", name, "--repeats", str(arguments.repeats)]
+    now, before = in_own_process(__file__, *options), of_earlier(arguments.against, __file__, *options)
+    for i, (*cells, goal) in enumerate(now):
+        earlier = f"{before[i][3]}, {before[i][4].replace('*', '')}" if before else "-"
+        yield "| " + " | ".join([*cells, earlier, goal]) + " |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--only", default="", help=f"works whose name holds this: {', '.join(WORKS)}")
     parser.add_argument("--repeats", type=int, default=5, help="alternations after the warm-up, in one process")
+    add_against(parser)
     parser.add_argument("--write", action="store_true", help="write docs/performance.md")
     parser.add_argument("--child", choices=[*WORKS, *STARTS], help=argparse.SUPPRESS)
     parser.add_argument("--folder", help=argparse.SUPPRESS)
@@ -263,16 +269,11 @@ def main() -> None:
         return
     if find_spec("nutpie") is None or find_spec("pymc") is None:
         sys.exit("nutpie and PyMC are not installed: pip install 'bayesnb[bench]', or 'make bench'")
-    lines = (
-        line
-        for name in WORKS
-        if arguments.only in name
-        for line in in_own_process(__file__, "--child", name, "--repeats", str(arguments.repeats))
-    )
-    about = machine("NumPy", "JAX", "NumPyro", "nutpie", "PyMC") + (
+    lines = (line for name in WORKS if arguments.only in name for line in lines_of(name, arguments))
+    about = machine("NumPy", "JAX", "NumPyro", "nutpie", "PyMC", before=arguments.against) + (
         f" Medians of {arguments.repeats} runs each, of {COLD_STARTS} fresh processes and of {IMPORTS} imports."
     )
-    heads = ("work", "size", "reference", "bayesnb", "ratio (range)", "goal")
+    heads = ("work", "size", "reference", "bayesnb", "ratio (range)", "before", "goal")
     tell("sampling", heads, lines, about, writes=arguments.write)
 
 
