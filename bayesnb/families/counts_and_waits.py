@@ -247,7 +247,7 @@ class Exponential(_RateFamily):
             others, rest = pooled.n - weight, pooled.total - weight * cells
             # The general way handles rows after which only a rounding error, or nothing, is left.
             n, total = statistics.n - own, statistics.total - own * cells
-            clear = (others > 0) & (rest > LEFT * pooled.total) & (n >= 0) & (total >= -LEFT * statistics.total)
+            clear = (rest > LEFT * pooled.total) & (n >= 0) & (total >= -LEFT * statistics.total)
             a = self.concentration + n
             with np.errstate(divide="ignore", invalid="ignore"):
                 b = self.concentration * rest / others + total

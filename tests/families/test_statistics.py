@@ -139,6 +139,13 @@ def test_moments_of_other_columns_are_of_other_rows(rng):
     assert not both.same_rows(ClassCounts(both.n))
 
 
+def test_columns_of_other_covariance_are_of_other_rows(rng):
+    x, everyone = rng.normal(size=(9, 2)), np.ones((9, 1))
+    both, other = (nb.MultivariateGaussian().statistics(np.c_[x[:, 0], y], everyone) for y in (x[:, 1], x[::-1, 1]))
+    assert both.of_columns.same_rows(other.of_columns)
+    assert not both.same_rows(other)
+
+
 @pytest.mark.parametrize(("sum_of_other_column", "same"), [(1e-3, True), (10.0, False)])
 def test_sums_may_differ_by_the_rounding_of_the_largest(sum_of_other_column, same):
     n = np.ones((1, 1))
