@@ -90,6 +90,11 @@ def test_the_default_is_plain_where_no_weights_can_be_learned(data, case):
     assert not hasattr(fitted, "weights_")
 
 
+def test_as_many_features_as_allowed_have_weights(data, monkeypatch):
+    monkeypatch.setattr("bayesnb.selection.weights.MOST_FEATURES", data[0].shape[1])
+    assert hasattr(NaiveBayesClassifier(MODEL).fit(*data), "weights_")
+
+
 def test_the_default_hides_no_other_error(data, monkeypatch):
     def broken(*args, **options):
         raise ValueError("a defect")
