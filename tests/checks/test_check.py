@@ -511,8 +511,8 @@ def test_a_p_value_of_no_or_every_replicate_is_shown_as_a_limit():
 def test_progress_is_lines_with_an_estimate_where_there_is_no_terminal(monkeypatch, capsys):
     monkeypatch.delitem(sys.modules, "ipykernel", raising=False)  # which other tests import
     monkeypatch.setattr("bayesnb.core.running.FIRST_LINE", 0.0)
-    monkeypatch.setattr("bayesnb.core.running.NEXT_LINE", 0.0)
-    for ci, shown in ((False, True), (True, False)):
+    for ci, between, shown in ((False, 0.0, True), (False, 60.0, False), (True, 0.0, False)):
+        monkeypatch.setattr("bayesnb.core.running.NEXT_LINE", between)
         monkeypatch.setenv("CI", "1") if ci else monkeypatch.delenv("CI", raising=False)
         # tqdm looks at the clock each tenth of a second.
         nb.check(*COINS, num_replicates=4000)

@@ -579,7 +579,7 @@ def test_a_category_that_is_a_pair_is_not_a_column_with_its_categories():
 CELLS = np.array([0.0, 1.5, np.nan, 2.0, 0.0, 3.0])
 
 
-@pytest.mark.parametrize("fill", [0.0, np.nan], ids=["zeros", "missing"])
+@pytest.mark.parametrize("fill", [0.0, 1.5, np.nan], ids=["zeros", "others", "missing"])
 def test_sparse_columns_of_a_frame_are_read_as_dense_ones(fill):
     dense, y = pd.DataFrame({"size": CELLS, "flag": [True, False] * 3, "kind": list("abcabc")}), list("xyxyxy")
     sparse = dense.astype({"size": pd.SparseDtype(float, fill), "flag": pd.SparseDtype(bool, False)})

@@ -123,6 +123,7 @@ def test_draws_of_trees_and_of_rows_follow_the_posterior():
     z = (np.mean(means, axis=0) - np.exp(posterior.log_joint(X[:8]))) / (np.std(means, axis=0, ddof=1) / np.sqrt(20))
     assert np.abs(z).max() < 6
 
+    assert posterior.draws(num_chains=1, num_draws=1)["x_parent"].shape == (1, 1, 2, 4)
     one = {site: value[:1, :1] for site, value in draws.items()}
     of_rows = nb.from_samples(posterior.model, one, X=X, y=y).log_joint(X) - np.log(0.5)
     (counted,) = posterior.model.statistics(X, y).blocks

@@ -83,6 +83,7 @@ MODELS = {
         "eggs": nb.Gaussian(kappa=dist.Gamma(1, 1)),
         "w1": nb.Gaussian(loc=0.0, kappa=dist.Gamma(1, 1)),
         "pair": (nb.Gaussian(loc=dist.Normal(0, 1).expand([2]), kappa=0.5), ["w2", "w3"]),
+        "vector": (nb.MultivariateGaussian(), ["f1", "f2"]),
     },
     "words and classes": {"words": (nb.Multinomial(dist.Gamma(1, 1).expand([3])), ["w1", "w2", "w3"])},
 }
