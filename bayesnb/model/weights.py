@@ -480,7 +480,10 @@ class Mixture:
 
 
 def approximate(
-    likelihood: ConditionalLikelihood, priors: Sequence[NormalWeights], rng: np.random.Generator
+    likelihood: ConditionalLikelihood,
+    priors: Sequence[NormalWeights],
+    rng: np.random.Generator,
+    start: np.ndarray | None = None,
 ) -> Mixture:
     """Laplace's approximation of the posterior.
 
@@ -494,11 +497,13 @@ def approximate(
         One for each spread; they are equally probable.
     rng : numpy.random.Generator
         For the probability that no weight is negative, and for the rows that the search begins with.
+    start : array, shape (weights + classes,), optional
+        Where the search begins; by default at the mode of some of the rows.
     """
     parts = []
     # Second derivatives have threads of their own. BLAS's wait for each other in the many small products beside them.
     with one_blas_thread():
-        search = _start(likelihood, priors[-1], rng)
+        search = _start(likelihood, priors[-1], rng) if start is None else Search.at(likelihood, start)
         for prior in reversed(priors):
             search = find_mode(search, prior).refreshed()
             parts.append(_expand(search, prior, rng))

@@ -237,7 +237,7 @@ def _learn(
         draws, which = sample_weights(likelihood, found, [*weighed, *map(str, labels)], inference, key)
     # Further rows update one distribution under a fixed prior: that of the spread would take all rows at once.
     alone = NormalWeights.before_any_row(number, len(labels), num_again)
-    (one,) = approximate(likelihood, [alone], rng).parts
+    (one,) = approximate(likelihood, [alone], rng, start=found.mode).parts
     weights = FeatureWeights.of(
         found.mode,
         draws,
