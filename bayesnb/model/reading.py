@@ -350,8 +350,8 @@ class Chunks:
             return unseen
 
         found: Unseen = {}
-        # What is computed of a row has a number for each class, which may be more than the row has cells. Each chunk looks
-        # up its categories, so that chunks of these are larger.
+        # What is computed of a row has a number for each class, which may be more than the row has cells. Each chunk
+        # looks up its categories, so that chunks of these are larger.
         numbers = len(self.schema.classes) // (8 if self.schema.categories else 1)
         for unseen in in_order(one_chunk, list(self.table.chunks(max(self._width, numbers)))):
             found = add_unseen(found, unseen)
