@@ -350,6 +350,10 @@ def test_a_function_gets_a_sparse_table_with_the_rows_in_their_order():
         assert table[:, [1]].toarray().ravel().tolist() == [0, 1, 0]
         assert list(labels) == y
     assert len(seen) == 1 + len(found.replicated)
+    seen.clear()
+    model = nb.NaiveBayes({"late": (nb.Multinomial(), [2, 0]), "one": (nb.Categorical(), [1])})
+    nb.check(nb.fit(model, counts, y), counts, y, statistics=lambda X, y: seen.append(X) or 0.0, num_replicates=1)
+    assert [type(table) for table in seen] == [csr, np.ndarray]
 
 
 @pytest.mark.parametrize("kind", ["sampled", "MLE", "given"])

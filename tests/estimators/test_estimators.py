@@ -156,7 +156,10 @@ def test_scikit_learns_own_test_file(predictive, expected, tmp_path):
 @pytest.mark.parametrize(
     ("estimator", "theirs"),
     [
-        (BernoulliNB(alpha=0.5, binarize=1.5), sklearn.naive_bayes.BernoulliNB(alpha=0.5, binarize=1.5)),
+        (
+            BernoulliNB(alpha=0.5, binarize=1.5, fit_prior=False),
+            sklearn.naive_bayes.BernoulliNB(alpha=0.5, binarize=1.5, fit_prior=False),
+        ),
         (CategoricalNB(alpha=0.5, min_categories=12), sklearn.naive_bayes.CategoricalNB(alpha=0.5, min_categories=12)),
         (MultinomialNB(alpha=0.5, predictive="plugin"), sklearn.naive_bayes.MultinomialNB(alpha=0.5)),
         (GaussianNB(predictive="plugin", var_smoothing=1e-3), sklearn.naive_bayes.GaussianNB(var_smoothing=1e-3)),

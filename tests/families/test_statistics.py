@@ -101,6 +101,14 @@ def test_a_spread_below_zero_is_rounding_on_the_scale_of_the_cells(scale):
         assert found.ssd[0, 0] == pytest.approx(expected, rel=1e-12)
 
 
+@pytest.mark.parametrize(("share", "kept"), [(0.9, False), (1.1, True)])
+def test_a_small_spread_is_rounding_on_the_scale_of_the_mean(share, kept):
+    n, mean = np.full((1, 1), 6.0), np.full((1, 1), -3e9)
+    limit = ROUNDING * (1 + 6 * (1e-3 * mean) ** 2)
+    found = Moments(n / 2, mean, share * limit).without_rounding(Moments(n, mean, n / 6))
+    assert bool(found.ssd[0, 0]) == kept
+
+
 def test_a_class_without_rows_has_moments_of_zero():
     found = moments(np.array([[3.0, 4.0], [5.0, 8.0]]), np.array([[1.0, 0.0], [1.0, 0.0]]))
     np.testing.assert_array_equal(found.mean, [[4, 6], [0, 0]])

@@ -177,6 +177,19 @@ def test_draws_are_the_same_however_they_are_made(coins, monkeypatch, name, valu
         np.testing.assert_allclose(other.draws()[site], draws, rtol=rtol)
 
 
+@pytest.mark.parametrize(("classes", "number"), [("ab", 1), ("abc", 4)])
+def test_each_chain_has_a_start_of_its_own_where_a_class_has_no_label(monkeypatch, classes, number):
+    class EnoughError(Exception):
+        pass
+
+    def starts(number):
+        raise EnoughError(number)
+
+    monkeypatch.setattr(nuts, "chain_quantiles", starts)
+    with pytest.raises(EnoughError, match=str(number)):
+        nb.fit(nb.Bernoulli(), [[0], [1], [1]], ["a", "b", None], nb.NUTS(), classes=[*classes])
+
+
 @quiet
 def test_the_first_steps_know_the_density_of_their_point(coins):
     """Without it they are all refused, and the step size goes to zero."""

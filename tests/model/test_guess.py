@@ -8,6 +8,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+import scipy.sparse
 
 import bayesnb as nb
 
@@ -197,6 +198,11 @@ class TestFamilies:
         error = TypeError if re.match("families (gives|is)|gives", message) else ValueError
         with pytest.raises(error, match=message):
             nb.NaiveBayes.from_frame(FRAME, **options)
+
+
+@pytest.mark.parametrize("cells", [HALVES[:, None] == 1, np.c_[HALVES, HALVES - 0.5]], ids=["flags", "numbers"])
+def test_sparse_tables_are_guessed_as_dense_ones(cells):
+    assert nb.NaiveBayes.from_frame(scipy.sparse.csr_array(cells)) == nb.NaiveBayes.from_frame(cells)
 
 
 def test_values_of_several_types_are_numbers_only_if_all_of_them_are():
