@@ -422,19 +422,13 @@ def measure_memory(case: Case, scale: float, side: str) -> float:
     return memory_beyond(getattr(case.prepare(scale), side))
 
 
-HEADS = (
-    *("work", "size", "scikit-learn", "bayesnb", "ratio (range)", "before", "goal", "reading the input"),
-    "memory, theirs and ours",
-)
-
-
-def line(case: Case, arguments: argparse.Namespace) -> str:
+def line(case: Case, arguments: argparse.Namespace) -> list[str]:
     options = ["--only", case.name, "--scale", str(arguments.scale), "--repeats", str(arguments.repeats), "--child"]
     timed = in_own_process(__file__, *options, "time")
     before = of_earlier(arguments.against, __file__, *options, "time")
     memory = {side: in_own_process(__file__, *options, side) for side in ("reference", "ours")}
     goal = case.goal if isinstance(case.goal, str) else str(Fraction(case.goal).limit_denominator(20))
-    cells = [
+    return [
         case.name,
         case.size,
         f"{timed['reference']:.3g} s" + ("" if case.reference == "scikit-learn" else f" ({case.reference})"),
@@ -445,7 +439,6 @@ def line(case: Case, arguments: argparse.Namespace) -> str:
         f"{timed['floor']:.2g} s",
         f"{memory['reference'] / 2**20:.0f}, {memory['ours'] / 2**20:.0f} MiB",
     ]
-    return "| " + " | ".join(cells) + " |"
 
 
 def _range(timed: dict[str, Any]) -> str:
@@ -479,7 +472,8 @@ def main() -> None:
     about = machine("NumPy", "SciPy", "scikit-learn", before=arguments.against)
     about += f" Medians of at least {arguments.repeats} runs each, fewer where these take longer than {MOST:g} s"
     about += "." if arguments.scale == 1 else f", {arguments.scale:g} of the rows."
-    tell("", HEADS, lines, about, writes=arguments.write)
+    heads = ["work", "size", "scikit-learn", "bayesnb", "ratio (range)", "before", "goal", "reading the input"]
+    tell("", [*heads, "memory, theirs and ours"], lines, about, writes=arguments.write)
 
 
 if __name__ == "__main__":

@@ -58,17 +58,17 @@ def typical(work: Callable[[], Any], repeats: int) -> float:
     return median(seconds(work) for _ in range(repeats))
 
 
-def lines(scale: float, repeats: int) -> Iterator[str]:
+def lines(scale: float, repeats: int) -> Iterator[list[str]]:
     for family, X, y in tables(round(200_000 * scale), 100):
         posterior = nb.fit(family, X, y)
         function, placed = jax.jit(posterior.log_joint_function()), jax.block_until_ready(jnp.asarray(X))
         on_device = typical(lambda f=function, x=placed: f(x).block_until_ready(), repeats)
         on_host = typical(lambda p=posterior, x=X: p.log_joint(x), repeats)
         size = f"{X.shape[0]:,} x {X.shape[1]}"
-        yield f"| densities, {type(family).__name__} | {size} | {on_device:.3g} s | {on_host:.3g} s |"
+        yield [f"densities, {type(family).__name__}", size, f"{on_device:.3g} s", f"{on_host:.3g} s"]
     X, y = nuts_table()
     time = typical(lambda: nb.fit(nb.Bernoulli(), X, y, "nuts", key=0), repeats)
-    yield f"| NUTS, {CLASSES} classes x 50 columns, 4 chains x 1,000 draws | 1,000 x 50 | {time:.3g} s | |"
+    yield [f"NUTS, {CLASSES} classes x 50 columns, 4 chains x 1,000 draws", "1,000 x 50", f"{time:.3g} s", ""]
 
 
 def main() -> None:

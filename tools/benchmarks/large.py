@@ -111,12 +111,12 @@ def peak(measured: dict[str, float]) -> str:
     return f"{(measured['table'] + measured['beyond']) / 2**20:.0f}"
 
 
-def line(table: Large, verb: str, scale: float, against: Path | None) -> str:
+def line(table: Large, verb: str, scale: float, against: Path | None) -> list[str]:
     options = ["--table", table.name, "--verb", verb, "--scale"]
     quarter, whole = (in_own_process(__file__, *options, str(share * scale)) for share in (QUARTER, 1.0))
     before = of_earlier(against, __file__, *options, str(scale))
     larger = " (result)" if whole["result"] > whole["table"] else ""
-    cells = [
+    return [
         verb,
         table.name,
         f"{quarter['seconds']:.3g} s",
@@ -126,7 +126,6 @@ def line(table: Large, verb: str, scale: float, against: Path | None) -> str:
         peak(whole),
         "-" if before is None else f"{before['seconds']:.3g} s, {peak(before)} MiB",
     ]
-    return "| " + " | ".join(cells) + " |"
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.metadata import version
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -92,13 +93,12 @@ def marks(title: str = "") -> tuple[str, str]:
     return f"<!-- written by make bench: {what}begin -->\n", f"<!-- written by make bench: {what}end -->\n"
 
 
-def tell(title: str, heads: Sequence[str], lines: Iterable[str], about: str, *, writes: bool) -> None:
+def tell(title: str, heads: Sequence[str], lines: Iterable[Sequence[str]], about: str, *, writes: bool) -> None:
     """Print a table, each line as soon as it is measured, and what it is about; write both into the page if asked."""
-    table = [f"| {' | '.join(heads)} |", "|---" * len(heads) + "|"]
-    print("\n".join(table), flush=True)
-    for line in lines:
-        table.append(line)
-        print(line, flush=True)
+    table = []
+    for cells in chain([heads, ["---"] * len(heads)], lines):
+        table.append(f"| {' | '.join(cells)} |")
+        print(table[-1], flush=True)
     print(f"\n{about}")
     if writes:
         write(title, "\n".join(table) + f"\n\n{about}\n")

@@ -242,12 +242,12 @@ WORKS = {
 STARTS = {"start-nutpie": start_nutpie, "start-bayesnb": start_bayesnb}
 
 
-def lines_of(name: str, arguments: argparse.Namespace) -> Iterator[str]:
+def lines_of(name: str, arguments: argparse.Namespace) -> Iterator[list[str]]:
     options = ["--child", name, "--repeats", str(arguments.repeats)]
     now, before = in_own_process(__file__, *options), of_earlier(arguments.against, __file__, *options)
     for i, (*cells, goal) in enumerate(now):
         earlier = f"{before[i][3]}, {before[i][4].replace('*', '')}" if before else "-"
-        yield "| " + " | ".join([*cells, earlier, goal]) + " |"
+        yield [*cells, earlier, goal]
 
 
 def main() -> None:
