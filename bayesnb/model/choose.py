@@ -536,7 +536,7 @@ LOG_PEAK: Mapping[type, Callable[..., Any]] = {
 def _of_intervals(
     rows: LabelledRows, candidate_of: Mapping[int, Candidate], columns: Sequence[int], posterior: Any, j: int
 ) -> float:
-    """How much higher the log evidence of column j of a block is if a cell stands for all numbers rounded to it.
+    """Log evidence of column j of a block with each cell as the interval that is rounded to it, minus that of points.
 
     The density of a cell is its average over the column's resolution, at the posterior mean of the parameters: without
     it, densities that are narrower than the resolution would win. A cell of nearly no probability gains nothing.

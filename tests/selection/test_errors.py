@@ -241,6 +241,8 @@ EVIDENCE = [
         "feature_inclusion has 2 numbers, the model has",
     ),
     (lambda: nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=2), "feature_inclusion holds 2"),
+    (lambda: nb.NaiveBayes(nb.Gamma(), feature_inclusion=0.5), r"which Gamma \(every column\) does not have"),
+    (lambda: nb.NaiveBayes({"a": nb.Gamma()}, feature_inclusion=0.5), r"which Gamma \('a'\) does not have"),
     (fit(nb.NaiveBayes(nb.Poisson(1.0, [[1.0], [2.0]]), feature_inclusion=0.5)), "prior's rate differs by class"),
     (lambda: LEARNED.averaged(), "hyperparameters of this posterior were learned"),
     (
