@@ -59,6 +59,10 @@ class NaiveBayesClassifier(Estimator):
         Whether to describe columns that depend on each other once more, where the model is chosen and features get a
         weight each: as blocks of measurements, and as categories or bins of a column given another one, as
         `bayesnb.propose_descriptions` does. None describes each column once.
+    class_probs : array-like of shape (n_classes,), mapping from label to probability, "empirical" or None, default None
+        Class probabilities where they are known, such as those of the population that the rows do not represent; in
+        place of the model's. Weights are then learned under the class frequencies of the rows, and the odds multiplied
+        by given / rows. An array has the order of `classes_`. None leaves them to the model.
     unlabelled : scalar, optional
         The value in `y` of rows without a label, such as -1 or NaN. `fit` uses these rows too, with "map", "mle" (both
         by EM), "gibbs" or "nuts". `classes_` does not hold the value. None, the default: every row has a label.
@@ -101,6 +105,7 @@ class NaiveBayesClassifier(Estimator):
     feature_inclusion: Any = None
     feature_weights: str | None = "auto"
     descriptions: str | None = "auto"
+    class_probs: Any = None
 
     @property
     def weights_(self) -> Any:
@@ -210,6 +215,8 @@ class NaiveBayesClassifier(Estimator):
 
     def _model(self, table: Table, labels: Any, weight: Any) -> Model:
         model = self._given_model(table, labels, weight)
+        if self.class_probs is not None:
+            model = model.with_class_probs(self.class_probs)
         return model if self.feature_inclusion is None else model.with_feature_inclusion(self.feature_inclusion)
 
     def _given_model(self, table: Table, labels: Any, weight: Any) -> Model:

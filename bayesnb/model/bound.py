@@ -281,6 +281,10 @@ class BoundModel(Printed):
         """The model with other prior probabilities that features depend on the class; see `NaiveBayes`."""
         return self.of(self.description.with_feature_inclusion(feature_inclusion), self.schema, self.layout)
 
+    def with_class_probs(self, class_probs: Any) -> Self:
+        """The model with known class probabilities; see `NaiveBayes`."""
+        return self.of(self.description.with_class_probs(class_probs), self.schema, self.layout)
+
     def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
         """The model with numbers for the hyperparameters that are learned; see `NaiveBayes.with_hyperparameters`."""
         return self.of(self.description.with_hyperparameters(values), self.schema, self.layout)
@@ -505,15 +509,7 @@ class BoundModel(Printed):
         prior = map_tree(np.array, model.prior)
         if model.hyperpriors:
             prior = model.learned.sampled(sample_in_program)
-        run_program(
-            model.blocks,
-            model.sites,
-            prior,
-            size,
-            codes=codes,
-            cells=cells,
-            total_count=total_count,
-        )
+        run_program(model.blocks, model.sites, prior, size, codes=codes, cells=cells, total_count=total_count)
 
     def _parts(self) -> list[Piece]:
         return printed_model(self.description)

@@ -504,6 +504,10 @@ class Description(Printed, Params):
         """The same description with other prior probabilities that features depend on the class."""
         return replace(self, feature_inclusion=feature_inclusion)
 
+    def with_class_probs(self, class_probs: Any) -> Self:
+        """The same description with known class probabilities in place of its class prior."""
+        return replace(self, class_concentration=1.0, class_probs=class_probs)
+
     @property
     def learns_classes(self) -> bool:
         """Whether the concentration of the classes is learned."""

@@ -20,7 +20,7 @@ from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Statistics
-from bayesnb.model.blocks import Block, ModelStatistics, Prior
+from bayesnb.model.blocks import Block, ClassPrior, ModelStatistics, Prior
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import Description
 from bayesnb.model.prior import refuse_beyond_float64
@@ -224,6 +224,17 @@ class Problem:
                     UserWarning,
                 )
         return model
+
+    @property
+    def rows_class_prior(self) -> ClassPrior | None:
+        """The class prior of the rows, where numbers give the class probabilities of another population; None if not.
+
+        Given probabilities say nothing of how often each class is among the rows, whose prior is Dirichlet(1).
+        """
+        given = self.model.class_probs
+        if given is None or self.model.follows_labels:
+            return None
+        return ClassPrior(np.ones(len(given)), None)
 
     @property
     def left_out_rows(self) -> tuple[float, ...]:

@@ -360,16 +360,20 @@ class WeightedDensity(RowDensity):
     Attributes
     ----------
     log_class_prob : array, shape (classes,)
-        Without offsets.
+        Those of the rows from which the weights were learned, without offsets.
     unweighted : RowDensity
     weights : FeatureWeights
     positions : sequence of sequence of int
         For each block the positions of its features among the weights.
+    log_given : array of shape (classes,), or None
+        Log class probabilities of another population, if they are given. The odds are then multiplied by given / rows
+        (prior correction; King and Zeng 2001, *Political Analysis* 9, 137-163).
     """
 
     unweighted: RowDensity
     weights: FeatureWeights
     positions: Sequence[Sequence[int]]
+    log_given: np.ndarray | None = None
 
     rest: ClassVar[str] = (
         "with a small probability the cells of a row say nothing about its label, which bounds the log odds"
@@ -399,23 +403,26 @@ class WeightedDensity(RowDensity):
 
     def joined(self, log_class_prob: np.ndarray, of_features: np.ndarray) -> np.ndarray:
         log_prior = log_softmax(log_class_prob + self.weights.offset, axis=-1)
-        return log_prior + mixed(of_features, log_prior, self.weights.no_information)
+        joint = log_prior + mixed(of_features, log_prior, self.weights.no_information)
+        return joint if self.log_given is None else joint + (self.log_given - log_class_prob)
 
     def in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
         weights = self.weights
         log_prior = log_softmax(self.log_class_prob + weights.offset)
         shares = (share or None for share in (weights.no_information_in_feature, weights.no_information))
         of_blocks = [weights.weight[positions] for positions in self.positions]
-        return _weighted_sum, (self.log_class_prob, log_prior, *shares, of_blocks, list(self.unweighted.blocks))
+        correction = 0.0 if self.log_given is None else self.log_given - self.log_class_prob
+        blocks = list(self.unweighted.blocks)
+        return _weighted_sum, (self.log_class_prob, log_prior, correction, *shares, of_blocks, blocks)
 
 
 def _weighted_sum(arrays: tuple[Any, ...], cells: Sequence[Any]) -> Any:
-    log_class_prob, log_prior, in_feature, in_row, weights, blocks = arrays
+    log_class_prob, log_prior, correction, in_feature, in_row, weights, blocks = arrays
     total = jnp.zeros_like(log_prior)
     for weight, block, x in zip(weights, blocks, cells, strict=True):
         by_feature = jnp.moveaxis(block.features_in_jax(x), 1, -1)
         total += (weight[:, None] * mixed(by_feature, log_class_prob, in_feature)).sum(axis=1)
-    return log_prior + mixed(total, log_prior, in_row)
+    return log_prior + correction + mixed(total, log_prior, in_row)
 
 
 # --------------------------------------------------------------------------------------------------

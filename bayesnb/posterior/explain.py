@@ -24,6 +24,9 @@ BEFORE = "before any cell"
 TOGETHER = "features together"
 """Name of the part that the features of a sampled posterior contribute together."""
 
+OFFSETS = "; it holds the offsets of the classes, because the class probabilities are given"
+"""What the features contribute together under given class probabilities, if they have weights."""
+
 UNITS = NATS | {"decibans": float(np.log(10) / 10)}
 """Units of log odds, in nats. A deciban is ten times the logarithm of the odds to base ten (Good 1950)."""
 
@@ -236,10 +239,14 @@ def evidence_of_row(
         ).reshape(-1, len(names))
     rest = posterior.density.rest
     if rest:
-        # Given the parameters, the features are independent: under each draw this part is zero.
         names, texts = [*names, TOGETHER], [*texts, ""]
         found = np.append(found, _rest(total, found))
+        # Given the parameters, the features are independent: under each draw this part is zero.
         draws = None if draws is None else np.pad(draws, ((0, 0), (0, 1)))
+        if getattr(posterior.density, "log_given", None) is not None:
+            rest += OFFSETS
+            if draws is not None:
+                draws[:, -1], draws[:, 0] = draws[:, 0] - found[0], found[0]
     told = {"class": class_, "against": against, "unit": unit, "prob": prob}
     return Explanation(names, texts, found / scale, None if draws is None else draws / scale, told, rest)
 

@@ -16,7 +16,7 @@ from bayesnb.data.read import LabelledRows
 from bayesnb.families.base import JointFamily, log_predictive_given, of_column
 from bayesnb.families.conjugate import ConjugateFamily, cells_log_predictive, couples_classes
 from bayesnb.families.statistics import ClassCounts, Statistics, times_each
-from bayesnb.model.blocks import AveragedPrior, Block, log_evidences
+from bayesnb.model.blocks import AveragedPrior, Block, ClassPrior, log_evidences
 from bayesnb.model.describe import feature_names, features_of, positions_of_features
 from bayesnb.model.reading import Cells, log_normalised
 from bayesnb.posterior.base import Posterior, require
@@ -291,10 +291,10 @@ def _fitted_blocks(posterior: ExactPosterior) -> list[_FittedBlock]:
     ]
 
 
-def _log_class_probs_without(posterior: Posterior, rows: LabelledRows) -> np.ndarray:
-    """Log p(y=c | D without i), shape (rows, classes)."""
+def log_class_probs_without(posterior: Posterior, rows: LabelledRows, prior: ClassPrior | None = None) -> np.ndarray:
+    """Log p(y=c | D without i), shape (rows, classes), under the prior of the model or another one."""
     problem = require(posterior, "data", "leave-one-out").problem
-    prior, n = posterior.model.class_prior, problem.statistics.classes.n
+    prior, n = prior or posterior.model.class_prior, problem.statistics.classes.n
     if prior.probs is not None and not problem.model.follows_labels:
         return np.broadcast_to(log(prior.probs), (len(rows), len(n)))
     # All rows of weight one share a table with one line for each class.
@@ -473,7 +473,7 @@ def _of_rows(posterior: ExactPosterior) -> JointDensities:
             of_block, without_row = block.log_densities(x, some)
             held += of_block
             without += without_row
-        without += _log_class_probs_without(posterior, some)
+        without += log_class_probs_without(posterior, some)
         return held + log_class_prob, without, without
 
     return joint_densities
@@ -482,10 +482,12 @@ def _of_rows(posterior: ExactPosterior) -> JointDensities:
 def _of_features(posterior: AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> JointDensities:
     """The densities of single features, which are averaged or have weights."""
     density, of_features = posterior.density, _of_features_without(posterior.plain, rows)
+    problem = require(posterior, "data", "leave-one-out").problem
+    prior = problem.rows_class_prior if isinstance(posterior, WeightedPosterior) else None
 
     def joint_densities(chunk: Cells, some: LabelledRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        log_class_prob = _log_class_probs_without(posterior, some)
-        without, weighted = np.array(log_class_prob), np.zeros(log_class_prob.shape)
+        log_class_prob = log_class_probs_without(posterior, some, prior)
+        without, weighted = np.array(log_class_probs_without(posterior, some)), np.zeros(log_class_prob.shape)
         for piece, i, j, densities in of_features(chunk, some):
             without[piece] += densities
             weighted[piece] += density.weighed(i, j, densities, log_class_prob[piece])
@@ -675,7 +677,7 @@ def features_left_out(posterior: Weighable, rows: LabelledRows, places: np.ndarr
         some = rows.take(places[where])
         for piece, i, j, densities in of_features(chunk, some):
             log_density[where][piece, :, positions[i][j]] = densities
-        log_class_prob[where] = _log_class_probs_without(posterior, some)
+        log_class_prob[where] = log_class_probs_without(posterior, some)
 
     chunks = posterior.model.read(rows.table)
     if len(places) == len(rows):
@@ -691,7 +693,7 @@ def features_left_out(posterior: Weighable, rows: LabelledRows, places: np.ndarr
 def all_features_left_out(posterior: ExactPosterior | AveragedPosterior, rows: LabelledRows) -> FeaturesLeftOut:
     """As `features_left_out`, with all features as one: the sum of their log densities, up to a term of each row."""
     left_out = leave_one_out(posterior, rows)
-    log_class_prob = _log_class_probs_without(posterior, rows)
+    log_class_prob = log_class_probs_without(posterior, rows)
     # A class that is impossible in any case adds nothing to what can be learned.
     impossible = np.isneginf(log_class_prob)
     log_density = np.where(impossible, 0.0, left_out.log_proba - np.where(impossible, 0.0, log_class_prob))

@@ -145,7 +145,15 @@ ON_LABELS_ONLY = "Weights of features act on the labels only: the features given
 def no_information(posterior: ClosedFormPosterior | SampledPosterior, more: float = 0.0) -> float:
     """`share_without_information` of the rows of a posterior, and of `more` rows."""
     num_rows = 0.0 if posterior.problem is None else float(np.sum(posterior.problem.statistics.classes.n))
-    return share_without_information(num_rows + more, posterior.class_probs())
+    return share_without_information(num_rows + more, _rows_class_probs(posterior))
+
+
+def _rows_class_probs(posterior: ClosedFormPosterior | SampledPosterior) -> np.ndarray:
+    """Class probabilities of the rows of a posterior, also where those of another population are given."""
+    problem = posterior.problem
+    if problem is None or problem.rows_class_prior is None:
+        return posterior.class_probs()
+    return problem.rows_class_prior.update(problem.statistics.classes).mean()
 
 
 class WeightedPosterior(Posterior):
@@ -229,14 +237,22 @@ class WeightedPosterior(Posterior):
         return self.weights.plot(**options)
 
     def class_probs(self) -> np.ndarray:
-        return softmax(log(self.unweighted.class_probs()) + self.feature_weights.offset)
+        """Given ones, or those of the fit with the offsets."""
+        of_fit = self.unweighted.class_probs()
+        return softmax(log(of_fit) + self.feature_weights.offset) if self._log_given is None else of_fit
+
+    @property
+    def _log_given(self) -> np.ndarray | None:
+        """Logarithm of the class probabilities, if these are given in numbers."""
+        given = self.problem is not None and self.problem.rows_class_prior is not None
+        return log(self.unweighted.class_probs()) if given else None
 
     @cached_property
     def density(self) -> WeightedDensity:
         """The density of encoded rows together with each class, the parameters integrated out."""
         plain, positions = self.unweighted.density, self._weighted_model.positions
-        log_class_prob = log(self.unweighted.class_probs())
-        return WeightedDensity(log_class_prob, plain.blocks, plain, self.feature_weights, positions)
+        log_class_prob = log(_rows_class_probs(self.unweighted))
+        return WeightedDensity(log_class_prob, plain.blocks, plain, self.feature_weights, positions, self._log_given)
 
     def decision_boundary(self) -> tuple[np.ndarray, float]:
         """As `ExactPosterior.decision_boundary`, if no row says nothing about its label.
@@ -294,7 +310,7 @@ class WeightedPosterior(Posterior):
         for i, x in enumerate(self.model.read(given.table).whole(warn=False)):
             for j, position in enumerate(positions[i]):
                 log_density[..., position] = self.unweighted.density.feature(i, j, x[rows])
-        log_class_prob = np.tile(log(self.unweighted.class_probs()), (len(rows), 1))
+        log_class_prob = np.tile(log(_rows_class_probs(self.unweighted)), (len(rows), 1))
         log_density = mixed_features(log_density, log_class_prob, self.feature_weights.no_information_in_feature)
         possible = np.isfinite(log_density).all(axis=(1, 2)) & np.isfinite(log_class_prob[0, given.codes[rows]])
         if not possible.any():

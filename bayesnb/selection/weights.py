@@ -34,6 +34,7 @@ from bayesnb.posterior.left_out import (
     Weighable,
     all_features_left_out,
     features_left_out,
+    log_class_probs_without,
 )
 from bayesnb.posterior.weighted import Fitted, WeightedPosterior, no_information, posterior_of
 
@@ -142,6 +143,10 @@ def weight_features(
     low: its means by up to 0.3 standard deviations at 60 rows, by 0.05 at 1,000. ``inference=nb.NUTS()`` is not
     approximate.
 
+    Class probabilities that are given in numbers are those of another population. Weights and offsets are then learned
+    under the class frequencies of the rows, and the odds of the classes multiplied by given / rows (King and Zeng 2001,
+    *Political Analysis* 9, 137-163).
+
     A column of count vectors, and every other block that is one observation, is one feature and has one weight. A
     missing cell adds nothing, whatever its weight is.
 
@@ -211,7 +216,7 @@ def _learn(
     rows = given.counting().of_classes(unweighted.classes)
     rng = random_generator(key)
     remarks = []
-    if shared and not isinstance(unweighted, SampledPosterior):
+    if shared and not isinstance(unweighted, SampledPosterior) and unweighted.class_probs().all():
         left_out = all_features_left_out(unweighted, rows)
     else:
         chosen = some_rows(len(rows), len(labels) * len(names), rng)
@@ -221,6 +226,8 @@ def _learn(
                 "too many densities of features and classes; each is left out of all the data"
             )
         left_out = features_left_out(unweighted, rows, chosen)
+    prior = require(unweighted, "data", "weight_features").problem.rows_class_prior
+    left_out = replace(left_out, log_class_prob=log_class_probs_without(unweighted, left_out.rows, prior))
     share = no_information(unweighted)
     if not shared:
         left_out = replace(left_out, log_density=mixed_features(left_out.log_density, left_out.log_class_prob, share))
