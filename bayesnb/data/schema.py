@@ -1,5 +1,6 @@
 """Columns, categories and labels of a table, and the codes of its cells and labels."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -54,7 +55,7 @@ def shown_categories(table: Table, column: int) -> tuple:
 
 
 def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
-    """Warn of values that differ only in their type, such as 0 and "0", and are therefore different ones.
+    """Warn of values that look alike and are different ones: 0 and "0", or texts such as "ham" and "ham ".
 
     Parameters
     ----------
@@ -63,6 +64,16 @@ def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
         What holds them, and what they are: "column 'x'" and "categories".
     """
     values = list(values)
+    alike: dict[str, list[str]] = defaultdict(list)
+    for value in values:
+        if isinstance(value, str):
+            alike[" ".join(value.split()).casefold()].append(value)
+    if same := [" and ".join(map(repr, spellings)) for spellings in alike.values() if len(spellings) > 1]:
+        warn(
+            f"{where} holds {what} that differ only in spaces or capitals ({first_few(same)}), and counts each as one "
+            "of its own: give them one spelling, as column.str.strip() and column.str.lower() of pandas do",
+            UserWarning,
+        )
     if len({isinstance(value, str) for value in values}) < 2:
         return
     texts = {value for value in values if isinstance(value, str)}

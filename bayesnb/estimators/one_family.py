@@ -1,7 +1,7 @@
 """Estimators of one family: 0/1 columns, categories, counts and measurements."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from bayesnb.core.arrays import any_missing, log
 from bayesnb.core.checking import warn
-from bayesnb.data.tables import ArrayTable, Table, is_missing
+from bayesnb.data.tables import ArrayTable, SparseTable, Table, is_missing
 from bayesnb.estimators.base import Estimator, named, read_counts, read_mixed, read_numbers
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.counts_and_waits import Poisson
@@ -276,11 +276,21 @@ class CategoricalNB(_Discrete):
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         table = read_mixed(self, X, reset=reset)
+        if isinstance(table, SparseTable):
+            stored = table.cells.tocoo()
+            cells = table.cells.copy()
+            cells.data = _whole_numbers(stored.data, stored.row, stored.col, table.names)
+            return replace(table, cells=cells)
         if isinstance(table, ArrayTable) and table.cells.dtype.kind in "iuf":
-            check_non_negative(table.cells, f"{type(self).__name__} (input X)")
-            if table.cells.dtype.kind == "f":
-                return replace(table, cells=_whole_numbers(table.cells))
-        return table
+            rows, columns = np.ogrid[: table.num_rows, : len(table.names)]
+            return replace(table, cells=_whole_numbers(table.cells, rows, columns, table.names))
+        changed = {}
+        for j in range(len(table.names)):
+            if table.kind(j) == "number":
+                x = table.number_column(j, slice(None))
+                cut = _whole_numbers(x, np.arange(len(x)), np.array(j), table.names)
+                changed |= {} if cut is x else {j: cut}
+        return table.with_columns(changed)
 
     def _model(self, table: Table, labels: Any, weight: Any) -> NaiveBayes:
         alpha = np.broadcast_to(self._concentration(), self.n_features_in_)
@@ -379,18 +389,41 @@ def _highest_number(table: Table, column: int) -> int:
     return int(np.nanmax(numbers, initial=-1.0))
 
 
-def _whole_numbers(X: np.ndarray) -> np.ndarray:
-    """Numbers cut to whole ones, as in scikit-learn, with a warning if one changes."""
-    with np.errstate(invalid="ignore"):
-        cut = np.trunc(X)
-    lost = (cut != X) & ~np.isnan(X)
-    if lost.any():
-        row, column = (int(index[0]) for index in np.nonzero(lost))
-        warn(
-            f"column {column}, row {row}: {X[row, column]:g} is not a category and is cut to a whole number, as "
-            "scikit-learn does; NaiveBayesClassifier reads measurements as such",
-            UserWarning,
+def _whole_numbers(X: np.ndarray, rows: np.ndarray, columns: np.ndarray, names: Sequence[Any]) -> np.ndarray:
+    """Numbers from zero cut to whole ones, as in scikit-learn, with a warning if one changes.
+
+    Parameters
+    ----------
+    X : array
+    rows, columns : array
+        Position of each number in the table; their shapes broadcast to that of X.
+    names : sequence
+        Names of the columns.
+
+    Raises
+    ------
+    ValueError
+        If a number is negative.
+    """
+
+    def first(wrong: np.ndarray) -> str:
+        at = tuple(index[0] for index in np.nonzero(wrong))
+        row, column = (int(np.broadcast_to(place, X.shape)[at]) for place in (rows, columns))
+        return f"column {names[column]!r}, row {row}: {X[at]:g}"
+
+    if (X < 0).any():
+        raise ValueError(
+            f"Negative values in data passed to CategoricalNB (input X): {first(X < 0)}; its categories are whole "
+            "numbers from 0, or text: number the values with scikit-learn's OrdinalEncoder, or use NaiveBayesClassifier"
         )
+    cut = np.trunc(X)
+    if not (lost := (cut != X) & ~np.isnan(X)).any():
+        return X
+    warn(
+        f"{first(lost)} is not a category and is cut to a whole number, as scikit-learn does; NaiveBayesClassifier "
+        "reads measurements as such",
+        UserWarning,
+    )
     return cut
 
 
