@@ -314,7 +314,7 @@ def _fit_exactly(
     model = _choose_model(features, labels, categorical, decimal)
     if to_sample:
         pairs = model.features.items()
-        features_of = {name: Histogram() if couples_classes(one) else one for name, (one, _) in pairs}
+        features_of: Any = {name: Histogram() if couples_classes(one) else one for name, (one, _) in pairs}
         model = replace(model, features=features_of)
     typer.echo(f"The model, chosen by {counted(len(features), 'row')}:\n{model}\n")
     if unlabelled:

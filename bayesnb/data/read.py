@@ -132,8 +132,8 @@ def as_table(X: Any, name: str = "X") -> Table:
         raise ValueError(f"{name} is a sequence of dicts: make a table of these rows, pandas.DataFrame({name})")
     if array.ndim != 2:
         raise ValueError(
-            f"{name} has {counted(array.ndim, 'dimension')}: a table has two, rows and columns; "
-            f"reshape one column with {name}.reshape(-1, 1), one row with {name}.reshape(1, -1)"
+            f"{name} has {counted(array.ndim, 'dimension')}: a table has two, rows and columns. "
+            f"Reshape your data: one column with {name}.reshape(-1, 1), one row with {name}.reshape(1, -1)"
         )
     if array.dtype.kind == "c":
         raise TypeError(f"{name} holds complex numbers: give their real and imaginary parts as columns")

@@ -97,9 +97,9 @@ def number_forms(values: Sequence[Any], decimals: Iterable[str] = CELL) -> list[
 def _form(values: Sequence[Any], decimal: str) -> NumberForm | None:
     found = {value: parts for value in values if (parts := _parts(value, decimal)) is not None}
     # Codes, such as those of the post, begin with a zero.
-    if not found or any(re.match(r"0\d", digits) for _, _, digits in found.values()):
+    if not (found or any(map(is_number, values))) or any(re.match(r"0\d", digits) for _, _, digits in found.values()):
         return None
-    unit = Counter(unit for _, unit, _ in found.values()).most_common(1)[0][0]
+    unit, _ = Counter([unit for _, unit, _ in found.values()] or [""]).most_common(1)[0]
     marks = [v for v in values if not is_number(v) and (v not in found or found[v][1] != unit)]
     few = len(marks) <= (1 - NEARLY_ALL) * len(values) and all(isinstance(mark, str) for mark in marks)
     return NumberForm(decimal, unit, tuple(sorted(marks))) if few else None

@@ -284,7 +284,7 @@ class CategoricalNB(_Discrete):
         if isinstance(table, ArrayTable) and table.cells.dtype.kind in "iuf":
             rows, columns = np.ogrid[: table.num_rows, : len(table.names)]
             return replace(table, cells=_whole_numbers(table.cells, rows, columns, table.names))
-        changed = {}
+        changed: dict[int, np.ndarray] = {}
         for j in range(len(table.names)):
             if table.kind(j) == "number":
                 x = table.number_column(j, slice(None))

@@ -146,10 +146,9 @@ def _read_text(
         if len(forms) > 1:
             return [_Doubt(UNCLEAR, column, f"(such as {shortened(next(v for v in distinct if ',' in str(v)))})")], None
         if forms:
-            lost = f", no number: {first_few([*map(shortened, marks)], 3)}" if (marks := forms[0].marks) else ""
-            return [
-                _Doubt(WRITTEN, column, f"({shortened(distinct[0])}, decimal sign {forms[0].decimal!r}{lost})")
-            ], forms[0]
+            lost = first_few([*map(shortened, forms[0].marks)], 3)
+            seen = f"({shortened(distinct[0])}, decimal sign {forms[0].decimal!r}{lost and ', no number: '}{lost})"
+            return [_Doubt(WRITTEN, column, seen)], forms[0]
         doubts.append(_Doubt(DISTINCT, column, f"({len(distinct)} values in {observed} cells)"))
     if "?" in distinct:
         marks = int((positions == distinct.index("?")).sum())
@@ -263,10 +262,10 @@ def open_columns(
     if not positions:
         which = "exclude names all its columns" if table.names else "it has none"
         raise ValueError(f"the table has no column for the model ({which}): give at least one")
-    return _without_useless(OpenColumns(table, given, positions), decimal or CELL)
+    return _without_useless(OpenColumns(table, given, positions), decimal)
 
 
-def _without_useless(columns: OpenColumns, decimals: Iterable[str]) -> OpenColumns:
+def _without_useless(columns: OpenColumns, decimal: str | None) -> OpenColumns:
     """The columns without dates, and without text of which no cell is observed, or most values are distinct.
 
     Such text whose values are nearly all numbers becomes numbers.
@@ -285,9 +284,11 @@ def _without_useless(columns: OpenColumns, decimals: Iterable[str]) -> OpenColum
             doubts.append(_Doubt(TIMES, name, "(dates or times)"))
         elif table.kind(position) == "category":
             declared = table.declared_categories(position)
-            found, form = _read_text(table.values(position, slice(None)), name, declared, decimals)
+            found, form = _read_text(table.values(position, slice(None)), name, declared, decimal or CELL)
             doubts += found
             forms |= {} if form is None else {name: form}
+        elif decimal == "," and table.kind(position) == "number":
+            forms[name] = NumberForm(decimal)  # later tables may hold it as text
     useless = dict.fromkeys(doubt.column for doubt in doubts if doubt.leaves_out)
     kept = tuple(position for position in columns.positions if table.names[position] not in useless)
     if not kept:

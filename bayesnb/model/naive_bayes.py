@@ -197,8 +197,7 @@ class NaiveBayes(Description):
             return cls(of_words, **class_prior)
         guessed = given.labels is None
         features = guess_features(columns) if guessed else choose_features(columns, given.of_classes(may_miss=True))
-        kept = {"outside_is_missing": columns.open_names, "number_forms": columns.forms}
-        return cls(features, **kept, **class_prior)
+        return cls(features, outside_is_missing=columns.open_names, number_forms=columns.forms, **class_prior)
 
     def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> BoundModel:
         """The model of a table: the description with the table's columns, classes and categories.
