@@ -269,15 +269,17 @@ def read_for(
     _require_columns(frame, [] if also is None else [also])
     frame = frame[used if also is None or also in used else [*used, also]]
     typed = [name for name in frame.columns if name not in model.description.number_forms]
-    return frame.assign(**{name: _with_types(frame[name], values.get(name, ())) for name in typed})
+    return frame.assign(**{name: _with_types(frame[name], values.get(name, ()), decimal or ".") for name in typed})
 
 
-def _with_types(column: pd.Series, values: Iterable[Any]) -> pd.Series:
+def _with_types(column: pd.Series, values: Iterable[Any], decimal: str) -> pd.Series:
     """A column of text with these values in their own types; of the rest what is a number, unless the values are text.
 
     A cell that is neither stays text: it alone is an error, or a category that was not seen.
     """
-    known: Mapping[str, Any] = {str(value): value for value in values}
+    known: Mapping[str, Any] = {
+        str(value).replace(".", decimal) if isinstance(value, float) else str(value): value for value in values
+    }
     if pd.api.types.is_numeric_dtype(column) or (known and all(isinstance(value, str) for value in values)):
         return column
     numbers = pd.to_numeric(column, errors="coerce")

@@ -121,7 +121,7 @@ def as_table(X: Any, name: str = "X") -> Table:
             frame = as_frame(X.astype({name: kind.subtype for name, kind in sparse.items()}))
         return FrameTable(frame, names, named=True)
     array = X if isinstance(X, np.ma.MaskedArray) else _as_array(X)
-    first = array[0] if array.ndim == 1 and len(array) else None
+    first = array[:1].tolist()[0] if array.ndim == 1 and len(array) else None
     if isinstance(first, str | bytes):
         raise ValueError(
             f"{name} is a sequence of texts, such as {shortened(first)}: count their words first, as in "
