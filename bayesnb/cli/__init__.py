@@ -98,10 +98,7 @@ MissingText = Annotated[
     typer.Option("--missing", metavar="TEXT", help="Text that marks a missing cell, such as '?'; may be repeated."),
 ]
 Separator = Annotated[str, typer.Option("--sep", metavar="CHAR", help="What separates the cells, such as ';'.")]
-DecimalSign = Annotated[
-    str | None,
-    typer.Option("--decimal", metavar="SIGN", help="Decimal sign of numbers, '.' or ','; else it is guessed."),
-]
+DecimalSign = Annotated[str | None, typer.Option("--decimal", metavar="SIGN", help="Decimal sign, '.' or ','.")]
 
 IN_OPTIONS = (
     "On the command line: --categorical NAME for families={'NAME': nb.Categorical()}, --drop NAME for "
@@ -142,9 +139,9 @@ def read_csv(
         raise ValueError(f"--sep is {sep!r}, --decimal {decimal!r}: give one character, and '.' or ','")
     try:
         # In pieces, the default, a column may be numbers in one piece and text in the next.
-        source: Any = sys.stdin if table == "-" else path
+        file: Any = sys.stdin if table == "-" else path
         return pd.read_csv(
-            source, na_values=missing or [], dtype=types, low_memory=False, sep=sep, decimal=decimal or "."
+            file, na_values=missing or [], dtype=types, low_memory=False, sep=sep, decimal=decimal or "."
         )
     except Exception as error:  # each kind of archive has errors of its own
         raise ValueError(f"{table!r} cannot be read as CSV: {error}") from None
@@ -214,9 +211,7 @@ def _require_columns(table: pd.DataFrame, columns: list[str]) -> None:
             )
 
 
-def _choose_model(
-    features: pd.DataFrame, labels: pd.Series, categorical: list[str] | None, decimal: str | None
-) -> NaiveBayes:
+def _choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[str] | None, decimal: Any) -> NaiveBayes:
     """A model of a table by the evidence of its columns given the labels; those in `categorical` hold categories.
 
     Warns
@@ -234,17 +229,11 @@ def _choose_model(
     return model
 
 
-def read_for(
-    model: BoundModel,
-    table: str,
-    missing: list[str] | None,
-    also: str | None = None,
-    sep: str = ",",
-    decimal: str | None = None,
-) -> pd.DataFrame:
+def read_for(model: BoundModel, table: str, missing: list[str] | None, also: Any = None, **how: Any) -> pd.DataFrame:
     """The columns of a file that a model uses, and one more if it is named; the others are left out.
 
-    Categories and classes are read with the types of the fit, whatever the other cells of the column are.
+    Categories and classes are read with the types of the fit, whatever the other cells of the column are. `sep` and
+    `decimal` are those of `read_csv`.
 
     Raises
     ------
@@ -261,14 +250,14 @@ def read_for(
     if also is not None:
         values[also] = schema.classes.tolist()
     # The model knows how numbers are written in these columns of text.
-    written = [] if decimal is not None else list(model.description.number_forms)
-    frame = read_csv(table, missing, [*values, *written], sep, decimal)
+    decimal, forms = how.get("decimal"), model.description.number_forms
+    frame = read_csv(table, missing, [*values, *(() if decimal else forms)], **how)
     lacking = [column for column in used if column not in frame.columns]
     if lacking:
         raise ValueError(f"column {lacking[0]!r} is missing in {table!r}: the model uses {used}")
     _require_columns(frame, [] if also is None else [also])
     frame = frame[used if also is None or also in used else [*used, also]]
-    typed = [name for name in frame.columns if name not in model.description.number_forms]
+    typed = [name for name in frame.columns if name not in forms]
     return frame.assign(**{name: _with_types(frame[name], values.get(name, ()), decimal or ".") for name in typed})
 
 
@@ -277,9 +266,7 @@ def _with_types(column: pd.Series, values: Iterable[Any], decimal: str) -> pd.Se
 
     A cell that is neither stays text: it alone is an error, or a category that was not seen.
     """
-    known: Mapping[str, Any] = {
-        str(value).replace(".", decimal) if isinstance(value, float) else str(value): value for value in values
-    }
+    known: Mapping[str, Any] = {str(value).replace(".", decimal): value for value in values}
     if pd.api.types.is_numeric_dtype(column) or (known and all(isinstance(value, str) for value in values)):
         return column
     numbers = pd.to_numeric(column, errors="coerce")
@@ -299,21 +286,19 @@ def _fit_exactly(
     drop: list[str] | None,
     categorical: list[str] | None,
     missing: list[str] | None,
-    sep: str,
-    decimal: str | None,
     *,
     to_sample: bool = False,
+    **how: Any,
 ) -> tuple[ExactPosterior, pd.DataFrame, pd.Series]:
     """Choose a model of the table in a file, show it, and fit it in closed form; also the features and the labels.
 
     If it is a model `to_sample`, columns whose family couples the classes, which NUTS does not take, are histograms.
     """
-    rows_of_file = _without_unnamed(
-        read_csv(table, missing, [target], sep, decimal), [target, *(drop or []), *(categorical or [])]
-    )
+    whole = read_csv(table, missing, [target], **how)
+    rows_of_file = _without_unnamed(whole, [target, *(drop or []), *(categorical or [])])
     features, labels, unlabelled = _labelled_rows(rows_of_file, target, drop)
     labels = _as_written(labels)
-    model = _choose_model(features, labels, categorical, decimal)
+    model = _choose_model(features, labels, categorical, how["decimal"])
     if to_sample:
         pairs = model.features.items()
         features_of: Any = {name: Histogram() if couples_classes(one) else one for name, (one, _) in pairs}
@@ -390,7 +375,8 @@ def _compare_command(
     with _errors_in_a_line():
         _refuse_overwriting(out / "comparison.csv", table)
         out.mkdir(parents=True, exist_ok=True)  # before the sampler runs, so that a wrong path costs no time
-        exact, features, labels = _fit_exactly(table, target, drop, categorical, missing, sep, decimal, to_sample=True)
+        how: Any = {"to_sample": True, "sep": sep, "decimal": decimal}
+        exact, features, labels = _fit_exactly(table, target, drop, categorical, missing, **how)
         typer.echo(f"NUTS: {chains} chains, {warmup} warm-up steps, {samples} draws each")
         sampler = NUTS(num_warmup=warmup, num_samples=samples, num_chains=chains)
         sampled = fit(exact.problem.model, features, labels, sampler, key=seed)
@@ -451,7 +437,7 @@ def _fit_command(
     """
     with _errors_in_a_line():
         _refuse_overwriting(out, table)
-        exact, *rows = _fit_exactly(table, target, drop, categorical, missing, sep, decimal)
+        exact, *rows = _fit_exactly(table, target, drop, categorical, missing, sep=sep, decimal=decimal)
         posterior = weighted_or_plain(exact, *rows)
         if isinstance(posterior, WeightedPosterior):
             posterior = weight_features(propose_descriptions(exact.problem.model, *rows), *rows)
@@ -534,7 +520,7 @@ def check_command(
     with _errors_in_a_line():
         _refuse_overwriting(out, table, model)
         posterior = read_model(model)
-        rows = read_for(posterior.model, table, missing, target, sep, decimal)
+        rows = read_for(posterior.model, table, missing, target, sep=sep, decimal=decimal)
         features, labels, _ = _labelled_rows(rows, target)
         result = check(posterior, features, labels, num_replicates=replicates, key=seed)
         if out is not None:

@@ -124,9 +124,8 @@ def as_table(X: Any, name: str = "X") -> Table:
     first = array[:1].tolist()[0] if array.ndim == 1 and len(array) else None
     if isinstance(first, str | bytes):
         raise ValueError(
-            f"{name} is a sequence of texts, such as {shortened(first)}: count their words first, as in "
-            "make_pipeline(CountVectorizer(), NaiveBayesClassifier()) of scikit-learn; one column of categories is a "
-            f"table with an axis of columns, numpy.reshape({name}, (-1, 1))"
+            f"{name} is a sequence of texts, such as {shortened(first)}: count their words first with scikit-learn's "
+            f"CountVectorizer, or make one column of categories of them, numpy.reshape({name}, (-1, 1))"
         )
     if isinstance(first, Mapping):
         raise ValueError(f"{name} is a sequence of dicts: make a table of these rows, pandas.DataFrame({name})")

@@ -55,13 +55,9 @@ def _are_times(values: np.ndarray) -> bool:
     """Whether the observed cells of a column are dates, times or durations, at least one of them."""
     if values.dtype.kind != "O":
         return values.dtype.kind in "mM"
-    times, seen = date | time | timedelta | np.datetime64 | np.timedelta64, False
-    for value in values:
-        if not is_missing(value):
-            if not isinstance(value, times) and type(value).__name__ != "Period":
-                return False
-            seen = True
-    return seen
+    kinds = {type(value) for value in values if not is_missing(value)}
+    times = (date, time, timedelta, np.datetime64, np.timedelta64)
+    return bool(kinds) and all(issubclass(kind, times) or kind.__name__ == "Period" for kind in kinds)
 
 
 def unmask(values: Any) -> np.ndarray:

@@ -4,7 +4,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import count
 from typing import Any
 
 import numpy as np
@@ -20,16 +19,17 @@ BLANKS = "' \u2019\u00a0\u202f"
 GROUPED = r"[1-9]\d{0,2}(?:([%s])\d{3})(?:\3\d{3})*"
 CELL = {
     decimal: re.compile(
-        rf"([+-]?\s*{UNIT}|{UNIT}\s*[+-]?)\s*((?:{GROUPED % marks}|\d+)(?:[{decimal}]\d*)?(?:[eE][+-]?\d+)?"
+        rf"([+-]?\s*{UNIT}|{UNIT}\s*[+-]?)\s*((?:{GROUPED % marks}|\d+)(?:[{decimal}]\d*)?(?:[eE][+-]?\d\d?)?"
         rf"|[{decimal}]\d+)\s*({UNIT})"
     )
     for decimal, marks in {".": "," + BLANKS, ",": "." + BLANKS}.items()
 }
 """By decimal sign: a sign and a unit, the digits, perhaps in groups of three, and a unit."""
 
+MONTH, DAY = "(0[1-9]|1[0-2])", r"(0[1-9]|[12]\d|3[01])"
 DATE = re.compile(
-    r"\d{4}([-/.])\d\d?\1\d\d?([T ].*)?|\d\d?([-/.])\d\d?\3(\d{4}|\d\d)( .*)?"
-    r"|\d{4}-\d\d|\d\d?/\d{4}|\d\d?:\d\d(:\d\d.*)?|(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])|(19|20)\d\d\.(0[1-9]|1[0-2])|(0[1-9]|1[0-2])\.(19|20)\d\d"
+    r"\d{4}([-/.])\d\d?\1\d\d?([T ].*)?|\d\d?([-/.])\d\d?\3(\d{4}|\d\d)( .*)?|\d{4}-\d\d|\d\d?/\d{4}"
+    rf"|\d\d?:\d\d(:\d\d.*)?|(19|20)\d\d\.?{MONTH}|(19|20)\d\d{MONTH}{DAY}|{MONTH}\.(19|20)\d\d"
 )
 
 
@@ -54,26 +54,22 @@ class NumberForm:
     def read(self, values: np.ndarray, column: Column) -> tuple[np.ndarray, list[Any]]:
         """Cells as float64, missing ones NaN, and the distinct values that are neither numbers nor marks."""
         distinct, positions = distinct_objects(values, column)
-        read = [float(value) if is_number(value) else self._number(value) for value in distinct]
-        known = {*self.marks}
-        strange = [v for v, x in zip(distinct, read, strict=True) if x is None and not is_missing(v) and v not in known]
+        parts, known = [_parts(value, self.decimal) for value in distinct], {*self.marks}
+        read = [np.nan if found is None or found[1] not in (None, self.unit) else found[0] for found in parts]
+        strange = [v for v, x in zip(distinct, read, strict=True) if x != x and not is_missing(v) and v not in known]
         # The position of a missing cell is -1: the last number.
-        return np.array([np.nan if x is None else x for x in read] + [np.nan])[positions], strange
-
-    def _number(self, value: Any) -> float | None:
-        found = _parts(value, self.decimal)
-        return found[0] if found is not None and found[1] == self.unit else None
+        return np.array([*read, np.nan])[positions], strange
 
 
-def _parts(value: Any, decimal: str) -> tuple[float, str, str] | None:
-    """A text as a number, its unit and its digits; None if it is no finite number."""
+def _parts(value: Any, decimal: str) -> tuple[float, str | None, str] | None:
+    """A text as a number, its unit and its digits; None if it is no number. A number has no unit and no digits."""
+    if is_number(value):
+        return float(value), None, ""
     found = CELL[decimal].fullmatch(value.strip().replace("\u2212", "-")) if isinstance(value, str) else None
     if found is None:
         return None
     before, digits, mark, after = found.groups()
     number = float((digits.replace(mark, "") if mark else digits).replace(decimal, "."))
-    if not np.isfinite(number):
-        return None
     return -number if "-" in before else number, before.strip("+- \u00a0\u202f") + after, digits
 
 
@@ -97,10 +93,11 @@ def number_forms(values: Sequence[Any], decimals: Iterable[str] = CELL) -> list[
 def _form(values: Sequence[Any], decimal: str) -> NumberForm | None:
     found = {value: parts for value in values if (parts := _parts(value, decimal)) is not None}
     # Codes, such as those of the post, begin with a zero.
-    if not (found or any(map(is_number, values))) or any(re.match(r"0\d", digits) for _, _, digits in found.values()):
+    if not found or any(re.match(r"0\d", digits) for _, _, digits in found.values()):
         return None
-    unit, _ = Counter([unit for _, unit, _ in found.values()] or [""]).most_common(1)[0]
-    marks = [v for v in values if not is_number(v) and (v not in found or found[v][1] != unit)]
+    units = Counter(unit for _, unit, _ in found.values() if unit is not None)
+    unit = max(units, key=lambda each: units[each], default="")
+    marks = [value for value in values if value not in found or found[value][1] not in (None, unit)]
     few = len(marks) <= (1 - NEARLY_ALL) * len(values) and all(isinstance(mark, str) for mark in marks)
     return NumberForm(decimal, unit, tuple(sorted(marks))) if few else None
 
@@ -111,9 +108,7 @@ def are_dates(values: Sequence[Any]) -> bool:
     return dates >= max(1, NEARLY_ALL * len(values))
 
 
-def with_numbers(
-    table: Table, forms: Mapping[Column, NumberForm], columns: Iterable[tuple[Column, int]] | None = None
-) -> Table:
+def with_numbers(table: Table, forms: Mapping[Column, NumberForm], columns: Any = None) -> Table:
     """The table with numbers in the columns of text that have a form.
 
     Parameters
@@ -130,15 +125,13 @@ def with_numbers(
     """
     if not forms:
         return table
+    columns = zip(table.names, range(len(table.names)), strict=True) if columns is None else columns
     numbers, told = {}, []
-    for name, place in {(name, place) for name, place in columns or zip(table.names, count()) if name in forms}:
+    for place, name in {place: name for name, place in columns if name in forms}.items():
         values = table.stored_values(place, slice(None))
         if values.dtype.kind not in "biuf":
             numbers[place], strange = forms[name].read(values, name)
             told += [f"column {name!r}: {first_few([*map(shortened, strange)], 3)}"] * bool(strange)
     if told:
-        warn(
-            f"cells that are no numbers in the form of their column count as missing: {first_few(told, between='; ')}",
-            UserWarning,
-        )
+        warn(f"cells that are no numbers count as missing: {first_few(told, between='; ')}", UserWarning)
     return table.with_columns(numbers)

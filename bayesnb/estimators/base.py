@@ -1,7 +1,7 @@
 """What all estimators share."""
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from bayesnb.core.arrays import PIECE_CELLS
-from bayesnb.core.checking import Params, listed, near_matches, proportion, with_params
+from bayesnb.core.checking import Params, listed, near_matches, proportion, warn, with_params
 from bayesnb.core.running import in_order, num_threads
 from bayesnb.data.labels import as_labels, warn_of_classes
 from bayesnb.data.read import as_frame, as_table, is_dask, one_row, with_names, with_one_row
@@ -137,8 +137,11 @@ def read_numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 def _validated(estimator: BaseEstimator, X: Any, *, reset: bool, numbers: bool) -> Any:
     """An array or sparse array that scikit-learn has checked; what is wrong with a table is said before its error."""
-    dtype = "numeric" if numbers else None
-    options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "ensure_all_finite": False, "dtype": dtype}
+    options: Any = {
+        "accept_sparse": ["csr", "csc"],
+        "ensure_all_finite": False,
+        "dtype": "numeric" if numbers else None,
+    }
     try:
         return validate_data(estimator, X, reset=reset, **options)
     except (TypeError, ValueError) as error:
@@ -154,11 +157,10 @@ def _validated(estimator: BaseEstimator, X: Any, *, reset: bool, numbers: bool) 
     return check_array(found, estimator=estimator, input_name="X", **options)
 
 
-def _all_numbers(X: Any) -> np.ndarray:
+def _all_numbers(X: Any) -> Any:
     """The cells of a table as float64; errors as for `Table.numbers`."""
     table = as_table(X)
-    found: np.ndarray = table.numbers(range(len(table.names)), slice(None))
-    return found
+    return table.numbers(range(len(table.names)), slice(None))
 
 
 def named(estimator: BaseEstimator, X: Any) -> ArrayTable | SparseTable:
@@ -207,6 +209,39 @@ def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
             X, accept_sparse=["csr", "csc"], ensure_all_finite="allow-nan", estimator=estimator, input_name="X"
         )
     return named(estimator, X)
+
+
+def whole_numbers(X: Any, names: Sequence[Any]) -> Any:
+    """A table of numbers from zero, dense or CSR, cut to whole ones as in scikit-learn, with a warning if one changes.
+
+    Raises
+    ------
+    ValueError
+        If a number is negative.
+    """
+    if X.dtype.kind in "iu" and X.min() >= 0:
+        return X
+    cut = X.trunc() if scipy.sparse.issparse(X) else np.trunc(X)
+    with np.errstate(invalid="ignore"):
+        negative, lost = X < 0, abs(X - cut) > 0
+
+    def first(wrong: Any) -> str:
+        row, column = (int(index[0]) for index in wrong.nonzero())
+        return f"column {names[column]!r}, row {row}: {X[row, column]:g}"
+
+    if negative.sum():
+        raise ValueError(
+            f"Negative values in data passed to CategoricalNB (input X): {first(negative)}, and its categories are "
+            "whole numbers from 0, or text: number the values from 0 with scikit-learn's OrdinalEncoder"
+        )
+    if not lost.sum():
+        return X
+    warn(
+        f"{first(lost)} is not a category and is cut to a whole number, as scikit-learn does; NaiveBayesClassifier "
+        "reads measurements as such",
+        UserWarning,
+    )
+    return cut
 
 
 def _in_memory(X: Any) -> Any:

@@ -1,7 +1,7 @@
 """Estimators of one family: 0/1 columns, categories, counts and measurements."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
 from typing import Any, ClassVar
@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from bayesnb.core.arrays import any_missing, log
 from bayesnb.core.checking import warn
 from bayesnb.data.tables import ArrayTable, SparseTable, Table, is_missing
-from bayesnb.estimators.base import Estimator, named, read_counts, read_mixed, read_numbers
+from bayesnb.estimators.base import Estimator, named, read_counts, read_mixed, read_numbers, whole_numbers
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.counts_and_waits import Poisson
 from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
@@ -276,21 +276,12 @@ class CategoricalNB(_Discrete):
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         table = read_mixed(self, X, reset=reset)
-        if isinstance(table, SparseTable):
-            stored = table.cells.tocoo()
-            cells = table.cells.copy()
-            cells.data = _whole_numbers(stored.data, stored.row, stored.col, table.names)
-            return replace(table, cells=cells)
-        if isinstance(table, ArrayTable) and table.cells.dtype.kind in "iuf":
-            rows, columns = np.ogrid[: table.num_rows, : len(table.names)]
-            return replace(table, cells=_whole_numbers(table.cells, rows, columns, table.names))
-        changed: dict[int, np.ndarray] = {}
-        for j in range(len(table.names)):
-            if table.kind(j) == "number":
-                x = table.number_column(j, slice(None))
-                cut = _whole_numbers(x, np.arange(len(x)), np.array(j), table.names)
-                changed |= {} if cut is x else {j: cut}
-        return table.with_columns(changed)
+        if isinstance(table, ArrayTable | SparseTable) and table.cells.dtype.kind in "iuf":
+            return replace(table, cells=whole_numbers(table.cells, table.names))
+        numbers = [j for j in range(len(table.names)) if table.kind(j) == "number"]
+        columns = {j: table.number_column(j, slice(None))[:, None] for j in numbers}
+        cut = {j: whole_numbers(cells, table.names[j : j + 1]) for j, cells in columns.items()}
+        return table.with_columns({j: cells[:, 0] for j, cells in cut.items() if cells is not columns[j]})
 
     def _model(self, table: Table, labels: Any, weight: Any) -> NaiveBayes:
         alpha = np.broadcast_to(self._concentration(), self.n_features_in_)
@@ -387,44 +378,6 @@ def _highest_number(table: Table, column: int) -> int:
             "numbers from 0: mark the cell as missing (NaN), or give it a number"
         )
     return int(np.nanmax(numbers, initial=-1.0))
-
-
-def _whole_numbers(X: np.ndarray, rows: np.ndarray, columns: np.ndarray, names: Sequence[Any]) -> np.ndarray:
-    """Numbers from zero cut to whole ones, as in scikit-learn, with a warning if one changes.
-
-    Parameters
-    ----------
-    X : array
-    rows, columns : array
-        Position of each number in the table; their shapes broadcast to that of X.
-    names : sequence
-        Names of the columns.
-
-    Raises
-    ------
-    ValueError
-        If a number is negative.
-    """
-
-    def first(wrong: np.ndarray) -> str:
-        at = tuple(index[0] for index in np.nonzero(wrong))
-        row, column = (int(np.broadcast_to(place, X.shape)[at]) for place in (rows, columns))
-        return f"column {names[column]!r}, row {row}: {X[at]:g}"
-
-    if (X < 0).any():
-        raise ValueError(
-            f"Negative values in data passed to CategoricalNB (input X): {first(X < 0)}; its categories are whole "
-            "numbers from 0, or text: number the values with scikit-learn's OrdinalEncoder, or use NaiveBayesClassifier"
-        )
-    cut = np.trunc(X)
-    if not (lost := (cut != X) & ~np.isnan(X)).any():
-        return X
-    warn(
-        f"{first(lost)} is not a category and is cut to a whole number, as scikit-learn does; NaiveBayesClassifier "
-        "reads measurements as such",
-        UserWarning,
-    )
-    return cut
 
 
 # --------------------------------------------------------------------------------------------------

@@ -316,7 +316,7 @@ class BoundModel(Printed):
         """
         table = as_rows(X)
         columns = self.schema.locate(table.names, table.named, self.layout)
-        return Chunks.of(self.description, self.schema, self.blocks, table, columns)
+        return Chunks.of(self, table, columns)
 
     def statistics(self, X: Any, y: Any, *, sample_weight: Any = None) -> ModelStatistics:
         """Sufficient statistics of a table under the bound model.

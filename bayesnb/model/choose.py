@@ -59,9 +59,8 @@ REMEDIES = {
     "exclude=[{name!r}], or list its categories, families={{{name!r}: nb.Categorical(categories=[...])}}",
     TIMES: "left out of the model. Make columns of what may tell of the class, such as the month, the weekday, the "
     "hour or the days since a first date, and leave this one out, exclude=[{name!r}]",
-    UNCLEAR: "left out of the model, because a comma may be the decimal sign or separate thousands. Say which when the "
-    "file is read, pandas.read_csv(..., decimal=',') or pandas.read_csv(..., thousands=','), or write decimal=',' or "
-    "decimal='.' in from_frame (--decimal on the command line)",
+    UNCLEAR: "left out of the model, because a comma may be the decimal sign or separate thousands. Say which: decimal or "
+    "thousands of pandas.read_csv, decimal='.' or decimal=',' of from_frame, --decimal on the command line",
     WRITTEN: "text that is read as numbers, here and in later rows; a cell that is no number is missing. Convert the "
     "column yourself, or keep it as text, families={{{name!r}: nb.Categorical()}}",
     MARKS: "counted as a category. Mark missing cells with None or NaN (pandas.read_csv(..., na_values='?'))",
@@ -120,23 +119,18 @@ def _doubt(cells: np.ndarray, column: Column) -> _Doubt | None:
     return None
 
 
-def _read_text(
-    values: np.ndarray, column: Column, declared: tuple | None, decimals: Iterable[str]
-) -> tuple[list[_Doubt], NumberForm | None]:
+def _read_text(table: Table, position: int, decimals: Iterable[str]) -> tuple[list[_Doubt], NumberForm | None]:
     """The doubts about a column of categories, and the form of its numbers if it is read as such.
 
     Parameters
     ----------
-    values : array, shape (rows,)
-        Its cells, missing ones among them.
-    column : hashable
-        Name of the column.
-    declared : tuple or None
-        Categories that the type of the column lists.
+    table : Table
+    position : int
     decimals : iterable of str
         The decimal signs to try.
     """
-    distinct, positions = distinct_objects(values, column)
+    column, declared = table.names[position], table.declared_categories(position)
+    distinct, positions = distinct_objects(table.values(position, slice(None)), column)
     observed = int((positions >= 0).sum())
     doubts = [] if observed or declared else [_Doubt(EMPTY, column, "(no observed cell)")]
     if observed >= JUDGED_CELLS and len(distinct) > MOST * observed:
@@ -158,20 +152,18 @@ def _read_text(
 
 def warn_of_doubts(doubts: Iterable[_Doubt]) -> None:
     """Warn of all columns at once, those of each kind in a line; five columns are named, and the others counted."""
-    by_kind: dict[str, list[_Doubt]] = {}
-    for doubt in doubts:
-        by_kind.setdefault(doubt.kind, []).append(doubt)
-    if not by_kind:
+    every = sorted(doubts, key=lambda doubt: [*REMEDIES].index(doubt.kind))
+    if not every:
         return
-    every = [doubt for kind in REMEDIES for doubt in by_kind.get(kind, ())]
-    out = first_few([repr(doubt.column) for doubt in every if doubt.leaves_out])
-    read = first_few([repr(doubt.column) for doubt in by_kind.get(WRITTEN, ())])
-    other = first_few([repr(doubt.column) for doubt in every if not doubt.leaves_out and doubt.kind != WRITTEN])
-    told = {"the model leaves out": out, "the model reads as numbers": read, "another family may suit": other}
-    points = [f"{what} {columns}" for what, columns in told.items() if columns]
+    told = {
+        "the model leaves out": [doubt.column for doubt in every if doubt.leaves_out],
+        "the model reads as numbers": [doubt.column for doubt in every if doubt.kind == WRITTEN],
+        "another family may suit": [d.column for d in every if not d.leaves_out and d.kind != WRITTEN],
+    }
+    points = [f"{what} {listed(columns)}" for what, columns in told.items() if columns]
     head = f"{', and '.join(points)}; families={{...}} and exclude=[...] say what to take, and end this warning"
     # Other rows of the same table, such as those of another fold, have other numbers.
-    warn(f"{head}:\n{_lines(every)}", UserWarning, same=(points, [*by_kind]))
+    warn(f"{head}:\n{_lines(every)}", UserWarning, same=(points, [*dict.fromkeys(doubt.kind for doubt in every)]))
 
 
 def _lines(doubts: Sequence[_Doubt]) -> str:
@@ -240,12 +232,9 @@ class OpenColumns:
         }
 
 
-def open_columns(
-    table: Table, exclude: Sequence[Any], families: Mapping[Any, Family] | None, decimal: str | None = None
-) -> OpenColumns:
+def open_columns(table: Table, exclude: Sequence[Any], families: Any, decimal: str | None = None) -> OpenColumns:
     """The columns that get a family; parameters and errors as for `NaiveBayes.from_frame`."""
-    if decimal is not None:
-        one_of("decimal", decimal, CELL)
+    one_of("decimal", decimal, [None, *CELL])
     exclude = [exclude] if isinstance(exclude, str) else exclude
     given = {} if families is None else _read_families(families)
     for what, names in (("exclude", exclude), ("families", given)):
@@ -283,8 +272,7 @@ def _without_useless(columns: OpenColumns, decimal: str | None) -> OpenColumns:
         if table.is_time(position):
             doubts.append(_Doubt(TIMES, name, "(dates or times)"))
         elif table.kind(position) == "category":
-            declared = table.declared_categories(position)
-            found, form = _read_text(table.values(position, slice(None)), name, declared, decimal or CELL)
+            found, form = _read_text(table, position, decimal or CELL)
             doubts += found
             forms |= {} if form is None else {name: form}
         elif decimal == "," and table.kind(position) == "number":

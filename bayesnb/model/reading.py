@@ -301,13 +301,12 @@ class Chunks:
     adds: bool = False
 
     @classmethod
-    def of(
-        cls, description: Any, schema: Schema, blocks: tuple[Block, ...], table: Table, columns: list[Sequence[int]]
-    ) -> "Chunks":
-        """The rows as a description reads them, with numbers in columns of text that hold some."""
-        names = (name for block in blocks for name in schema.names(block.columns))
+    def of(cls, model: Any, table: Table, columns: list[Sequence[int]]) -> "Chunks":
+        """The rows as a bound model reads them, with numbers in columns of text that hold some."""
+        description, schema = model.description, model.schema
+        names = (name for block in model.blocks for name in schema.names(block.columns))
         table = with_numbers(table, description.number_forms, zip(names, chain(*columns), strict=True))
-        return cls(schema, blocks, table, columns, description.outside_is_missing)
+        return cls(schema, model.blocks, table, columns, description.outside_is_missing)
 
     def count(self, codes: np.ndarray, weights: np.ndarray | None = None) -> Counted:
         """Sufficient statistics of all rows.

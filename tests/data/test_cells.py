@@ -163,7 +163,7 @@ class TestNumbersThatAreWrittenAsText:
         X = NUMBERS.assign(h=[f"{x:,.0f}" for x in thousands])
         model, (told,) = told_of(lambda: nb.NaiveBayes.from_frame(X, Y))
         assert list(model.features) == ["z"]
-        for words in ("--decimal", "thousands=','", "'h' (such as '"):
+        for words in ("--decimal", "pandas.read_csv", "'h' (such as '"):
             assert words in told
         for sign, numbers in ((".", thousands.round()), (",", comma)):
             model, (told,) = told_of(lambda sign=sign: nb.NaiveBayes.from_frame(X, Y, decimal=sign))
