@@ -17,7 +17,6 @@ from bayesnb.checks.compare import LARGEST_FIRST, Comparison, compare, largest_d
 from bayesnb.checks.predictive import check
 from bayesnb.core.checking import near_matches, proportion, warn
 from bayesnb.core.printing import DataTable, Paragraph, as_text, counted, width
-from bayesnb.data.written_numbers import CELL
 from bayesnb.datasets import penguins_path
 from bayesnb.estimators.load import load
 from bayesnb.families.binned import Histogram
@@ -135,7 +134,7 @@ def read_csv(
         raise ValueError(f"there is no file {table!r}")
     types = dict.fromkeys(text or [], str)
     sep = sep.replace("\\t", "\t")
-    if len(sep) != 1 or (decimal is not None and decimal not in CELL):
+    if len(sep) != 1 or (decimal not in (None, ".", ",")):
         raise ValueError(f"--sep is {sep!r}, --decimal {decimal!r}: give one character, and '.' or ','")
     try:
         # In pieces, the default, a column may be numbers in one piece and text in the next.
@@ -300,9 +299,8 @@ def _fit_exactly(
     labels = _as_written(labels)
     model = _choose_model(features, labels, categorical, how["decimal"])
     if to_sample:
-        pairs = model.features.items()
-        features_of: Any = {name: Histogram() if couples_classes(one) else one for name, (one, _) in pairs}
-        model = replace(model, features=features_of)
+        other: Any = {name: Histogram() if couples_classes(one) else one for name, (one, _) in model.features.items()}
+        model = replace(model, features=other)
     typer.echo(f"The model, chosen by {counted(len(features), 'row')}:\n{model}\n")
     if unlabelled:
         typer.echo(f"Rows without a {labels.name}, left out: {unlabelled}")

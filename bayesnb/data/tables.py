@@ -53,8 +53,6 @@ def is_number(value: Any) -> bool:
 
 def _are_times(values: np.ndarray) -> bool:
     """Whether the observed cells of a column are dates, times or durations, at least one of them."""
-    if values.dtype.kind != "O":
-        return values.dtype.kind in "mM"
     kinds = {type(value) for value in values if not is_missing(value)}
     times = (date, time, timedelta, np.datetime64, np.timedelta64)
     return bool(kinds) and all(issubclass(kind, times) or kind.__name__ == "Period" for kind in kinds)
@@ -324,8 +322,8 @@ class Table(ABC):
 
     def is_time(self, column: int) -> bool:
         """Whether the column's type is that of dates, times or durations."""
-        rows = slice(None) if self.stored_values(column, slice(0, 0)).dtype.kind == "O" else slice(0, 0)
-        return _are_times(self.stored_values(column, rows))
+        kind = self.stored_values(column, slice(0, 0)).dtype.kind
+        return kind in "mM" or (kind == "O" and _are_times(self.stored_values(column, slice(None))))
 
     def chunks(self, num_columns: int) -> Iterator[slice]:
         """Slices of rows that cover the table, each to be read at once."""
@@ -416,8 +414,8 @@ class FrameTable(Table):
         return None
 
     def with_columns(self, columns: Mapping[int, np.ndarray]) -> Self:
-        backend, names = self.cells.implementation, self.cells.columns
-        series = [nw.new_series(names[column], values, backend=backend) for column, values in columns.items()]
+        kind, names = self.cells.implementation, self.cells.columns
+        series = (nw.new_series(names[j], cells, backend=kind) for j, cells in columns.items())
         return replace(self, cells=self.cells.with_columns(*series)) if columns else self
 
     def is_time(self, column: int) -> bool:

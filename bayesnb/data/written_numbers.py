@@ -65,8 +65,7 @@ def _parts(value: Any, decimal: str) -> tuple[float, str | None, str] | None:
     """A text as a number, its unit and its digits; None if it is no number. A number has no unit and no digits."""
     if is_number(value):
         return float(value), None, ""
-    found = CELL[decimal].fullmatch(value.strip().replace("\u2212", "-")) if isinstance(value, str) else None
-    if found is None:
+    if not isinstance(value, str) or not (found := CELL[decimal].fullmatch(value.strip().replace("\u2212", "-"))):
         return None
     before, digits, mark, after = found.groups()
     number = float((digits.replace(mark, "") if mark else digits).replace(decimal, "."))

@@ -59,8 +59,8 @@ REMEDIES = {
     "exclude=[{name!r}], or list its categories, families={{{name!r}: nb.Categorical(categories=[...])}}",
     TIMES: "left out of the model. Make columns of what may tell of the class, such as the month, the weekday, the "
     "hour or the days since a first date, and leave this one out, exclude=[{name!r}]",
-    UNCLEAR: "left out of the model, because a comma may be the decimal sign or separate thousands. Say which: decimal or "
-    "thousands of pandas.read_csv, decimal='.' or decimal=',' of from_frame, --decimal on the command line",
+    UNCLEAR: "left out of the model, because a comma may be the decimal sign or separate thousands. Say which: decimal "
+    "or thousands of pandas.read_csv, decimal='.' or decimal=',' of from_frame, --decimal on the command line",
     WRITTEN: "text that is read as numbers, here and in later rows; a cell that is no number is missing. Convert the "
     "column yourself, or keep it as text, families={{{name!r}: nb.Categorical()}}",
     MARKS: "counted as a category. Mark missing cells with None or NaN (pandas.read_csv(..., na_values='?'))",

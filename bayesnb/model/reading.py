@@ -303,10 +303,9 @@ class Chunks:
     @classmethod
     def of(cls, model: Any, table: Table, columns: list[Sequence[int]]) -> "Chunks":
         """The rows as a bound model reads them, with numbers in columns of text that hold some."""
-        description, schema = model.description, model.schema
-        names = (name for block in model.blocks for name in schema.names(block.columns))
-        table = with_numbers(table, description.number_forms, zip(names, chain(*columns), strict=True))
-        return cls(schema, model.blocks, table, columns, description.outside_is_missing)
+        names = (name for block in model.blocks for name in model.schema.names(block.columns))
+        table = with_numbers(table, model.description.number_forms, zip(names, chain(*columns), strict=True))
+        return cls(model.schema, model.blocks, table, columns, model.description.outside_is_missing)
 
     def count(self, codes: np.ndarray, weights: np.ndarray | None = None) -> Counted:
         """Sufficient statistics of all rows.
