@@ -63,9 +63,9 @@ class NumberForm:
 
 def _parts(value: Any, decimal: str) -> tuple[float, str | None, str] | None:
     """A text as a number, its unit and its digits; None if it is no number. A number has no unit and no digits."""
-    if is_number(value):
-        return float(value), None, ""
-    if not isinstance(value, str) or not (found := CELL[decimal].fullmatch(value.strip().replace("\u2212", "-"))):
+    if not isinstance(value, str):
+        return (float(value), None, "") if is_number(value) else None
+    if not (found := CELL[decimal].fullmatch(value.strip().replace("\u2212", "-"))):
         return None
     before, digits, mark, after = found.groups()
     number = float((digits.replace(mark, "") if mark else digits).replace(decimal, "."))
@@ -114,8 +114,8 @@ def with_numbers(table: Table, forms: Mapping[Column, NumberForm], columns: Any 
     ----------
     table : Table
     forms : mapping from column to NumberForm
-    columns : iterable of (name, position), optional
-        Names of columns, and where they are in the table; by default those that the table gives them.
+    columns : iterable of (position, name), optional
+        Where columns are in the table, and their names; by default those that the table gives them.
 
     Warns
     -----
@@ -124,11 +124,9 @@ def with_numbers(table: Table, forms: Mapping[Column, NumberForm], columns: Any 
     """
     if not forms:
         return table
-    columns = zip(table.names, range(len(table.names)), strict=True) if columns is None else columns
     numbers, told = {}, []
-    for place, name in {place: name for name, place in columns if name in forms}.items():
-        values = table.stored_values(place, slice(None))
-        if values.dtype.kind not in "biuf":
+    for place, name in dict(enumerate(table.names) if columns is None else columns).items():
+        if name in forms and (values := table.stored_values(place, slice(None))).dtype.kind not in "biuf":
             numbers[place], strange = forms[name].read(values, name)
             told += [f"column {name!r}: {first_few([*map(shortened, strange)], 3)}"] * bool(strange)
     if told:

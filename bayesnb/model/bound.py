@@ -633,7 +633,7 @@ class OpenSchema:
         """
         if isinstance(self.model, BoundModel):
             return Found()
-        rows = rows.with_numbers(self.model.number_forms)
+        rows = rows.with_numbers(self.model.number_forms if self.open_columns else {})
         labels = rows.classes(may_miss=may_miss) if self.classes is None and len(rows) else None
         (places,) = self.columns.locate(rows.table.names, rows.table.named, [self.open_columns])
         listed, values, edges = {}, {}, {}
@@ -682,7 +682,7 @@ class OpenSchema:
             if position not in categories:
                 values = found.categories(position) if listed is None else listed
                 categories[position] = with_other(schema.columns[position], values, keeps_others(family))
-        description = with_constants(self.model, schema, rows and rows.with_numbers(self.model.number_forms))
+        description = with_constants(self.model, schema, rows)
         return BoundModel.of(description, replace(schema, categories=categories, edges=found.edges))
 
 
