@@ -380,8 +380,11 @@ KINDS_OF_TABLE = {
 }
 
 
-@pytest.mark.parametrize("estimator", [each for each in ESTIMATORS if each is not NaiveBayesClassifier])
-@pytest.mark.parametrize("kind", [*KINDS_OF_TABLE][1:])
+@pytest.mark.parametrize(
+    ("estimator", "kind"),
+    [(CategoricalNB, kind) for kind in [*KINDS_OF_TABLE][1:]]
+    + [(each, kind) for each in (BernoulliNB, GaussianNB, MultinomialNB, PoissonNB) for kind in ("pandas", "sparse")],
+)
 @pytest.mark.parametrize("cells", NUMBERS_OF_CATEGORIES)
 def test_the_same_cells_mean_the_same_in_every_kind_of_table(estimator, kind, cells):
     numbers = np.column_stack([np.tile(NUMBERS_OF_CATEGORIES[cells], 10), np.arange(20) % 3])
