@@ -441,7 +441,6 @@ refuses(
 refuses(
     "frames to guess from",
     nb.NaiveBayes.from_frame,
-    (FRAME.assign(odd=pd.period_range("2020-01-01", periods=6)), [r"column 'odd' holds period\[D\]", "exclude|leave"]),
     (FRAME.assign(odd=[[1], [2], [3], [4], [5], [6]]), [r"\bodd\b", "list|object", "exclude|leave"]),
     (FRAME.assign(odd=[1j] * 6), [r"\bodd\b", "complex|unknown", "exclude|leave"]),
     (pd.DataFrame(), ["no column for the model.*it has none"]),

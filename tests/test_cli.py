@@ -188,6 +188,37 @@ def test_a_stray_cell_does_not_change_the_other_cells_of_its_column(command, fit
     assert set(map(type, read_csv(str(tmp_path / "long.csv"), None)["code"])) == {str}
 
 
+@pytest.mark.parametrize(("sep", "decimal"), [(";", ","), ("\\t", "."), (",", None)])
+def test_numbers_are_read_as_they_are_written(command, tmp_path, sep, decimal):
+    """The same model and predictions as of the numbers; a prediction reads columns of text in the form of the fit."""
+    rng = np.random.default_rng(1)
+    kind = rng.choice(["a", "b"], 80)
+    size = np.round(rng.normal(1700, 80, 80) + 120 * (kind == "a"), 1)
+    numbers = pd.DataFrame({"size": size, "rate": rng.normal(size=80).round(3), "grade": rng.choice([1.5, 2.5], 80)})
+    marks = str.maketrans(",.", ".,") if decimal == "," else {}
+    text = numbers.assign(
+        size=[f"{x:,.1f}".translate(marks) for x in size],
+        **{name: [str(x).translate(marks) for x in numbers[name]] for name in ("rate", "grade")},
+    )
+    options = ["--sep", sep, *(["--decimal", decimal] if decimal else [])]
+    for name, table, more in (("numbers", numbers, []), ("text", text, options)):
+        table.assign(kind=kind).to_csv(
+            tmp_path / f"{name}.csv", index=False, sep=sep[-1:].replace("t", "\t") if more else ","
+        )
+        arguments = ["--target", "kind", "--categorical", "grade", "--out", tmp_path / f"{name}.nc", *more]
+        result = command("fit", tmp_path / f"{name}.csv", *arguments)
+        assert result.exit_code == 0, result.output
+        assert ("the model reads as numbers 'size'" in result.stderr) == bool(more)
+    expected = nb.load(tmp_path / "numbers.nc").predict_proba(numbers)
+    for asked in (options, options[:2]) if decimal != "," else (options,):
+        found = predicted(command("predict", tmp_path / "text.nc", tmp_path / "text.csv", *asked))
+        np.testing.assert_allclose(found[["proba_a", "proba_b"]], expected, rtol=1e-9)
+    checked = command(
+        "check", tmp_path / "text.nc", tmp_path / "text.csv", "--target", "kind", "--replicates", 20, *options
+    )
+    assert checked.exit_code in {0, 1}, checked.output
+
+
 def test_the_version_is_that_of_the_package(command):
     result = command("--version")
     assert result.exit_code == 0
@@ -275,7 +306,9 @@ REFUSED = [
             (["penguins", "--target", "species", "--categorical", "wings"], "column 'wings' is not there"),
         )
     ),
-    (["fit", "semicolons.csv", "--target", "y"], "separated by ';', write the file with commas"),
+    (["fit", "semicolons.csv", "--target", "y"], "separated by ';', give --sep ';'"),
+    (["fit", "semicolons.csv", "--target", "y", "--sep", ";;"], "--sep is ';;', --decimal None: give one character"),
+    (["fit", "semicolons.csv", "--target", "y", "--decimal", ";"], "--decimal ';': give one character, and '.' or ','"),
     (["fit", "blank.csv", "--target", "y"], "no row has a 'y'"),
     (["fit", "blank.csv", "--target", "x", "--drop", "y"], "at least one feature"),
     (["fit", "{table}", *KIND, "--out", "{table}/model.nc"], "there is no folder"),

@@ -5,6 +5,7 @@ import sys
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, Any
@@ -95,6 +96,8 @@ MissingText = Annotated[
     list[str] | None,
     typer.Option("--missing", metavar="TEXT", help="Text that marks a missing cell, such as '?'; may be repeated."),
 ]
+Separator = Annotated[str, typer.Option("--sep", metavar="CHAR", help="What separates the cells, such as ';'.")]
+DecimalSign = Annotated[str | None, typer.Option("--decimal", metavar="SIGN", help="Decimal sign, '.' or ','.")]
 
 IN_OPTIONS = (
     "On the command line: --categorical NAME for families={'NAME': nb.Categorical()}, --drop NAME for "
@@ -105,7 +108,9 @@ UNNAMED = re.compile(r"Unnamed: \d+")
 """What pandas calls a column whose header is empty."""
 
 
-def read_csv(table: str, missing: list[str] | None, text: list[str] | None = None) -> pd.DataFrame:
+def read_csv(
+    table: str, missing: list[str] | None, text: list[str] | None = None, sep: str = ",", decimal: str | None = None
+) -> pd.DataFrame:
     """The table in a file.
 
     Parameters
@@ -116,6 +121,8 @@ def read_csv(table: str, missing: list[str] | None, text: list[str] | None = Non
         Marks of missing cells, in addition to those of pandas.
     text : list of str, optional
         Columns to read as text, also where they look like numbers.
+    sep, decimal : str, optional
+        What separates the cells, and the decimal sign.
 
     Raises
     ------
@@ -126,10 +133,15 @@ def read_csv(table: str, missing: list[str] | None, text: list[str] | None = Non
     if table != "-" and not path.is_file():
         raise ValueError(f"there is no file {table!r}")
     types = dict.fromkeys(text or [], str)
+    sep = sep.replace("\\t", "\t")
+    if len(sep) != 1 or (decimal not in (None, ".", ",")):
+        raise ValueError(f"--sep is {sep!r}, --decimal {decimal!r}: give one character, and '.' or ','")
     try:
         # In pieces, the default, a column may be numbers in one piece and text in the next.
-        source: Any = sys.stdin if table == "-" else path
-        return pd.read_csv(source, na_values=missing or [], dtype=types, low_memory=False)
+        file: Any = sys.stdin if table == "-" else path
+        return pd.read_csv(
+            file, na_values=missing or [], dtype=types, low_memory=False, sep=sep, decimal=decimal or "."
+        )
     except Exception as error:  # each kind of archive has errors of its own
         raise ValueError(f"{table!r} cannot be read as CSV: {error}") from None
 
@@ -192,13 +204,13 @@ def _require_columns(table: pd.DataFrame, columns: list[str]) -> None:
         if column not in table.columns:
             names = list(table.columns)
             marks = [mark for mark in (";", "\t", "|") if len(names) == 1 and mark in names[0]]
-            hint = f"; they are separated by {marks[0]!r}, write the file with commas" if marks else ""
+            hint = f"; they are separated by {marks[0]!r}, give --sep {marks[0]!r}" if marks else ""
             raise ValueError(
                 f"column {column!r} is not there{near_matches(column, names)}: the columns are {names}{hint}"
             )
 
 
-def _choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[str] | None) -> NaiveBayes:
+def _choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[str] | None, decimal: Any) -> NaiveBayes:
     """A model of a table by the evidence of its columns given the labels; those in `categorical` hold categories.
 
     Warns
@@ -210,16 +222,17 @@ def _choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[s
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         families = {column: Categorical() for column in categorical or []}
-        model = NaiveBayes.from_frame(features, labels, families=families)
+        model = NaiveBayes.from_frame(features, labels, families=families, decimal=decimal)
     for warning in caught:
         warn(f"{warning.message}. {IN_OPTIONS}", warning.category)
     return model
 
 
-def read_for(model: BoundModel, table: str, missing: list[str] | None, also: str | None = None) -> pd.DataFrame:
+def read_for(model: BoundModel, table: str, missing: list[str] | None, also: Any = None, **how: Any) -> pd.DataFrame:
     """The columns of a file that a model uses, and one more if it is named; the others are left out.
 
-    Categories and classes are read with the types of the fit, whatever the other cells of the column are.
+    Categories and classes are read with the types of the fit, whatever the other cells of the column are. `sep` and
+    `decimal` are those of `read_csv`.
 
     Raises
     ------
@@ -235,21 +248,24 @@ def read_for(model: BoundModel, table: str, missing: list[str] | None, also: str
     }
     if also is not None:
         values[also] = schema.classes.tolist()
-    frame = read_csv(table, missing, list(values))
+    # The model knows how numbers are written in these columns of text.
+    decimal, forms = how.get("decimal"), model.description.number_forms
+    frame = read_csv(table, missing, [*values, *(() if decimal else forms)], **how)
     lacking = [column for column in used if column not in frame.columns]
     if lacking:
         raise ValueError(f"column {lacking[0]!r} is missing in {table!r}: the model uses {used}")
     _require_columns(frame, [] if also is None else [also])
     frame = frame[used if also is None or also in used else [*used, also]]
-    return frame.assign(**{name: _with_types(frame[name], values.get(name, ())) for name in frame.columns})
+    typed = [name for name in frame.columns if name not in forms]
+    return frame.assign(**{name: _with_types(frame[name], values.get(name, ()), decimal or ".") for name in typed})
 
 
-def _with_types(column: pd.Series, values: Iterable[Any]) -> pd.Series:
+def _with_types(column: pd.Series, values: Iterable[Any], decimal: str) -> pd.Series:
     """A column of text with these values in their own types; of the rest what is a number, unless the values are text.
 
     A cell that is neither stays text: it alone is an error, or a category that was not seen.
     """
-    known: Mapping[str, Any] = {str(value): value for value in values}
+    known: Mapping[str, Any] = {str(value).replace(".", decimal): value for value in values}
     if pd.api.types.is_numeric_dtype(column) or (known and all(isinstance(value, str) for value in values)):
         return column
     numbers = pd.to_numeric(column, errors="coerce")
@@ -271,18 +287,20 @@ def _fit_exactly(
     missing: list[str] | None,
     *,
     to_sample: bool = False,
+    **how: Any,
 ) -> tuple[ExactPosterior, pd.DataFrame, pd.Series]:
     """Choose a model of the table in a file, show it, and fit it in closed form; also the features and the labels.
 
     If it is a model `to_sample`, columns whose family couples the classes, which NUTS does not take, are histograms.
     """
-    rows_of_file = _without_unnamed(read_csv(table, missing, [target]), [target, *(drop or []), *(categorical or [])])
+    whole = read_csv(table, missing, [target], **how)
+    rows_of_file = _without_unnamed(whole, [target, *(drop or []), *(categorical or [])])
     features, labels, unlabelled = _labelled_rows(rows_of_file, target, drop)
     labels = _as_written(labels)
-    model = _choose_model(features, labels, categorical)
+    model = _choose_model(features, labels, categorical, how["decimal"])
     if to_sample:
-        pairs = model.features.items()
-        model = NaiveBayes({name: Histogram() if couples_classes(one) else one for name, (one, _) in pairs})
+        other: Any = {name: Histogram() if couples_classes(one) else one for name, (one, _) in model.features.items()}
+        model = replace(model, features=other)
     typer.echo(f"The model, chosen by {counted(len(features), 'row')}:\n{model}\n")
     if unlabelled:
         typer.echo(f"Rows without a {labels.name}, left out: {unlabelled}")
@@ -334,6 +352,8 @@ def _compare_command(
     drop: DroppedColumns = None,
     categorical: CategoricalColumns = None,
     missing: MissingText = None,
+    sep: Separator = ",",
+    decimal: DecimalSign = None,
     warmup: Annotated[int, typer.Option(metavar="N", min=1, help="Warm-up steps of each chain.")] = 500,
     samples: Annotated[int, typer.Option(metavar="N", min=4, help="Draws of each chain.")] = 1000,
     chains: Annotated[int, typer.Option(metavar="N", min=2, help="Number of chains.")] = 4,
@@ -353,7 +373,8 @@ def _compare_command(
     with _errors_in_a_line():
         _refuse_overwriting(out / "comparison.csv", table)
         out.mkdir(parents=True, exist_ok=True)  # before the sampler runs, so that a wrong path costs no time
-        exact, features, labels = _fit_exactly(table, target, drop, categorical, missing, to_sample=True)
+        how: Any = {"to_sample": True, "sep": sep, "decimal": decimal}
+        exact, features, labels = _fit_exactly(table, target, drop, categorical, missing, **how)
         typer.echo(f"NUTS: {chains} chains, {warmup} warm-up steps, {samples} draws each")
         sampler = NUTS(num_warmup=warmup, num_samples=samples, num_chains=chains)
         sampled = fit(exact.problem.model, features, labels, sampler, key=seed)
@@ -397,6 +418,8 @@ def _fit_command(
     drop: DroppedColumns = None,
     categorical: CategoricalColumns = None,
     missing: MissingText = None,
+    sep: Separator = ",",
+    decimal: DecimalSign = None,
 ) -> None:
     """Fit a model in closed form, learn a weight for each feature, and write the posterior.
 
@@ -412,7 +435,7 @@ def _fit_command(
     """
     with _errors_in_a_line():
         _refuse_overwriting(out, table)
-        exact, *rows = _fit_exactly(table, target, drop, categorical, missing)
+        exact, *rows = _fit_exactly(table, target, drop, categorical, missing, sep=sep, decimal=decimal)
         posterior = weighted_or_plain(exact, *rows)
         if isinstance(posterior, WeightedPosterior):
             posterior = weight_features(propose_descriptions(exact.problem.model, *rows), *rows)
@@ -434,6 +457,8 @@ def _predict_command(
         Path | None, typer.Option(metavar="FILE", help="CSV file to write, by default the standard output.")
     ] = None,
     missing: MissingText = None,
+    sep: Separator = ",",
+    decimal: DecimalSign = None,
     interval: Annotated[
         float | None,
         typer.Option(metavar="PROB", help="Add a credible interval of each probability, such as of 0.89."),
@@ -454,7 +479,7 @@ def _predict_command(
     with _errors_in_a_line():
         _refuse_overwriting(out, table, model)
         posterior = read_model(model)
-        rows = read_for(posterior.model, table, missing)
+        rows = read_for(posterior.model, table, missing, sep=sep, decimal=decimal)
         proba = posterior.predict_proba(rows)
         found = pd.DataFrame(proba, columns=[f"proba_{label}" for label in posterior.classes])
         found.insert(0, "class", posterior.classes[proba.argmax(axis=1)])
@@ -475,6 +500,8 @@ def check_command(
     table: TableFile,
     target: TargetColumn,
     missing: MissingText = None,
+    sep: Separator = ",",
+    decimal: DecimalSign = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE", help="CSV file for the table of all statistics.")] = None,
     replicates: Annotated[int, typer.Option(metavar="N", min=2, help="Number of replicated data sets.")] = 500,
     seed: Annotated[int, typer.Option(metavar="N", help="Seed of the draws.")] = 0,
@@ -491,7 +518,7 @@ def check_command(
     with _errors_in_a_line():
         _refuse_overwriting(out, table, model)
         posterior = read_model(model)
-        rows = read_for(posterior.model, table, missing, also=target)
+        rows = read_for(posterior.model, table, missing, target, sep=sep, decimal=decimal)
         features, labels, _ = _labelled_rows(rows, target)
         result = check(posterior, features, labels, num_replicates=replicates, key=seed)
         if out is not None:

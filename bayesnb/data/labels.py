@@ -68,10 +68,7 @@ class Labels:
             labels = _label_array(labels[~self.missing])
         if labels.dtype.kind != "O":
             return distinct(labels)
-        found = sort_categories(set(labels.tolist()))
-        if self.name == "y":  # who lists classes means them
-            warn_of_twins(found, self.name, "labels")
-        return _label_array(found)
+        return _label_array(sort_categories(set(labels.tolist())))
 
     def codes(self, classes: np.ndarray, *, may_miss: bool = False) -> np.ndarray:
         """Position of each label among the classes, shape (rows,).
@@ -133,8 +130,9 @@ def require_two_classes(classes: np.ndarray) -> None:
         )
 
 
-def warn_of_one_class(classes: np.ndarray) -> None:
-    """Warn if the labels name one class only, because every prediction is then that class."""
+def warn_of_classes(classes: np.ndarray) -> None:
+    """Warn of labels that look alike, and of one class only, because every prediction is then that class."""
+    warn_of_twins(classes.tolist(), "y", "labels")
     if len(classes) == 1:
         label = classes.tolist()[0]
         warn(

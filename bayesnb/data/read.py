@@ -14,7 +14,8 @@ from bayesnb.core.checking import a_type, listed, near_matches
 from bayesnb.core.deferred import is_jax, jax
 from bayesnb.core.printing import counted
 from bayesnb.data.labels import Labels, read_labels
-from bayesnb.data.tables import ArrayTable, Column, FrameTable, SparseTable, Table, as_csr
+from bayesnb.data.tables import ArrayTable, Column, FrameTable, SparseTable, Table, as_csr, shortened
+from bayesnb.data.written_numbers import NumberForm, with_numbers
 
 # --------------------------------------------------------------------------------------------------
 # Weights of rows
@@ -120,10 +121,18 @@ def as_table(X: Any, name: str = "X") -> Table:
             frame = as_frame(X.astype({name: kind.subtype for name, kind in sparse.items()}))
         return FrameTable(frame, names, named=True)
     array = X if isinstance(X, np.ma.MaskedArray) else _as_array(X)
+    first = array[:1].tolist()[0] if array.ndim == 1 and len(array) else None
+    if isinstance(first, str | bytes):
+        raise ValueError(
+            f"{name} is a sequence of texts, such as {shortened(first)}: count their words first with scikit-learn's "
+            f"CountVectorizer, or make one column of categories of them, numpy.reshape({name}, (-1, 1))"
+        )
+    if isinstance(first, Mapping):
+        raise ValueError(f"{name} is a sequence of dicts: make a table of these rows, pandas.DataFrame({name})")
     if array.ndim != 2:
         raise ValueError(
-            f"{name} has {counted(array.ndim, 'dimension')}: a table has two, rows and columns; "
-            f"reshape one column with {name}.reshape(-1, 1), one row with {name}.reshape(1, -1)"
+            f"{name} has {counted(array.ndim, 'dimension')}: a table has two, rows and columns. "
+            f"Reshape your data: one column with {name}.reshape(-1, 1), one row with {name}.reshape(1, -1)"
         )
     if array.dtype.kind == "c":
         raise TypeError(f"{name} holds complex numbers: give their real and imaginary parts as columns")
@@ -363,6 +372,10 @@ class GivenRows:
             self.labels, values=self.labels.values[places], missing=self.labels.missing[places]
         )
         return replace(self, table=self.table.take(places), labels=labels, weights=self.weights[places])
+
+    def with_numbers(self, forms: Mapping[Column, NumberForm]) -> Self:
+        """The rows with numbers in the columns of text that have a form; see `bayesnb.data.written_numbers`."""
+        return replace(self, table=with_numbers(self.table, forms))
 
     def counting(self) -> Self:
         """The rows for a fit, in which those of weight zero show no category; see `Table.counting`."""

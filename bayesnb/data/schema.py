@@ -1,5 +1,6 @@
 """Columns, categories and labels of a table, and the codes of its cells and labels."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -54,7 +55,7 @@ def shown_categories(table: Table, column: int) -> tuple:
 
 
 def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
-    """Warn of values that differ only in their type, such as 0 and "0", and are therefore different ones.
+    """Warn of values that look alike and are different ones: 0 and "0", or texts such as "ham" and "ham ".
 
     Parameters
     ----------
@@ -63,17 +64,22 @@ def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
         What holds them, and what they are: "column 'x'" and "categories".
     """
     values = list(values)
-    if len({isinstance(value, str) for value in values}) < 2:
-        return
     texts = {value for value in values if isinstance(value, str)}
-    twins = [(value, text) for value in values if not isinstance(value, str) and (text := _as_text(value)) in texts]
-    if twins:
-        shown = first_few([f"{value!r} and {text!r}" for value, text in twins])
-        warn(
-            f"{where} holds {what} that differ only in their type ({shown}), and counts each as one of its own: give "
-            "all rows the same type",
-            UserWarning,
-        )
+    others = [value for value in values if not isinstance(value, str)] if texts else []
+    alike: dict[str, list[str]] = defaultdict(list)
+    for value in sorted(texts):
+        alike[" ".join(value.split()).casefold()].append(repr(value))
+    pairs = {
+        "in spaces or capitals": [" and ".join(spellings) for spellings in alike.values() if len(spellings) > 1],
+        "in their type": [f"{value!r} and {text!r}" for value in others if (text := _as_text(value)) in texts],
+    }
+    for way, found in pairs.items():
+        if found:
+            warn(
+                f"{where} holds {what} that differ only {way} ({first_few(found)}), and counts each as one of its own: "
+                "give all rows the same spelling and type",
+                UserWarning,
+            )
 
 
 def _as_text(value: Any) -> str:

@@ -1,8 +1,11 @@
 """Tables of any kind as rows and columns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import date, time, timedelta
+from decimal import Decimal
+from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -41,6 +44,18 @@ def items_at[S: Sequence[Any]](values: S, positions: Sequence[int]) -> S | tuple
 def is_missing(value: Any) -> bool:
     """Whether a cell is None, NaN, NaT or pandas.NA."""
     return value is None or type(value).__name__ in {"NAType", "NaTType"} or value is np.ma.masked or value != value
+
+
+def is_number(value: Any) -> bool:
+    """Whether a cell is a number of Python or NumPy."""
+    return isinstance(value, int | float | np.number | Decimal | Fraction)
+
+
+def _are_times(values: np.ndarray) -> bool:
+    """Whether the observed cells of a column are dates, times or durations, at least one of them."""
+    kinds = {type(value) for value in values if not is_missing(value)}
+    times = (date, time, timedelta, np.datetime64, np.timedelta64)
+    return bool(kinds) and all(issubclass(kind, times) or kind.__name__ == "Period" for kind in kinds)
 
 
 def unmask(values: Any) -> np.ndarray:
@@ -265,6 +280,13 @@ class Table(ABC):
         """The table of some rows, given their positions."""
         return replace(self, cells=self.cells[rows], counted=None if self.counted is None else self.counted[rows])
 
+    def with_columns(self, columns: Mapping[int, np.ndarray]) -> Self:
+        """The table with other cells in some columns, given by their positions."""
+        cells = self.cells.astype(object) if columns else self.cells
+        for column, values in columns.items():
+            cells[:, column] = values
+        return replace(self, cells=cells) if columns else self
+
     def declared_categories(self, column: int) -> tuple | None:
         """Categories that the type of the column lists; None if it lists none."""
         return None
@@ -283,8 +305,10 @@ class Table(ABC):
         present = [value for value in values.tolist() if not is_missing(value)]
         if present and all(isinstance(value, bool | np.bool_) for value in present):
             return "boolean"
-        if all(isinstance(value, int | float | np.number) for value in present):
+        if all(map(is_number, present)):
             return "number"
+        if _are_times(values):
+            raise self._neither(column, "dates or times")
         if values.dtype.kind in "USO":
             _require_hashable(present, self.names[column])
             return "category"
@@ -298,7 +322,8 @@ class Table(ABC):
 
     def is_time(self, column: int) -> bool:
         """Whether the column's type is that of dates, times or durations."""
-        return self.stored_values(column, slice(0, 0)).dtype.kind in "mM"
+        kind = self.stored_values(column, slice(0, 0)).dtype.kind
+        return kind in "mM" or (kind == "O" and _are_times(self.stored_values(column, slice(None))))
 
     def chunks(self, num_columns: int) -> Iterator[slice]:
         """Slices of rows that cover the table, each to be read at once."""
@@ -388,8 +413,14 @@ class FrameTable(Table):
         # A polars Categorical lists the strings of other columns too.
         return None
 
+    def with_columns(self, columns: Mapping[int, np.ndarray]) -> Self:
+        kind, names = self.cells.implementation, self.cells.columns
+        series = (nw.new_series(names[j], cells, backend=kind) for j, cells in columns.items())
+        return replace(self, cells=self.cells.with_columns(*series)) if columns else self
+
     def is_time(self, column: int) -> bool:
-        return column in self._times
+        objects = self._columns[column].dtype in (nw.Object, nw.Unknown)
+        return super().is_time(column) if objects else column in self._times
 
     @cached_property
     def _times(self) -> frozenset[int]:

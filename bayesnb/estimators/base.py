@@ -1,11 +1,10 @@
 """What all estimators share."""
 
 from abc import ABCMeta, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from numbers import Real
 from typing import Any, ClassVar, Self
 
 import narwhals as nw
@@ -17,11 +16,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from bayesnb.core.arrays import PIECE_CELLS
-from bayesnb.core.checking import Params, listed, near_matches, proportion, with_params
+from bayesnb.core.checking import Params, listed, near_matches, proportion, warn, with_params
 from bayesnb.core.running import in_order, num_threads
-from bayesnb.data.labels import as_labels, warn_of_one_class
+from bayesnb.data.labels import as_labels, warn_of_classes
 from bayesnb.data.read import as_frame, as_table, is_dask, one_row, with_names, with_one_row
-from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct, is_missing, unmask
+from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct, is_missing, is_number, unmask
 from bayesnb.families.conjugate import number_of_values
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, read_table
@@ -131,29 +130,37 @@ def read_numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     TypeError, ValueError
         If a cell is no number; scikit-learn's error follows the column, the row and the value.
     """
-    try:
-        checked = validate_data(estimator, X, accept_sparse=["csr", "csc"], ensure_all_finite=False, reset=reset)
-    except (TypeError, ValueError) as error:
-        if wrong := _not_a_number(X):
-            raise type(error)(f"{wrong}; {error}") from error
-        raise
+    checked = _validated(estimator, X, reset=reset, numbers=True)
     # scikit-learn leaves dates, and lists that hold any object, as they are; before 1.9 also the texts of pandas 3.
-    if checked.dtype.kind in "mMO" and (wrong := _not_a_number(X)):
-        raise TypeError(wrong)
-    return checked
+    return _all_numbers(X) if checked.dtype.kind in "mMO" else checked
 
 
-def _not_a_number(X: Any) -> str:
-    """What is wrong with the first cell that is no number; empty if there is none."""
+def _validated(estimator: BaseEstimator, X: Any, *, reset: bool, numbers: bool) -> Any:
+    """An array or sparse array that scikit-learn has checked; what is wrong with a table is said before its error."""
+    options: Any = {
+        "accept_sparse": ["csr", "csc"],
+        "ensure_all_finite": False,
+        "dtype": "numeric" if numbers else None,
+    }
     try:
-        table = as_table(X)
-        for column in range(len(table.names)):
-            table.numbers([column], slice(None))
-    except TypeError as error:
-        return str(error)
-    except ValueError:  # not the shape of a table
-        return ""
-    return ""
+        return validate_data(estimator, X, reset=reset, **options)
+    except (TypeError, ValueError) as error:
+        kind, told = TypeError if isinstance(error, TypeError) else ValueError, str(error).partition("\n")[0]
+        try:
+            found = X if scipy.sparse.issparse(X) else _all_numbers(X) if numbers else as_table(X)
+        except (TypeError, ValueError) as wrong:
+            raise kind(str(wrong) if "inhomogeneous" in told else f"{wrong}; {told[:100]}") from error
+        if not isinstance(found, np.ndarray):
+            raise
+    # scikit-learn makes no number of pandas.NA.
+    validate_data(estimator, X, skip_check_array=True, reset=reset)
+    return check_array(found, estimator=estimator, input_name="X", **options)
+
+
+def _all_numbers(X: Any) -> Any:
+    """The cells of a table as float64; errors as for `Table.numbers`."""
+    table = as_table(X)
+    return table.numbers(range(len(table.names)), slice(None))
 
 
 def named(estimator: BaseEstimator, X: Any) -> ArrayTable | SparseTable:
@@ -175,7 +182,7 @@ def read_counts(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
     cells = checked.data if scipy.sparse.issparse(checked) else checked
     pieces = np.array_split(cells, num_threads() if cells.size > PIECE_CELLS else 1)
     if not (fine := all(in_order(partial(not_negative_up_to, LARGEST_NUMBER), pieces))):
-        checked = validate_data(estimator, X, accept_sparse=["csr", "csc"], reset=reset)
+        checked = check_array(checked, accept_sparse=["csr", "csc"], estimator=estimator, input_name="X")
         check_non_negative(checked, f"{type(estimator).__name__} (input X)")
         fine = float(checked.max()) <= LARGEST_NUMBER
     return replace(named(estimator, checked), non_negative=fine)
@@ -191,7 +198,7 @@ def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
             if number < 1:
                 raise ValueError(f"Found array with 0 {what}(s) while a minimum of 1 is required.")
         return table
-    X = validate_data(estimator, X, accept_sparse=["csr", "csc"], dtype=None, ensure_all_finite=False, reset=reset)
+    X = _validated(estimator, X, reset=reset, numbers=False)
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported")
     if X.dtype.kind == "O":
@@ -204,27 +211,60 @@ def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
     return named(estimator, X)
 
 
+def whole_numbers(X: Any, names: Sequence[Any]) -> Any:
+    """A table of numbers from zero, dense or CSR, cut to whole ones as in scikit-learn, with a warning if one changes.
+
+    Raises
+    ------
+    ValueError
+        If a number is negative.
+    """
+    if X.dtype.kind in "iu" and X.min() >= 0:
+        return X
+    cut = X.trunc() if scipy.sparse.issparse(X) else np.trunc(X)
+    with np.errstate(invalid="ignore"):
+        negative, lost = X < 0, abs(X - cut) > 0
+
+    def first(wrong: Any) -> str:
+        row, column = (int(index[0]) for index in wrong.nonzero())
+        return f"column {names[column]!r}, row {row}: {X[row, column]:g}"
+
+    if negative.sum():
+        raise ValueError(
+            f"Negative values in data passed to CategoricalNB (input X): {first(negative)}, and its categories are "
+            "whole numbers from 0, or text: number the values from 0 with scikit-learn's OrdinalEncoder"
+        )
+    if not lost.sum():
+        return X
+    warn(
+        f"{first(lost)} is not a category and is cut to a whole number, as scikit-learn does; NaiveBayesClassifier "
+        "reads measurements as such",
+        UserWarning,
+    )
+    return cut
+
+
 def _in_memory(X: Any) -> Any:
     """A Dask table in memory and an array without a mask, which scikit-learn does not see; other tables as they are."""
     return X.compute() if is_dask(X) else unmask(X)
 
 
-def without_new_columns(estimator: BaseEstimator, X: Any) -> Any:
-    """A frame without the columns that the fit did not have; X itself if it is no frame, or lacks a column of the fit.
+def with_fitted_columns(estimator: BaseEstimator, X: Any) -> Any:
+    """A frame with the columns of the fit in their order; X itself if it is no frame, or lacks a column of the fit.
 
     In the last case, scikit-learn's check raises its error for the columns of X as they are.
     """
-    fitted = set(getattr(estimator, "feature_names_in_", ()))
+    fitted = list(getattr(estimator, "feature_names_in_", ()))
     frame = as_frame(X)
-    if not isinstance(frame, nw.DataFrame) or not fitted or not fitted < set(frame.columns):
+    if not isinstance(frame, nw.DataFrame) or not fitted or not set(fitted) <= set(frame.columns):
         return X
-    return frame.select([name for name in frame.columns if name in fitted]).to_native()
+    return X if frame.columns == fitted else frame.select(fitted).to_native()
 
 
 def _as_numbers(X: np.ndarray) -> np.ndarray | None:
     """An array of Python numbers as float64, missing ones as NaN; None if it holds anything else."""
     flat = X.ravel().tolist()
-    if any(not is_missing(value) and (isinstance(value, bool) or not isinstance(value, Real)) for value in flat):
+    if any(not is_missing(value) and (isinstance(value, bool) or not is_number(value)) for value in flat):
         return None
     return np.array([np.nan if is_missing(value) else float(value) for value in flat]).reshape(X.shape)
 
@@ -315,7 +355,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             table = with_names(self._read(_in_memory(X), reset=True), feature_names)
             labels = check_labels(y, table.num_rows, self.unlabelled)
             self.classes_ = distinct(labels.compressed() if labels.mask.any() else labels.data)
-            warn_of_one_class(self.classes_)
+            warn_of_classes(self.classes_)
             self._start(table, labels if labels.mask.any() else labels.data, sample_weight)
         return self
 

@@ -6,10 +6,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesnb.data.labels import warn_of_one_class
+from bayesnb.data.labels import warn_of_classes
 from bayesnb.data.read import as_table, is_dask, read_rows, split_labels, with_names
 from bayesnb.data.tables import SparseTable, Table, distinct
-from bayesnb.estimators.base import Estimator, check_classes, check_labels, read_mixed, without_new_columns
+from bayesnb.estimators.base import Estimator, check_classes, check_labels, read_mixed, with_fitted_columns
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
@@ -26,8 +26,8 @@ from bayesnb.selection.weights import weight_features, weighted_or_plain
 class NaiveBayesClassifier(Estimator):
     """Any naive Bayes model as an estimator; by default one whose families the labels choose.
 
-    After the fit, columns of a data frame that the fit did not have are ignored, as `Posterior.predict` and
-    scikit-learn's ``ColumnTransformer`` do. All columns of the fit must be there, in their order.
+    After the fit, columns of a data frame are found by name, in any order, and those that the fit did not have are
+    ignored, as `Posterior.predict` and scikit-learn's ``ColumnTransformer`` do. All columns of the fit must be there.
 
     Parameters
     ----------
@@ -150,7 +150,7 @@ class NaiveBayesClassifier(Estimator):
             some = read_rows(table, labels, weight)
             problem = read_dask(model, X, y, sample_weight, None, check, feature_names, some)
             self.classes_ = check_classes(problem.model.schema.classes, self.unlabelled)
-            warn_of_one_class(self.classes_)
+            warn_of_classes(self.classes_)
             self._settle(problem)
             self._learn_weights(table, labels, weight)
         return self
@@ -211,7 +211,7 @@ class NaiveBayesClassifier(Estimator):
             raise ValueError(f'{asked} weighs the exact densities of features: use predictive="exact"')
 
     def _read(self, X: Any, *, reset: bool) -> Table:
-        return read_mixed(self, X if reset else without_new_columns(self, X), reset=reset)
+        return read_mixed(self, X if reset else with_fitted_columns(self, X), reset=reset)
 
     def _model(self, table: Table, labels: Any, weight: Any) -> Model:
         model = self._given_model(table, labels, weight)

@@ -7,6 +7,7 @@ from bayesnb import estimators
 from bayesnb.crowd.read import AnnotationTable
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.data.schema import Schema
+from bayesnb.data.written_numbers import NumberForm
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import EmpiricalBayes
 from bayesnb.inference.fit import INFERENCES
@@ -25,7 +26,7 @@ from bayesnb.posterior.kinds import (
 )
 from bayesnb.posterior.weighted import WeightedPosterior
 
-MODELS = (BoundModel, ModelParameters, NaiveBayes, Schema)
+MODELS = (BoundModel, ModelParameters, NaiveBayes, NumberForm, Schema)
 DATA = (AnnotationTable, ModelStatistics, Problem, Unlabelled)
 POSTERIORS = (AveragedPosterior, CollapsedPosterior, ExactPosterior, PointPosterior, SampledPosterior)
 RESULTS = (AnnotationFit, FeatureWeights, NormalWeights, WeightedPosterior)

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from bayesnb.core.arrays import any_missing, log
 from bayesnb.core.checking import warn
-from bayesnb.data.tables import ArrayTable, Table, is_missing
-from bayesnb.estimators.base import Estimator, named, read_counts, read_mixed, read_numbers
+from bayesnb.data.tables import ArrayTable, SparseTable, Table, is_missing
+from bayesnb.estimators.base import Estimator, named, read_counts, read_mixed, read_numbers, whole_numbers
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.counts_and_waits import Poisson
 from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
@@ -276,11 +276,12 @@ class CategoricalNB(_Discrete):
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         table = read_mixed(self, X, reset=reset)
-        if isinstance(table, ArrayTable) and table.cells.dtype.kind in "iuf":
-            check_non_negative(table.cells, f"{type(self).__name__} (input X)")
-            if table.cells.dtype.kind == "f":
-                return replace(table, cells=_whole_numbers(table.cells))
-        return table
+        if isinstance(table, ArrayTable | SparseTable) and table.cells.dtype.kind in "iuf":
+            return replace(table, cells=whole_numbers(table.cells, table.names))
+        numbers = [j for j in range(len(table.names)) if table.kind(j) == "number"]
+        columns = {j: table.number_column(j, slice(None))[:, None] for j in numbers}
+        cut = {j: whole_numbers(cells, table.names[j : j + 1]) for j, cells in columns.items()}
+        return table.with_columns({j: cells[:, 0] for j, cells in cut.items() if cells is not columns[j]})
 
     def _model(self, table: Table, labels: Any, weight: Any) -> NaiveBayes:
         alpha = np.broadcast_to(self._concentration(), self.n_features_in_)
@@ -377,21 +378,6 @@ def _highest_number(table: Table, column: int) -> int:
             "numbers from 0: mark the cell as missing (NaN), or give it a number"
         )
     return int(np.nanmax(numbers, initial=-1.0))
-
-
-def _whole_numbers(X: np.ndarray) -> np.ndarray:
-    """Numbers cut to whole ones, as in scikit-learn, with a warning if one changes."""
-    with np.errstate(invalid="ignore"):
-        cut = np.trunc(X)
-    lost = (cut != X) & ~np.isnan(X)
-    if lost.any():
-        row, column = (int(index[0]) for index in np.nonzero(lost))
-        warn(
-            f"column {column}, row {row}: {X[row, column]:g} is not a category and is cut to a whole number, as "
-            "scikit-learn does; NaiveBayesClassifier reads measurements as such",
-            UserWarning,
-        )
-    return cut
 
 
 # --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, warn
 from bayesnb.core.deferred import constraints, dist, map_tree
-from bayesnb.data.labels import warn_of_one_class
+from bayesnb.data.labels import warn_of_classes
 from bayesnb.data.read import GivenRows, is_dask
 from bayesnb.data.schema import Schema
 from bayesnb.families.base import Family, JointFamily, parameter_names
@@ -529,5 +529,5 @@ def conditioned(problem: Problem, inference: Inference, classes: Any, key: Any) 
     """
     problem.model.schema.require_one_description("fit")
     if classes is None:
-        warn_of_one_class(problem.model.schema.classes)
+        warn_of_classes(problem.model.schema.classes)
     return inference.fit(problem, key=key)

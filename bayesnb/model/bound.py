@@ -320,7 +320,7 @@ class BoundModel(Printed):
         """
         table = as_rows(X)
         columns = self.schema.locate(table.names, table.named, self.layout)
-        return Chunks(self.schema, self.blocks, table, columns, self.description.outside_is_missing)
+        return Chunks.of(self, table, columns)
 
     def statistics(self, X: Any, y: Any, *, sample_weight: Any = None) -> ModelStatistics:
         """Sufficient statistics of a table under the bound model.
@@ -423,10 +423,8 @@ class BoundModel(Printed):
         self.require_numbers()
         model = self.with_every_value()
         parameters = model.draw_prior(rng)
-        labels = draw(
-            dist.CategoricalProbs(np.broadcast_to(parameters.class_prob, (num_rows, len(parameters.class_prob)))), rng
-        )
-        codes = labels.astype(np.intp)
+        prob = np.broadcast_to(parameters.class_prob, (num_rows, len(parameters.class_prob)))
+        codes = draw(dist.CategoricalProbs(prob), rng).astype(np.intp)
         rows = tuple({name: value[codes] for name, value in block.items()} for block in parameters.blocks)
         X = to_table(model.schema, model.blocks, draw_cells(model.blocks, rows, num_rows, rng, total_count))
         y = model.schema.classes[codes]
@@ -447,8 +445,7 @@ class BoundModel(Printed):
         ------
         ValueError
         """
-        found = self.open_hyperparameter()
-        if found is not None:
+        if (found := self.open_hyperparameter()) is not None:
             block, name = found
             raise ValueError(
                 f"{block.family.family_name}({name}=...) of {block.name!r} follows the scale of the data: give a "
@@ -630,6 +627,9 @@ class OpenSchema:
         may_miss : bool, default False
             Whether rows may have no label.
         """
+        if isinstance(self.model, BoundModel):
+            return Found()
+        rows = rows.with_numbers(self.model.number_forms if self.open_columns else {})
         labels = rows.classes(may_miss=may_miss) if self.classes is None and len(rows) else None
         (places,) = self.columns.locate(rows.table.names, rows.table.named, [self.open_columns])
         listed, values, edges = {}, {}, {}

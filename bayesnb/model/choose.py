@@ -2,17 +2,18 @@
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from bayesnb.core.arrays import HALF_LOG_2_PI, in_float64
-from bayesnb.core.checking import first_few, listed, near_matches, warn
+from bayesnb.core.checking import first_few, listed, near_matches, one_of, warn
 from bayesnb.core.running import in_order
 from bayesnb.data.read import GivenRows, LabelledRows
-from bayesnb.data.tables import Column, SparseTable, Table, distinct_objects
+from bayesnb.data.tables import Column, SparseTable, Table, distinct_objects, shortened
+from bayesnb.data.written_numbers import CELL, NumberForm, are_dates, number_forms, with_numbers
 from bayesnb.families.base import Family, of_column
 from bayesnb.families.binned import PolyaTree
 from bayesnb.families.bins import resolution, weighted_values
@@ -44,18 +45,24 @@ MOST = 0.5
 """A share of the cells above this is most of them."""
 
 FEW, EQUAL, DISTINCT, EMPTY, TIMES, MARKS = "few", "equal", "distinct", "empty", "times", "marks"
+WRITTEN, UNCLEAR = "written", "unclear"
 
 REMEDIES = {
     FEW: "whole numbers with few values, taken as measurements (Gaussian). For categories or grades write "
     "families={{{name!r}: nb.Categorical()}}, for counts nb.Poisson()",
     EQUAL: "most cells are equal, and the family taken, Gaussian, puts no mass on one value. For many zeros "
     "write families={{{name!r}: nb.Hurdle()}}, for few different values nb.Categorical()",
-    DISTINCT: "most values are distinct, and the column is left out of the model. Count the words of texts; names and "
-    "numbers of rows tell nothing, exclude=[{name!r}]. To keep it write families={{{name!r}: nb.Categorical()}}",
+    DISTINCT: "most values are distinct, and the column is left out of the model. Count the words of texts "
+    "(scikit-learn's CountVectorizer); names and numbers of rows tell nothing, exclude=[{name!r}]. To keep it write "
+    "families={{{name!r}: nb.Categorical()}}",
     EMPTY: "text that is left out of the model. Leave it out yourself, "
     "exclude=[{name!r}], or list its categories, families={{{name!r}: nb.Categorical(categories=[...])}}",
     TIMES: "left out of the model. Make columns of what may tell of the class, such as the month, the weekday, the "
     "hour or the days since a first date, and leave this one out, exclude=[{name!r}]",
+    UNCLEAR: "left out of the model, because a comma may be the decimal sign or separate thousands. Say which: decimal "
+    "or thousands of pandas.read_csv, decimal='.' or decimal=',' of from_frame, --decimal on the command line",
+    WRITTEN: "text that is read as numbers, here and in later rows; a cell that is no number is missing. Convert the "
+    "column yourself, or keep it as text, families={{{name!r}: nb.Categorical()}}",
     MARKS: "counted as a category. Mark missing cells with None or NaN (pandas.read_csv(..., na_values='?'))",
 }
 """For each kind of doubt what it is, which family was taken, and what to write instead."""
@@ -82,7 +89,7 @@ class _Doubt:
     @property
     def leaves_out(self) -> bool:
         """Whether the column is left out of the model."""
-        return self.kind in (DISTINCT, EMPTY, TIMES)
+        return self.kind in (DISTINCT, EMPTY, TIMES, UNCLEAR)
 
 
 def _doubt_of_numbers(cells: np.ndarray, column: Column) -> _Doubt | None:
@@ -112,44 +119,57 @@ def _doubt(cells: np.ndarray, column: Column) -> _Doubt | None:
     return None
 
 
-def _doubts_of_text(values: np.ndarray, column: Column, declared: tuple | None) -> Iterable[_Doubt]:
-    """The doubts about a column of categories.
+def _read_text(table: Table, position: int, decimals: Iterable[str]) -> tuple[list[_Doubt], NumberForm | None]:
+    """The doubts about a column of categories, and the form of its numbers if it is read as such.
 
     Parameters
     ----------
-    values : array, shape (rows,)
-        Its cells, missing ones among them.
-    column : hashable
-        Name of the column.
-    declared : tuple or None
-        Categories that the type of the column lists.
+    table : Table
+    position : int
+    decimals : iterable of str
+        The decimal signs to try.
     """
-    distinct, positions = distinct_objects(values, column)
+    column, declared = table.names[position], table.declared_categories(position)
+    distinct, positions = distinct_objects(table.values(position, slice(None)), column)
     observed = int((positions >= 0).sum())
-    if not observed and not declared:
-        yield _Doubt(EMPTY, column, "(no observed cell)")
+    doubts = [] if observed or declared else [_Doubt(EMPTY, column, "(no observed cell)")]
     if observed >= JUDGED_CELLS and len(distinct) > MOST * observed:
-        yield _Doubt(DISTINCT, column, f"({len(distinct)} values in {observed} cells)")
+        if are_dates(distinct):
+            return [_Doubt(TIMES, column, f"(text, such as {shortened(distinct[0])})")], None
+        forms = number_forms(distinct, decimals)
+        if len(forms) > 1:
+            return [_Doubt(UNCLEAR, column, f"(such as {shortened(next(v for v in distinct if ',' in str(v)))})")], None
+        if forms:
+            lost = first_few([*map(shortened, forms[0].marks)], 3)
+            seen = f"({shortened(distinct[0])}, decimal sign {forms[0].decimal!r}{lost and ', no number: '}{lost})"
+            return [_Doubt(WRITTEN, column, seen)], forms[0]
+        doubts.append(_Doubt(DISTINCT, column, f"({len(distinct)} values in {observed} cells)"))
     if "?" in distinct:
         marks = int((positions == distinct.index("?")).sum())
-        yield _Doubt(MARKS, column, f"holds '?' in {marks} cell{'s' * (marks > 1)}")
+        doubts.append(_Doubt(MARKS, column, f"holds '?' in {marks} cell{'s' * (marks > 1)}"))
+    return doubts, None
 
 
 def warn_of_doubts(doubts: Iterable[_Doubt]) -> None:
     """Warn of all columns at once, those of each kind in a line; five columns are named, and the others counted."""
-    by_kind: dict[str, list[_Doubt]] = {}
-    for doubt in doubts:
-        by_kind.setdefault(doubt.kind, []).append(doubt)
-    if not by_kind:
+    every = sorted(doubts, key=lambda doubt: [*REMEDIES].index(doubt.kind))
+    if not every:
         return
-    every = [doubt for kind in REMEDIES for doubt in by_kind.get(kind, ())]
-    out = first_few([repr(doubt.column) for doubt in every if doubt.leaves_out])
-    other = first_few([repr(doubt.column) for doubt in every if not doubt.leaves_out])
-    points = [f"the model leaves out {out}"] * bool(out) + [f"another family may suit {other}"] * bool(other)
-    lines = [_line(REMEDIES[kind], by_kind[kind]) for kind in REMEDIES if kind in by_kind]
+    told = {
+        "the model leaves out": [doubt.column for doubt in every if doubt.leaves_out],
+        "the model reads as numbers": [doubt.column for doubt in every if doubt.kind == WRITTEN],
+        "another family may suit": [d.column for d in every if not d.leaves_out and d.kind != WRITTEN],
+    }
+    points = [f"{what} {listed(columns)}" for what, columns in told.items() if columns]
     head = f"{', and '.join(points)}; families={{...}} and exclude=[...] say what to take, and end this warning"
     # Other rows of the same table, such as those of another fold, have other numbers.
-    warn(f"{head}:\n" + "\n".join(lines), UserWarning, same=(points, [*by_kind]))
+    warn(f"{head}:\n{_lines(every)}", UserWarning, same=(points, [*dict.fromkeys(doubt.kind for doubt in every)]))
+
+
+def _lines(doubts: Sequence[_Doubt]) -> str:
+    """A line for the doubts of each kind."""
+    by_kind = {kind: [doubt for doubt in doubts if doubt.kind == kind] for kind in REMEDIES}
+    return "\n".join(_line(REMEDIES[kind], each) for kind, each in by_kind.items() if each)
 
 
 def _line(remedy: str, doubts: list[_Doubt]) -> str:
@@ -170,18 +190,22 @@ class OpenColumns:
     Attributes
     ----------
     table : Table
+        With numbers in the columns of text that are read as such.
     given : dict
         By column, the families that are given.
     positions : tuple of int
         Positions of the columns of the model, in the table's order; text that tells nothing is not among them.
     doubts : tuple of Doubt
         About columns of text, those that are left out first.
+    forms : dict
+        By column, how numbers are written in text that is read as numbers.
     """
 
     table: Table
     given: dict[Any, Family]
     positions: tuple[int, ...]
     doubts: tuple[_Doubt, ...] = ()
+    forms: Mapping[Any, NumberForm] = field(default_factory=dict)
 
     @property
     def open(self) -> tuple[int, ...]:
@@ -208,8 +232,9 @@ class OpenColumns:
         }
 
 
-def open_columns(table: Table, exclude: Sequence[Any], families: Mapping[Any, Family] | None) -> OpenColumns:
+def open_columns(table: Table, exclude: Sequence[Any], families: Any, decimal: str | None = None) -> OpenColumns:
     """The columns that get a family; parameters and errors as for `NaiveBayes.from_frame`."""
+    one_of("decimal", decimal, [None, *CELL])
     exclude = [exclude] if isinstance(exclude, str) else exclude
     given = {} if families is None else _read_families(families)
     for what, names in (("exclude", exclude), ("families", given)):
@@ -226,11 +251,13 @@ def open_columns(table: Table, exclude: Sequence[Any], families: Mapping[Any, Fa
     if not positions:
         which = "exclude names all its columns" if table.names else "it has none"
         raise ValueError(f"the table has no column for the model ({which}): give at least one")
-    return _without_useless(OpenColumns(table, given, positions))
+    return _without_useless(OpenColumns(table, given, positions), decimal)
 
 
-def _without_useless(columns: OpenColumns) -> OpenColumns:
+def _without_useless(columns: OpenColumns, decimal: str | None) -> OpenColumns:
     """The columns without dates, and without text of which no cell is observed, or most values are distinct.
+
+    Such text whose values are nearly all numbers becomes numbers.
 
     Raises
     ------
@@ -239,20 +266,27 @@ def _without_useless(columns: OpenColumns) -> OpenColumns:
     """
     table = columns.table
     doubts: list[_Doubt] = []
+    forms: dict[Any, NumberForm] = {}
     for position in columns.open:
         name = table.names[position]
         if table.is_time(position):
             doubts.append(_Doubt(TIMES, name, "(dates or times)"))
         elif table.kind(position) == "category":
-            doubts += _doubts_of_text(table.values(position, slice(None)), name, table.declared_categories(position))
+            found, form = _read_text(table, position, decimal or CELL)
+            doubts += found
+            forms |= {} if form is None else {name: form}
+        elif decimal == "," and table.kind(position) == "number":
+            forms[name] = NumberForm(decimal)  # later tables may hold it as text
     useless = dict.fromkeys(doubt.column for doubt in doubts if doubt.leaves_out)
     kept = tuple(position for position in columns.positions if table.names[position] not in useless)
     if not kept:
         raise ValueError(
             f"every column is text that is missing or distinct in most cells, or a date ({listed(useless)}), and tells "
-            "nothing: give one that tells of the class, or keep a column of text, families={column: nb.Categorical()}"
+            "nothing: give one that tells of the class, or keep a column of text, families={column: "
+            f"nb.Categorical()}}\n{_lines(doubts)}"
         )
-    return replace(columns, positions=kept, doubts=tuple(doubts))
+    table = with_numbers(table, forms)
+    return replace(columns, table=table, positions=kept, doubts=tuple(doubts), forms=forms)
 
 
 def family_of_words(columns: OpenColumns) -> Multinomial | None:
@@ -587,7 +621,7 @@ def choose_features(columns: OpenColumns, rows: LabelledRows) -> dict[Any, Famil
     """
     # Rows without a label do not count, but the family must hold their cells.
     weights = np.where(rows.codes < 0, 0.0, rows.weights)
-    rows = replace(rows, table=rows.table.counting(weights), codes=np.maximum(rows.codes, 0), weights=weights)
+    rows = replace(rows, table=columns.table.counting(weights), codes=np.maximum(rows.codes, 0), weights=weights)
     chosen = _chosen_candidates(rows, columns.open)
     warn_of_doubts(columns.doubts)
     families = {position: candidate.family for position, candidate in chosen.items()}

@@ -16,6 +16,7 @@ from bayesnb.core.printing import Code, Heading, Piece, Printed
 from bayesnb.data.labels import as_labels, read_labels
 from bayesnb.data.schema import Schema
 from bayesnb.data.tables import is_missing
+from bayesnb.data.written_numbers import NumberForm
 from bayesnb.families.base import Family, listed_categories, parameter_names, with_hyperparameters
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.hyperparameters import format_number, require_hyperprior
@@ -430,14 +431,16 @@ class Description(Printed, Params):
     class_probs : array of shape (classes,), mapping from label to probability, "empirical" or None
     feature_inclusion : float, array of shape (features,), mapping from feature to float or None
     outside_is_missing : frozenset
+    number_forms : dict
     """
 
     features: dict[Any, tuple[Family, Any]]
     class_concentration: Any
     class_probs: Any
     feature_inclusion: Any
-    # How rows to predict are read, and no part of the model.
+    # How rows are read, and no part of the model.
     outside_is_missing: frozenset[Any] = field_of(compare=False)
+    number_forms: Mapping[Any, NumberForm] = field_of(compare=False)
 
     def __init__(
         self,
@@ -447,6 +450,7 @@ class Description(Printed, Params):
         class_probs: Any = None,
         feature_inclusion: Any = None,
         outside_is_missing: Iterable[Any] = (),
+        number_forms: Mapping[Any, NumberForm] | None = None,
     ) -> None:
         object.__setattr__(self, "features", _read_features(features))
         object.__setattr__(self, "class_concentration", _read_class_concentration(class_concentration))
@@ -457,6 +461,7 @@ class Description(Printed, Params):
         inclusion = None if feature_inclusion is None else read_inclusion("feature_inclusion", feature_inclusion)
         object.__setattr__(self, "feature_inclusion", inclusion)
         object.__setattr__(self, "outside_is_missing", frozenset(outside_is_missing))
+        object.__setattr__(self, "number_forms", dict(number_forms or {}))
         if inclusion is not None and self.hyperpriors:
             raise ValueError(
                 f"feature_inclusion is averaged over in closed form, in which {[*self.hyperpriors]} cannot be learned: "

@@ -383,7 +383,8 @@ def with_constants(description: Description, schema: Schema, rows: GivenRows | N
             f"{constants}, or bind the model to a table in memory first, model.bind(X, y)"
         )
 
-    table, weights = rows.table, None if (rows.weights == 1.0).all() else rows.weights
+    table = rows.with_numbers(description.number_forms).table
+    weights = None if (rows.weights == 1.0).all() else rows.weights
 
     def having_seen(name: Any) -> tuple[Family, Any]:
         family, columns = description.features[name]

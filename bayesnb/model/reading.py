@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain
 from operator import add
 from typing import Any
 
@@ -16,6 +17,7 @@ from bayesnb.core.checking import warn
 from bayesnb.core.running import in_order, one_blas_thread
 from bayesnb.data.schema import OutsideSupport, Schema, are_codes, encode_categories, warn_unseen
 from bayesnb.data.tables import Table
+from bayesnb.data.written_numbers import with_numbers
 from bayesnb.families.base import Family, accepts_fractions
 from bayesnb.families.statistics import ClassCounts, Membership
 from bayesnb.families.supports import BOOLEAN, NONNEGATIVE, NONNEGATIVE_INTEGER, REAL, support_of
@@ -297,6 +299,13 @@ class Chunks:
     columns: list[Sequence[int]]
     tolerant: frozenset[Any] = frozenset()
     adds: bool = False
+
+    @classmethod
+    def of(cls, model: Any, table: Table, columns: list[Sequence[int]]) -> "Chunks":
+        """The rows as a bound model reads them, with numbers in columns of text that hold some."""
+        names = (name for block in model.blocks for name in model.schema.names(block.columns))
+        table = with_numbers(table, model.description.number_forms, zip(chain(*columns), names, strict=True))
+        return cls(model.schema, model.blocks, table, columns, model.description.outside_is_missing)
 
     def count(self, codes: np.ndarray, weights: np.ndarray | None = None) -> Counted:
         """Sufficient statistics of all rows.

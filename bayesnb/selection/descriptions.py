@@ -78,7 +78,7 @@ def propose_descriptions(
     ['bill_length_mm given sex', 'bill_depth_mm given sex', 'bill_length_mm & bill_depth_mm']
     """
     description = description_of(model)
-    given = read_rows(X, y, sample_weight, description.features)
+    given = read_rows(X, y, sample_weight, description.features).with_numbers(description.number_forms)
     if len(given) > MOST_ROWS:
         some = np.sort(random_generator(key).choice(len(given), MOST_ROWS, replace=False))
         try:

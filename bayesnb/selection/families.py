@@ -452,7 +452,7 @@ def choose_families(
     given = read_rows(X, y, sample_weight)
     columns = open_columns(given.table, exclude, families)
     _refuse_sparse(columns)
-    rows = given.counting().of_classes()
+    rows = replace(given, table=columns.table).counting().of_classes()
     if not rows.weights.any():
         raise ValueError("sample_weight is zero for every row: give at least one row a positive weight")
     require_two_classes(rows.classes)
@@ -466,6 +466,7 @@ def choose_families(
         model=NaiveBayes(
             columns.features({position: each[place[position]].candidate.family for position, each in compared.items()}),
             outside_is_missing=columns.open_names,
+            number_forms=columns.forms,
         ),
         table=_as_frame(names, compared, place, differences),
         criterion=criterion,

@@ -89,8 +89,13 @@ class TestColumnsThatTheModelDoesNotUse:
             for kind in KINDS.values():
                 found = classifier.predict_proba(kind(WIDER[["when", "mass", "island", "note", "eggs"]]))
                 np.testing.assert_array_equal(found, classifier.predict_proba(X))
-            with pytest.raises(ValueError, match="must be in the same order"):
-                classifier.predict(WIDER)
+            for kind in KINDS.values():  # WIDER has the columns in another order
+                np.testing.assert_array_equal(classifier.predict_proba(kind(WIDER)), classifier.predict_proba(X))
+            plain = NaiveBayesClassifier(model, feature_weights=None).fit(X, Y)
+            before = plain.predict_joint_log_proba(X)
+            plain.partial_fit(WIDER, Y).forget(WIDER, Y)
+            np.testing.assert_allclose(plain.predict_joint_log_proba(X), before, rtol=1e-9)
+            assert plain.explain(WIDER[:1]).equals(plain.explain(X[:1]))
             with pytest.raises(ValueError, match="yet now missing:\n- eggs"):
                 classifier.predict(WIDER.drop(columns="eggs"))
         with pytest.raises(ValueError, match="unseen at fit time:\n- eggs"):  # scikit-learn's rule

@@ -13,6 +13,8 @@ from pathlib import Path
 import joblib
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import scipy.sparse
 import scipy.special
@@ -350,8 +352,61 @@ def test_strings_and_pandas_categoricals_straight_in():
         fitted.predict(X.assign(shape="oval"))
     with pytest.raises(ValueError, match="feature names"):
         fitted.predict(X[["shape", "colour", "flag"]])
-    with pytest.warns(UserWarning, match="is cut to a whole number"):
-        CategoricalNB().fit([[0.5], [1.0]], [0, 1])
+    for kind, name in (("array", "0"), ("pandas", "'u'"), ("sparse", "0")):
+        table = KINDS_OF_TABLE[kind](np.array([[0.0, 1.0], [2.0, 0.0], [2.5, 1.0]]))
+        with pytest.warns(UserWarning, match=f"column {name}, row 2: 2.5 is not a category and is cut to a whole"):
+            CategoricalNB().fit(table, [0, 1, 0])
+        with pytest.raises(ValueError, match=f"Negative values in .*column {name}, row 1: -2.*OrdinalEncoder"):
+            CategoricalNB().fit(KINDS_OF_TABLE[kind](np.array([[0.0, 1.0], [-2.0, 0.0]])), [0, 1])
+
+
+NUMBERS_OF_CATEGORIES = {
+    "codes": [0.0, 2.0],
+    "halves": [1.5, 2.5],
+    "halves that become one": [1.0, 1.5],
+    "missing": [np.nan, 1.0],
+    "negative": [-1.0, 1.0],
+    "a negative half": [-0.5, 1.0],
+}
+KINDS_OF_TABLE = {
+    "array": lambda cells: cells,
+    "objects": lambda cells: cells.astype(object),
+    "pandas": lambda cells: pd.DataFrame(cells, columns=["u", "v"], index=np.arange(len(cells))[::-1]),
+    "nullable": lambda cells: pd.DataFrame(cells, columns=["u", "v"]).astype("Float64"),
+    "polars": lambda cells: pl.DataFrame(cells, schema=["u", "v"]),
+    "pyarrow": lambda cells: pa.table(list(cells.T), names=["u", "v"]),
+    "sparse": scipy.sparse.csr_array,
+    "sparse columns": lambda cells: pd.DataFrame(cells, columns=["u", "v"]).astype(pd.SparseDtype(float, 0.0)),
+}
+
+
+@pytest.mark.parametrize(
+    ("estimator", "kind"),
+    [(CategoricalNB, kind) for kind in [*KINDS_OF_TABLE][1:]]
+    + [(each, kind) for each in (BernoulliNB, GaussianNB, MultinomialNB, PoissonNB) for kind in ("pandas", "sparse")],
+)
+@pytest.mark.parametrize("cells", NUMBERS_OF_CATEGORIES)
+def test_the_same_cells_mean_the_same_in_every_kind_of_table(estimator, kind, cells):
+    numbers = np.column_stack([np.tile(NUMBERS_OF_CATEGORIES[cells], 10), np.arange(20) % 3])
+    y = np.array(["a", "b"] * 9 + ["b", "a"])
+
+    def told_of(X):
+        """The probabilities and the number of warnings; or the error."""
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                found = estimator().fit(X, y)
+                return found.partial_fit(X, y).predict_proba(X), len(caught)
+            except ValueError as error:
+                return str(error)[:20], len(caught)
+
+    expected, found = told_of(numbers), told_of(KINDS_OF_TABLE[kind](numbers))
+    assert type(found[0]) is type(expected[0])
+    if isinstance(expected[0], str):
+        assert found == expected
+    else:
+        np.testing.assert_allclose(found[0], expected[0], rtol=1e-12)
+        assert found[1] == expected[1]
 
 
 def test_weights_that_were_not_learned(penguins):

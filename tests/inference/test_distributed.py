@@ -413,8 +413,21 @@ class TestSample:
         assert found.classes_.tolist() == expected.classes_.tolist()
         for method in (found.predict_proba, found.predict_interval):
             np.testing.assert_array_equal(method(frame), method(rows))
-        with pytest.raises(ValueError, match="must be in the same order"):
-            found.predict_proba(frame[rows.columns[::-1]])
+        other_order = frame[rows.columns[::-1]]
+        if chooses:
+            np.testing.assert_array_equal(found.predict_proba(other_order), found.predict_proba(rows))
+        else:
+            with pytest.raises(ValueError, match="must be in the same order"):
+                found.predict_proba(other_order)
+
+    def test_a_classifier_reads_numbers_that_are_written_as_text(self, rng):
+        numbers, labels = pd.DataFrame({"u": rng.normal(1e3, 400, 80).round(1)}), rng.choice(["a", "b"], 80)
+        text = numbers.assign(u=[f"{u:,.1f} %" for u in numbers["u"]])
+        with pytest.warns(UserWarning, match="the model reads as numbers 'u'"):
+            found = NaiveBayesClassifier().fit(partitioned(text), partitioned(pd.Series(labels)))
+        expected = NaiveBayesClassifier().fit(numbers, labels)
+        for table in (text, partitioned(text), numbers):
+            np.testing.assert_allclose(found.predict_proba(table), expected.predict_proba(numbers), rtol=1e-9)
 
     def test_a_classifier_counts_all_rows_and_chooses_by_some(self, rng, monkeypatch):
         monkeypatch.setattr(sources, "SAMPLE", 200)

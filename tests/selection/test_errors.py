@@ -174,7 +174,6 @@ FAMILIES = [
     (choose(sample_weight=-np.ones(120)), "sample_weight of row 0 is -1.0"),
     (choose(sample_weight=np.zeros(120)), "sample_weight is zero for every row"),
     (choose(X.assign(width=np.nan)), r"column 'width' has no observed cell.*exclude=\['width'\]"),
-    (choose(X.assign(width=pd.Period("2020-01-01"))), r"column 'width' holds period\[D\], which is neither"),
     (choose(X.assign(width=[[1, 2]] * 120)), "column 'width' holds a list"),
     (choose(infinite(1.5)), "column 'width', row 3: inf is not.*mark the cell as missing"),
     (choose(infinite(-1.5)), "column 'width', row 3: inf is not.*mark the cell as missing"),
