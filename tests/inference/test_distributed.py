@@ -251,6 +251,37 @@ class TestThePiecesAreTheWhole:
         posterior = of_partitions_some_empty(MODEL, X, Y, None, tmp_path)
         assert_same(posterior, nb.fit(MODEL, X[Y == "b"], Y[Y == "b"]), X)
 
+    @pytest.mark.filterwarnings("ignore:The inplace keyword")  # within Dask
+    @pytest.mark.parametrize(
+        ("source", "fit"),
+        [
+            ("files", "by name"),
+            ("row groups", "columns"),
+            ("files", "weights"),
+            ("divided anew", "by name"),
+            ("divided anew", "classifier"),
+        ],
+    )
+    def test_a_folder_of_small_files_is_one_table(self, source, fit, tmp_path):
+        """Dask joins small files, fewer of them the more columns it reads."""
+        for i in range(9):
+            write(tmp_path / f"{i}.parquet", X.assign(label=Y, weight=WEIGHT)[45 * i : 45 * i + 45])
+        frame = dd.read_parquet(tmp_path, split_row_groups=source == "row groups")
+        frame = frame.repartition(partition_size="20kB") if source == "divided anew" else frame
+        names, weight = ["mass", "size"], None if fit in ("by name", "columns") else WEIGHT
+        whole = nb.fit(SHORT, X[names], Y, sample_weight=weight)
+        if fit == "by name":
+            found = nb.fit(SHORT, frame, "label")
+        elif fit == "columns":
+            found = nb.fit(SHORT, frame[names], frame["label"])
+        elif fit == "weights":
+            found = nb.fit(SHORT, frame[[*names, "label"]], "label", sample_weight=frame["weight"])
+        else:
+            plain = NaiveBayesClassifier(SHORT, feature_weights=None)
+            found = plain.fit(frame, "label", frame["weight"]).posterior_
+        assert_same_statistics(found.problem.statistics, whole.problem.statistics)
+        np.testing.assert_allclose(found.predict_proba(frame[names]).compute(), whole.predict_proba(X), rtol=1e-12)
+
     def test_dictionaries_in_files(self, tmp_path):
         frame = X.assign(island=X["island"].astype("category"), label=Y)
         path = write(tmp_path / "t.parquet", frame)
@@ -307,7 +338,7 @@ class TestReading:
         frame = dd.from_map(part, [0, 1, 2], meta=whole[:0])
         read.clear()
         nb.fit(SHORT, frame, "label")
-        assert {*read} == {("size",), ("mass", "size"), ("label",)}
+        assert {*read} == {("size", "label"), ("mass", "size", "label")}
 
     def test_only_the_columns_of_the_model_are_read_from_files(self, tmp_path, monkeypatch):
         path, read, iterate = write(tmp_path / "t.parquet"), [], pq.ParquetFile.iter_batches
