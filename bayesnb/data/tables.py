@@ -296,6 +296,11 @@ class Table(ABC):
             "leave it out of the model"
         )
 
+    @property
+    def has_numbers_only(self) -> bool:
+        """Whether all cells are numbers, or all are booleans, by their type."""
+        return False
+
     def is_time(self, column: int) -> bool:
         """Whether the column's type is that of dates, times or durations."""
         return self.stored_values(column, slice(0, 0)).dtype.kind in "mM"
@@ -317,10 +322,12 @@ class Table(ABC):
 class ArrayTable(Table):
     """A two-dimensional NumPy array, masked or not."""
 
+    @property
+    def has_numbers_only(self) -> bool:
+        return self.cells.dtype.kind in "biuf" and not isinstance(self.cells, np.ma.MaskedArray)
+
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
-        if self.cells.dtype.kind in "biuf" and not isinstance(self.cells, np.ma.MaskedArray):
-            return self.cells[rows, _index(columns)]
-        return None
+        return self.cells[rows, _index(columns)] if self.has_numbers_only else None
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
         return unmask(self.cells[rows, column])
@@ -419,10 +426,14 @@ class FrameTable(Table):
 class SparseTable(Table):
     """A CSR array made by `as_csr`. A cell that is not stored is zero, not missing."""
 
+    has_numbers_only = True
+
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
         return None
 
     def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False) -> Any:
+        if len(columns) == 1 and not sparse:
+            return self.number_column(columns[0], rows)[:, None]
         chunk = self._rows(rows)
         if columns != range(len(self.names)):
             chunk = chunk[:, list(columns)]
@@ -436,7 +447,19 @@ class SparseTable(Table):
         return chunk
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
-        return self._rows(rows)[:, [column]].toarray().ravel()
+        start, stop, _ = rows.indices(self.num_rows)
+        by_column = self._by_column
+        first, end = by_column.indptr[column : column + 2]
+        places = by_column.indices[first:end]
+        stored = slice(*(first + np.searchsorted(places, (start, stop))))
+        cells = np.zeros(stop - start, by_column.dtype)
+        cells[by_column.indices[stored] - start] = by_column.data[stored]
+        return cells
+
+    @cached_property
+    def _by_column(self) -> Any:
+        """The cells as a CSC array: to find a column in a CSR array takes a pass over all cells."""
+        return self.cells.tocsc()
 
     def kind(self, column: int) -> str:
         return "boolean" if self.cells.dtype == bool else "number"

@@ -238,6 +238,8 @@ def _without_useless(columns: OpenColumns) -> OpenColumns:
         If no column is left.
     """
     table = columns.table
+    if table.has_numbers_only:
+        return columns
     doubts: list[_Doubt] = []
     for position in columns.open:
         name = table.names[position]
