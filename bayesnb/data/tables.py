@@ -296,11 +296,6 @@ class Table(ABC):
             "leave it out of the model"
         )
 
-    @property
-    def has_numbers_only(self) -> bool:
-        """Whether all cells are numbers, or all are booleans, by their type."""
-        return False
-
     def is_time(self, column: int) -> bool:
         """Whether the column's type is that of dates, times or durations."""
         return self.stored_values(column, slice(0, 0)).dtype.kind in "mM"
@@ -322,12 +317,10 @@ class Table(ABC):
 class ArrayTable(Table):
     """A two-dimensional NumPy array, masked or not."""
 
-    @property
-    def has_numbers_only(self) -> bool:
-        return self.cells.dtype.kind in "biuf" and not isinstance(self.cells, np.ma.MaskedArray)
-
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
-        return self.cells[rows, _index(columns)] if self.has_numbers_only else None
+        if self.cells.dtype.kind in "biuf" and not isinstance(self.cells, np.ma.MaskedArray):
+            return self.cells[rows, _index(columns)]
+        return None
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
         return unmask(self.cells[rows, column])
@@ -426,8 +419,6 @@ class FrameTable(Table):
 class SparseTable(Table):
     """A CSR array made by `as_csr`. A cell that is not stored is zero, not missing."""
 
-    has_numbers_only = True
-
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
         return None
 
@@ -447,14 +438,10 @@ class SparseTable(Table):
         return chunk
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
-        start, stop, _ = rows.indices(self.num_rows)
-        by_column = self._by_column
-        first, end = by_column.indptr[column : column + 2]
-        places = by_column.indices[first:end]
-        stored = slice(*(first + np.searchsorted(places, (start, stop))))
-        cells = np.zeros(stop - start, by_column.dtype)
-        cells[by_column.indices[stored] - start] = by_column.data[stored]
-        return cells
+        stored = slice(*self._by_column.indptr[column : column + 2])
+        cells = np.zeros(self.num_rows, self.cells.dtype)
+        cells[self._by_column.indices[stored]] = self._by_column.data[stored]
+        return cells[rows]
 
     @cached_property
     def _by_column(self) -> Any:

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.data.labels import warn_of_one_class
-from bayesnb.data.read import as_table, is_dask, read_rows, split_labels, with_names
+from bayesnb.data.read import as_table, is_dask, split_labels, with_names
 from bayesnb.data.tables import SparseTable, Table, distinct
 from bayesnb.estimators.base import Estimator, check_classes, check_labels, read_mixed, without_new_columns
 from bayesnb.families.base import Family
@@ -142,8 +142,7 @@ class NaiveBayesClassifier(Estimator):
             labels = check_labels(given, table.num_rows).data
             self._check_weighing()
             model, check = self._model(table, labels, weight), self._inference().check
-            some = read_rows(table, labels, weight)
-            problem = read_dask(model, X, y, sample_weight, None, check, feature_names, some)
+            problem = read_dask(model, X, y, sample_weight, None, check, feature_names)
             self.classes_ = check_classes(problem.model.schema.classes, self.unlabelled)
             warn_of_one_class(self.classes_)
             self._settle(problem)

@@ -11,11 +11,12 @@ from bayesnb.core.checking import a_type, whole_number
 from bayesnb.core.running import progress_bar
 from bayesnb.data.labels import Found
 from bayesnb.data.read import read_rows
-from bayesnb.families.base import Family
+from bayesnb.families.base import Family, keeps_others
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, conditioned
 from bayesnb.inference.sources import Batch, count_batches, find, naming_errors
 from bayesnb.model.bound import BoundModel, OpenSchema
+from bayesnb.model.describe import categorical_columns
 from bayesnb.model.naive_bayes import Model, as_model, read_for
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
@@ -143,12 +144,37 @@ def fit_batches(
         return _with_progress(progress, what, begun.pop() if begun else begin(), None)
 
     if isinstance(batches, Iterator) and not schema.complete:
-        schema.require_one_pass()
-        bound = schema.bind(find(schema, first))
+        _require_one_pass(schema, found := find(schema, first))
+        bound = schema.bind(found)
         problem = count_batches(bound, read("statistics"), inference.check, growing=schema.growing)
     else:
         problem = _problem_of(schema, read, inference.check)
     return conditioned(problem, inference, classes, key)
+
+
+def _require_one_pass(schema: OpenSchema, found: Found) -> None:
+    """Raise an error if one pass over the rows is not enough, given what the first of them show.
+
+    Raises
+    ------
+    ValueError
+        If the classes are not known, a column with ``other=True`` does not list its categories, or bins have to be made
+        of all rows.
+    """
+    lacks = ""
+    if schema.classes is None:
+        lacks = "its classes are unknown: give classes=[...]"
+    elif found.numbers:
+        name = schema.columns.names([min(found.numbers)])[0]
+        lacks = f"bins of column {name!r} are made of all rows: give a model bound to rows in memory, model.bind(X, y)"
+    for _, family, listed in categorical_columns(schema.model.features, schema.columns):
+        if not lacks and keeps_others(family) and listed is None:
+            lacks = "Categorical(other=True) needs those counted separately: give Categorical(categories=...)"
+    if lacks:
+        raise ValueError(
+            f"batches is an iterator, which can be read only once, and {lacks}, or a callable that returns a fresh "
+            "iterator, which is then read twice"
+        )
 
 
 def _numbered(model: Model, feature_names: Any, batches: Iterable[Any]) -> Iterator[Batch]:

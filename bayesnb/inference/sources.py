@@ -137,7 +137,6 @@ def read_dask(
     classes: Any,
     check: Callable[[Problem], None],
     feature_names: Any = None,
-    some: GivenRows | None = None,
 ) -> Problem:
     """The problem of a Dask array or data frame, whose statistics are counted where its partitions are.
 
@@ -153,8 +152,6 @@ def read_dask(
     check : callable
         Gets the problem before the statistics are counted, and may raise an error.
     feature_names : sequence, shape (columns,), optional
-    some : GivenRows, optional
-        Rows from whose cells families take their constants, and columns their bins.
 
     Returns
     -------
@@ -169,10 +166,10 @@ def read_dask(
     X, named = _require_alike(X, y, sample_weight)
     table = read_for(model, without_rows(X, named), None, None, feature_names).table
     schema = OpenSchema.of(model, table.names, table.named, classes)
-    found, others = Found() if some is None else schema.find(some), (y, sample_weight)
+    found, others = Found(), (y, sample_weight)
     if not schema.complete:
-        found += _fold_partitions(partial(_of_batch, find, schema), X[schema.open_names] if named else X, *others)
-    bound = schema.bind(found, some)
+        found = _fold_partitions(partial(_of_batch, find, schema), X[schema.open_names] if named else X, *others)
+    bound = schema.bind(found)
     check(empty_problem(bound, growing=schema.growing))
     counted = _fold_partitions(partial(_of_batch, count, bound), X[schema.used_names] if named else X, *others)
     if counted is None:

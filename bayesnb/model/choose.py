@@ -238,7 +238,7 @@ def _without_useless(columns: OpenColumns) -> OpenColumns:
         If no column is left.
     """
     table = columns.table
-    if table.has_numbers_only:
+    if isinstance(table, SparseTable):
         return columns
     doubts: list[_Doubt] = []
     for position in columns.open:
