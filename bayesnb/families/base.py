@@ -357,7 +357,8 @@ class Family(Params, ABC):
         Parameters
         ----------
         cells : mapping
-            By column, cells of shape (rows,), missing ones NaN.
+            By column, cells of shape (rows,), missing ones NaN. Of a table in pieces one column at a time, as its
+            different numbers, with the weight of each.
         weights : array, shape (rows,), optional
             Each row counts as that many rows; by default once.
         """

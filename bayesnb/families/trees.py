@@ -101,7 +101,7 @@ class AllTrees(JointCategories):
     other : bool, default False
         Reserve one more category in each column for every value that is not among its categories.
     num_bins : int, default 5
-        Number of quantile bins of a column of numbers.
+        Number of quantile bins of a column of numbers. An update keeps them.
 
     Raises
     ------

@@ -88,9 +88,10 @@ def fit_batches(
     model : NaiveBayes, BoundModel or Family
     batches : iterable, or callable that returns one
         Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`, so that y may be the name of a column; no label
-        may be missing. If classes or categories are not known, a list or a callable is read twice, first to find them.
-        An iterator is read once, and needs `classes`. A category that occurs first in a later batch becomes the last of
-        its column. It has the prior that a fit to all rows would have given it.
+        may be missing. If classes, categories or bins are not known, a list or a callable is read twice, first to find
+        them. An iterator is read once, and needs `classes`, and a bound model where bins are made of numbers. A
+        category that occurs first in a later batch becomes the last of its column. It has the prior that a fit to all
+        rows would have given it.
     inference : Inference or str, optional
         `Exact()` by default; any that reads statistics.
     classes : sequence or int, optional
@@ -110,7 +111,8 @@ def fit_batches(
     Raises
     ------
     ValueError, TypeError
-        As for `fit`, naming the batch, counted from 0; or if there is no row, or an iterator comes without `classes`.
+        As for `fit`, naming the batch, counted from 0; or if there is no row, or an iterator comes without `classes`,
+        or with bins to make.
 
     See Also
     --------
@@ -217,7 +219,7 @@ def fit_parquet(
     """Condition a model on Parquet files of any size. One batch of rows is in memory at a time.
 
     The result is that of `fit` to the whole table, up to the order of summation. Only the columns that the model uses
-    are read. If classes or categories are not known, the columns that hold them are first read to find them.
+    are read. If classes, categories or bins are not known, the columns that hold them are first read to find them.
 
     Parameters
     ----------
