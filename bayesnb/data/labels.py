@@ -242,14 +242,9 @@ MOST_NUMBERS = 2**16
 
 @dataclass(frozen=True)
 class Numbers:
-    """The different finite numbers of a column; the sum is that of both sets of rows, thinned to `MOST_NUMBERS`.
+    """The different finite numbers of a column, sorted, and the weight of the rows that hold each, shape (values,).
 
-    Attributes
-    ----------
-    values : array, shape (values,)
-        Sorted.
-    weights : array, shape (values,)
-        Weight of the rows that hold each.
+    The sum is that of both sets of rows, thinned to `MOST_NUMBERS`.
     """
 
     values: np.ndarray
@@ -260,7 +255,6 @@ class Numbers:
         """The numbers of some rows, shape (rows,), without those of weight zero."""
         shown = np.isfinite(cells) & (weights > 0)
         values, place = np.unique(cells[shown], return_inverse=True)
-        # Of no cell, the sum would be an array of whole numbers.
         return cls(values, np.bincount(place, weights[shown]).astype(np.float64))
 
     def __add__(self, other: "Numbers") -> "Numbers":
@@ -313,10 +307,6 @@ class Found:
             numbers[position] = numbers[position] + seen if position in numbers else seen
         labels = [labels for labels in (self.labels, other.labels) if labels is not None]
         return Found(_distinct(labels) if len(labels) > 1 else labels[0] if labels else None, listed, values, numbers)
-
-    def holds_numbers(self, position: int) -> bool:
-        """Whether all cells of a column are numbers."""
-        return position in self.numbers and position not in self.listed and not self.values.get(position)
 
     def categories(self, position: int) -> tuple:
         """The categories of a column: in the order of its type, or sorted if some rows have a type that lists none."""

@@ -501,6 +501,10 @@ class JointFamily(Family):
             "likelihood_of_observed in the class, or leave out rows with missing cells"
         )
 
+    def missing_as_values(self, statistics: Any) -> Sequence[float]:
+        """Weight of the missing cells of each described column that count as a value; by default none does."""
+        return ()
+
     def with_every_value(self) -> Self:
         """The family with a parameter for every value that an observation may have.
 

@@ -184,6 +184,9 @@ class Given(DirichletFamily, JointCategories):
         counted = Categorical(_flat(self.concentration)).statistics(_codes(x, shape)[:, None], membership)
         return _CountsGivenParent(counted.n, counted.total.reshape(-1, *shape[-2:]), counted.log_base)
 
+    def missing_as_values(self, statistics: Counts) -> Any:
+        return (statistics.total[:, -1].sum(),)
+
     def possible(self, statistics: Counts) -> Any:
         return self._by_parent.possible(statistics).all(axis=-1, keepdims=True)
 

@@ -216,6 +216,9 @@ class AllTrees(JointCategories):
         total = (of_classes.T.multiply(weight) @ csr_of_ones(places, size)).toarray()
         return _PairCounts(np.asarray(membership.sum(axis=0))[:, None], total.reshape(-1, size, size))
 
+    def missing_as_values(self, statistics: _PairCounts) -> Any:
+        return statistics.total.diagonal(axis1=-2, axis2=-1).sum(axis=0)[_starts(self.sizes)[1:] - 1]
+
     def possible(self, statistics: _PairCounts) -> Any:
         return (statistics.total >= 0).all(axis=(-2, -1))[:, None]
 

@@ -155,14 +155,7 @@ def fit_batches(
 
 
 def _require_one_pass(schema: OpenSchema, found: Found) -> None:
-    """Raise an error if one pass over the rows is not enough, given what the first of them show.
-
-    Raises
-    ------
-    ValueError
-        If the classes are not known, a column with ``other=True`` does not list its categories, or bins have to be made
-        of all rows.
-    """
+    """Raise a ValueError if one pass over the rows is not enough, given what the first of them show."""
     lacks = ""
     if schema.classes is None:
         lacks = "its classes are unknown: give classes=[...]"

@@ -228,8 +228,8 @@ def relabel(problem: Problem, parameters: ModelParameters, log_density: np.ndarr
     representatives algorithm of Papastamoulis and Iliopoulos 2010, *Journal of Computational and Graphical Statistics*
     19(2), 313-331, with probabilities in place of labels). The next is the mean of the reordered draws, until no order
     changes, as in Stephens' algorithm. A single draw as the reference would be noise in every summary. Where groups
-    overlap, several references lead to different ends: of these, some draws are begun with, and the end counts at which
-    the draws agree most.
+    overlap there are several such ends: some other draws are first references, too, and the draws agree most at the end
+    taken.
 
     Parameters
     ----------

@@ -293,20 +293,13 @@ def _fold_partitions(function: Callable, X: Any, y: Any, sample_weight: Any) -> 
 
 
 def _pieces(X: Any, y: Any, sample_weight: Any) -> Iterable[Any]:
-    """X, y and weights of each partition, delayed; without weights the first two.
-
-    The columns of one frame are one graph: Dask joins small files, differently for different columns.
-    """
+    """X, y and weights of each partition, delayed; of frames in one graph, which has the partitions that they say."""
     given = [X, y] if sample_weight is None else [X, y, sample_weight]
     if not all(type(data).__module__.startswith("dask.dataframe") for data in given):
         return zip(*map(delayed_partitions, given), strict=True)
-    like = without_rows(X, True)
-    whole = X.map_partitions(_together, *given[1:], meta=like, align_dataframes=False, enforce_metadata=False)
+    options = {"meta": without_rows(X, True), "align_dataframes": False, "enforce_metadata": False}
+    whole = X.map_partitions(lambda *given: given, *given[1:], **options)
     return whole.simplify().to_delayed(optimize_graph=False)
-
-
-def _together(*given: Any) -> tuple[Any, ...]:
-    return given
 
 
 def _of_batch(function: Callable, about: Any, number: int, given: tuple[Any, ...]) -> Any:

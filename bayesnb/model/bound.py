@@ -632,8 +632,8 @@ class OpenSchema:
                 to_see[position] = place
             else:
                 values[position] = frozenset(shown_categories(rows.table, place))
-        every = slice(None)
-        numbers = {p: Numbers.of(rows.table.number_column(at, every), rows.weights) for p, at in to_see.items()}
+        cells = {position: rows.table.number_column(place, slice(None)) for position, place in to_see.items()}
+        numbers = {position: Numbers.of(own, rows.weights) for position, own in cells.items()}
         return Found(labels, listed, values, numbers)
 
     @cached_property
@@ -665,8 +665,11 @@ class OpenSchema:
         if classes is None:
             raise ValueError("X has no rows: give at least one")
         schema = replace(self.columns, classes=classes)
-        seen = {p: found.numbers[p] for p in self._in_bins if found.holds_numbers(p)}
-        edges = {p: quantile_edges(x.values, x.weights, self._in_bins[p])[1:-1] for p, x in seen.items()}
+        edges = {}
+        for p in found.numbers.keys() & self._in_bins.keys() - found.listed.keys():
+            if not found.values.get(p):
+                x = found.numbers[p]
+                edges[p] = quantile_edges(x.values, x.weights, self._in_bins[p])[1:-1]
         categories = {position: names_of_bins(own) for position, own in edges.items()}
         for position, family, listed in categorical_columns(self.model.features, schema):
             if position not in categories:

@@ -369,10 +369,7 @@ def to_be_seen(description: Description, schema: Schema) -> dict[Any, list[int]]
 def with_constants(
     description: Description, schema: Schema, rows: GivenRows | None, numbers: Mapping[int, Numbers]
 ) -> Description:
-    """The description with the constants of its families that follow from the cells of a table.
-
-    They follow from all rows, or, of rows that are not in memory, from the numbers of each column, by position.
-    """
+    """The description with the constants that its families take from all rows, or, of rows in pieces, from numbers."""
     if not (wanted := to_be_seen(description, schema)):
         return description
 
