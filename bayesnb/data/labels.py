@@ -234,9 +234,47 @@ def _objects(values: Sequence) -> np.ndarray:
     return array
 
 
+MOST_NUMBERS = 2**16
+"""So many different numbers of a column in pieces are kept as they are: a mebibyte with their weights."""
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The different finite numbers of a column, sorted, and the weight of the rows that hold each, shape (values,).
+
+    The sum is that of both sets of rows, thinned to `MOST_NUMBERS`.
+    """
+
+    values: np.ndarray
+    weights: np.ndarray
+
+    @classmethod
+    def of(cls, cells: np.ndarray, weights: np.ndarray) -> "Numbers":
+        """The numbers of some rows, shape (rows,), without those of weight zero."""
+        shown = np.isfinite(cells) & (weights > 0)
+        values, place = np.unique(cells[shown], return_inverse=True)
+        return cls(values, np.bincount(place, weights[shown]).astype(np.float64))
+
+    def __add__(self, other: "Numbers") -> "Numbers":
+        at = np.searchsorted(self.values, other.values)
+        known, weights = np.append(self.values, np.nan)[at] == other.values, self.weights.copy()
+        weights[at[known]] += other.weights[known]
+        values = np.insert(self.values, at[~known], other.values[~known])
+        weights = np.insert(weights, at[~known], other.weights[~known])
+        while len(values) > MOST_NUMBERS:
+            # Of two neighbours of little weight one stays, with the weight of both: the upper one and the lower one in
+            # turn, so that the weight moves neither up nor down.
+            light = np.flatnonzero(weights[1:-1] <= 2 * weights.sum() / MOST_NUMBERS) + 1
+            pairs = light[: len(light) // 2 * 2].reshape(-1, 2)
+            pairs[::2] = pairs[::2, ::-1]
+            weights[pairs[:, 0]] += weights[pairs[:, 1]]
+            values, weights = np.delete(values, pairs[:, 1]), np.delete(weights, pairs[:, 1])
+        return Numbers(values, weights)
+
+
 @dataclass(frozen=True)
 class Found:
-    """The labels and categories found in rows; the sum is what is found in both sets of rows.
+    """The labels, categories and numbers found in rows; the sum is what is found in both sets of rows.
 
     Attributes
     ----------
@@ -246,14 +284,14 @@ class Found:
         For columns whose types list categories, by position: these categories, in their order.
     values : dict
         For columns whose types list no categories, by position: the distinct values.
-    edges : dict
-        For columns of numbers that are read as categories, by position: the numbers that divide these.
+    numbers : dict
+        For columns of numbers from which bins are made, by position: the `Numbers`.
     """
 
     labels: np.ndarray | None = None
     listed: dict[int, tuple] = field(default_factory=dict)
     values: dict[int, frozenset] = field(default_factory=dict)
-    edges: dict[int, tuple[float, ...]] = field(default_factory=dict)
+    numbers: dict[int, Numbers] = field(default_factory=dict)
 
     def __add__(self, other: "Found") -> "Found":
         listed = dict(self.listed)
@@ -262,14 +300,17 @@ class Found:
         values = dict(self.values)
         for position, more in other.values.items():
             values[position] = values.get(position, frozenset()) | more
+        numbers = dict(self.numbers)
+        for position, seen in other.numbers.items():
+            numbers[position] = numbers[position] + seen if position in numbers else seen
         labels = [labels for labels in (self.labels, other.labels) if labels is not None]
-        # The first rows decide on the bins.
-        edges = other.edges | self.edges
-        return Found(_distinct(labels) if len(labels) > 1 else labels[0] if labels else None, listed, values, edges)
+        return Found(_distinct(labels) if len(labels) > 1 else labels[0] if labels else None, listed, values, numbers)
 
     def categories(self, position: int) -> tuple:
         """The categories of a column: in the order of its type, or sorted if some rows have a type that lists none."""
-        listed, values = self.listed.get(position, ()), self.values.get(position)
+        listed, values = self.listed.get(position, ()), self.values.get(position, frozenset())
+        if position in self.numbers:
+            values = values.union(self.numbers[position].values.tolist())
         return tuple(sort_categories({*values, *listed})) if values else listed
 
 

@@ -454,6 +454,8 @@ class SparseTable(Table):
         return None
 
     def numbers(self, columns: Sequence[int], rows: slice, *, sparse: bool = False, booleans: bool = False) -> Any:
+        if len(columns) == 1 and not sparse:
+            return self.number_column(columns[0], rows)[:, None]
         chunk = self._rows(rows)
         if columns != range(len(self.names)):
             chunk = chunk[:, list(columns)]
@@ -467,7 +469,15 @@ class SparseTable(Table):
         return chunk
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
-        return self._rows(rows)[:, [column]].toarray().ravel()
+        stored = slice(*self._by_column.indptr[column : column + 2])
+        cells = np.zeros(self.num_rows, self.cells.dtype)
+        cells[self._by_column.indices[stored]] = self._by_column.data[stored]
+        return cells[rows]
+
+    @cached_property
+    def _by_column(self) -> Any:
+        """The cells as a CSC array: to find a column in a CSR array takes a pass over all cells."""
+        return self.cells.tocsc()
 
     def kind(self, column: int) -> str:
         return "boolean" if self.cells.dtype == bool else "number"

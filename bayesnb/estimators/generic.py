@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.data.labels import warn_of_classes
-from bayesnb.data.read import as_table, is_dask, read_rows, split_labels, with_names
+from bayesnb.data.read import as_table, is_dask, split_labels, with_names
 from bayesnb.data.tables import SparseTable, Table, distinct
 from bayesnb.estimators.base import Estimator, check_classes, check_labels, read_mixed, with_fitted_columns
 from bayesnb.families.base import Family
@@ -125,8 +125,8 @@ class NaiveBayesClassifier(Estimator):
         ----------
         X : table of shape (n_samples, n_features)
             Or a Dask array or data frame, whose statistics are counted partition by partition, with a label for each
-            row. Families and bins are chosen, and weights of features learned, by 10,000 rows, drawn at random while
-            the table is read (`random_state`). Cells that a chosen family cannot hold count as missing.
+            row. Families are chosen, and weights of features learned, by 10,000 rows, drawn at random while the table
+            is read (`random_state`). Cells that a chosen family cannot hold count as missing.
         y : array-like of shape (n_samples,)
             Labels; the parameter `unlabelled` is the value of rows that have none. Of a Dask table a Dask collection in
             the same partitions, or the name of the label's column.
@@ -147,8 +147,7 @@ class NaiveBayesClassifier(Estimator):
             labels = check_labels(given, table.num_rows).data
             self._check_weighing()
             model, check = self._model(table, labels, weight), self._inference().check
-            some = read_rows(table, labels, weight)
-            problem = read_dask(model, X, y, sample_weight, None, check, feature_names, some)
+            problem = read_dask(model, X, y, sample_weight, None, check, feature_names)
             self.classes_ = check_classes(problem.model.schema.classes, self.unlabelled)
             warn_of_classes(self.classes_)
             self._settle(problem)

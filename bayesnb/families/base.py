@@ -357,7 +357,8 @@ class Family(Params, ABC):
         Parameters
         ----------
         cells : mapping
-            By column, cells of shape (rows,), missing ones NaN.
+            By column, cells of shape (rows,), missing ones NaN. Of a table in pieces one column at a time, as its
+            different numbers, with the weight of each.
         weights : array, shape (rows,), optional
             Each row counts as that many rows; by default once.
         """
@@ -499,6 +500,10 @@ class JointFamily(Family):
             f"{type(self).__name__} does not say how cells of a row are integrated out: define "
             "likelihood_of_observed in the class, or leave out rows with missing cells"
         )
+
+    def missing_as_values(self, statistics: Any) -> Sequence[float]:
+        """Weight of the missing cells of each described column that count as a value; by default none does."""
+        return ()
 
     def with_every_value(self) -> Self:
         """The family with a parameter for every value that an observation may have.

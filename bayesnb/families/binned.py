@@ -55,8 +55,8 @@ class Histogram(DirichletFamily, BinnedFamily):
     range. Hypotheses about one column, such as one class against several, have the same edges and compare without this
     excess.
 
-    Rows in pieces (`fit_batches`, `fit_parquet`, Dask) are not seen before they are counted: give `edges`, from a
-    sample for example (`from_column`), or bind the model to a table in memory first.
+    Rows in pieces (`fit_batches`, `fit_parquet`, Dask) are first read to find edges. A column of more than 65,536
+    different values may get others than in memory: neighbouring values are then joined.
 
     Parameters
     ----------

@@ -102,8 +102,8 @@ class Given(DirichletFamily, JointCategories):
     categories : mapping from column name to sequence, or sequence, optional
         Values that may occur, as for `Categorical`: of each column, or of both.
     num_bins : int, default 5
-        Into so many cells of about as many rows a column of numbers is divided; the cells are its categories. Numbers
-        that another feature of the model takes as categories stay these.
+        Into so many cells of about as many rows a column of numbers is divided; the cells are its categories, and stay
+        as they are in an update. Numbers that another feature of the model takes as categories stay these.
 
     Raises
     ------
@@ -183,6 +183,9 @@ class Given(DirichletFamily, JointCategories):
         shape = np.shape(self.concentration)
         counted = Categorical(_flat(self.concentration)).statistics(_codes(x, shape)[:, None], membership)
         return _CountsGivenParent(counted.n, counted.total.reshape(-1, *shape[-2:]), counted.log_base)
+
+    def missing_as_values(self, statistics: Counts) -> Any:
+        return (statistics.total[:, -1].sum(),)
 
     def possible(self, statistics: Counts) -> Any:
         return self._by_parent.possible(statistics).all(axis=-1, keepdims=True)

@@ -101,7 +101,7 @@ class AllTrees(JointCategories):
     other : bool, default False
         Reserve one more category in each column for every value that is not among its categories.
     num_bins : int, default 5
-        Number of quantile bins of a column of numbers.
+        Number of quantile bins of a column of numbers. An update keeps them.
 
     Raises
     ------
@@ -215,6 +215,9 @@ class AllTrees(JointCategories):
         of_classes = csr_of_ones(places + size * owner[:, None], size * membership.shape[1])
         total = (of_classes.T.multiply(weight) @ csr_of_ones(places, size)).toarray()
         return _PairCounts(np.asarray(membership.sum(axis=0))[:, None], total.reshape(-1, size, size))
+
+    def missing_as_values(self, statistics: _PairCounts) -> Any:
+        return statistics.total.diagonal(axis1=-2, axis2=-1).sum(axis=0)[_starts(self.sizes)[1:] - 1]
 
     def possible(self, statistics: _PairCounts) -> Any:
         return (statistics.total >= 0).all(axis=(-2, -1))[:, None]

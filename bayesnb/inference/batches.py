@@ -11,11 +11,12 @@ from bayesnb.core.checking import a_type, whole_number
 from bayesnb.core.running import progress_bar
 from bayesnb.data.labels import Found
 from bayesnb.data.read import read_rows
-from bayesnb.families.base import Family
+from bayesnb.families.base import Family, keeps_others
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, conditioned
 from bayesnb.inference.sources import Batch, count_batches, find, naming_errors
 from bayesnb.model.bound import BoundModel, OpenSchema
+from bayesnb.model.describe import categorical_columns
 from bayesnb.model.naive_bayes import Model, as_model, read_for
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
@@ -87,9 +88,10 @@ def fit_batches(
     model : NaiveBayes, BoundModel or Family
     batches : iterable, or callable that returns one
         Of ``(X, y)`` or ``(X, y, sample_weight)``, each as for `fit`, so that y may be the name of a column; no label
-        may be missing. If classes or categories are not known, a list or a callable is read twice, first to find them.
-        An iterator is read once, and needs `classes`. A category that occurs first in a later batch becomes the last of
-        its column. It has the prior that a fit to all rows would have given it.
+        may be missing. If classes, categories or bins are not known, a list or a callable is read twice, first to find
+        them. An iterator is read once, and needs `classes`, and a bound model where bins are made of numbers. A
+        category that occurs first in a later batch becomes the last of its column. It has the prior that a fit to all
+        rows would have given it.
     inference : Inference or str, optional
         `Exact()` by default; any that reads statistics.
     classes : sequence or int, optional
@@ -109,7 +111,8 @@ def fit_batches(
     Raises
     ------
     ValueError, TypeError
-        As for `fit`, naming the batch, counted from 0; or if there is no row, or an iterator comes without `classes`.
+        As for `fit`, naming the batch, counted from 0; or if there is no row, or an iterator comes without `classes`,
+        or with bins to make.
 
     See Also
     --------
@@ -143,12 +146,30 @@ def fit_batches(
         return _with_progress(progress, what, begun.pop() if begun else begin(), None)
 
     if isinstance(batches, Iterator) and not schema.complete:
-        schema.require_one_pass()
-        bound = schema.bind(find(schema, first))
+        _require_one_pass(schema, found := find(schema, first))
+        bound = schema.bind(found)
         problem = count_batches(bound, read("statistics"), inference.check, growing=schema.growing)
     else:
         problem = _problem_of(schema, read, inference.check)
     return conditioned(problem, inference, classes, key)
+
+
+def _require_one_pass(schema: OpenSchema, found: Found) -> None:
+    """Raise a ValueError if one pass over the rows is not enough, given what the first of them show."""
+    lacks = ""
+    if schema.classes is None:
+        lacks = "its classes are unknown: give classes=[...]"
+    elif found.numbers:
+        name = schema.columns.names([min(found.numbers)])[0]
+        lacks = f"bins of column {name!r} are made of all rows: give a model bound to rows in memory, model.bind(X, y)"
+    for _, family, listed in categorical_columns(schema.model.features, schema.columns):
+        if not lacks and keeps_others(family) and listed is None:
+            lacks = "Categorical(other=True) needs those counted separately: give Categorical(categories=...)"
+    if lacks:
+        raise ValueError(
+            f"batches is an iterator, which can be read only once, and {lacks}, or a callable that returns a fresh "
+            "iterator, which is then read twice"
+        )
 
 
 def _numbered(model: Model, feature_names: Any, batches: Iterable[Any]) -> Iterator[Batch]:
@@ -191,7 +212,7 @@ def fit_parquet(
     """Condition a model on Parquet files of any size. One batch of rows is in memory at a time.
 
     The result is that of `fit` to the whole table, up to the order of summation. Only the columns that the model uses
-    are read. If classes or categories are not known, the columns that hold them are first read to find them.
+    are read. If classes, categories or bins are not known, the columns that hold them are first read to find them.
 
     Parameters
     ----------

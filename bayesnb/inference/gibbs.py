@@ -182,11 +182,13 @@ def _constrained(hyperpriors: tuple[Any, ...], line: Any) -> tuple[list[Any], An
 # --------------------------------------------------------------------------------------------------
 
 MATCHED_ROWS = 500
-"""Number of evenly spaced rows whose label probabilities determine the relabelling."""
-
+"""Number of evenly spaced rows whose label probabilities determine the relabelling; so many draws try references."""
 
 MOST_STEPS = 100
 """Largest number of references."""
+
+STARTS = 12
+"""So many draws are first references, beside that of highest density."""
 
 
 def exchangeable(problem: Problem) -> list[np.ndarray]:
@@ -225,7 +227,9 @@ def relabel(problem: Problem, parameters: ModelParameters, log_density: np.ndarr
     with a reference. The first reference is the draw of highest density, the pivot (the equivalence classes
     representatives algorithm of Papastamoulis and Iliopoulos 2010, *Journal of Computational and Graphical Statistics*
     19(2), 313-331, with probabilities in place of labels). The next is the mean of the reordered draws, until no order
-    changes, as in Stephens' algorithm. A single draw as the reference would be noise in every summary.
+    changes, as in Stephens' algorithm. A single draw as the reference would be noise in every summary. Where groups
+    overlap there are several such ends: some other draws are first references, too, and the draws agree most at the end
+    taken.
 
     Parameters
     ----------
@@ -248,13 +252,21 @@ def relabel(problem: Problem, parameters: ModelParameters, log_density: np.ndarr
     reference = softmax(label_log_joint(problem.resolved, rows, pivot), axis=-1)
     pieces = in_pieces(parameters, rows.blocks)
     drawn = np.concatenate([softmax(label_log_joint(problem.resolved, rows, piece), axis=-1) for piece in pieces])
-    order = _orders(drawn, reference * rows.weights[:, None], groups)
-    # Each step makes the draws agree more with their mean, so that no order comes back.
-    for _ in range(MOST_STEPS):
-        reference = np.take_along_axis(drawn, order[:, None], axis=2).mean(axis=0)
-        before, order = order, _orders(drawn, reference * rows.weights[:, None], groups)
-        if np.array_equal(order, before):
-            break
+
+    def settled(drawn: np.ndarray, reference: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
+        """How much the draws agree with their mean at the end that a reference leads to; the mean; their order."""
+        order = _orders(drawn, reference * rows.weights[:, None], groups)
+        # Each step makes the draws agree more with their mean, so that no order comes back.
+        for _ in range(MOST_STEPS):
+            reference = np.take_along_axis(drawn, order[:, None], axis=2).mean(axis=0)
+            before, order = order, _orders(drawn, reference * rows.weights[:, None], groups)
+            if np.array_equal(order, before):
+                break
+        return float((reference**2 * rows.weights[:, None]).sum()), reference, order
+
+    some = drawn[np.linspace(0, len(drawn) - 1, min(len(drawn), MATCHED_ROWS)).round().astype(int)]
+    best_of_some = max((settled(some, start) for start in some[:: -(-len(some) // STARTS)]), key=itemgetter(0))[1]
+    _, _, order = max((settled(drawn, start) for start in (reference, best_of_some)), key=itemgetter(0))
     order = order.reshape(*log_density.shape, -1)
 
     def reorder(value: np.ndarray) -> np.ndarray:

@@ -137,7 +137,6 @@ def read_dask(
     classes: Any,
     check: Callable[[Problem], None],
     feature_names: Any = None,
-    some: GivenRows | None = None,
 ) -> Problem:
     """The problem of a Dask array or data frame, whose statistics are counted where its partitions are.
 
@@ -153,8 +152,6 @@ def read_dask(
     check : callable
         Gets the problem before the statistics are counted, and may raise an error.
     feature_names : sequence, shape (columns,), optional
-    some : GivenRows, optional
-        Rows from whose cells families take their constants, and columns their bins.
 
     Returns
     -------
@@ -169,10 +166,10 @@ def read_dask(
     X, named = _require_alike(X, y, sample_weight)
     table = read_for(model, without_rows(X, named), None, None, feature_names).table
     schema = OpenSchema.of(model, table.names, table.named, classes)
-    found, others = Found() if some is None else schema.find(some), (y, sample_weight)
+    found, others = Found(), (y, sample_weight)
     if not schema.complete:
-        found += _fold_partitions(partial(_of_batch, find, schema), X[schema.open_names] if named else X, *others)
-    bound = schema.bind(found, some)
+        found = _fold_partitions(partial(_of_batch, find, schema), X[schema.open_names] if named else X, *others)
+    bound = schema.bind(found)
     check(empty_problem(bound, growing=schema.growing))
     counted = _fold_partitions(partial(_of_batch, count, bound), X[schema.used_names] if named else X, *others)
     if counted is None:
@@ -201,12 +198,12 @@ class _Sample:
     parts: tuple[Any, ...]
 
     @classmethod
-    def of(cls, seeds: np.ndarray, partition: int, *parts: Any) -> "_Sample | None":
+    def of(cls, seeds: np.ndarray, partition: int, parts: tuple[Any, ...]) -> "_Sample | None":
         """A sample of the rows of a partition; None if it has none."""
         with naming_errors(f"partition {partition}"):
             size = len(read_rows(*parts))
         number = np.random.default_rng(seeds[partition]).random(size)
-        return cls(number, tuple(part for part in parts if part is not None)).smallest() if size else None
+        return cls(number, parts).smallest() if size else None
 
     def smallest(self) -> "_Sample":
         """At most `SAMPLE` of the rows, in their order."""
@@ -269,7 +266,7 @@ def _require_alike(X: Any, y: Any, sample_weight: Any) -> tuple[Any, bool]:
         if num_mine != num_theirs:
             raise ValueError(
                 f"X has {num_mine} partitions and {name} has {num_theirs}: partition them alike, with "
-                f"{name}.rechunk(...) or {name}.repartition(...)"
+                f"{name}.rechunk(...) or {name}.repartition(...), or give columns of one frame rather than arrays"
             )
         mine, theirs = getattr(X, "divisions", None), getattr(other, "divisions", None)
         if mine is not None and theirs is not None and None not in (*mine, *theirs) and mine != theirs:
@@ -287,19 +284,27 @@ def _fold_partitions(function: Callable, X: Any, y: Any, sample_weight: Any) -> 
     """
     from dask import delayed
 
-    ys = delayed_partitions(y)
-    weights = [None] * len(ys) if sample_weight is None else delayed_partitions(sample_weight)
     shared = as_graph_value("function", function)
     task, add = delayed(call, pure=False), delayed(_add, pure=False)
-    level = [task(shared, i, *piece) for i, piece in enumerate(zip(delayed_partitions(X), ys, weights, strict=True))]
+    level = [task(shared, i, piece) for i, piece in enumerate(_pieces(X, y, sample_weight))]
     while len(level) > 1:
         level = [add(*pair) if len(pair) == 2 else pair[0] for pair in batched(level, 2)]
     return level[0].compute()
 
 
-def _of_batch(function: Callable, about: Any, number: int, X: Any, y: Any, sample_weight: Any) -> Any:
+def _pieces(X: Any, y: Any, sample_weight: Any) -> Iterable[Any]:
+    """X, y and weights of each partition, delayed; of frames in one graph, which has the partitions that they say."""
+    given = [X, y] if sample_weight is None else [X, y, sample_weight]
+    if not all(type(data).__module__.startswith("dask.dataframe") for data in given):
+        return zip(*map(delayed_partitions, given), strict=True)
+    options = {"meta": without_rows(X, True), "align_dataframes": False, "enforce_metadata": False}
+    whole = X.map_partitions(lambda *given: given, *given[1:], **options)
+    return whole.simplify().to_delayed(optimize_graph=False)
+
+
+def _of_batch(function: Callable, about: Any, number: int, given: tuple[Any, ...]) -> Any:
     with naming_errors(where := f"partition {number}"):
-        rows = read_rows(X, y, sample_weight).counting()
+        rows = read_rows(*given).counting()
     return function(about, Batch(where, rows))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -13,7 +14,7 @@ from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import dist, leaves, map_tree
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
-from bayesnb.data.labels import Found, read_labels
+from bayesnb.data.labels import Found, Numbers, read_labels
 from bayesnb.data.read import GivenRows, LabelledRows, as_rows, read_rows
 from bayesnb.data.schema import Schema, shown_categories, warn_unseen, with_other
 from bayesnb.families.base import Family, JointFamily, keeps_others, of_column, parameters_of_column
@@ -45,6 +46,7 @@ from bayesnb.model.prior import (
     learned_prior,
     resolve,
     sample_in_program,
+    to_be_seen,
     with_constants,
 )
 from bayesnb.model.program import Sites, draw_cells, run_program, to_table
@@ -530,12 +532,15 @@ class OpenSchema:
         None if they have to be found among the labels.
     open_columns : tuple of int
         Positions of the columns whose categories have to be found.
+    seen_columns : tuple of int
+        Positions in the table of the columns from whose numbers families take constants.
     """
 
     model: Description | BoundModel
     columns: Schema
     classes: np.ndarray | None
-    open_columns: tuple[int, ...]
+    open_columns: tuple[int, ...] = ()
+    seen_columns: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, model: Description | BoundModel, names: tuple[Any, ...], named: bool, classes: Any) -> "OpenSchema":
@@ -554,13 +559,14 @@ class OpenSchema:
         if isinstance(model, BoundModel):
             model = model if classes is None else model.with_classes(classes)
             columns = Schema(names, named and model.schema.named, np.empty(0))
-            return cls(model, columns, model.schema.classes, ())
+            return cls(model, columns, model.schema.classes)
         if not names:
             raise ValueError("X has no columns: give at least one")
         columns = Schema(names, named, np.empty(0)).with_views(model.features)
         found = categorical_columns(model.features, columns)
         open_columns = tuple(position for position, _, listed in found if listed is None)
-        return cls(model, columns, None if classes is None else read_classes(classes), open_columns)
+        seen = tuple(dict.fromkeys(chain(*to_be_seen(model, columns).values())))
+        return cls(model, columns, None if classes is None else read_classes(classes), open_columns, seen)
 
     @property
     def growing(self) -> bool:
@@ -569,13 +575,13 @@ class OpenSchema:
 
     @property
     def complete(self) -> bool:
-        """Whether all classes and categories are known."""
-        return self.classes is not None and not self.open_columns
+        """Whether all classes, categories and bins are known."""
+        return self.classes is not None and not self.open_columns and not self.seen_columns
 
     @property
     def open_names(self) -> list[Any]:
-        """Names of the columns whose categories have to be found."""
-        return list(dict.fromkeys(self.columns.names(self.open_columns)))
+        """Names of the columns whose categories or numbers have to be found."""
+        return list(dict.fromkeys(self.columns.names((*self.open_columns, *self.seen_columns))))
 
     @property
     def used_names(self) -> list[Any]:
@@ -597,52 +603,35 @@ class OpenSchema:
         positions = {position for own in found for position in self.columns.in_table(own)}
         return [names[position] for position in sorted(positions)]
 
-    def require_one_pass(self) -> None:
-        """Raise an error if one pass over the rows is not enough.
-
-        Raises
-        ------
-        ValueError
-            If the classes are not known, or a column with ``other=True`` does not list its categories.
-        """
-        again = "or a callable that returns a fresh iterator, which is then read twice"
-        if self.classes is None:
-            raise ValueError(
-                "batches is an iterator, which can be read only once, and its classes are unknown: give "
-                f"classes=[...], {again}"
-            )
-        for _, family, listed in categorical_columns(self.model.features, self.columns):
-            if keeps_others(family) and listed is None:
-                raise ValueError(
-                    "batches is an iterator, which can be read only once, and Categorical(other=True) needs "
-                    f"the categories that are counted separately: give Categorical(categories=...), {again}"
-                )
-
-    def find(self, rows: GivenRows, *, may_miss: bool = False) -> Found:
-        """The labels and categories of some rows, as far as they are not known.
+    def find(self, rows: GivenRows, *, whole: bool = False) -> Found:
+        """The labels, categories and numbers of some rows, as far as they are not known.
 
         Parameters
         ----------
         rows : GivenRows
-        may_miss : bool, default False
-            Whether rows may have no label.
+        whole : bool, default False
+            Whether these are all rows, in memory. Some may then have no label, and `bind` gets them.
         """
         if isinstance(self.model, BoundModel):
             return Found()
-        rows = rows.with_numbers(self.model.number_forms if self.open_columns else {})
-        labels = rows.classes(may_miss=may_miss) if self.classes is None and len(rows) else None
-        (places,) = self.columns.locate(rows.table.names, rows.table.named, [self.open_columns])
-        listed, values, edges = {}, {}, {}
-        for position, place in zip(self.open_columns, places, strict=True):
+        seen_columns = () if whole else self.seen_columns
+        reads_cells = self.open_columns or seen_columns
+        rows = rows.with_numbers(self.model.number_forms if reads_cells else {})
+        labels = rows.classes(may_miss=whole) if self.classes is None and len(rows) else None
+        places = self.columns.locate(rows.table.names, rows.table.named, [self.open_columns, seen_columns])
+        to_see = dict(zip(seen_columns, places[1], strict=True))
+        listed, values = {}, {}
+        for position, place in zip(self.open_columns, places[0], strict=True):
             categories = rows.table.declared_categories(place)
             if categories is not None:
                 listed[position] = categories
             elif position in self._in_bins and rows.table.kind(place) == "number":
-                cells = rows.table.number_column(place, slice(None))
-                edges[position] = quantile_edges(cells, rows.weights, self._in_bins[position])[1:-1]
+                to_see[position] = place
             else:
                 values[position] = frozenset(shown_categories(rows.table, place))
-        return Found(labels, listed, values, edges)
+        cells = {position: rows.table.number_column(place, slice(None)) for position, place in to_see.items()}
+        numbers = {position: Numbers.of(own, rows.weights) for position, own in cells.items()}
+        return Found(labels, listed, values, numbers)
 
     @cached_property
     def _in_bins(self) -> dict[int, int]:
@@ -660,7 +649,7 @@ class OpenSchema:
         ----------
         found : Found
         rows : GivenRows, optional
-            All rows, from whose cells some families take constants.
+            All rows, if they are in memory.
 
         Raises
         ------
@@ -673,13 +662,18 @@ class OpenSchema:
         if classes is None:
             raise ValueError("X has no rows: give at least one")
         schema = replace(self.columns, classes=classes)
-        categories = {position: names_of_bins(edges) for position, edges in found.edges.items()}
+        edges = {}
+        for p in found.numbers.keys() & self._in_bins.keys() - found.listed.keys():
+            if not found.values.get(p):
+                x = found.numbers[p]
+                edges[p] = quantile_edges(x.values, x.weights, self._in_bins[p])[1:-1]
+        categories = {position: names_of_bins(own) for position, own in edges.items()}
         for position, family, listed in categorical_columns(self.model.features, schema):
             if position not in categories:
                 values = found.categories(position) if listed is None else listed
                 categories[position] = with_other(schema.columns[position], values, keeps_others(family))
-        description = with_constants(self.model, schema, rows)
-        return BoundModel.of(description, replace(schema, categories=categories, edges=found.edges))
+        description = with_constants(self.model, schema, rows, found.numbers)
+        return BoundModel.of(description, replace(schema, categories=categories, edges=edges))
 
 
 def bound_to(model: Description | BoundModel, rows: GivenRows, classes: Any = None) -> BoundModel:
@@ -693,4 +687,4 @@ def bound_to(model: Description | BoundModel, rows: GivenRows, classes: Any = No
         Labels that may occur, also for a bound model.
     """
     schema = OpenSchema.of(model, rows.table.names, rows.table.named, classes)
-    return schema.bind(schema.find(rows, may_miss=True), rows)
+    return schema.bind(schema.find(rows, whole=True), rows)

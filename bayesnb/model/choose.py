@@ -265,6 +265,8 @@ def _without_useless(columns: OpenColumns, decimal: str | None) -> OpenColumns:
         If no column is left.
     """
     table = columns.table
+    if isinstance(table, SparseTable):
+        return columns
     doubts: list[_Doubt] = []
     forms: dict[Any, NumberForm] = {}
     for position in columns.open:

@@ -9,6 +9,7 @@ import numpy as np
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.deferred import dist, is_jax, jax, jnp, leaves, numpyro, pytree
 from bayesnb.core.running import in_order
+from bayesnb.data.labels import Numbers
 from bayesnb.data.read import GivenRows
 from bayesnb.data.schema import Schema
 from bayesnb.data.tables import items_at
@@ -354,42 +355,34 @@ def _of_columns(blocks: Sequence[Block], key: str, positions: Sequence[int]) -> 
     return np.column_stack([found[position] for position in positions])
 
 
-def with_constants(description: Description, schema: Schema, rows: GivenRows | None) -> Description:
-    """The description with the constants of its families that follow from the cells of a table.
-
-    Raises
-    ------
-    ValueError
-        If there are such constants, and no rows.
-    """
-    wanted: dict[Any, list[int]] = {}
+def to_be_seen(description: Description, schema: Schema) -> dict[Any, list[int]]:
+    """By feature, the positions in the table of the columns whose cells its family must see."""
+    wanted = {}
     for name, (family, columns) in description.features.items():
-        # Most families have no such constants. To ask one about each of 50,000 words takes 3 ms.
-        if type(family).must_see is Family.must_see:
-            continue
-        positions = schema.in_table(schema.positions(name, columns))
-        own = [position for position in positions if family.must_see(schema.columns[position])]
-        if own:
-            wanted[name] = own
-    if not wanted:
-        return description
-    if not rows:
-        name, positions = next(iter(wanted.items()))
-        family, column = description.features[name][0], schema.columns[positions[0]]
-        constants = " and ".join(family.must_see(column))
-        raise ValueError(
-            f"column {column!r}: {family.family_name} takes its {constants} from the rows of a table, and there "
-            "are none when the model is bound (batches, Parquet files and Dask tables are read afterwards): give "
-            f"{constants}, or bind the model to a table in memory first, model.bind(X, y)"
-        )
+        # Most families see none. To ask one about each of 50,000 words takes 3 ms.
+        if type(family).must_see is not Family.must_see:
+            positions = schema.in_table(schema.positions(name, columns))
+            wanted[name] = [position for position in positions if family.must_see(schema.columns[position])]
+    return {name: positions for name, positions in wanted.items() if positions}
 
-    table = rows.with_numbers(description.number_forms).table
-    weights = None if (rows.weights == 1.0).all() else rows.weights
+
+def with_constants(
+    description: Description, schema: Schema, rows: GivenRows | None, numbers: Mapping[int, Numbers]
+) -> Description:
+    """The description with the constants that its families take from all rows, or, of rows in pieces, from numbers."""
+    if not (wanted := to_be_seen(description, schema)):
+        return description
+    table = None if rows is None else rows.with_numbers(description.number_forms).table
 
     def having_seen(name: Any) -> tuple[Family, Any]:
         family, columns = description.features[name]
-        cells = {schema.columns[own]: table.numbers([own], slice(None))[:, 0] for own in wanted[name]}
-        return family.having_seen(cells, weights), columns
+        if rows is not None and table is not None:
+            weights = None if (rows.weights == 1.0).all() else rows.weights
+            cells = {schema.columns[own]: table.numbers([own], slice(None))[:, 0] for own in wanted[name]}
+            return family.having_seen(cells, weights), columns
+        for own in wanted[name]:
+            family = family.having_seen({schema.columns[own]: numbers[own].values}, numbers[own].weights)
+        return family, columns
 
     found = zip(wanted, in_order(having_seen, list(wanted)), strict=True)
     return replace(description, features={**description.features, **dict(found)})

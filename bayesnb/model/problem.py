@@ -16,7 +16,7 @@ from bayesnb.core.running import in_order
 from bayesnb.data.read import LabelledRows, read_rows
 from bayesnb.data.schema import Schema, sort_categories, warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
-from bayesnb.families.base import Family
+from bayesnb.families.base import Family, JointFamily
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Statistics
@@ -245,6 +245,15 @@ class Problem:
             for block, counted in zip(self.model.blocks, self.statistics.blocks, strict=True)
         )
         return tuple(float(weight) if weight > 1e-9 * rows else 0.0 for weight in lacking)
+
+    @property
+    def missing_as_values(self) -> dict[int, float]:
+        """By position, the weight of a column's missing cells, where its family counts any as values."""
+        found: dict[int, float] = {}
+        for block, counted in zip(self.model.blocks, self.statistics.blocks, strict=True):
+            if isinstance(block.family, JointFamily):
+                found |= zip(block.described, block.family.missing_as_values(counted), strict=False)
+        return {column: float(weight) for column, weight in found.items() if weight > 1e-9}
 
     @property
     def described_once(self) -> "Problem":

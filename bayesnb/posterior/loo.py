@@ -316,8 +316,8 @@ def loo_scores(
     -------
     pandas.Series
         ``elpd_label``, the sum of log p(y_i | x_i, D without i); ``elpd_joint``, the sum of
-        log p(x_i, y_i | D without i), without weights of features; ``accuracy`` of the most probable label; ``brier``,
-        the mean of
+        log p(x_i, y_i | D without i), without weights of features, NaN where missing cells count as values
+        (`AllTrees`, `Given`); ``accuracy`` of the most probable label; ``brier``, the mean of
         :math:`\sum_c (p(c \mid x_i, D_{-i}) - [y_i = c])^2`, from 0 to 2 (Brier 1950, *Monthly Weather Review* 78(1)).
 
     Raises
@@ -351,14 +351,16 @@ def loo_scores(
     exact = require(posterior_of(posterior), "a closed form", "loo_scores", instead)
     rows = labelled_rows(X, y, sample_weight, classes=exact.classes)
     left_out = leave_one_out(exact, rows)
-    warn_of(_remarks(exact, left_out))
+    as_values = exact.generative.problem.missing_as_values
+    remark = "elpd_joint is NaN, because missing cells count as values, and no density of other models has them"
+    warn_of(_remarks(exact, left_out) + [remark] * bool(as_values))
     of_rows = left_out if exact.generative is exact.plain else leave_one_out(exact.generative, rows)
     proba = np.exp(left_out.log_proba)
     truth = np.eye(proba.shape[1])[left_out.rows.codes]
     return pd.Series(
         {
             "elpd_label": left_out.of_label.sum(),
-            "elpd_joint": of_rows.joint.sum(),
+            "elpd_joint": np.nan if as_values else of_rows.joint.sum(),
             "accuracy": (proba.argmax(axis=1) == left_out.rows.codes).mean(),
             "brier": ((proba - truth) ** 2).sum(axis=1).mean(),
         },

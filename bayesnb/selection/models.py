@@ -198,6 +198,8 @@ def compare_models(
     data. Otherwise ``model_probability`` is NaN, a note says why, and the models are ordered by ``elpd``:
 
     - Models that read different columns, or the same column as a measurement and as a category, have no common scale.
+      Nor have models of which one counts missing cells as values (`AllTrees`, and `Given` those of the parent), or
+      that divide a column into other bins.
       To find out whether a column is useful, keep it in both models, in one of them with ``feature_inclusion`` zero.
     - A prior whose numbers were taken from the data gives the data a higher density. Evidences of such models are
       compared only if ``prior_saw`` is the same, and never if it contains ``"maximised"``, since a maximum
@@ -395,6 +397,10 @@ def _class_prior(problem: Problem) -> dict[Any, tuple[bool, float]]:
 def _difference_of_form(one: Problem, other: Problem) -> str:
     """The difference between the data that two models describe, in words; empty if they describe the same data."""
     mine, theirs = _form(one), _form(other)
+    schemas = [problem.model.schema for problem in (one, other)]
+    for position in mine.keys() & theirs.keys() & {*schemas[0].edges, *schemas[1].edges}:
+        for form, schema in zip((mine, theirs), schemas, strict=True):
+            form[position] += f" of {len(schema.categories.get(position, ()))} values"
     for position in sorted(mine | theirs):
         if mine.get(position) != theirs.get(position):
             left, right = (form.get(position, "not in the model") for form in (mine, theirs))
@@ -411,7 +417,9 @@ def _form(problem: Problem) -> dict[int, str]:
             kind = f"given the total of {len(block.columns)} counts"
         if lacking:
             kind += f" without {lacking:.6g} rows that lack a cell of block {block.name!r}"
-        found |= dict.fromkeys(block.columns, kind)
+        found |= dict.fromkeys(block.described, kind)
+    for column, number in problem.missing_as_values.items():
+        found[column] += f" with {number:.6g} missing cells as values"
     return found
 
 

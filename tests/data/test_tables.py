@@ -11,7 +11,8 @@ import scipy.sparse as sp
 from scipy.special import betaln, gammaln
 
 import bayesnb as nb
-from bayesnb.data.read import LARGEST_TOTAL, check_weights
+from bayesnb.data.read import LARGEST_TOTAL, as_table, check_weights
+from bayesnb.data.tables import SparseTable
 
 ROWS = np.array([[1, 0, 1], [1, 1, 0], [0, 1, 0], [0, 0, 1], [1, 0, 0], [0, 1, 1]])
 HOLED = np.array([[1, 0, np.nan], [1, np.nan, 0], [0, 1, 0], [np.nan, 0, 1], [1, 0, 0], [0, 1, 1]])
@@ -133,6 +134,31 @@ def test_sparse_and_dense_are_equal_in_every_verb(sparse, family):
     assert_same(changed, other.update(sparse(X[:5]), y[:5]).forget(sparse(X[:4]), y[:4]), X)
     kwargs = {"num_draws": 7, "num_chains": 2, "key": 3}
     np.testing.assert_allclose(dense.proba_draws(X, **kwargs), other.proba_draws(sparse(X), **kwargs), rtol=1e-10)
+
+
+@pytest.mark.parametrize("columns", [[0], [2], [1, 2, 0]])
+def test_columns_of_a_sparse_table_are_those_of_the_array(columns):
+    cells = np.array([[0.0, 2.5, 0.0], [-1.0, 0.0, np.nan], [0.0, 0.0, 0.0], [7.0, 2.5, 0.0], [0.0, 1.0, 3.0]])
+    stored = sp.coo_array(cells)
+    # A zero that is stored, a cell in two parts, and columns in no order.
+    twice = sp.coo_array(([0.0, 1.5, -1.5], ([2, 0, 0], [0, 1, 1])), shape=cells.shape)
+    parts = [np.concatenate(both) for both in zip(stored.coords, twice.coords, strict=True)]
+    sparse = sp.coo_array((np.concatenate([stored.data, twice.data]), tuple(parts)), shape=cells.shape)
+    table, place = as_table(sp.csr_array(sparse)), slice(1, 4)
+    for rows in (slice(None), place, slice(2, 2)):
+        np.testing.assert_array_equal(table.numbers(columns, rows), cells[rows, columns])
+        for column in columns:
+            np.testing.assert_array_equal(table.values(column, rows), cells[rows, column])
+
+
+@pytest.mark.parametrize("count", [1, 0.25])
+def test_a_vocabulary_is_given_a_family_without_a_look_at_each_column(count, monkeypatch):
+    expected = nb.NaiveBayes(nb.Multinomial(fractional=count < 1))
+    monkeypatch.setattr(SparseTable, "stored_values", None)
+    monkeypatch.setattr(SparseTable, "kind", None)
+    cells = sp.csr_array(np.arange(12).reshape(4, 3) / 12 if count < 1 else COUNTS)
+    for labels in (None, [0, 0, 1, 1]):
+        assert nb.NaiveBayes.from_frame(cells, labels) == expected
 
 
 def test_blocks_in_another_order_over_a_dense_and_a_sparse_table():

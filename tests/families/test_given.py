@@ -41,14 +41,21 @@ def test_each_value_of_the_parent_has_a_categorical_of_its_own(table, concentrat
         np.testing.assert_allclose(posterior.log_joint(new), one.log_joint(new[["a"]]), rtol=1e-12)
 
 
-def test_later_rows_bring_categories_to_both_columns(table):
+@pytest.mark.parametrize(
+    ("child", "parent"),
+    [(["b", "x", "w"], ["a", "c", None]), (["b", "x", "w"], ["p", "q", None]), (["x"] * 3, [*"acp"])],
+)
+def test_later_rows_bring_categories(table, child, parent):
+    """To both columns, or to one; there are never as many of the child as of the parent."""
     X, y = table
-    more = pd.DataFrame({"a": ["b", "x", "w"], "b": ["a", "a", None]}, dtype=object)
+    more = pd.DataFrame({"a": child, "b": parent}, dtype=object)
     updated, whole = nb.fit(MODEL, X, y).update(more, [0, 1, 1]), nb.fit(MODEL, pd.concat([X, more]), [*y, 0, 1, 1])
     assert updated.log_evidence == pytest.approx(whole.log_evidence, rel=1e-12)
     np.testing.assert_allclose(updated.log_joint(X), whole.log_joint(X), rtol=1e-12)
+    sizes = [len(own) for own in updated.model.schema.categories.values()]
+    assert sizes[0] != sizes[1]
     # The categories stay when their rows are forgotten.
-    listed = {"a": [*"xyzbw"], "b": [*"pqrsa"]}
+    listed = dict(zip("ab", updated.model.schema.categories.values(), strict=True))
     left = nb.fit(nb.NaiveBayes({"a given b": (nb.Given(categories=listed), ["a", "b"])}), X, y)
     np.testing.assert_allclose(updated.forget(more, [0, 1, 1]).log_joint(X), left.log_joint(X), rtol=1e-12)
 

@@ -230,20 +230,6 @@ class TestEdges:
         np.testing.assert_allclose(fitted.mean()["0_prob"], np.array([[1, 3, 3, 4], [1, 2, 4, 4]]) / 11)
 
 
-def test_rows_in_pieces_need_edges(rng, tmp_path):
-    X, y = table(rng)
-    batches = [(X[:40], y[:40]), (X[40:], y[40:])]
-    with pytest.raises(ValueError, match=r"column 0: Histogram takes its edges from the rows of a table.*bind the"):
-        nb.fit_batches(nb.NaiveBayes(nb.Histogram()), batches)
-    frame = pd.DataFrame(X, columns=["u", "v", "w"]).assign(label=y)
-    frame.to_parquet(tmp_path / "rows.parquet")
-    with pytest.raises(ValueError, match="column 'u': Histogram takes"):
-        nb.fit_parquet(nb.NaiveBayes(nb.Histogram()), tmp_path / "rows.parquet", target="label")
-    whole = nb.fit(nb.NaiveBayes(nb.Histogram()), X, y)
-    for model in (nb.NaiveBayes(nb.Histogram()).bind(X, y), whole.model):
-        assert nb.fit_batches(model, batches).log_evidence == pytest.approx(whole.log_evidence, rel=1e-12)
-
-
 def test_the_hurdle_takes_the_edges_of_the_cells_other_than_zero(rng):
     x = np.append(rng.uniform(5, 6, 200), np.zeros(800))
     y = rng.integers(0, 2, 1000)

@@ -205,11 +205,6 @@ def test_a_prior_that_is_flat_has_no_sensitivity():
         (lambda X, y: nb.PolyaTree(split=1.5), ValueError, "give a probability above 0 and at most 1"),
         (lambda X, y: nb.PolyaTree(split=0.0), ValueError, "0.0 is not a positive finite number"),
         (lambda X, y: nb.PolyaTree([2, 1]), ValueError, r"the edges 2 and 1 of PolyaTree\(edges=...\) do not increase"),
-        (
-            lambda X, y: nb.fit_batches(nb.PolyaTree(), [(X, y)], classes=[0, 1]),
-            ValueError,
-            "PolyaTree takes its edges",
-        ),
     ],
 )
 def test_what_cannot_be_is_refused(make, error, message):

@@ -22,6 +22,7 @@ import pytest
 from sklearn.base import clone
 
 import bayesnb as nb
+from bayesnb.data import labels as data_labels
 from bayesnb.estimators import GaussianNB, NaiveBayesClassifier
 from bayesnb.families.moments import Moments
 from bayesnb.inference import sources
@@ -44,6 +45,15 @@ DECLARED = nb.NaiveBayes(
     {**MODEL.features, **{name: nb.Categorical(categories=[*known, "more"]) for name, known in CATEGORIES.items()}}
 )
 SHORT = nb.NaiveBayes({"mass": nb.Gaussian(), "size": nb.Categorical()})
+BINS = nb.NaiveBayes(
+    {
+        "trees": (nb.AllTrees(num_bins=4), ["mass", "island", "eggs"]),
+        "given": (nb.Given(), ["size", "dot"]),
+        "unused": nb.PolyaTree(),
+        "dash": nb.Histogram(),
+        "the": nb.Hurdle(nb.Histogram()),
+    }
+)
 MARKS = nb.NaiveBayes({"marks": (nb.DirichletMultinomial(2.0, 1.0), ["dot", "dash"])})
 
 
@@ -135,6 +145,10 @@ def of_a_callable(model, *given):
     return nb.fit_batches(model, in_batches)
 
 
+def of_rows_one_by_one(model, X, y, weight, folder):
+    return nb.fit_batches(model, lambda: in_batches(X, y, size=1))
+
+
 def of_an_iterator(model, *given):
     return nb.fit_batches(model, iter([(X[:0], Y[:0]), (X, Y)]), classes=CLASSES)
 
@@ -175,6 +189,9 @@ CASES = {
     "weights": (MODEL, X, Y, WEIGHT, {}),
     "declared": (DECLARED, X, Y, None, {"classes": [*CLASSES, "e"]}),
     "bound, other classes": (SHORT.bind(X, Y), X, Y, None, {"classes": [*CLASSES, "e"][::-1]}),
+    "bins": (BINS, X, Y, None, {}),
+    "bins, weights": (BINS, X, Y, WEIGHT, {}),
+    "bins, classes": (BINS, X, Y, None, {"classes": [*CLASSES, "e"]}),
     "MAP": (SHORT, X, Y, None, {"inference": nb.MAP()}),
     "MLE": (SHORT, X, Y, WEIGHT + 1, {"inference": nb.MLE()}),
     "counts that spread": (MARKS, X, Y, WEIGHT, {"inference": nb.MAP()}),
@@ -184,6 +201,7 @@ OTHERS = [
     (of_a_frame_with_labels, MODEL, X, Y),
     (of_partitions, MODEL, X.assign(island=X["island"].astype(KIND)), Y),
     (of_a_callable, MODEL, X, Y),
+    (of_rows_one_by_one, BINS, X[::9], Y[::9]),
     (of_an_iterator, MODEL, X, Y),
     (of_batches_some_empty, MODEL, X, Y),
     (of_polars_and_pyarrow, MODEL, X, Y),
@@ -210,7 +228,7 @@ def assert_same_statistics(one, other):
 def assert_same(posterior, expected, rows):
     assert type(posterior) is type(expected)
     mine, theirs = posterior.model.schema, expected.model.schema
-    assert (mine.named, mine.categories) == (theirs.named, theirs.categories)
+    assert (mine.named, mine.categories, mine.edges) == (theirs.named, theirs.categories, theirs.edges)
     assert [str(name) for name in mine.columns] == [str(name) for name in theirs.columns]
     np.testing.assert_array_equal(mine.classes, theirs.classes)
     assert_same_statistics(posterior.problem.statistics, expected.problem.statistics)
@@ -250,6 +268,37 @@ class TestThePiecesAreTheWhole:
     def test_empty_partitions(self, tmp_path):
         posterior = of_partitions_some_empty(MODEL, X, Y, None, tmp_path)
         assert_same(posterior, nb.fit(MODEL, X[Y == "b"], Y[Y == "b"]), X)
+
+    @pytest.mark.filterwarnings("ignore:The inplace keyword")  # within Dask
+    @pytest.mark.parametrize(
+        ("source", "fit"),
+        [
+            ("files", "by name"),
+            ("row groups", "columns"),
+            ("files", "weights"),
+            ("divided anew", "by name"),
+            ("divided anew", "classifier"),
+        ],
+    )
+    def test_a_folder_of_small_files_is_one_table(self, source, fit, tmp_path):
+        """Dask joins small files, fewer of them the more columns it reads."""
+        for i in range(9):
+            write(tmp_path / f"{i}.parquet", X.assign(label=Y, weight=WEIGHT)[45 * i : 45 * i + 45])
+        frame = dd.read_parquet(tmp_path, split_row_groups=source == "row groups")
+        frame = frame.repartition(partition_size="20kB") if source == "divided anew" else frame
+        names, weight = ["mass", "size"], None if fit in ("by name", "columns") else WEIGHT
+        whole = nb.fit(SHORT, X[names], Y, sample_weight=weight)
+        if fit == "by name":
+            found = nb.fit(SHORT, frame, "label")
+        elif fit == "columns":
+            found = nb.fit(SHORT, frame[names], frame["label"])
+        elif fit == "weights":
+            found = nb.fit(SHORT, frame[[*names, "label"]], "label", sample_weight=frame["weight"])
+        else:
+            plain = NaiveBayesClassifier(SHORT, feature_weights=None)
+            found = plain.fit(frame, "label", frame["weight"]).posterior_
+        assert_same_statistics(found.problem.statistics, whole.problem.statistics)
+        np.testing.assert_allclose(found.predict_proba(frame[names]).compute(), whole.predict_proba(X), rtol=1e-12)
 
     def test_dictionaries_in_files(self, tmp_path):
         frame = X.assign(island=X["island"].astype("category"), label=Y)
@@ -307,7 +356,7 @@ class TestReading:
         frame = dd.from_map(part, [0, 1, 2], meta=whole[:0])
         read.clear()
         nb.fit(SHORT, frame, "label")
-        assert {*read} == {("size",), ("mass", "size"), ("label",)}
+        assert {*read} == {("size", "label"), ("mass", "size", "label")}
 
     def test_only_the_columns_of_the_model_are_read_from_files(self, tmp_path, monkeypatch):
         path, read, iterate = write(tmp_path / "t.parquet"), [], pq.ParquetFile.iter_batches
@@ -444,15 +493,43 @@ class TestSample:
         in_memory = nb.fit(found.posterior_.model.description, cells, labels, feature_names=["u", "v"])
         np.testing.assert_allclose(found.posterior_.unweighted.log_joint(cells), in_memory.log_joint(cells), rtol=1e-9)
 
-    def test_bins_are_those_of_the_sample(self, rng, monkeypatch):
-        monkeypatch.setattr(sources, "SAMPLE", 500)
-        cells, labels = rng.normal(size=(900, 1)), rng.integers(0, 2, 900)
-        blocks = da.from_array(cells, chunks=(400, 1)), da.from_array(labels, chunks=400)
-        found, expected = (
-            NaiveBayesClassifier(nb.Histogram(), feature_weights=None).fit(*data).model_.families[0].edges
-            for data in (blocks, sample_dask(*blocks, None, 0)[:2])
-        )
-        np.testing.assert_array_equal(found, expected)
+    def test_bins_of_an_estimator_are_those_of_all_rows(self, monkeypatch):
+        monkeypatch.setattr(sources, "SAMPLE", 60)
+        frame = partitioned(X.assign(label=Y))
+        found = NaiveBayesClassifier(BINS, feature_weights=None).fit(frame, "label")
+        assert_same(found.posterior_, nb.fit(BINS, X, Y), X)
+
+
+class TestBins:
+    """Bins are made of the numbers of all rows, wherever these are."""
+
+    @pytest.mark.parametrize("source", SOURCES)
+    def test_of_more_different_numbers_than_are_kept(self, source, tmp_path, monkeypatch):
+        """Up to 2 % of the rows move to another bin, and a value of many rows has a cell of its own."""
+        cells = np.random.default_rng(5).normal(size=(len(X), 3))
+        cells[::3, 2] = 0.25
+        rows = pd.DataFrame(cells, columns=list("uvw"))
+        model = nb.NaiveBayes({"t": (nb.AllTrees(), ["u", "v"]), "w": nb.PolyaTree()})
+        whole = nb.fit(model, rows, Y).model
+        monkeypatch.setattr(data_labels, "MOST_NUMBERS", 150)
+        found = SOURCES[source](model, rows, Y, None, tmp_path).model
+        for position, own in found.schema.edges.items():
+            ranks = np.searchsorted(np.sort(cells[:, position]), [own, whole.schema.edges[position]])
+            assert ranks.shape == (2, 4)
+            assert np.abs(np.diff(ranks, axis=0)).max() <= 0.02 * len(X)
+        edges = np.array(found.families[-1].edges)
+        np.testing.assert_allclose(edges[[0, -1]], [cells[:, 2].min(), cells[:, 2].max()], atol=0.01)
+        own = np.searchsorted(edges, 0.25)
+        assert edges[own - 1] < 0.25 < edges[own] < edges[own - 1] + 0.01
+
+    @pytest.mark.parametrize("family", [nb.AllTrees(num_bins=2), nb.Given(num_bins=2)])
+    @pytest.mark.parametrize("later", [["x", "y", "x", 7], [7, 2.5, 2, 7]], ids=repr)
+    @pytest.mark.parametrize("first", [[None, None], [7, 2], [7.5, None]], ids=repr)
+    def test_all_rows_decide_whether_a_column_holds_numbers(self, family, first, later):
+        rows = pd.DataFrame({"c": pd.Series([*first, *later], dtype=object), "d": list("pqpqpp")})
+        model, y = nb.NaiveBayes({"both": (family, ["c", "d"])}), list("abbaab")
+        found = nb.fit_batches(model, [(rows[:2], y[:2]), (rows[2:4], y[2:4]), (rows[4:], y[4:])])
+        assert_same(found, nb.fit(model, rows, y), rows)
 
 
 class TestPrediction:
@@ -502,6 +579,7 @@ ONES, TEN = da.ones((10, 2), chunks=(5, 2)), da.from_array(np.arange(10) % 2, ch
 FIRST, SECOND = (X[:50], Y[:50]), (X[50:], Y[50:])
 RENAMED = [FIRST, (X[50:].rename(columns={"mass": "grams"}), Y[50:])]
 ONCE = iter([FIRST, SECOND])
+TWO_ROWS = np.eye(2)
 SHIFTED = dd.concat([partitioned(Y[:10], 1), partitioned(Y[10:], 3)])
 NARROWER = [(np.eye(3), [0, 1, 0]), (np.eye(2), [0, 1])]
 OTHER = nb.NaiveBayes({"island": nb.Categorical(other=True)})
@@ -555,6 +633,11 @@ REFUSED = [
     (lambda: nb.fit_batches(MODEL, lambda: ONCE), "no rows.*second reading"),
     (lambda: nb.fit_batches(MODEL, in_batches()), "read only once.*classes=.*callable"),
     (lambda: nb.fit_batches(OTHER, in_batches(), classes=CLASSES), "other=True.*categories="),
+    (
+        lambda: nb.fit_batches(BINS, in_batches(), classes=CLASSES),
+        r"'mass' are made of all rows: .*model.bind.*callable",
+    ),
+    (lambda: nb.fit_batches(nb.PolyaTree(), iter([(TWO_ROWS, [0, 1])]), classes=2), "bins of column 0 are made of all"),
     (lambda: nb.fit_batches(TWO_WEIGHTS, iter(THIRD_ISLAND), classes=["a", "b"]), "batch 1.*concentration"),
 ]
 

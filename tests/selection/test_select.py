@@ -3,6 +3,7 @@
 import gzip
 import itertools
 import re
+import warnings
 from functools import partial
 
 import numpy as np
@@ -493,6 +494,46 @@ class TestCompareModels:
         found = nb.compare_models({"exact": exact, "sampled": sampled, "point": point}, size, y).table
         assert found.pop("prior_saw").tolist() == ["scale"] * 3
         np.testing.assert_allclose(found.to_numpy(), found.loc[["exact"] * 3].to_numpy())
+
+    @pytest.mark.parametrize("where", ["nowhere", "child", "parent", "other"])
+    @pytest.mark.parametrize("name", ["trees", "given", "joint"])
+    def test_missing_cells_that_count_as_values_are_other_data(self, name, where, rng):
+        """And so are rows that are left out. Of `Given`, only a missing parent is a value."""
+        y = rng.integers(0, 2, 60)
+        X = pd.DataFrame(rng.integers(0, 3, (60, 3)), columns=["child", "parent", "other"]).astype(object)
+        if where != "nowhere":
+            X.loc[:5, where] = None
+        families = {"trees": nb.AllTrees(), "given": nb.Given(), "joint": nb.JointCategorical()}
+        joined = nb.NaiveBayes({"two": (families[name], ["child", "parent"]), "other": nb.Categorical()})
+        alone = nb.NaiveBayes({column: nb.Categorical() for column in X if name != "given" or column != "parent"})
+        again = joined.set_params(two=type(families[name])(3.0))
+        as_values = where == "parent" or (where == "child" and name != "given")
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # of rows that are left out
+            found = nb.compare_models({"joined": joined, "alone": alone}, X, y)
+            same = nb.compare_models({"joined": joined, "again": again}, X, y)
+            posterior = nb.fit(joined, X, y)
+        assert found.table["model_probability"].isna().all() == as_values
+        assert same.table["model_probability"].notna().all()
+        if as_values:
+            assert "describe different data, column" in found.notes[0]
+            assert found.table["elpd"].is_monotonic_decreasing
+        else:
+            evidence = [nb.fit(model, X, y).log_evidence for model in (joined, alone)]
+            expected = dict(zip(["joined", "alone"], softmax(evidence), strict=True))
+            assert found.table["model_probability"].to_dict() == pytest.approx(expected, rel=1e-9)
+        if as_values and name != "joint":
+            with pytest.warns(UserWarning, match="elpd_joint is NaN, because missing cells count as values"):
+                assert np.isnan(nb.loo_scores(posterior, X, y)["elpd_joint"])
+
+    def test_other_bins_are_other_data(self, rng):
+        X, y = rng.integers(0, 9, (60, 2)), rng.integers(0, 2, 60)
+        models = {bins: nb.NaiveBayes({"two": (nb.AllTrees(2.0, num_bins=bins), [0, 1])}) for bins in (3, 4)}
+        for other in (models[4], nb.Categorical()):
+            (note,) = nb.compare_models({"three": models[3], "other": other}, X, y).notes
+            assert re.search(r"column [01] \(.* of 3 values, and .* of [49] values", note)
+        again = nb.NaiveBayes({"two": (nb.AllTrees(1.0, num_bins=3), [0, 1])})
+        assert nb.compare_models({"three": models[3], "again": again}, X, y).notes == ()
 
     def test_without_a_closed_form(self):
         X, y = np.array([[3, 1, 0], [0, 2, 4], [5, 0, 1], [1, 1, 3]]), ["a", "b", "a", "b"]
