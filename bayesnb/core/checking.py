@@ -1,6 +1,8 @@
 """Checks of arguments, texts of errors, warnings at the user's line, parameters under scikit-learn's names."""
 
 import inspect
+import os
+import reprlib
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -68,6 +70,25 @@ def one_of(name: str, given: Any, known: Iterable[Any]) -> None:
     """
     if given not in (choices := list(known)):
         raise ValueError(f"{name} is {given!r}: give one of {choices}")
+
+
+def as_path(path: Any, name: str = "path") -> Path:
+    """The path of a file or a folder.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is neither text nor a `Path`, or a text that names nothing.
+    """
+    try:
+        text = os.fspath(path)
+    except TypeError:
+        text = None
+    if not isinstance(text, str):
+        raise TypeError(f"{name} is {reprlib.repr(path)}, {a_type(path)}: give text, such as 'model.nc', or a Path")
+    if not text or "\0" in text:
+        raise ValueError(f"{name} is {text!r}, which names no file: give a path such as 'model.nc'")
+    return Path(text)
 
 
 def listed(values: Iterable[Any]) -> str:
