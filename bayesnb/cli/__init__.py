@@ -3,12 +3,16 @@
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
+from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 import typer
 
@@ -26,6 +30,7 @@ from bayesnb.inference.nuts import NUTS
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.files import replace_file
 from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.weighted import WeightedPosterior
 from bayesnb.selection.descriptions import propose_descriptions
@@ -37,15 +42,30 @@ from bayesnb.selection.weights import weight_features, weighted_or_plain
 
 
 def _refuse_overwriting(out: Path | None, *inputs: str | Path) -> None:
-    """Refuse to write to a file that is read.
+    """Refuse to write to a file that is read, also as the standard input.
 
     Raises
     ------
     ValueError
     """
-    for path in map(Path, inputs):
-        if out is not None and out.exists() and path.exists() and out.samefile(path):
-            raise ValueError(f"--out {str(out)!r} is the input {str(path)!r}, which would be lost: give another file")
+    for given in inputs:
+        path = Path("/dev/stdin" if given == "-" else given)
+        if out is not None and out.is_file() and path.exists() and out.samefile(path):
+            raise ValueError(f"--out {str(out)!r} is the input {str(given)!r}, which would be lost: give another file")
+
+
+def _write(out: Path, write: Callable[[Path], Any]) -> Any:
+    """Give a file the content that a function writes to a path, whole or not at all; a device or a pipe at once.
+
+    Raises
+    ------
+    OSError
+    """
+    if out.is_char_device() or out.is_fifo():
+        return write(out)
+    with TemporaryDirectory() as folder:
+        write(made := Path(folder, out.name))
+        return replace_file(out, [made.read_bytes()], "the result")
 
 
 @contextmanager
@@ -105,7 +125,16 @@ UNNAMED = re.compile(r"Unnamed: \d+")
 """What pandas calls a column whose header is empty."""
 
 
-def read_csv(table: str, missing: list[str] | None, text: list[str] | None = None) -> pd.DataFrame:
+MISSING = (
+    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"),
+    *("NULL", "NaN", "None", "n/a", "nan", "null"),
+)
+"""Cells that pandas takes as missing. Classes may have these names, except the first."""
+
+
+def read_csv(
+    table: str, missing: list[str] | None, text: list[str] | None = None, label: str | None = None
+) -> pd.DataFrame:
     """The table in a file.
 
     Parameters
@@ -116,22 +145,78 @@ def read_csv(table: str, missing: list[str] | None, text: list[str] | None = Non
         Marks of missing cells, in addition to those of pandas.
     text : list of str, optional
         Columns to read as text, also where they look like numbers.
+    label : str, optional
+        A column in which only empty cells and `missing` are missing, since a class may have the name NA.
 
     Raises
     ------
     ValueError
-        If the file does not exist or cannot be read as CSV.
+        If the file does not exist or cannot be read as CSV, its header has a name twice, or its rows have more cells
+        than the header and neither names nor commas at their ends.
     """
     path = penguins_path() if table == "penguins" else Path(table)
     if table != "-" and not path.is_file():
         raise ValueError(f"there is no file {table!r}")
-    types = dict.fromkeys(text or [], str)
-    try:
+    source: Any = StringIO(sys.stdin.read()) if table == "-" else path
+
+    def read(**options: Any) -> pd.DataFrame:
+        if table == "-":
+            source.seek(0)
         # In pieces, the default, a column may be numbers in one piece and text in the next.
-        source: Any = sys.stdin if table == "-" else path
-        return pd.read_csv(source, na_values=missing or [], dtype=types, low_memory=False)
+        return pd.read_csv(source, low_memory=False, keep_default_na=False, **options)
+
+    try:
+        header = read(header=None, nrows=1, dtype=str).iloc[0]
+        first = read(nrows=1000, dtype=str)
+        marks = {name: [*(MISSING[:1] if name == label else MISSING), *(missing or [])] for name in first.columns}
+        used = range(first.shape[1]) if _end_in_commas(first) else None
+        frame = read(na_values=marks, dtype=dict.fromkeys(text or [], str), usecols=used)
     except Exception as error:  # each kind of archive has errors of its own
         raise ValueError(f"{table!r} cannot be read as CSV: {error}") from None
+    for name in header[header.duplicated() & (header != "")]:
+        raise ValueError(f"{table!r} has the column {name!r} twice: give each column a name of its own")
+    return frame
+
+
+def _end_in_commas(rows: pd.DataFrame) -> bool:
+    """Whether the rows, whose cells are text, have more cells than the header because they end in commas.
+
+    pandas takes the cells in front of the header's columns as names of rows, as R writes them: texts or whole numbers,
+    all different.
+
+    Raises
+    ------
+    ValueError
+        If they can be neither; or either, where they are texts or 1, 2, 3 and so on before an empty last column.
+    """
+    if rows.empty or isinstance(names := rows.index, pd.RangeIndex):
+        return False
+    commas = not rows.iloc[:, -1].str.strip().any()
+    unique = names.nlevels == 1 and names.is_unique
+    numbers = np.asarray(pd.to_numeric(names, errors="coerce") if unique else [0.5])
+    usual = np.isnan(numbers).any() or np.array_equal(numbers, np.arange(1, len(rows) + 1))
+    if usual if commas else (numbers % 1 > 0).any():
+        raise ValueError("its rows have more cells than the header: give each column a name, or cut commas at the ends")
+    return commas
+
+
+def _labels(labels: pd.Series, classes: Sequence[Any] | None = None) -> pd.Series:
+    """Labels that were read as text, without words such as NA, unless they name a class.
+
+    Where classes are not known, they name one if the other labels are text.
+
+    Warns
+    -----
+    UserWarning
+        If they then do.
+    """
+    words = labels.isin(MISSING)
+    others = labels[~words].dropna()
+    if classes is None and words.any() and _as_written(others) is others:
+        word = labels[words].iloc[0]
+        warn(f"{word!r} is a class of {labels.name!r}; if it marks a missing label, add --missing {word}", UserWarning)
+        return labels
+    return labels.mask(words & ~labels.isin([str(label) for label in classes or []]))
 
 
 def _as_written(labels: pd.Series) -> pd.Series:
@@ -235,12 +320,13 @@ def read_for(model: BoundModel, table: str, missing: list[str] | None, also: str
     }
     if also is not None:
         values[also] = schema.classes.tolist()
-    frame = read_csv(table, missing, list(values))
+    frame = read_csv(table, missing, list(values), also)
     lacking = [column for column in used if column not in frame.columns]
     if lacking:
         raise ValueError(f"column {lacking[0]!r} is missing in {table!r}: the model uses {used}")
     _require_columns(frame, [] if also is None else [also])
-    frame = frame[used if also is None or also in used else [*used, also]]
+    if also is not None:
+        frame = frame[[*used, *{also}.difference(used)]].assign(**{also: _labels(frame[also], values[also])})
     return frame.assign(**{name: _with_types(frame[name], values.get(name, ())) for name in frame.columns})
 
 
@@ -249,7 +335,10 @@ def _with_types(column: pd.Series, values: Iterable[Any]) -> pd.Series:
 
     A cell that is neither stays text: it alone is an error, or a category that was not seen.
     """
-    known: Mapping[str, Any] = {str(value): value for value in values}
+    known: dict[str, Any] = {str(value): value for value in values}
+    # pandas reads these as booleans where it chooses the type, as it did at the fit.
+    known |= {text.upper(): value for text, value in known.items() if isinstance(value, bool)}
+    known |= {text.lower(): value for text, value in known.items() if isinstance(value, bool)}
     if pd.api.types.is_numeric_dtype(column) or (known and all(isinstance(value, str) for value in values)):
         return column
     numbers = pd.to_numeric(column, errors="coerce")
@@ -276,7 +365,10 @@ def _fit_exactly(
 
     If it is a model `to_sample`, columns whose family couples the classes, which NUTS does not take, are histograms.
     """
-    rows_of_file = _without_unnamed(read_csv(table, missing, [target]), [target, *(drop or []), *(categorical or [])])
+    asked_for = [target, *(drop or []), *(categorical or [])]
+    rows_of_file = _without_unnamed(read_csv(table, missing, [target], target), asked_for)
+    if target in rows_of_file:
+        rows_of_file[target] = _labels(rows_of_file[target])
     features, labels, unlabelled = _labelled_rows(rows_of_file, target, drop)
     labels = _as_written(labels)
     model = _choose_model(features, labels, categorical)
@@ -365,21 +457,21 @@ def _compare_command(
         typer.echo(f"Largest difference of a class probability on these rows: {difference:.2g}")
         verdict = as_text([Paragraph(comparison.verdict)], width())
         typer.secho(verdict, fg=typer.colors.GREEN if comparison.agree else typer.colors.RED)
-        _write(comparison, features, labels, out)
+        _write_all(comparison, features, labels, out)
     raise typer.Exit(0 if comparison.agree else 1)
 
 
-def _write(comparison: Comparison, features: Any, labels: Any, out: Path) -> None:
+def _write_all(comparison: Comparison, features: Any, labels: Any, out: Path) -> None:
     """Write the results into a folder, and say what each file is and what reads it."""
-    comparison.plot().savefig(out / "comparison.png", dpi=120)
+    _write(out / "comparison.png", partial(comparison.plot().savefig, dpi=120))
     typer.echo(f"wrote {out / 'comparison.png'}: draws and exact densities")
-    comparison.table.to_csv(out / "comparison.csv")
+    _write(out / "comparison.csv", comparison.table.to_csv)
     typer.echo(f"wrote {out / 'comparison.csv'}: a row for each parameter")
     for name, posterior in (("exact", comparison.exact), ("nuts", comparison.sampled)):
         posterior.save(out / f"{name}.nc")
         typer.echo(f"wrote {out / f'{name}.nc'}: the posterior, for nb.load and bayesnb predict")
         tree = out / f"{name}-datatree.nc"
-        posterior.to_datatree(features, labels).to_netcdf(tree, engine="h5netcdf")
+        _write(tree, partial(posterior.to_datatree(features, labels).to_netcdf, engine="h5netcdf"))
         typer.echo(f"wrote {tree}: its draws, for ArviZ (xarray.open_datatree)")
 
 
@@ -462,7 +554,8 @@ def _predict_command(
             ends = posterior.proba_interval(rows, prob=proportion("--interval", interval))
             for c, label in enumerate(posterior.classes):
                 found[f"lower_{label}"], found[f"upper_{label}"] = ends[:, c].T
-        found.to_csv(sys.stdout if out is None else out, index=False)
+        write = partial(found.to_csv, index=False)
+        write(sys.stdout) if out is None else _write(out, write)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -495,7 +588,7 @@ def check_command(
         features, labels, _ = _labelled_rows(rows, target)
         result = check(posterior, features, labels, num_replicates=replicates, key=seed)
         if out is not None:
-            result.table.to_csv(out)
+            _write(out, result.table.to_csv)
         rest = "more: --out FILE writes all" if out is None else f"more in {out}"
         typer.echo(as_text(result.parts(rest), width()))
         if result.note:

@@ -14,7 +14,6 @@ from dataclasses import is_dataclass
 from datetime import date, datetime, time
 from importlib import import_module
 from inspect import signature
-from numbers import Integral
 from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
@@ -410,7 +409,7 @@ def _read_file(path: Path) -> tuple[str, list[np.ndarray]]:
         raise ValueError(_unreadable(path)) from error
     text, written = attributes.get("bayesnb"), attributes.get("bayesnb_format")
     numbered = [arrays[f"v{i}"] for i in range(len(arrays)) if f"v{i}" in arrays]
-    if not isinstance(text, str) or not isinstance(written, Integral) or len(numbered) < len(arrays):
+    if not isinstance(text, str) or not isinstance(written, np.integer) or len(numbered) < len(arrays):
         raise ValueError(f"{str(path)!r} is netCDF, but not a posterior or fit of annotations that save wrote")
     if written != FORMAT:
         raise ValueError(

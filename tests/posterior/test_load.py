@@ -155,7 +155,9 @@ FORGED = {
     "deep": "[" * 10**5,
     "deep, and closed": "[" * 2500 + "]" * 2500,
 }
-NO_POSTERIORS |= {name: (forged(text), ValueError, r"posterior\.nc' (does not hold|holds)") for name, text in FORGED.items()}
+NO_POSTERIORS |= {
+    name: (forged(text), ValueError, r"posterior\.nc' (does not hold|holds)") for name, text in FORGED.items()
+}
 
 
 @pytest.mark.parametrize("what", NO_POSTERIORS)
