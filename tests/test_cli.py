@@ -469,7 +469,7 @@ def test_a_class_may_have_a_name_that_marks_missing_cells(fit_to, command, tmp_p
         assert "Rows without a kind, left out: 1" in result.output
         assert word in nb.load(tmp_path / "model.nc").classes
         checked = command("check", tmp_path / "model.nc", tmp_path / "table.csv", *KIND, "--replicates", 5)
-        assert f"class_frequency[{word}]" in checked.output or checked.exit_code in (0, 1)
+        assert checked.exit_code in (0, 1), checked.output
         read = read_for(nb.load(tmp_path / "model.nc").model, str(tmp_path / "table.csv"), None, also="kind")
         assert (read["kind"] == word).sum() == kinds.count(word)
 
