@@ -125,10 +125,8 @@ UNNAMED = re.compile(r"Unnamed: \d+")
 """What pandas calls a column whose header is empty."""
 
 
-MISSING = (
-    *("", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A", "NA"),
-    *("NULL", "NaN", "None", "n/a", "nan", "null"),
-)
+NUMBERLESS = "#N/A #NA -1.#IND -1.#QNAN -NaN -nan 1.#IND 1.#QNAN <NA> N/A NA NULL NaN None n/a nan null"
+MISSING = ["", "#N/A N/A", *NUMBERLESS.split()]
 """Cells that pandas takes as missing. Classes may have these names, except the first."""
 
 
@@ -157,11 +155,10 @@ def read_csv(
     path = penguins_path() if table == "penguins" else Path(table)
     if table != "-" and not path.is_file():
         raise ValueError(f"there is no file {table!r}")
-    source: Any = StringIO(sys.stdin.read()) if table == "-" else path
+    content = sys.stdin.read() if table == "-" else ""
 
     def read(**options: Any) -> pd.DataFrame:
-        if table == "-":
-            source.seek(0)
+        source: Any = StringIO(content) if table == "-" else path
         # In pieces, the default, a column may be numbers in one piece and text in the next.
         return pd.read_csv(source, low_memory=False, keep_default_na=False, **options)
 
@@ -337,8 +334,7 @@ def _with_types(column: pd.Series, values: Iterable[Any]) -> pd.Series:
     """
     known: dict[str, Any] = {str(value): value for value in values}
     # pandas reads these as booleans where it chooses the type, as it did at the fit.
-    known |= {text.upper(): value for text, value in known.items() if isinstance(value, bool)}
-    known |= {text.lower(): value for text, value in known.items() if isinstance(value, bool)}
+    known |= {form(text): v for text, v in known.items() if isinstance(v, bool) for form in (str.upper, str.lower)}
     if pd.api.types.is_numeric_dtype(column) or (known and all(isinstance(value, str) for value in values)):
         return column
     numbers = pd.to_numeric(column, errors="coerce")

@@ -433,10 +433,9 @@ def _sealed_image(path: Path) -> bytes:
         if isinstance(error, FileNotFoundError):
             raise FileNotFoundError(f"there is no file {str(path)!r}") from None
         raise OSError(error.errno, f"the file cannot be read ({error.strerror})", str(path)) from error
-    if stat.S_ISDIR(mode):
-        raise IsADirectoryError(f"{str(path)!r} is a folder: give the path of a file")
     if not stat.S_ISREG(mode):
-        raise ValueError(f"{str(path)!r} is a device or a pipe: give the path of a file")
+        kind, what = (IsADirectoryError, "folder") if stat.S_ISDIR(mode) else (ValueError, "device or a pipe")
+        raise kind(f"{str(path)!r} is a {what}: give the path of a file")
     # The superblock states HDF5's length (HDF5 File Format Specification, section II.A).
     place = 40 if content[8:9] < b"\x02" else 28
     end = int.from_bytes(content[place : place + 8], "little")
