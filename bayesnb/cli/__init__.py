@@ -124,14 +124,14 @@ IN_OPTIONS = (
 UNNAMED = re.compile(r"Unnamed: \d+")
 """What pandas calls a column whose header is empty."""
 
-
-NUMBERLESS = "#N/A #NA -1.#IND -1.#QNAN -NaN -nan 1.#IND 1.#QNAN <NA> N/A NA NULL NaN None n/a nan null"
-MISSING = ["", "#N/A N/A", *NUMBERLESS.split()]
+MISSING = "|#N/A N/A|#N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null".split(
+    "|"
+)
 """Cells that pandas takes as missing. Classes may have these names, except the first."""
 
 
 def read_csv(
-    table: str, missing: list[str] | None, text: list[str] | None = None, label: str | None = None
+    table: str, missing: list[str] | None, text: list[str] | None = None, label: str | None = None, classes: Any = None
 ) -> pd.DataFrame:
     """The table in a file.
 
@@ -144,7 +144,9 @@ def read_csv(
     text : list of str, optional
         Columns to read as text, also where they look like numbers.
     label : str, optional
-        A column in which only empty cells and `missing` are missing, since a class may have the name NA.
+        The column of labels, which is also in `text`. A word such as NA may be a class there.
+    classes : sequence, optional
+        The classes, if they are known.
 
     Raises
     ------
@@ -172,7 +174,7 @@ def read_csv(
         raise ValueError(f"{table!r} cannot be read as CSV: {error}") from None
     for name in header[header.duplicated() & (header != "")]:
         raise ValueError(f"{table!r} has the column {name!r} twice: give each column a name of its own")
-    return frame
+    return frame.assign(**{label: _labels(frame[label], classes)}) if label in frame and label is not None else frame
 
 
 def _end_in_commas(rows: pd.DataFrame) -> bool:
@@ -197,7 +199,7 @@ def _end_in_commas(rows: pd.DataFrame) -> bool:
     return commas
 
 
-def _labels(labels: pd.Series, classes: Sequence[Any] | None = None) -> pd.Series:
+def _labels(labels: pd.Series, classes: Sequence[Any] | None) -> pd.Series:
     """Labels that were read as text, without words such as NA, unless they name a class.
 
     Where classes are not known, they name one if the other labels are text.
@@ -207,13 +209,13 @@ def _labels(labels: pd.Series, classes: Sequence[Any] | None = None) -> pd.Serie
     UserWarning
         If they then do.
     """
-    words = labels.isin(MISSING)
+    words = labels.isin({*MISSING}.difference(map(str, classes or ())))
     others = labels[~words].dropna()
     if classes is None and words.any() and _as_written(others) is others:
         word = labels[words].iloc[0]
         warn(f"{word!r} is a class of {labels.name!r}; if it marks a missing label, add --missing {word}", UserWarning)
         return labels
-    return labels.mask(words & ~labels.isin([str(label) for label in classes or []]))
+    return labels.mask(words)
 
 
 def _as_written(labels: pd.Series) -> pd.Series:
@@ -317,13 +319,12 @@ def read_for(model: BoundModel, table: str, missing: list[str] | None, also: str
     }
     if also is not None:
         values[also] = schema.classes.tolist()
-    frame = read_csv(table, missing, list(values), also)
+    frame = read_csv(table, missing, list(values), also, values.get(also))
     lacking = [column for column in used if column not in frame.columns]
     if lacking:
         raise ValueError(f"column {lacking[0]!r} is missing in {table!r}: the model uses {used}")
     _require_columns(frame, [] if also is None else [also])
-    if also is not None:
-        frame = frame[[*used, *{also}.difference(used)]].assign(**{also: _labels(frame[also], values[also])})
+    frame = frame[used if also is None or also in used else [*used, also]]
     return frame.assign(**{name: _with_types(frame[name], values.get(name, ())) for name in frame.columns})
 
 
@@ -363,8 +364,6 @@ def _fit_exactly(
     """
     asked_for = [target, *(drop or []), *(categorical or [])]
     rows_of_file = _without_unnamed(read_csv(table, missing, [target], target), asked_for)
-    if target in rows_of_file:
-        rows_of_file[target] = _labels(rows_of_file[target])
     features, labels, unlabelled = _labelled_rows(rows_of_file, target, drop)
     labels = _as_written(labels)
     model = _choose_model(features, labels, categorical)

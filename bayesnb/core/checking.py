@@ -2,7 +2,6 @@
 
 import inspect
 import os
-import reprlib
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -74,7 +73,7 @@ def one_of(name: str, given: Any, known: Iterable[Any]) -> None:
     ValueError
     """
     if not is_one_of(given, choices := list(known)):
-        raise ValueError(f"{name} is {given!r}: give one of {choices}")
+        raise ValueError(f"{name} is {given!r}{near_matches(given, choices)}: give one of {choices}")
 
 
 def as_path(path: Any, name: str = "path") -> Path:
@@ -86,7 +85,7 @@ def as_path(path: Any, name: str = "path") -> Path:
         If it is neither text nor a `Path`, or a text that names nothing.
     """
     if not isinstance(path, str | os.PathLike) or not isinstance(text := os.fspath(path), str):
-        raise TypeError(f"{name} is {reprlib.repr(path)}, {a_type(path)}: give text, such as 'model.nc', or a Path")
+        raise TypeError(f"{name} is {a_type(path)}: give text, such as 'model.nc', or a Path")
     if not text or "\0" in text:
         raise ValueError(f"{name} is {text!r}, which names no file: give a path such as 'model.nc'")
     return Path(text)
@@ -123,15 +122,14 @@ def near_matches(name: Any, names: Iterable[Any]) -> str:
 # --------------------------------------------------------------------------------------------------
 
 SAME_ARGUMENT = (
-    "alpha concentration concentration1 class_concentration shape smoothing|beta rate concentration0|loc mu mean "
-    "location|scale rate sigma sd std tau cov var variance var_smoothing|kappa lam precision|total_count n trials "
-    "n_trials size|class_probs class_prior priors fit_prior prior_probs prior class_prob|inference method algorithm "
-    "engine|key random_state seed random_seed rng rng_key|num_warmup tune warmup burn burn_in n_warmup|df nu dof|k cv "
-    "n_splits|num_samples num_draws num_replicates num_simulations draws samples n_samples n_draws|num_chains chains "
-    "n_chains cores|target_accept_prob target_accept adapt_delta|max_tree_depth max_treedepth max_depth|max_iterations "
-    "max_iter n_iter|num_starts n_init|tolerance tol|progress progressbar progress_bar verbose|prob hdi_prob ci_prob "
-    "ci level|num_bins bins n_bins|sample_weight weights weight w|feature_names columns features names|X data df|y "
-    "target labels|samples trace idata|posterior model estimator"
+    "alpha concentration concentration1 class_concentration shape|beta rate concentration0|loc mu mean|scale rate "
+    "sigma sd std tau cov var variance var_smoothing|kappa lam|total_count n trials size|class_probs class_prior "
+    "priors fit_prior prior|inference method algorithm|key random_state seed random_seed rng rng_key|num_warmup tune "
+    "warmup burn_in n_warmup|df nu|k cv n_splits|num_samples num_draws num_replicates num_simulations draws samples "
+    "n_samples n_draws|num_chains chains n_chains cores|target_accept_prob target_accept adapt_delta|max_tree_depth "
+    "max_treedepth|max_iterations max_iter n_iter|num_starts n_init|tolerance tol|progress progressbar progress_bar "
+    "verbose|prob hdi_prob ci_prob level|num_bins bins n_bins|sample_weight weights|feature_names columns features|X "
+    "data|y target labels|samples trace idata|posterior model estimator"
 )
 """Names of one argument, here and in other libraries; a line between those of different arguments."""
 

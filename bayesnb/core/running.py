@@ -162,8 +162,8 @@ def enable_compilation_cache(directory: Any = None) -> Path:
     >>> folder = nb.enable_compilation_cache()  # doctest: +SKIP
     """
     of_user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bayesnb"
-    given = None if directory is None else as_path(directory, "directory")
-    folder = Path(given or jax.config.jax_compilation_cache_dir or of_user).expanduser().absolute()
+    default = Path(jax.config.jax_compilation_cache_dir or of_user)
+    folder = (default if directory is None else as_path(directory, "directory")).expanduser().absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK)

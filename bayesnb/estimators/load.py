@@ -86,10 +86,7 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Any:
     name = made.pop("estimator", None) if isinstance(made, dict) else None
     kind = getattr(estimators, name) if isinstance(name, str) and name in estimators.__all__ else None
     if not isinstance(kind, type) or not isinstance(made.get("posterior_"), Posterior):
-        raise ValueError(
-            f"{str(path)!r} holds {a_type(made)}, and no posterior, fit of annotations or estimator of bayesnb: give a "
-            "file that save wrote"
-        )
+        raise ValueError(f"{str(path)!r} holds {a_type(made)}, and no posterior, estimator or fit of annotations")
     estimator = kind()
     estimator.__dict__.update(made)
     return estimator

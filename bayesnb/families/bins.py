@@ -542,13 +542,8 @@ def _read_edges(family: str, edges: Any) -> Any:
         return None
     if isinstance(edges, Mapping):
         edges = tuple(edges.items())
-    # What has no length has a wrong shape, of which `_numbers` tells.
-    entries = tuple(edges) if np.iterable(edges) else edges
-    if (
-        isinstance(entries, tuple)
-        and entries
-        and all(isinstance(entry, tuple) and len(entry) == 2 for entry in entries)
-    ):
+    entries = tuple(edges) if np.iterable(edges) else (edges,)
+    if entries and all(isinstance(entry, tuple) and len(entry) == 2 for entry in entries):
         return tuple((column, _numbers(family, own, f" of column {column!r}")) for column, own in entries)
     return _numbers(family, entries, "")
 
@@ -559,8 +554,7 @@ def _numbers(family: str, edges: Any, where: str) -> tuple[float, ...]:
     except (TypeError, ValueError):
         raise TypeError(f"{family}(edges={edges!r}){where}: give numbers") from None
     if numbers.ndim != 1 or len(numbers) < 2:
-        instead = ", or the number of bins as num_bins=" if family == "Histogram" else ""
-        raise ValueError(f"{family}(edges={edges!r}){where}: give at least two edges, one bin between them{instead}")
+        raise ValueError(f"{family}(edges={edges!r}){where}: give at least two edges, or num_bins=, a number of bins")
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
         raise ValueError(

@@ -71,13 +71,23 @@ def read(path: Any, records: Sequence[type], families: Sequence[type[Family]]) -
     OSError, ValueError
         As for `bayesnb.load`.
     """
-    path = as_path(path)
-    text, arrays = _read_file(path)
+    path, (h5netcdf, h5py) = as_path(path), _backend("load")
+    image = _sealed_image(path)
     try:
-        return _Reader(arrays, records, families).together(json.loads(text))
+        with h5py.File(h5py.h5f.open_file_image(image)) as file, h5netcdf.File(file, "r") as opened:
+            attributes = dict(opened.attrs)
+            arrays = {name: found[...] for name, found in opened.groups[GROUP].variables.items()}
+        if (written := int(attributes["bayesnb_format"])) != FORMAT:
+            what_next = "upgrade bayesnb" if written > FORMAT else "fit and save again"
+            raise ValueError(f"it has format {written}, this version of bayesnb reads {FORMAT}: {what_next}")
+        numbered = [arrays[f"v{i}"] for i in range(len(arrays))]
+        return _Reader(numbered, records, families).together(json.loads(attributes["bayesnb"]))
     # A forged file may end in an error of any kind, a deep one in RecursionError.
     except Exception as error:
-        raise ValueError(f"{str(path)!r} does not hold what save writes: {error or type(error).__name__}") from error
+        raise ValueError(
+            f"{str(path)!r} is netCDF, but not a posterior, estimator or fit of annotations that can be read: "
+            f"{error or type(error).__name__}"
+        ) from error
 
 
 class _Writer:
@@ -388,43 +398,19 @@ def _storable(value: np.ndarray) -> np.ndarray:
     return array.astype(np.int8) if array.dtype == bool else array
 
 
-def _read_file(path: Path) -> tuple[str, list[np.ndarray]]:
-    """The description and the arrays that `save` wrote.
+def _sealed_image(path: Path) -> bytes:
+    """The netCDF of a file that ends with its seal.
+
+    The file is read once: another process may put a new one in its place. HDF5 takes apart only bytes that `save`
+    wrote: it keeps text of any length in a heap without a checksum, and some damages of the heap let it read for ever.
+    xarray would read the file too, but leaves a filter of warnings behind.
 
     Raises
     ------
     OSError
         If the file cannot be read: FileNotFoundError, IsADirectoryError and so on, by its cause.
     ValueError
-        If the file is not one of `save`'s, is cut short or changed, or was written by another version.
-    """
-    h5netcdf, h5py = _backend("load")
-    image = _sealed_image(path)
-    try:
-        with h5py.File(h5py.h5f.open_file_image(image)) as file, h5netcdf.File(file, "r") as opened:
-            attributes = dict(opened.attrs)
-            group = opened.groups.get(GROUP)
-            arrays = {} if group is None else {name: found[...] for name, found in group.variables.items()}
-    except Exception as error:
-        raise ValueError(_unreadable(path)) from error
-    text, written = attributes.get("bayesnb"), attributes.get("bayesnb_format")
-    numbered = [arrays[f"v{i}"] for i in range(len(arrays)) if f"v{i}" in arrays]
-    if not isinstance(text, str) or not isinstance(written, np.integer) or len(numbered) < len(arrays):
-        raise ValueError(f"{str(path)!r} is netCDF, but not a posterior or fit of annotations that save wrote")
-    if written != FORMAT:
-        raise ValueError(
-            f"{str(path)!r} has format {written}, this version of bayesnb reads {FORMAT}: "
-            + ("upgrade bayesnb" if written > FORMAT else "fit and save again")
-        )
-    return text, numbered
-
-
-def _sealed_image(path: Path) -> bytes:
-    """The netCDF of a file that ends with its seal; the errors of `_read_file`.
-
-    The file is read once: another process may put a new one in its place. HDF5 takes apart only bytes that `save`
-    wrote: it keeps text of any length in a heap without a checksum, and some damages of the heap let it read for ever.
-    xarray would read the file too, but leaves a filter of warnings behind.
+        If the file is not one of `save`'s, or is cut short or changed.
     """
     try:
         mode = path.stat().st_mode
@@ -440,7 +426,7 @@ def _sealed_image(path: Path) -> bytes:
     place = 40 if content[8:9] < b"\x02" else 28
     end = int.from_bytes(content[place : place + 8], "little")
     if not content.startswith(SIGNATURE) or len(content) < end:
-        raise ValueError(_unreadable(path))
+        raise ValueError(f"{str(path)!r} cannot be read as netCDF: it is cut short, or was not written by save")
     image, seal = content[:end], content[end:]
     if not seal and b"modeling_interface" in image:
         raise ValueError(
@@ -456,10 +442,6 @@ def _sealed_image(path: Path) -> bytes:
 
 def _seal(image: bytes) -> bytes:
     return b"\nbayesnb sha256 " + hashlib.sha256(image).hexdigest().encode() + b"\n"
-
-
-def _unreadable(path: Path) -> str:
-    return f"{str(path)!r} cannot be read as netCDF: it is cut short, or was not written by save"
 
 
 def _backend(verb: str) -> tuple[Any, Any]:

@@ -156,7 +156,8 @@ FORGED = {
     "deep, and closed": "[" * 2500 + "]" * 2500,
 }
 NO_POSTERIORS |= {
-    name: (forged(text), ValueError, r"posterior\.nc' (does not hold|holds)") for name, text in FORGED.items()
+    name: (forged(text), ValueError, r"posterior\.nc' (is netCDF, but not a posterior|holds)")
+    for name, text in FORGED.items()
 }
 
 
