@@ -124,9 +124,8 @@ IN_OPTIONS = (
 UNNAMED = re.compile(r"Unnamed: \d+")
 """What pandas calls a column whose header is empty."""
 
-MISSING = "|#N/A N/A|#N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|None|n/a|nan|null".split(
-    "|"
-)
+NO_CELL = "#N/A #NA -1.#IND -1.#QNAN -NaN -nan 1.#IND 1.#QNAN <NA> N/A NA NULL NaN None n/a nan null"
+MISSING = ["", "#N/A N/A", *NO_CELL.split()]
 """Cells that pandas takes as missing. Classes may have these names, except the first."""
 
 

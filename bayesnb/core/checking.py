@@ -141,7 +141,7 @@ def _arguments(called: Callable[..., Any]) -> list[str]:
     return ["**" if own.kind is own.VAR_KEYWORD else name for name, own in found.items() if name != "self"]
 
 
-def require_arguments(called: Callable[..., Any], given: Iterable[str]) -> None:
+def _require_arguments(called: Callable[..., Any], given: Iterable[str]) -> None:
     """Refuse an argument that a class or function does not have, and say which one is meant.
 
     Raises
@@ -163,7 +163,7 @@ def naming_arguments(public: Any) -> Any:
 
     @wraps(public)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        require_arguments(public, kwargs)
+        _require_arguments(public, kwargs)
         return public(*args, **kwargs)
 
     wrapped.__module__ = "bayesnb"  # where pickle finds it
@@ -246,7 +246,7 @@ class Params:
     """The parameters of a frozen dataclass by name: its fields, and the parameters of these as ``field__name``."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
-        require_arguments(cls, kwargs)
+        _require_arguments(cls, kwargs)
         return super().__new__(cls)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
