@@ -880,5 +880,12 @@ def test_what_is_no_class(label):
     for arguments in ({"class_": label}, {"against": label}):
         with refused("which is no class: give one of"):
             fitted().explain(FRAME[:1], **arguments)
-    with refused("unit is .*: give one of"):
-        nb.mutual_information(flags(), unit=label)
+    for words, call in {
+        "unit is .*: give one of": lambda: nb.mutual_information(flags(), unit=label),
+        "criterion is": lambda: nb.choose_families(FRAME, LABELS, criterion=label),
+        "classes": lambda: nb.plot_proba(fitted(), FRAME[:1], classes=[label, label]),
+        "give two different": lambda: nb.plot_log_odds(fitted(), FRAME[:1], classes=[label, label]),
+        "sort is": lambda: nb.plot_evidence(fitted(), FRAME[:1], sort=label),
+    }.items():
+        with refused(words):
+            call()
