@@ -302,7 +302,7 @@ class BoundModel(Printed):
     def resolve(self, statistics: ModelStatistics) -> Self:
         """The model with every default that follows the data set to the numbers used."""
         description, blocks = resolve(self.description, self.schema, self.blocks, statistics)
-        return replace(self, description=description, blocks=blocks)
+        return replace(self, description=description, blocks=blocks, numbers=None)
 
     def read(self, X: Any) -> Chunks:
         """The rows of a table as this model reads them, to count statistics or to compute densities.

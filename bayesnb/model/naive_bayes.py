@@ -217,13 +217,13 @@ class NaiveBayes(Description):
         """
         rows = read_rows(X, y, features=self.features)
         bound = bound_to(self, rows, classes)
-        codes = rows.of_classes(bound.schema.classes, may_miss=True).codes
-        follows = (codes >= 0).all() if bound.follows_labels else bound.open_hyperparameter() is not None
-        if not (len(codes) and follows):
+        if not len(rows) or bound.open_hyperparameter() is None:
             return bound
         # Rows without a label count for the scale of the columns, in any class.
-        resolved = bound.resolve(bound.read(rows.table).count(np.maximum(codes, 0)).statistics)
-        return replace(bound, blocks=resolved.blocks, numbers=resolved.description)
+        codes = np.maximum(rows.of_classes(bound.schema.classes, may_miss=True).codes, 0)
+        resolved = bound.resolve(bound.read(rows.table).count(codes).statistics)
+        own = {"class_probs": self.class_probs} if bound.follows_labels else {}
+        return replace(bound, blocks=resolved.blocks, numbers=replace(resolved.description, **own))
 
     def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
         """The row-level NumPyro program of the model bound to X and y; see `BoundModel.program`.
