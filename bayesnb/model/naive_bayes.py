@@ -193,7 +193,7 @@ class NaiveBayes(Description):
         """The model of a table: the description with the table's columns, classes and categories.
 
         Hyperparameters that follow the data get the numbers that a fit to this table would use. A fit of the result
-        takes them anew from its own rows.
+        takes them anew from its own rows. ``class_probs="empirical"`` stays without numbers until a fit.
 
         Parameters
         ----------
