@@ -11,7 +11,7 @@ if "numpyro" in _sys.modules:  # perhaps put there by ArviZ
 
 __version__ = "0.2.0"
 
-__getattr__, __dir__, __all__ = _lazy.attach(
+_found, __dir__, __all__ = _lazy.attach(
     __name__,
     submodules=["datasets", "estimators", "families", "results"],
     submod_attrs={
@@ -59,3 +59,10 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "selection.weights": ["weight_features"],
     },
 )
+
+
+def __getattr__(name: str) -> object:
+    from bayesnb.core.checking import naming_arguments
+
+    globals()[name] = found = naming_arguments(_found(name))
+    return found

@@ -1,6 +1,7 @@
 """Bad input is refused in the package's own words, which name the column, the value and the way out."""
 
 import datetime
+import pickle
 import re
 import sys
 import warnings
@@ -774,3 +775,116 @@ def test_the_command_line_without_its_extra(monkeypatch):
     without(monkeypatch, "typer", "bayesnb.cli")
     with pytest.raises(SystemExit, match=r"the command line needs typer: pip install 'bayesnb\[cli\]'"):
         main()
+
+
+NAMES = [
+    (nb.Gaussian, "mu", "loc"),
+    (nb.Gaussian, "sigma", "rate"),
+    (nb.Bernoulli, "alpha", "concentration1"),
+    (nb.Bernoulli, "beta", "concentration0"),
+    (nb.Categorical, "alpha", "concentration"),
+    (partial(nb.NegativeBinomial, 2.0), "alpha", "concentration1"),
+    (nb.MultivariateGaussian, "nu", "df"),
+    (nb.NaiveBayes, "alpha", "class_concentration"),
+    (nb.NaiveBayes, "class_prior", "class_probs"),
+    (nb.NUTS, "draws", "num_samples"),
+    (nb.NUTS, "tune", "num_warmup"),
+    (nb.NUTS, "target_accept", "target_accept_prob"),
+    (nb.Gibbs, "chains", "num_chains"),
+    (nb.MAP, "max_iter", "max_iterations"),
+    (nb.NaiveBayesClassifier, "seed", "random_state"),
+    (nb.estimators.GaussianNB, "class_prior", "priors"),
+    (nb.estimators.MultinomialNB, "concentration", "alpha"),
+    (nb.fit, "seed", "key"),
+    (nb.fit, "random_state", "key"),
+    (nb.sbc, "draws", "num_simulations"),
+    (nb.check, "sample_weights", "sample_weight"),
+    (nb.loo_scores, "weights", "sample_weight"),
+]
+
+
+@pytest.mark.parametrize(("call", "wrong", "meant"), NAMES)
+def test_a_wrong_name_of_an_argument_says_which_is_meant(call, wrong, meant):
+    with refused(rf"unexpected keyword argument '{wrong}': write {meant}; it takes \[.*'{meant}'", error=TypeError):
+        call(**{wrong: 1})
+
+
+def test_a_name_of_no_argument_says_where_it_belongs():
+    with refused("'seed': perhaps key of another call", error=TypeError):
+        nb.NUTS(seed=1)
+    with refused("'nothing': leave it out", error=TypeError):
+        nb.Exact(nothing=1)
+
+
+def test_names_of_ones_own_classes_are_theirs():
+    class Mine(nb.NaiveBayesClassifier):
+        def __init__(self, **settings):
+            super().__init__(**settings)
+
+    assert Mine(random_state=1).random_state == 1
+    assert pickle.loads(pickle.dumps(nb.fit)) is nb.fit is nb.fit
+
+
+class Strange:
+    """A path of bytes."""
+
+    def __fspath__(self):
+        return b"bytes"
+
+
+NO_PATHS = [
+    None,
+    3,
+    2.5,
+    True,
+    b"bytes",
+    "",
+    "no\0path",
+    [],
+    FRAME,
+    Strange(),
+    "long" * 100,
+    "file/inside",
+    "missing/it",
+]
+
+
+@pytest.mark.parametrize("path", NO_PATHS, ids=lambda path: str(path)[:9].replace("\n", " "))
+def test_paths_that_are_none(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").touch()
+    calls = {
+        "load": nb.load,
+        "save": fitted().save,
+        "fit_parquet": lambda path: nb.fit_parquet(nb.Bernoulli(), path, "y"),
+        "cache": nb.enable_compilation_cache,
+    }
+    if path is None or str(path) == "missing/it":
+        del calls["cache"]  # the default; a folder that can be made
+    for call in calls.values():
+        with refused("", error=(ValueError, TypeError, OSError)) as raised:
+            call(path)
+        assert not isinstance(raised.value, UnicodeError)
+    assert [*tmp_path.iterdir()] == [tmp_path / "file"]
+
+
+@pytest.mark.parametrize("edges", [4, 2.5, True, np.nan])
+def test_edges_that_are_none(edges):
+    with refused(r"Histogram\(edges=.*give at least two edges, or num_bins="):
+        nb.Histogram(edges)
+
+
+@pytest.mark.parametrize("label", [FRAME, FRAME["mass"], np.array(["a", "b"]), ["a"], pd.NA, {}])
+def test_what_is_no_class(label):
+    for arguments in ({"class_": label}, {"against": label}):
+        with refused("which is no class: give one of"):
+            fitted().explain(FRAME[:1], **arguments)
+    for words, call in {
+        "unit is .*: give one of": lambda: nb.mutual_information(flags(), unit=label),
+        "criterion is": lambda: nb.choose_families(FRAME, LABELS, criterion=label),
+        "classes": lambda: nb.plot_proba(fitted(), FRAME[:1], classes=[label, label]),
+        "give two different": lambda: nb.plot_log_odds(fitted(), FRAME[:1], classes=[label, label]),
+        "sort is": lambda: nb.plot_evidence(fitted(), FRAME[:1], sort=label),
+    }.items():
+        with refused(words):
+            call()

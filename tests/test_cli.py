@@ -1,7 +1,9 @@
 import csv
+import errno
 import gzip
 import inspect
 import io
+import os
 import re
 import shutil
 
@@ -317,7 +319,7 @@ REFUSED = [
     (["predict", "array.nc", "{table}"], "columns without names"),
     (["predict", "{model}", "narrow.csv"], "column 'size' is missing in"),
     (["predict", "{model}", "large.csv"], NO_NUMBER),
-    (["predict", "{model}", "{table}", "--out", "{table}/out.csv"], "non-existent directory"),
+    (["predict", "{model}", "{table}", "--out", "{table}/out.csv"], "there is no folder"),
     (["predict", "{model}", "{table}", "--interval", "1.5"], "--interval is 1.5: give a number between 0 and 1"),
     (["check", "{model}", "{table}", "--target", "wings"], "column 'wings' is not there"),
     (["check", "{model}", "{table}", "--target", "colour"], "'red'"),
@@ -450,6 +452,130 @@ def test_labels_are_read_as_they_were_at_the_fit(tmp_path, labels, text):
     assert rows["kind"].tolist() == labels
     assert all(isinstance(label, str) == text for label in rows["kind"].tolist())
     assert rows["code"].tolist() == TABLE["code"].tolist()
+
+
+ROWS_OF_CSV = {
+    "plain": ("a,b,y", "1.5,2,u", "2.5,3,v", "2.5,4,u"),
+    "commas at the ends": ("a,b,y", "1.5,2,u,", "2.5,3,v,", "2.5,4,u,"),
+    "commas and spaces at the ends": ("a,b,y", "1.5,2,u, ", "2.5,3,v,", "2.5,4,u,"),
+    "two commas": ("a,b,y", "1.5,2,u,,", "2.5,3,v,,", "2.5,4,u,,"),
+    "commas in both": ("a,b,y,", "1.5,2,u,", "2.5,3,v,", "2.5,4,u,"),
+    "row names of R": ("a,b,y", '"1",1.5,2,u', '"2",2.5,3,v', '"3",2.5,4,u'),
+    "row names of a part": ("a,b,y", "8,1.5,2,u", "3,2.5,3,v", "11,2.5,4,u"),
+    "texts as row names": ("a,b,y", "x,1.5,2,u", "z,2.5,3,v", "w,2.5,4,u"),
+    "row names with a header": (",a,b,y", "0,1.5,2,u", "1,2.5,3,v", "2,2.5,4,u"),
+}
+
+
+@pytest.mark.parametrize("way", ["file", "standard input"])
+@pytest.mark.parametrize("name", ROWS_OF_CSV)
+def test_cells_are_those_of_their_column(name, way, tmp_path, monkeypatch):
+    text = "\n".join(ROWS_OF_CSV[name])
+    (tmp_path / "table.csv").write_text(text)
+    monkeypatch.setattr("sys.stdin", io.StringIO(text))
+    found = read_csv(str(tmp_path / "table.csv") if way == "file" else "-", None, ["y"], "y")
+    assert found[["a", "b", "y"]].values.tolist() == [[1.5, 2, "u"], [2.5, 3, "v"], [2.5, 4, "u"]]
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (["a,b", "1,.5,", "2,.7,"], "more cells than the header"),
+        (["a,b", "x,.5,", "z,.7,"], "more cells than the header"),
+        (["a,b", "1.5,.5,6", "2.5,.7,7"], "more cells than the header"),
+        (["a,b", "1,.5,6", "1,.7,7"], "more cells than the header"),
+        (["a,b", "1,2,.5,6", "3,4,.7,7"], "more cells than the header"),
+        (["a,b,a", "1,.5,6"], "has the column 'a' twice: give each column a name of its own"),
+    ],
+)
+def test_columns_that_are_not_clear_are_refused(command, fitted, tmp_path, rows, words):
+    (tmp_path / "table.csv").write_text("\n".join(rows))
+    for verb in (["fit"], ["compare"], ["predict", fitted[1]], ["check", fitted[1]]):
+        target = [] if verb[0] == "predict" else ["--target", "a"]
+        refused(command(*verb, tmp_path / "table.csv", *target), words)
+
+
+def test_a_class_may_have_a_name_that_marks_missing_cells(fit_to, command, tmp_path):
+    for word, kinds in (("NA", ["a", "NA", "a", "NA", "a", None]), ("None", ["None", "b", "None", "b", "b", None])):
+        result = fit_to(TABLE.assign(kind=kinds))
+        assert f"{word!r} is a class of 'kind'; if it marks a missing label, add --missing {word}" in result.stderr
+        assert "Rows without a kind, left out: 1" in result.output
+        assert word in nb.load(tmp_path / "model.nc").classes
+        checked = command("check", tmp_path / "model.nc", tmp_path / "table.csv", *KIND, "--replicates", 5)
+        assert checked.exit_code in (0, 1), checked.output
+        read = read_for(nb.load(tmp_path / "model.nc").model, str(tmp_path / "table.csv"), None, also="kind")
+        assert (read["kind"] == word).sum() == kinds.count(word)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "options"),
+    [([0, 1, 0, 1, 0, "NA"], []), ([0, 1, 0, 1, 1, "nan"], []), (["a", "b", "a", "b", "a", "NA"], ["--missing", "NA"])],
+)
+def test_words_of_missing_labels_are_missing_where_classes_are_numbers(fit_to, tmp_path, kinds, options):
+    result = fit_to(TABLE.assign(kind=kinds), *options)
+    assert "Rows without a kind, left out: 1" in result.output
+    classes = nb.load(tmp_path / "model.nc").classes.tolist()
+    assert classes == sorted(set(kinds[:5]))
+    read = read_for(nb.load(tmp_path / "model.nc").model, str(tmp_path / "table.csv"), options[1:], also="kind")
+    assert read["kind"].isna().tolist() == [False] * 5 + [True]
+
+
+@pytest.mark.parametrize("words", [("True", "False"), ("TRUE", "FALSE"), ("true", "false")])
+@pytest.mark.parametrize("lacking", [False, True])
+def test_categories_that_are_true_and_false_are_seen(fit_to, command, tmp_path, words, lacking):
+    flags = [words[0], words[1], words[0], words[1], words[0], "" if lacking else words[1]]
+    fit_to(TABLE.assign(code=flags)[["size", "code", "kind"]], "--categorical", "code")
+    found = command("predict", tmp_path / "model.nc", tmp_path / "table.csv")
+    assert found.stderr == ""
+    cells = pd.DataFrame(
+        {"size": TABLE["size"], "code": [{words[0]: True, words[1]: False}.get(cell) for cell in flags]}
+    )
+    np.testing.assert_allclose(
+        pd.read_csv(io.StringIO(found.stdout))[["proba_a", "proba_b"]],
+        nb.load(tmp_path / "model.nc").predict_proba(cells),
+        rtol=1e-12,
+    )
+
+
+@pytest.mark.parametrize("verb", ["predict", "check"])
+def test_a_result_is_written_whole_or_not_at_all(command, fitted, tmp_path, monkeypatch, verb):
+    table, model = fitted
+    out, options = tmp_path / "out.csv", [] if verb == "predict" else [*KIND, "--replicates", 5]
+    assert command(verb, model, table, *options, "--out", out).exit_code < 2
+    before = out.read_bytes()
+
+    def full(file):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    refused(command(verb, model, table, *options, "--out", out), "not saved (No space left on device)")
+    assert out.read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="Windows has other devices")
+def test_a_result_goes_to_compressed_files_and_devices(command, fitted, tmp_path):
+    table, model = fitted
+    plain = predicted(command("predict", model, table))
+    assert command("predict", model, table, "--out", tmp_path / "out.csv.gz").exit_code == 0
+    pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "out.csv.gz"), plain)
+    assert command("predict", model, table, "--out", "/dev/null").exit_code == 0
+    refused(command("predict", model, table, "--out", tmp_path), "is not a file that can be replaced")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/stdin"), reason="this system does not name its standard input")
+def test_the_standard_input_is_not_written_over(command, fitted, tmp_path):
+    shutil.copy(fitted[0], tmp_path / "table.csv")
+    before = os.dup(0)
+    try:
+        with open(tmp_path / "table.csv", "rb") as file:
+            os.dup2(file.fileno(), 0)
+        result = command("predict", fitted[1], "-", "--out", tmp_path / "table.csv")
+    finally:
+        os.dup2(before, 0)
+        os.close(before)
+    refused(result, "table.csv' is the input '-', which would be lost")
+    assert (tmp_path / "table.csv").read_bytes() == fitted[0].read_bytes()
 
 
 def test_the_command_takes_the_numbers_of_the_function():

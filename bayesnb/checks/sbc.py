@@ -385,8 +385,10 @@ def sbc(
 
 def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundModel, Any]:
     """The model bound and with numbers for all hyperparameters, and the count vectors' totals."""
-    model = as_model(model)
+    given, model = model, as_model(model)
     if X is None and y is None:
+        if isinstance(given, BoundModel):
+            model = replace(given, description=given.in_numbers)
         if isinstance(model, NaiveBayes):
             raise ValueError(
                 "the model is not bound to columns and classes: give X and y, or bind it with model.bind(X, y)"

@@ -3,13 +3,17 @@
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
+from io import StringIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 import typer
 
@@ -27,6 +31,7 @@ from bayesnb.inference.nuts import NUTS
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.files import replace_file
 from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.weighted import WeightedPosterior
 from bayesnb.selection.descriptions import propose_descriptions
@@ -38,15 +43,30 @@ from bayesnb.selection.weights import weight_features, weighted_or_plain
 
 
 def _refuse_overwriting(out: Path | None, *inputs: str | Path) -> None:
-    """Refuse to write to a file that is read.
+    """Refuse to write to a file that is read, also as the standard input.
 
     Raises
     ------
     ValueError
     """
-    for path in map(Path, inputs):
-        if out is not None and out.exists() and path.exists() and out.samefile(path):
-            raise ValueError(f"--out {str(out)!r} is the input {str(path)!r}, which would be lost: give another file")
+    for given in inputs:
+        path = Path("/dev/stdin" if given == "-" else given)
+        if out is not None and out.is_file() and path.exists() and out.samefile(path):
+            raise ValueError(f"--out {str(out)!r} is the input {str(given)!r}, which would be lost: give another file")
+
+
+def _write(out: Path, write: Callable[[Path], Any]) -> Any:
+    """Give a file the content that a function writes to a path, whole or not at all; a device or a pipe at once.
+
+    Raises
+    ------
+    OSError
+    """
+    if out.is_char_device() or out.is_fifo():
+        return write(out)
+    with TemporaryDirectory() as folder:
+        write(made := Path(folder, out.name))
+        return replace_file(out, [made.read_bytes()], "the result")
 
 
 @contextmanager
@@ -107,9 +127,20 @@ IN_OPTIONS = (
 UNNAMED = re.compile(r"Unnamed: \d+")
 """What pandas calls a column whose header is empty."""
 
+NO_CELL = "#N/A #NA -1.#IND -1.#QNAN -NaN -nan 1.#IND 1.#QNAN <NA> N/A NA NULL NaN None n/a nan null"
+MISSING = ["", "#N/A N/A", *NO_CELL.split()]
+"""Cells that pandas takes as missing. Classes may have these names, except the first."""
+
 
 def read_csv(
-    table: str, missing: list[str] | None, text: list[str] | None = None, sep: str = ",", decimal: str | None = None
+    table: str,
+    missing: list[str] | None,
+    text: list[str] | None = None,
+    label: str | None = None,
+    classes: Any = None,
+    *,
+    sep: str = ",",
+    decimal: str | None = None,
 ) -> pd.DataFrame:
     """The table in a file.
 
@@ -121,29 +152,84 @@ def read_csv(
         Marks of missing cells, in addition to those of pandas.
     text : list of str, optional
         Columns to read as text, also where they look like numbers.
+    label : str, optional
+        The column of labels, which is also in `text`. A word such as NA may be a class there.
+    classes : sequence, optional
+        The classes, if they are known.
     sep, decimal : str, optional
         What separates the cells, and the decimal sign.
 
     Raises
     ------
     ValueError
-        If the file does not exist or cannot be read as CSV.
+        If the file does not exist or cannot be read as CSV, its header has a name twice, or its rows have more cells
+        than the header and neither names nor commas at their ends.
     """
     path = penguins_path() if table == "penguins" else Path(table)
     if table != "-" and not path.is_file():
         raise ValueError(f"there is no file {table!r}")
-    types = dict.fromkeys(text or [], str)
-    sep = sep.replace("\\t", "\t")
+    content, sep = sys.stdin.read() if table == "-" else "", sep.replace("\\t", "\t")
     if len(sep) != 1 or (decimal not in (None, ".", ",")):
         raise ValueError(f"--sep is {sep!r}, --decimal {decimal!r}: give one character, and '.' or ','")
-    try:
+
+    def read(**options: Any) -> pd.DataFrame:
+        source: Any = StringIO(content) if table == "-" else path
         # In pieces, the default, a column may be numbers in one piece and text in the next.
-        file: Any = sys.stdin if table == "-" else path
-        return pd.read_csv(
-            file, na_values=missing or [], dtype=types, low_memory=False, sep=sep, decimal=decimal or "."
-        )
+        numbers = {"sep": sep, "decimal": decimal or "."}
+        return pd.read_csv(source, low_memory=False, keep_default_na=False, **numbers, **options)
+
+    try:
+        header = read(header=None, nrows=1, dtype=str).iloc[0]
+        first = read(nrows=1000, dtype=str)
+        marks = {name: [*(MISSING[:1] if name == label else MISSING), *(missing or [])] for name in first.columns}
+        used = range(first.shape[1]) if _end_in_commas(first) else None
+        frame = read(na_values=marks, dtype=dict.fromkeys(text or [], str), usecols=used)
     except Exception as error:  # each kind of archive has errors of its own
         raise ValueError(f"{table!r} cannot be read as CSV: {error}") from None
+    for name in header[header.duplicated() & (header != "")]:
+        raise ValueError(f"{table!r} has the column {name!r} twice: give each column a name of its own")
+    return frame.assign(**{label: _labels(frame[label], classes)}) if label in frame and label is not None else frame
+
+
+def _end_in_commas(rows: pd.DataFrame) -> bool:
+    """Whether the rows, whose cells are text, have more cells than the header because they end in commas.
+
+    pandas takes the cells in front of the header's columns as names of rows, as R writes them: texts or whole numbers,
+    all different.
+
+    Raises
+    ------
+    ValueError
+        If they can be neither; or either, where they are texts or 1, 2, 3 and so on before an empty last column.
+    """
+    if rows.empty or isinstance(names := rows.index, pd.RangeIndex):
+        return False
+    commas = not rows.iloc[:, -1].str.strip().any()
+    unique = names.nlevels == 1 and names.is_unique
+    numbers = np.asarray(pd.to_numeric(names, errors="coerce") if unique else [0.5])
+    usual = np.isnan(numbers).any() or np.array_equal(numbers, np.arange(1, len(rows) + 1))
+    if usual if commas else (numbers % 1 > 0).any():
+        raise ValueError("its rows have more cells than the header: give each column a name, or cut commas at the ends")
+    return commas
+
+
+def _labels(labels: pd.Series, classes: Sequence[Any] | None) -> pd.Series:
+    """Labels that were read as text, without words such as NA, unless they name a class.
+
+    Where classes are not known, they name one if the other labels are text.
+
+    Warns
+    -----
+    UserWarning
+        If they then do.
+    """
+    words = labels.isin({*MISSING}.difference(map(str, classes or ())))
+    others = labels[~words].dropna()
+    if classes is None and words.any() and _as_written(others) is others:
+        word = labels[words].iloc[0]
+        warn(f"{word!r} is a class of {labels.name!r}; if it marks a missing label, add --missing {word}", UserWarning)
+        return labels
+    return labels.mask(words)
 
 
 def _as_written(labels: pd.Series) -> pd.Series:
@@ -250,7 +336,8 @@ def read_for(model: BoundModel, table: str, missing: list[str] | None, also: Any
         values[also] = schema.classes.tolist()
     # The model knows how numbers are written in these columns of text.
     decimal, forms = how.get("decimal"), model.description.number_forms
-    frame = read_csv(table, missing, [*values, *(() if decimal else forms)], **how)
+    texts = [*values, *(() if decimal else forms)]
+    frame = read_csv(table, missing, texts, also, None if also is None else values[also], **how)
     lacking = [column for column in used if column not in frame.columns]
     if lacking:
         raise ValueError(f"column {lacking[0]!r} is missing in {table!r}: the model uses {used}")
@@ -265,7 +352,9 @@ def _with_types(column: pd.Series, values: Iterable[Any], decimal: str) -> pd.Se
 
     A cell that is neither stays text: it alone is an error, or a category that was not seen.
     """
-    known: Mapping[str, Any] = {str(value).replace(".", decimal): value for value in values}
+    known: dict[str, Any] = {str(value).replace(".", decimal): value for value in values}
+    # pandas reads these as booleans where it chooses the type, as it did at the fit.
+    known |= {form(text): v for text, v in known.items() if isinstance(v, bool) for form in (str.upper, str.lower)}
     if pd.api.types.is_numeric_dtype(column) or (known and all(isinstance(value, str) for value in values)):
         return column
     numbers = pd.to_numeric(column, errors="coerce")
@@ -293,8 +382,8 @@ def _fit_exactly(
 
     If it is a model `to_sample`, columns whose family couples the classes, which NUTS does not take, are histograms.
     """
-    whole = read_csv(table, missing, [target], **how)
-    rows_of_file = _without_unnamed(whole, [target, *(drop or []), *(categorical or [])])
+    asked_for = [target, *(drop or []), *(categorical or [])]
+    rows_of_file = _without_unnamed(read_csv(table, missing, [target], target, **how), asked_for)
     features, labels, unlabelled = _labelled_rows(rows_of_file, target, drop)
     labels = _as_written(labels)
     model = _choose_model(features, labels, categorical, how["decimal"])
@@ -386,21 +475,21 @@ def _compare_command(
         typer.echo(f"Largest difference of a class probability on these rows: {difference:.2g}")
         verdict = as_text([Paragraph(comparison.verdict)], width())
         typer.secho(verdict, fg=typer.colors.GREEN if comparison.agree else typer.colors.RED)
-        _write(comparison, features, labels, out)
+        _write_all(comparison, features, labels, out)
     raise typer.Exit(0 if comparison.agree else 1)
 
 
-def _write(comparison: Comparison, features: Any, labels: Any, out: Path) -> None:
+def _write_all(comparison: Comparison, features: Any, labels: Any, out: Path) -> None:
     """Write the results into a folder, and say what each file is and what reads it."""
-    comparison.plot().savefig(out / "comparison.png", dpi=120)
+    _write(out / "comparison.png", partial(comparison.plot().savefig, dpi=120))
     typer.echo(f"wrote {out / 'comparison.png'}: draws and exact densities")
-    comparison.table.to_csv(out / "comparison.csv")
+    _write(out / "comparison.csv", comparison.table.to_csv)
     typer.echo(f"wrote {out / 'comparison.csv'}: a row for each parameter")
     for name, posterior in (("exact", comparison.exact), ("nuts", comparison.sampled)):
         posterior.save(out / f"{name}.nc")
         typer.echo(f"wrote {out / f'{name}.nc'}: the posterior, for nb.load and bayesnb predict")
         tree = out / f"{name}-datatree.nc"
-        posterior.to_datatree(features, labels).to_netcdf(tree, engine="h5netcdf")
+        _write(tree, partial(posterior.to_datatree(features, labels).to_netcdf, engine="h5netcdf"))
         typer.echo(f"wrote {tree}: its draws, for ArviZ (xarray.open_datatree)")
 
 
@@ -487,7 +576,8 @@ def _predict_command(
             ends = posterior.proba_interval(rows, prob=proportion("--interval", interval))
             for c, label in enumerate(posterior.classes):
                 found[f"lower_{label}"], found[f"upper_{label}"] = ends[:, c].T
-        found.to_csv(sys.stdout if out is None else out, index=False)
+        write = partial(found.to_csv, index=False)
+        write(sys.stdout) if out is None else _write(out, write)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -522,7 +612,7 @@ def check_command(
         features, labels, _ = _labelled_rows(rows, target)
         result = check(posterior, features, labels, num_replicates=replicates, key=seed)
         if out is not None:
-            result.table.to_csv(out)
+            _write(out, result.table.to_csv)
         rest = "more: --out FILE writes all" if out is None else f"more in {out}"
         typer.echo(as_text(result.parts(rest), width()))
         if result.note:

@@ -1,13 +1,14 @@
 """Checks of arguments, texts of errors, warnings at the user's line, parameters under scikit-learn's names."""
 
 import inspect
+import os
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import fields, replace
 from difflib import get_close_matches
-from functools import wraps
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any, Self
 
@@ -59,6 +60,11 @@ def proportion(name: str, value: Any, *, or_one: bool = False) -> float:
     return float(value)
 
 
+def is_one_of(given: Any, known: Iterable[Any]) -> bool:
+    """Whether a value is one of some; a frame and an array, which have no single answer to ``==``, are not."""
+    return isinstance(given, Hashable) and given in dict.fromkeys(known)
+
+
 def one_of(name: str, given: Any, known: Iterable[Any]) -> None:
     """Refuse a choice that there is not.
 
@@ -66,8 +72,23 @@ def one_of(name: str, given: Any, known: Iterable[Any]) -> None:
     ------
     ValueError
     """
-    if given not in (choices := list(known)):
-        raise ValueError(f"{name} is {given!r}: give one of {choices}")
+    if not is_one_of(given, choices := list(known)):
+        raise ValueError(f"{name} is {given!r}{near_matches(given, choices)}: give one of {choices}")
+
+
+def as_path(path: Any, name: str = "path") -> Path:
+    """The path of a file or a folder.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is neither text nor a `Path`, or a text that names nothing.
+    """
+    if not isinstance(path, str | os.PathLike) or not isinstance(text := os.fspath(path), str):
+        raise TypeError(f"{name} is {a_type(path)}: give text, such as 'model.nc', or a Path")
+    if not text or "\0" in text:
+        raise ValueError(f"{name} is {text!r}, which names no file: give a path such as 'model.nc'")
+    return Path(text)
 
 
 def listed(values: Iterable[Any]) -> str:
@@ -94,6 +115,59 @@ def near_matches(name: Any, names: Iterable[Any]) -> str:
     by_text = {str(each): each for each in names}
     found = [by_text[text] for text in get_close_matches(str(name), by_text, n=2, cutoff=0.7)]
     return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""
+
+
+# --------------------------------------------------------------------------------------------------
+# Names of arguments that belong to other libraries: the error says which name is meant
+# --------------------------------------------------------------------------------------------------
+
+SAME_ARGUMENT = (
+    "alpha concentration concentration1 class_concentration shape|beta rate concentration0|loc mu mean|scale rate "
+    "sigma sd std tau cov var variance var_smoothing|kappa lam|total_count n trials size|class_probs class_prior "
+    "priors fit_prior prior|inference method algorithm|key random_state seed random_seed rng rng_key|num_warmup tune "
+    "warmup burn_in n_warmup|df nu|k cv n_splits|num_samples num_draws num_replicates num_simulations draws samples "
+    "n_samples n_draws|num_chains chains n_chains cores|target_accept_prob target_accept adapt_delta|max_tree_depth "
+    "max_treedepth|max_iterations max_iter n_iter|num_starts n_init|tolerance tol|progress progressbar progress_bar "
+    "verbose|prob hdi_prob ci_prob level|num_bins bins n_bins|sample_weight weights|feature_names columns features|X "
+    "data|y target labels|samples trace idata|posterior model estimator"
+)
+"""Names of one argument, here and in other libraries; a line between those of different arguments."""
+
+
+@cache
+def _arguments(called: Callable[..., Any]) -> list[str]:
+    """Names of the arguments, ``**`` if any name may be given."""
+    found = inspect.signature(called.__init__ if isinstance(called, type) else called).parameters  # type: ignore[misc]
+    return ["**" if own.kind is own.VAR_KEYWORD else name for name, own in found.items() if name != "self"]
+
+
+def _require_arguments(called: Callable[..., Any], given: Iterable[str]) -> None:
+    """Refuse an argument that a class or function does not have, and say which one is meant.
+
+    Raises
+    ------
+    TypeError
+    """
+    own = _arguments(called)
+    for name in () if "**" in own else {*given}.difference(own):
+        meant = [each for same in SAME_ARGUMENT.split("|") if name in (names := same.split()) for each in names]
+        found = [each for each in meant if each in own] or get_close_matches(name, own, 1)
+        hint = f"write {found[0]}" if found else f"perhaps {meant[0]} of another call" if meant else "leave it out"
+        raise TypeError(f"{called.__name__}() got an unexpected keyword argument {name!r}: {hint}; it takes {own}")
+
+
+def naming_arguments(public: Any) -> Any:
+    """A function that says which of its arguments a wrong name means; what is no function stays as it is."""
+    if not inspect.isfunction(public):
+        return public
+
+    @wraps(public)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        _require_arguments(public, kwargs)
+        return public(*args, **kwargs)
+
+    wrapped.__module__ = "bayesnb"  # where pickle finds it
+    return wrapped
 
 
 # --------------------------------------------------------------------------------------------------
@@ -170,6 +244,10 @@ def warns_once[**P, R](function: Callable[P, R]) -> Callable[P, R]:
 
 class Params:
     """The parameters of a frozen dataclass by name: its fields, and the parameters of these as ``field__name``."""
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        _require_arguments(cls, kwargs)
+        return super().__new__(cls)
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters by name.

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.checking import a_type, listed, near_matches, whole_number
+from bayesnb.core.checking import a_type, is_one_of, listed, near_matches, whole_number
 from bayesnb.core.printing import counted, shortened
 
 # --------------------------------------------------------------------------------------------------
@@ -36,7 +36,7 @@ def chosen(name: str, given: Any, known: Sequence[Any], *, most: int | None = No
     """
     labels = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
     known = list(known)
-    unknown = [label for label in labels if label not in known]
+    unknown = [label for label in labels if not is_one_of(label, known)]
     if unknown or not labels:
         near = near_matches(unknown[0], known) if unknown else ""
         raise ValueError(f"{name} is {labels}: name one or more of [{listed(known)}]{near}")
@@ -57,7 +57,7 @@ def yes_or_no(name: str, given: Any) -> bool:
     ValueError
         If it is neither.
     """
-    if given not in (True, False):
+    if not is_one_of(given, (True, False)):
         raise ValueError(f"{name} is {given!r}: give True or False")
     return bool(given)
 

@@ -20,6 +20,7 @@ from threadpoolctl import ThreadpoolController
 from tqdm import std
 from tqdm.auto import tqdm
 
+from bayesnb.core.checking import as_path
 from bayesnb.core.deferred import is_jax, jax, settings_of_thread
 
 # --------------------------------------------------------------------------------------------------
@@ -161,7 +162,8 @@ def enable_compilation_cache(directory: Any = None) -> Path:
     >>> folder = nb.enable_compilation_cache()  # doctest: +SKIP
     """
     of_user = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "bayesnb"
-    folder = Path(directory or jax.config.jax_compilation_cache_dir or of_user).expanduser().absolute()
+    default = Path(jax.config.jax_compilation_cache_dir or of_user)
+    folder = (default if directory is None else as_path(directory, "directory")).expanduser().absolute()
     try:
         folder.mkdir(parents=True, exist_ok=True)
         writable = os.access(folder, os.W_OK)

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from bayesnb.core.checking import a_type, listed, near_matches, warn
+from bayesnb.core.checking import a_type, is_one_of, listed, near_matches, warn
 from bayesnb.data.labels import as_labels
 from bayesnb.data.read import as_partitioned_table, as_table, is_dask, without_rows
 from bayesnb.data.schema import Schema, sort_categories
@@ -183,9 +183,9 @@ def _require_columns(table: Table, columns: Mapping[str, Any], index: list[Any])
     if not table.named:
         raise TypeError("the columns of the table have no names: give a pandas, polars or pyarrow table")
     for role, name in columns.items():
-        if name in table.names:
+        if is_one_of(name, table.names):
             continue
-        if name in index:
+        if is_one_of(name, index):
             raise ValueError(f"{role} is {name!r}, which is the index of the table: give table.reset_index()")
         raise ValueError(
             f"{role} is {name!r}, which is not a column of the table{near_matches(name, table.names)}: name the "

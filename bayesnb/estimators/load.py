@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from bayesnb import estimators
+from bayesnb.core.checking import a_type
 from bayesnb.crowd.read import AnnotationTable
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.data.schema import Schema
@@ -16,6 +17,7 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.problem import Problem, Unlabelled
 from bayesnb.model.weights import FeatureWeights, NormalWeights
+from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.files import read
 from bayesnb.posterior.kinds import (
     AveragedPosterior,
@@ -56,8 +58,10 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Any:
     OSError
         If there is no such file (FileNotFoundError), it is a folder (IsADirectoryError), or it may not be read.
     ValueError
-        If the file is not one of `save`'s, is cut short or damaged, was written by another version, or uses a family
-        that is not known.
+        If the file is not one of `save`'s, is cut short, damaged or forged, was written by another version, or uses a
+        family that is not known; or if the path names a device or a pipe.
+    TypeError
+        If the path is no path.
 
     See Also
     --------
@@ -78,11 +82,12 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Any:
     True
     """
     made = read(path, RECORDS, families)
-    if not isinstance(made, dict):
+    if isinstance(made, Posterior | AnnotationFit):
         return made
-    name = made.pop("estimator")
-    if name not in estimators.__all__:
-        raise ValueError(f"the file names the estimator {name!r}, which bayesnb does not have")
-    estimator = getattr(estimators, name)()
+    name = made.pop("estimator", None) if isinstance(made, dict) else None
+    kind = getattr(estimators, name) if isinstance(name, str) and name in estimators.__all__ else None
+    if not isinstance(kind, type) or not isinstance(made.get("posterior_"), Posterior):
+        raise ValueError(f"{str(path)!r} holds {a_type(made)}, and no posterior, estimator or fit of annotations")
+    estimator = kind()
     estimator.__dict__.update(made)
     return estimator

@@ -542,7 +542,7 @@ def _read_edges(family: str, edges: Any) -> Any:
         return None
     if isinstance(edges, Mapping):
         edges = tuple(edges.items())
-    entries = tuple(edges) if not isinstance(edges, tuple) else edges
+    entries = tuple(edges) if np.iterable(edges) else (edges,)
     if entries and all(isinstance(entry, tuple) and len(entry) == 2 for entry in entries):
         return tuple((column, _numbers(family, own, f" of column {column!r}")) for column, own in entries)
     return _numbers(family, entries, "")
@@ -554,7 +554,7 @@ def _numbers(family: str, edges: Any, where: str) -> tuple[float, ...]:
     except (TypeError, ValueError):
         raise TypeError(f"{family}(edges={edges!r}){where}: give numbers") from None
     if numbers.ndim != 1 or len(numbers) < 2:
-        raise ValueError(f"{family}(edges={edges!r}){where}: give at least two edges, one bin between them")
+        raise ValueError(f"{family}(edges={edges!r}){where}: give at least two edges, or num_bins=, a number of bins")
     wrong = np.flatnonzero(~np.isfinite(numbers))
     if len(wrong):
         raise ValueError(

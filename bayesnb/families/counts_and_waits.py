@@ -665,7 +665,7 @@ class NegativeBinomial(_FailuresFamily, _TotalCountFamily):
     def __new__(cls, total_count: Any = None, *values: Any, **named: Any) -> Any:
         """A family of another class where `total_count` is learned, because it has another prior and no closed form."""
         if total_count is not None:
-            return super().__new__(cls)
+            return super().__new__(cls, **named)
         prior = [one.name for one in fields(LearnedNegativeBinomial)]
         others = [*map(repr, values), *(name for name in named if name not in prior)]
         if others:

@@ -217,6 +217,8 @@ def from_likelihood(
     """
     from bayesnb.families.formulas import log_prob, quantile
 
+    # A rate of zero, the mode in a class without a cell, has no distribution; the limit of small rates has.
+    parameters = {name: np.where(np.equal(value, 0.0), 1e-100, value) for name, value in parameters.items()}
     with jax.enable_x64(True):
         distribution = likelihood(**parameters)
         if distribution.event_shape:
@@ -237,7 +239,8 @@ def from_likelihood(
         result = np.zeros((x.shape[1], x.shape[3]))
         for c in range(x.shape[2]):
             density = np.exp(log_prob(distribution, x[:, :, [c]]))
-            average = (class_prob * density).sum(axis=2)
+            # Of a class of probability zero no other has to have a density there.
+            average = np.maximum((class_prob * density).sum(axis=2), np.finfo(float).tiny)
             result += (class_prob[:, c] * np.log(density[:, :, c] / average) * weight).sum(axis=0)
         return result
 

@@ -1,5 +1,6 @@
 """Fits of tables that do not fit in memory: in batches, and in Parquet files."""
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -7,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.checking import a_type, whole_number
+from bayesnb.core.checking import a_type, as_path, whole_number
 from bayesnb.core.running import progress_bar
 from bayesnb.data.labels import Found
 from bayesnb.data.read import read_rows
@@ -370,14 +371,18 @@ def _open_parquet(path: Path) -> Any:
         return pq.ParquetFile(path, pre_buffer=False, buffer_size=READ_BYTES)
     except pa.ArrowInvalid as error:
         raise ValueError(f"{path} is not a Parquet file: {error}") from None
+    except OSError as error:
+        raise type(error)(f"{path} cannot be read: {error}") from None
 
 
 def _find_files(paths: Any) -> list[Path]:
     """The files at some paths, with the ``*.parquet`` files of each folder."""
-    given = [paths] if isinstance(paths, str | Path) else list(paths)
+    several = isinstance(paths, Iterable) and not isinstance(paths, str | bytes)
     found: list[Path] = []
-    for path in map(Path, given):
-        inside = sorted(path.glob("*.parquet")) if path.is_dir() else [path]
+    for path in [as_path(each, "paths") for each in (paths if several else [paths])]:
+        if not (os.path.isdir(path) or os.path.isfile(path)):
+            raise FileNotFoundError(f"there is no file {str(path)!r}: paths are Parquet files or folders of them")
+        inside = sorted(path.glob("*.parquet")) if os.path.isdir(path) else [path]
         if not inside:
             raise FileNotFoundError(f"the folder {path} holds no file *.parquet")
         found += inside

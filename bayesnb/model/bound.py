@@ -74,6 +74,8 @@ class BoundModel(Printed):
     blocks : tuple of Block
         The columns in groups of one family and one array shape, in the order of all statistics and parameters. A
         hyperparameter that is learned is a one here; `learned` holds its place.
+    numbers : NaiveBayes or None
+        The description with numbers that `bind` took from its table; a fit takes those of its own rows.
 
     Raises
     ------
@@ -82,9 +84,7 @@ class BoundModel(Printed):
 
     Notes
     -----
-    ``posterior.model`` is a bound model and no `NaiveBayes`, so that ``isinstance(posterior.model, nb.NaiveBayes)`` is
-    False. What the user wrote is `description`, a `NaiveBayes` for other tables too. Functions that take a model, such
-    as `fit`, take both.
+    A bound model is no `NaiveBayes`; its `description` is one, for other tables too. Functions such as `fit` take both.
 
     See Also
     --------
@@ -105,6 +105,7 @@ class BoundModel(Printed):
     description: Description
     schema: Schema = field(compare=False)
     blocks: tuple[Block, ...] = field(compare=False)
+    numbers: Description | None = field(default=None, compare=False, kw_only=True)
 
     why_no_params: ClassVar[str] = (
         ". The model is bound to a table and keeps its numbers: give its description, model.description"
@@ -119,8 +120,8 @@ class BoundModel(Printed):
         ----------
         description : NaiveBayes
         schema : Schema
-        layout : sequence of sequence of int, optional
-            Positions of the columns of each block, where the order of statistics is given; see `lay_out`.
+        layout : list of columns' positions, optional
+            Those of each block, where the order of statistics is given; see `lay_out`.
 
         Raises
         ------
@@ -136,19 +137,24 @@ class BoundModel(Printed):
             _ = self.class_prior
 
     @property
+    def in_numbers(self) -> Description:
+        """The description with the numbers of the blocks."""
+        return self.numbers or self.description
+
+    @property
     def features(self) -> dict[Any, tuple[Family, Any]]:
         """Family and columns of each feature."""
-        return self.description.features
+        return self.in_numbers.features
 
     @property
     def class_concentration(self) -> Any:
         """Concentration of the Dirichlet prior on the class probabilities."""
-        return self.description.class_concentration
+        return self.in_numbers.class_concentration
 
     @property
     def class_probs(self) -> Any:
         """Class probabilities where they are known."""
-        return self.description.class_probs
+        return self.in_numbers.class_probs
 
     @property
     def feature_inclusion(self) -> Any:
@@ -199,7 +205,7 @@ class BoundModel(Printed):
         ValueError
             If the probabilities are those of labels ("empirical"), before these are counted.
         """
-        numbers = self.description.with_placeholders()
+        numbers = self.in_numbers.with_placeholders()
         return spread_class_prior(numbers.class_concentration, numbers.class_probs, self.schema.classes)
 
     @property
@@ -220,7 +226,7 @@ class BoundModel(Printed):
     @cached_property
     def learned(self) -> LearnedPrior:
         """The prior as a function of the hyperparameters that are learned; needs a model that has some."""
-        return learned_prior(self.description, self.schema, self.blocks, self.class_prior)
+        return learned_prior(self.in_numbers, self.schema, self.blocks, self.class_prior)
 
     @cached_property
     def sites(self) -> Sites:
@@ -241,19 +247,15 @@ class BoundModel(Printed):
         )
 
     def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> "BoundModel":
-        """The model of another table: its description with the columns, classes and categories of that table.
-
-        Parameters and errors as for `NaiveBayes.bind`. Numbers for each class, column or category stay as they are.
-        """
-        return bound_to(self.description, read_rows(X, y, features=self.features), classes)
+        """The model of another table; as `NaiveBayes.bind`. Numbers for each class, column or category stay."""
+        return self.description.bind(X, y, classes=classes)  # type: ignore[attr-defined]
 
     def with_classes(self, classes: Any) -> Self:
         """The model with other classes; its columns and categories stay.
 
         Parameters
         ----------
-        classes : sequence or int
-            All labels that may occur, in the order of the results; or their number.
+        classes : sequence or int, all labels in the order of the results, or their number
 
         Raises
         ------
@@ -306,7 +308,7 @@ class BoundModel(Printed):
     def resolve(self, statistics: ModelStatistics) -> Self:
         """The model with every default that follows the data set to the numbers used."""
         description, blocks = resolve(self.description, self.schema, self.blocks, statistics)
-        return replace(self, description=description, blocks=blocks)
+        return replace(self, description=description, blocks=blocks, numbers=None)
 
     def read(self, X: Any) -> Chunks:
         """The rows of a table as this model reads them, to count statistics or to compute densities.
@@ -511,7 +513,7 @@ class BoundModel(Printed):
         run_program(model.blocks, model.sites, prior, size, codes=codes, cells=cells, total_count=total_count)
 
     def _parts(self) -> list[Piece]:
-        return printed_model(self.description)
+        return printed_model(self.in_numbers)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -527,9 +529,8 @@ class OpenSchema:
     ----------
     model : NaiveBayes or BoundModel
     columns : Schema
-        The table's columns; they are named where model and table both name them, rather than count them.
-    classes : array or None
-        None if they have to be found among the labels.
+        The table's columns; named where model and table both name them.
+    classes : array, or None if they have to be found among the labels
     open_columns : tuple of int
         Positions of the columns whose categories have to be found.
     seen_columns : tuple of int
@@ -553,8 +554,7 @@ class OpenSchema:
             The table's columns.
         named : bool
             Whether these are names, rather than positions.
-        classes : sequence, int or None
-            As for `fit`.
+        classes : as for `fit`
         """
         if isinstance(model, BoundModel):
             model = model if classes is None else model.with_classes(classes)
@@ -684,7 +684,7 @@ def bound_to(model: Description | BoundModel, rows: GivenRows, classes: Any = No
     model : NaiveBayes or BoundModel
     rows : GivenRows
     classes : sequence or int, optional
-        Labels that may occur, also for a bound model.
+        Labels that may occur.
     """
     schema = OpenSchema.of(model, rows.table.names, rows.table.named, classes)
     return schema.bind(schema.find(rows, whole=True), rows)

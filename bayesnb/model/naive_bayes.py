@@ -1,8 +1,10 @@
 """Naive Bayes as a user writes it: a description that can be bound to a table."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
 
 from bayesnb.core.checking import a_type
 from bayesnb.data.read import GivenRows, read_rows
@@ -202,7 +204,8 @@ class NaiveBayes(Description):
     def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> BoundModel:
         """The model of a table: the description with the table's columns, classes and categories.
 
-        Hyperparameters that follow the data have no numbers until `fit`.
+        Hyperparameters that follow the data get the numbers that a fit to this table would use. A fit of the result
+        takes them anew from its own rows. ``class_probs="empirical"`` stays without numbers until a fit.
 
         Parameters
         ----------
@@ -222,9 +225,17 @@ class NaiveBayes(Description):
         ------
         TypeError, ValueError
             If the table lacks a column of the model, or a hyperparameter has another number of classes, columns or
-            categories.
+            categories; or as for a fit, where hyperparameters follow the data.
         """
-        return bound_to(self, read_rows(X, y, features=self.features), classes)
+        rows = read_rows(X, y, features=self.features)
+        bound = bound_to(self, rows, classes)
+        if not len(rows) or bound.open_hyperparameter() is None:
+            return bound
+        # Rows without a label count for the scale of the columns, in any class.
+        codes = np.maximum(rows.of_classes(bound.schema.classes, may_miss=True).codes, 0)
+        resolved = bound.resolve(bound.read(rows.table).count(codes).statistics)
+        own = {"class_probs": self.class_probs} if bound.follows_labels else {}
+        return replace(bound, blocks=resolved.blocks, numbers=replace(resolved.description, **own))
 
     def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
         """The row-level NumPyro program of the model bound to X and y; see `BoundModel.program`.
@@ -278,4 +289,6 @@ def as_model(model: Any) -> Model:
         raise TypeError(
             f"model is {shortened(model)}, {a_type(model)}: give nb.NaiveBayes(...) or a family such as nb.Bernoulli()"
         )
+    if isinstance(model, BoundModel) and model.numbers is not None:
+        return model.of(model.description, model.schema, model.layout)
     return model

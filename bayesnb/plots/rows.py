@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesnb.core.checking import proportion, warns_once, whole_number
+from bayesnb.core.checking import is_one_of, proportion, warns_once, whole_number
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.panels import MARKERS, chosen, percent, yes_or_no
 from bayesnb.core.printing import shortened
@@ -265,7 +265,7 @@ def _pair(posterior: Posterior, classes: tuple[Any, Any]) -> tuple[int, int]:
     """Positions of the class on the right and of that on the left."""
     known = posterior.classes.tolist()
     pair = [classes] if isinstance(classes, str) else list(classes)
-    if len(pair) != 2 or pair[0] == pair[1] or any(label not in known for label in pair):
+    if len(pair) != 2 or not all(is_one_of(label, known) for label in pair) or pair[0] == pair[1]:
         raise ValueError(f"classes is {classes!r}: give two different ones of {known}")
     return known.index(pair[0]), known.index(pair[1])
 

@@ -8,10 +8,11 @@ import pandas as pd
 import scipy.sparse
 
 from bayesnb.core.arrays import dense, in_float64, log
-from bayesnb.core.checking import near_matches, proportion, whole_number
+from bayesnb.core.checking import is_one_of, near_matches, proportion, whole_number
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import panel_of_rows, percent, text_color, yes_or_no
 from bayesnb.data.read import as_row
+from bayesnb.data.tables import shortened
 from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import columns_alone, features_of, subjects_of
@@ -256,9 +257,9 @@ def _pair(labels: list[Any], log_joint: np.ndarray, class_: Any, against: Any) -
     if len(labels) < 2:
         raise ValueError(f"there is one class, {labels[0]!r}: log odds need two, so fit with the labels of another")
     for name, label in (("class_", class_), ("against", against)):
-        if label is not None and label not in labels:
+        if label is not None and not is_one_of(label, labels):
             raise ValueError(
-                f"{name} is {label!r}, which is no class{near_matches(label, labels)}: give one of {labels}"
+                f"{name} is {shortened(label)}, which is no class{near_matches(label, labels)}: give one of {labels}"
             )
     if class_ is not None and class_ == against:
         raise ValueError(f"class_ and against are both {class_!r}: give two different classes of {labels}")

@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import is_dataclass
 from datetime import date, datetime, time
@@ -23,6 +24,7 @@ import pandas as pd
 import scipy.sparse
 
 import bayesnb.families as package
+from bayesnb.core.checking import as_path
 from bayesnb.core.deferred import dist, is_distribution, is_jax
 from bayesnb.core.printing import Printed
 from bayesnb.families.base import Family
@@ -46,11 +48,11 @@ TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
 
 def save(path: Any, value: Any, name: str = "value") -> None:
     """Write a record or a dictionary, which errors call `name`, to a netCDF file; errors as for `Posterior.save`."""
-    writer = _Writer()
+    path, writer = as_path(path), _Writer()
     # Python's JSON has words for infinite numbers, which may be labels.
     text = json.dumps(writer.apart(value, name))
     content = _netcdf({"bayesnb_format": FORMAT, "bayesnb": text}, writer.arrays)
-    _replace_file(Path(path), [content, _seal(content)])
+    replace_file(path, [content, _seal(content)])
 
 
 def read(path: Any, records: Sequence[type], families: Sequence[type[Family]]) -> Any:
@@ -69,8 +71,23 @@ def read(path: Any, records: Sequence[type], families: Sequence[type[Family]]) -
     OSError, ValueError
         As for `bayesnb.load`.
     """
-    text, arrays = _read_file(Path(path))
-    return _Reader(arrays, records, families).together(text)
+    path, (h5netcdf, h5py) = as_path(path), _backend("load")
+    image = _sealed_image(path)
+    try:
+        with h5py.File(h5py.h5f.open_file_image(image)) as file, h5netcdf.File(file, "r") as opened:
+            attributes = dict(opened.attrs)
+            arrays = {name: found[...] for name, found in opened.groups[GROUP].variables.items()}
+        if (written := int(attributes["bayesnb_format"])) != FORMAT:
+            what_next = "upgrade bayesnb" if written > FORMAT else "fit and save again"
+            raise ValueError(f"it has format {written}, this version of bayesnb reads {FORMAT}: {what_next}")
+        numbered = [arrays[f"v{i}"] for i in range(len(arrays))]
+        return _Reader(numbered, records, families).together(json.loads(attributes["bayesnb"]))
+    # A forged file may end in an error of any kind, a deep one in RecursionError.
+    except Exception as error:
+        raise ValueError(
+            f"{str(path)!r} is netCDF, but not a posterior, estimator or fit of annotations that can be read: "
+            f"{error or type(error).__name__}"
+        ) from error
 
 
 class _Writer:
@@ -289,7 +306,7 @@ TOGETHER: dict[str, Callable[..., Any]] = {
 # --------------------------------------------------------------------------------------------------
 
 
-def _replace_file(path: Path, parts: Sequence[bytes | memoryview]) -> None:
+def replace_file(path: Path, parts: Sequence[bytes | memoryview], what: str = "the posterior") -> None:
     """Write a file to a temporary path in the same folder, then give it the final path in one step.
 
     At each moment the path names the old file or the new one, whole, whatever interrupts the writer and however many
@@ -302,6 +319,8 @@ def _replace_file(path: Path, parts: Sequence[bytes | memoryview]) -> None:
         A symbolic link stays, and the file that it names is replaced. The permissions of a file that is replaced stay.
     parts : sequence of bytes
         The content, one part after the other.
+    what : str
+        What errors call the content.
 
     Raises
     ------
@@ -309,10 +328,11 @@ def _replace_file(path: Path, parts: Sequence[bytes | memoryview]) -> None:
         If the folder does not exist or may not be written to, the disk is full, or the path names something other than
         a file. The error has the class of its cause, such as PermissionError, and names the path.
     """
-    target = path.resolve()
-    if target.exists() and not target.is_file():
+    # Unlike those of pathlib, these functions raise no error for a name that is too long or may not be looked up.
+    target = Path(os.path.realpath(path))
+    if os.path.exists(target) and not os.path.isfile(target):
         raise OSError(f"{str(path)!r} is not a file that can be replaced: give the path of a file")
-    if not target.parent.is_dir():
+    if not os.path.isdir(target.parent):
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to save into: make it first")
     temporary = target.with_name(f".bayesnb-{uuid4().hex}.tmp")
     try:
@@ -321,7 +341,7 @@ def _replace_file(path: Path, parts: Sequence[bytes | memoryview]) -> None:
                 file.write(part)
             file.flush()
             os.fsync(file.fileno())
-        if target.exists():
+        if os.path.exists(target):
             shutil.copymode(target, temporary)
         os.replace(temporary, target)
     except BaseException as error:
@@ -331,7 +351,7 @@ def _replace_file(path: Path, parts: Sequence[bytes | memoryview]) -> None:
             # Given its number, Python chooses the error's class.
             raise OSError(
                 error.errno,
-                f"the posterior is not saved ({reason}), and what was at the path is unchanged: free space or permit "
+                f"{what} is not saved ({reason}), and what was at the path is unchanged: free space or permit "
                 "writing in the folder, or save elsewhere",
                 str(path),
             ) from error
@@ -378,83 +398,50 @@ def _storable(value: np.ndarray) -> np.ndarray:
     return array.astype(np.int8) if array.dtype == bool else array
 
 
-def _read_file(path: Path) -> tuple[Any, list[np.ndarray]]:
-    """The description and the arrays that `save` wrote.
+def _sealed_image(path: Path) -> bytes:
+    """The netCDF of a file that ends with its seal.
+
+    The file is read once: another process may put a new one in its place. HDF5 takes apart only bytes that `save`
+    wrote: it keeps text of any length in a heap without a checksum, and some damages of the heap let it read for ever.
+    xarray would read the file too, but leaves a filter of warnings behind.
 
     Raises
     ------
-    FileNotFoundError, IsADirectoryError
-        If there is no such file, or it is a folder.
+    OSError
+        If the file cannot be read: FileNotFoundError, IsADirectoryError and so on, by its cause.
     ValueError
-        If the file is not one of `save`'s, is cut short or changed, or was written by another version.
+        If the file is not one of `save`'s, or is cut short or changed.
     """
-    if not path.exists():
-        raise FileNotFoundError(f"there is no file {str(path)!r}")
-    if path.is_dir():
-        raise IsADirectoryError(f"{str(path)!r} is a folder: give the path of a file")
-    sealed, attributes, arrays = _read_content(path)
-    if attributes.get("modeling_interface") == "bayesnb":
-        raise ValueError(
-            f"{str(path)!r} holds draws from to_datatree, not a posterior from save: read it with arviz.from_netcdf"
-        )
-    if "bayesnb_format" not in attributes or "bayesnb" not in attributes:
-        raise ValueError(f"{str(path)!r} is netCDF, but not a posterior or fit of annotations that save wrote")
-    written = int(attributes["bayesnb_format"])
-    if written != FORMAT:
-        raise ValueError(
-            f"{str(path)!r} has format {written}, this version of bayesnb reads {FORMAT}: "
-            + ("upgrade bayesnb" if written > FORMAT else "fit and save again")
-        )
-    if not sealed:
-        raise ValueError(_changed(path))
-    return json.loads(attributes["bayesnb"]), [arrays[f"v{i}"] for i in range(len(arrays))]
-
-
-def _read_content(path: Path) -> tuple[bool, dict[str, Any], dict[str, np.ndarray]]:
-    """Whether the file has a seal, its attributes, and its arrays by name.
-
-    The file is read once: another process may put a new one in its place. The seal is compared before HDF5 takes the
-    bytes apart: it keeps text of any length in a heap without a checksum, and some damages of the heap let it read for
-    ever. xarray would read the file too, but leaves a filter of warnings behind.
-
-    Raises
-    ------
-    ValueError
-        If the file is not HDF5, is shorter than it says, or has changed since it was sealed.
-    """
-    h5netcdf, h5py = _backend("load")
-    content = path.read_bytes()
+    try:
+        mode = path.stat().st_mode
+        content = path.read_bytes() if stat.S_ISREG(mode) else b""
+    except OSError as error:
+        if isinstance(error, FileNotFoundError):
+            raise FileNotFoundError(f"there is no file {str(path)!r}") from None
+        raise OSError(error.errno, f"the file cannot be read ({error.strerror})", str(path)) from error
+    if not stat.S_ISREG(mode):
+        kind, what = (IsADirectoryError, "folder") if stat.S_ISDIR(mode) else (ValueError, "device or a pipe")
+        raise kind(f"{str(path)!r} is a {what}: give the path of a file")
     # The superblock states HDF5's length (HDF5 File Format Specification, section II.A).
     place = 40 if content[8:9] < b"\x02" else 28
     end = int.from_bytes(content[place : place + 8], "little")
     if not content.startswith(SIGNATURE) or len(content) < end:
-        raise ValueError(_unreadable(path))
+        raise ValueError(f"{str(path)!r} cannot be read as netCDF: it is cut short, or was not written by save")
     image, seal = content[:end], content[end:]
-    if seal and seal != _seal(image):
-        raise ValueError(_changed(path))
-    try:
-        with h5py.File(h5py.h5f.open_file_image(image)) as file, h5netcdf.File(file, "r") as opened:
-            attributes = dict(opened.attrs)
-            group = opened.groups.get(GROUP)
-            arrays = {} if group is None else {name: found[...] for name, found in group.variables.items()}
-    except Exception as error:
-        raise ValueError(_unreadable(path)) from error
-    return bool(seal), attributes, arrays
+    if not seal and b"modeling_interface" in image:
+        raise ValueError(
+            f"{str(path)!r} holds draws from to_datatree, not a posterior from save: read it with arviz.from_netcdf"
+        )
+    if seal != _seal(image):
+        why = "its checksum does not match" if seal else "it has no checksum, or it is not a posterior that save wrote"
+        raise ValueError(
+            f"{str(path)!r} was changed after it was saved: {why}; take another copy of the file, or fit and save again"
+        )
+    return image
 
 
 def _seal(image: bytes) -> bytes:
     return b"\nbayesnb sha256 " + hashlib.sha256(image).hexdigest().encode() + b"\n"
-
-
-def _unreadable(path: Path) -> str:
-    return f"{str(path)!r} cannot be read as netCDF: it is cut short, or was not written by save"
-
-
-def _changed(path: Path) -> str:
-    return (
-        f"{str(path)!r} was changed after it was saved: its checksum does not match; take another copy of the file, or "
-        "fit and save again"
-    )
 
 
 def _backend(verb: str) -> tuple[Any, Any]:

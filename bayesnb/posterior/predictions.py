@@ -8,7 +8,7 @@ from typing import Any, Concatenate
 import numpy as np
 
 from bayesnb.core.arrays import log
-from bayesnb.core.checking import near_matches, proportion
+from bayesnb.core.checking import one_of, proportion
 from bayesnb.data.labels import as_labels
 from bayesnb.data.read import is_dask, map_partitions
 from bayesnb.model.bound import BoundModel
@@ -58,8 +58,7 @@ def nats_of(unit: Any, units: Mapping[str, float] = NATS) -> float:
     ValueError
         If the unit is not among the units.
     """
-    if unit not in units:
-        raise ValueError(f"unit is {unit!r}{near_matches(unit, units)}: give one of {list(units)}")
+    one_of("unit", unit, units)
     return units[unit]
 
 

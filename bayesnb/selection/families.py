@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.core.arrays import in_float64
-from bayesnb.core.checking import whole_number
+from bayesnb.core.checking import is_one_of, whole_number
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import LINES, chosen, grid_of_panels
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
@@ -447,7 +447,7 @@ def choose_families(
     nats. The lower, the better is the choice; above -5 it may be wrong.
     >>> posterior = nb.fit(choice.model, X, y)
     """
-    if criterion not in CRITERIA:
+    if not is_one_of(criterion, CRITERIA):
         raise ValueError(f'criterion is {criterion!r}: give "evidence", or "labels" for the leave-one-out score')
     given = read_rows(X, y, sample_weight)
     columns = open_columns(given.table, exclude, families)

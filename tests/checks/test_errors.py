@@ -158,7 +158,11 @@ SBC = [
     (lambda: judged(model=nb.NaiveBayes(nb.Bernoulli()), X=[[1]]), ValueError, "y is None"),
     (lambda: judged(model=nb.NaiveBayes(nb.Bernoulli()), y=["a"]), TypeError, "X is a NoneType"),
     (lambda: judged(model="bernoulli"), TypeError, "model is 'bernoulli'"),
-    (lambda: judged(model=on_one_row(nb.NaiveBayes(nb.Gaussian()))), ValueError, "Gaussian(loc=...)"),
+    (
+        lambda: judged(model=nb.NaiveBayes(nb.Gaussian()).bind(np.empty((0, 1)), classes=["a"])),
+        ValueError,
+        "Gaussian(loc=...)",
+    ),
     (lambda: judged(model=on_one_row(nb.NaiveBayes(nb.Bernoulli(), class_probs="empirical"))), ValueError, "empirical"),
     (lambda: judged(model=on_one_row(nb.NaiveBayes(nb.Multinomial()))), ValueError, "give total_count"),
     (lambda: judged(num_simulations=19), ValueError, "fewer than 20 PIT values"),

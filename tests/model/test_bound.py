@@ -15,6 +15,7 @@ from sklearn.base import clone
 
 import bayesnb as nb
 from bayesnb.estimators import NaiveBayesClassifier
+from bayesnb.inference.fit import read_table
 from bayesnb.model.program import coordinate
 
 FIRST = pd.DataFrame(
@@ -112,6 +113,72 @@ class TestDescription:
             assert again(one) == one
             assert again(bound) == bound
             assert again(bound).schema.columns == ("a",)
+
+
+SCALED = {
+    "plain": {},
+    "frequencies": {"class_probs": "empirical"},
+    "learned": {"class_concentration": dist.Gamma(1, 1)},
+}
+
+
+class TestNumbersOfBind:
+    """`bind` shows the numbers of its table; a fit takes those of its own rows, as if nothing had been bound."""
+
+    X = pd.DataFrame({"a": [1.5, 2.5, 7.0, 8.5, 3.0, 2.0], "n": [3, 1, 0, 2, 4, 4], "c": [*"xyxyxx"]})
+    y = tuple("uuvvuv")
+
+    def model(self, name="plain"):
+        features = {"a": nb.Gaussian(), "n": nb.Poisson(), "c": nb.Categorical()}
+        return nb.NaiveBayes(features, **SCALED[name])
+
+    @pytest.mark.parametrize("name", SCALED)
+    def test_are_those_of_a_fit(self, name):
+        model = self.model(name)
+        bound = model.bind(self.X, self.y)
+        problem = read_table(model, self.X, self.y)
+        frequencies = "class_prob ~ the frequencies of the data, known"
+        shown = repr(bound).replace(frequencies, repr(problem.resolved).splitlines()[1].strip())
+        assert (frequencies in repr(bound)) == (name == "frequencies")
+        assert shown == repr(problem.resolved)
+        assert "on the data's scale" not in repr(bound)
+        for field in ("loc", "rate"):
+            found, expected = (getattr(each.features["a"][0], field) for each in (bound, problem.resolved))
+            np.testing.assert_array_equal(found, expected)
+        if name != "frequencies":
+            assert bound.simulate(3)[0].shape == (3, 3)
+        assert bound.description == model
+        assert bound == model.bind(self.X[::-1], self.y[::-1])
+        assert repr(pickle.loads(pickle.dumps(bound))) == repr(bound)
+
+    def test_do_not_need_labels(self):
+        whole = repr(self.model().bind(self.X, self.y))
+        assert repr(self.model().bind(self.X, classes=["u", "v"])) == whole
+        assert repr(self.model().bind(self.X, ["u", "v", None, None, "u", "v"])) == whole
+
+    @pytest.mark.parametrize("name", ["plain", "frequencies"])
+    def test_are_not_those_of_a_fit_to_other_rows(self, name):
+        model, X, y = self.model(name), self.X[:4], self.y[:4]
+        bound = model.bind(self.X, self.y)
+        fits = {
+            "fit": nb.fit(bound, X, y),
+            "again": nb.fit(bound.bind(self.X, self.y), X, y),
+            "batches": nb.fit_batches(bound, [(X[:2], y[:2]), (X[2:], y[2:])]),
+            "classifier": NaiveBayesClassifier(bound, feature_weights=None).fit(X, y).posterior_,
+            "classes": nb.fit(bound.with_classes(["u", "v"]), X, y),
+        }
+        expected = nb.fit(model, X, y)
+        for found in fits.values():
+            assert found.log_evidence == pytest.approx(expected.log_evidence, rel=1e-12)
+            assert found.problem.prior_saw == expected.problem.prior_saw
+        assert nb.loo(fits["fit"], X, y).elpd == nb.loo(expected, X, y).elpd
+
+    def test_are_given_to_simulations(self):
+        with pytest.raises(ValueError, match='"empirical" follows the data'):
+            nb.sbc(self.model("frequencies").bind(self.X, self.y))
+        bound, tables = self.model().bind(self.X, self.y), ((None, None), (self.X, self.y))
+        found, expected = (nb.sbc(bound, num_simulations=20, num_rows=6, X=X, y=y) for X, y in tables)
+        pd.testing.assert_frame_equal(found.table, expected.table)
 
 
 class TestBindTwice:

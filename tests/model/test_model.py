@@ -148,7 +148,10 @@ def test_what_cannot_be_simulated_is_refused():
     words = nb.NaiveBayes(nb.Multinomial()).bind([[1, 2], [3, 0]], ["a", "b"])
     assert words.simulate(2, total_count=[0, 5])[0].sum(axis=1).tolist() == [0, 5]
     for call, message in (
-        (lambda: nb.NaiveBayes(nb.Gaussian()).bind([[1.0]], [0]).simulate(3), "follows the scale of the data"),
+        (
+            lambda: nb.NaiveBayes(nb.Gaussian()).bind(np.empty((0, 1)), classes=[0]).simulate(3),
+            "follows the scale of the data",
+        ),
         (lambda: words.simulate(3), "give total_count, the length of each document"),
         (lambda: words.simulate(2, total_count=[-1, 5]), "give a whole number"),
         (lambda: words.program(num_rows=3), "block 'x' holds count vectors: give total_count, their totals"),

@@ -3,6 +3,7 @@
 import datetime
 import hashlib
 import json
+import os
 from collections.abc import Callable
 from decimal import Decimal
 from pathlib import Path
@@ -68,29 +69,95 @@ def in_file(path: Path, change: Callable[[Any], None]) -> None:
         change(file)
 
 
+def sealed(path: Path, data: bytes | None = None) -> None:
+    """Put the checksum after the content of a file, as somebody who forges it would."""
+    data = path.read_bytes() if data is None else data
+    path.write_bytes(data + b"\nbayesnb sha256 " + hashlib.sha256(data).hexdigest().encode() + b"\n")
+
+
 def other_netcdf(path: Path, **attributes: Any) -> None:
     xr.Dataset({"a": ("x", [1.0])}, attrs=attributes).to_netcdf(path, engine="h5netcdf")
 
 
+def other_sealed(path: Path, **attributes: Any) -> None:
+    other_netcdf(path, **attributes)
+    sealed(path)
+
+
 def of_format(number):
-    return lambda path: in_file(path, lambda file: file.attrs.update(bayesnb_format=number))
+    return lambda path: (in_file(path, lambda file: file.attrs.update(bayesnb_format=number)), sealed(path))
+
+
+def forged(text: Any) -> Callable[[Path], None]:
+    """A sealed file whose description is replaced."""
+    text = text if isinstance(text, str) else json.dumps(text)
+    return lambda path: (in_file(path, lambda file: file.attrs.update(bayesnb=text)), sealed(path))
+
+
+def heap_without_end(path: Path) -> None:
+    """A file without a checksum whose last entry in HDF5's heap is so long that HDF5 reads in a circle."""
+    content = path.read_bytes()
+    place = 40 if content[8:9] < b"\x02" else 28
+    image = bytearray(content[: int.from_bytes(content[place : place + 8], "little")])
+    at = image.find(b"GCOL") + 16
+    while int.from_bytes(image[at : at + 2], "little"):
+        at += 16 + -(-int.from_bytes(image[at + 8 : at + 16], "little") // 8) * 8
+    image[at : at + 2], image[at + 8 : at + 16] = (7).to_bytes(2, "little"), (2**64 - 16).to_bytes(8, "little")
+    path.write_bytes(image)
+
+
+def pipe(path: Path) -> None:
+    path.unlink()
+    os.mkfifo(path)
+
+
+def zeros(path: Path) -> None:
+    path.unlink()
+    path.symlink_to("/dev/zero")
 
 
 NO_POSTERIORS = {
     "nothing": (lambda path: path.unlink(), FileNotFoundError, "there is no file"),
     "a folder": (lambda path: (path.unlink(), path.mkdir()), IsADirectoryError, "is a folder: give the path of a file"),
     "text": (lambda path: path.write_text("hello"), ValueError, "cannot be read as netCDF"),
-    "other netCDF": (other_netcdf, ValueError, "not a posterior"),
-    "no description": (lambda path: other_netcdf(path, bayesnb_format=4), ValueError, "not a posterior"),
-    "no format": (lambda path: other_netcdf(path, bayesnb="{}"), ValueError, "not a posterior"),
+    "other netCDF": (other_netcdf, ValueError, "it is not a posterior that save wrote"),
+    "no description": (lambda path: other_sealed(path, bayesnb_format=4), ValueError, "not a posterior"),
+    "no format": (lambda path: other_sealed(path, bayesnb="{}"), ValueError, "not a posterior"),
+    "a format that is no number": (of_format("four"), ValueError, "not a posterior"),
     "draws": (lambda path: other_netcdf(path, modeling_interface="bayesnb"), ValueError, "draws from to_datatree, not"),
     "an older format": (of_format(3), ValueError, "has format 3, .* reads 4: fit and save again"),
     "a newer format": (of_format(99), ValueError, "has format 99, this version .* reads 4: upgrade bayesnb"),
     "no seal": (
         lambda path: in_file(path, lambda file: file["arrays/v0"].write_direct(file["arrays/v0"][...] + 1)),
         ValueError,
-        "changed after it was saved",
+        "changed after it was saved: it has no checksum",
     ),
+    "a heap without an end": (heap_without_end, ValueError, "it has no checksum"),
+}
+if os.name == "posix":
+    NO_POSTERIORS |= {what.__name__: (what, ValueError, "is a device or a pipe") for what in (pipe, zeros)}
+FORGED = {
+    "None": None,
+    "a number": 3,
+    "a list": [],
+    "no estimator": {"dict": []},
+    "an estimator that is not fitted": {"dict": [["estimator", "GaussianNB"]]},
+    "a function as estimator": {"dict": [["estimator", "mutual_information_score"], ["posterior_", None]]},
+    "an estimator without a name": {"dict": [["estimator", []]]},
+    "a family": {"record": ["Gaussian"]},
+    "a kind that there is not": {"what": []},
+    "two kinds": {"tuple": [], "range": []},
+    "a record that comes later": {"again": 7},
+    "an array that there is not": {"array": ["<f8", [1], 99]},
+    "an argument that there is not": {"record": ["Gaussian", ["what", 1]]},
+    "a shape that does not fit": {"array": ["<f8", [10**6], 0]},
+    "no JSON": "{",
+    "deep": "[" * 10**5,
+    "deep, and closed": "[" * 2500 + "]" * 2500,
+}
+NO_POSTERIORS |= {
+    name: (forged(text), ValueError, r"posterior\.nc' (is netCDF, but not a posterior|holds)")
+    for name, text in FORGED.items()
 }
 
 
@@ -238,7 +305,9 @@ def test_a_seal_follows_the_length_that_any_superblock_states(tmp_path, libver, 
         file["x"] = np.arange(10.0)
     data = path.read_bytes()
     assert data[8] == version
-    for sealed, told in ((data, "is netCDF, but not a posterior"), (data[1:], "was changed after it was saved")):
-        path.write_bytes(data + b"\nbayesnb sha256 " + hashlib.sha256(sealed).hexdigest().encode() + b"\n")
-        with pytest.raises(ValueError, match=told):
-            nb.load(path)
+    sealed(path, data)
+    with pytest.raises(ValueError, match="is netCDF, but not a posterior"):
+        nb.load(path)
+    path.write_bytes(path.read_bytes().replace(data[-40:], data[-40:][::-1]))
+    with pytest.raises(ValueError, match="was changed after it was saved"):
+        nb.load(path)

@@ -377,3 +377,20 @@ def test_degrees_of_freedom_have_no_scale(scale):
     df, expected = by_chance(weight, 2)
     np.testing.assert_array_equal(df, [2, 0, 4])
     np.testing.assert_allclose(expected * scale, np.array([2, 0, 4]) / (2 * np.array([3.0, 5.0, 6.0])), rtol=1e-12)
+
+
+@pytest.mark.parametrize("without", ["cells", "rows"])
+@pytest.mark.parametrize("family", [nb.Exponential(), nb.Hurdle(nb.Exponential())])
+def test_a_class_without_cells_has_the_limit_of_small_rates(family, without):
+    """The mode of its rate is zero; a class that is told from the others without error adds its entropy."""
+    X = pd.DataFrame({"wait": [0.5, 0.2, 1.0, 3.0, *[np.nan] * 2]})[: 6 if without == "cells" else 4]
+    posterior = nb.fit(nb.NaiveBayes({"wait": family}), X, [*"uuvvww"][: len(X)], nb.MAP(), classes=[*"uvw"])
+    assert posterior.mean()["wait_rate"][2] == 0.0
+    found = nb.mutual_information(posterior)["at_posterior_mean"]["wait"]
+    share = posterior.mean()["class_prob"][2]
+    of_two = nb.fit(nb.NaiveBayes({"wait": family}), X[:4], [*"uuvv"], nb.MAP())
+    rest = nb.mutual_information(of_two)["at_posterior_mean"]["wait"]
+    if isinstance(family, nb.Exponential):
+        entropy = -sum(p * np.log(p) for p in (share, 1 - share) if p > 0)
+        assert found == pytest.approx(entropy + (1 - share) * rest, abs=2e-3)
+    assert np.isfinite(found)
