@@ -355,7 +355,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             table = with_names(self._read(_in_memory(X), reset=first), feature_names)
             labels = self._every_label(y, table, "partial_fit")
             if first:
-                self._start(table, labels, sample_weight)
+                self._begin(table, labels, sample_weight)
             else:
                 fitted = self._problem.model.schema.of_table
                 if feature_names is not None and table.names != fitted:
@@ -366,7 +366,12 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
                 self._add(table, labels, sample_weight)
         return self
 
+    def _begin(self, table: Table, labels: np.ndarray, weight: Any) -> None:
+        """Fit the first batch of `partial_fit`."""
+        self._start(table, labels, weight)
+
     def _add(self, table: Table, labels: np.ndarray, weight: Any) -> None:
+        """Fit a later batch, too."""
         problem, counted = count_more(self._extend(self._problem, table), table, labels, weight)
         self._settle(problem.add(counted, decay=self.decay))
 
@@ -398,10 +403,13 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             self._require_y(y)
             table = self._check_table(X)
             labels = self._every_label(y, table, "forget")
-            # A new category gets a count of zero, so that a row that has it is an error of `take_away`.
-            problem, counted = count_more(self._extend(self._problem, table), table, labels, sample_weight)
-            self._settle(problem.take_away(counted))
+            self._take_away(table, labels, sample_weight)
         return self
+
+    def _take_away(self, table: Table, labels: np.ndarray, weight: Any) -> None:
+        # A new category gets a count of zero, so that a row that has it is an error of `take_away`.
+        problem, counted = count_more(self._extend(self._problem, table), table, labels, weight)
+        self._settle(problem.take_away(counted))
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, shape (n_samples,)."""
@@ -604,8 +612,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         try:
             yield
         except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
+            self.__dict__ = before
             raise
 
     def __sklearn_tags__(self) -> Any:

@@ -1,21 +1,25 @@
 """Any naive Bayes model as an estimator."""
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from bayesnb.core.checking import whole_number
 from bayesnb.data.labels import warn_of_one_class
-from bayesnb.data.read import as_table, is_dask, read_rows, split_labels, with_names
+from bayesnb.data.read import as_table, check_weights, is_dask, read_rows, split_labels, with_names
+from bayesnb.data.schema import warn_unseen
 from bayesnb.data.tables import SparseTable, Table, distinct
 from bayesnb.estimators.base import Estimator, check_classes, check_labels, read_mixed, without_new_columns
+from bayesnb.estimators.kept_rows import KeptRows, with_all_rows
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
 from bayesnb.inference.sources import read_dask, sample_dask
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
-from bayesnb.model.problem import Problem
+from bayesnb.model.problem import Problem, count_and_grow
 from bayesnb.posterior.weighted import WeightedPosterior, with_weights_of
 from bayesnb.selection.descriptions import propose_descriptions
 from bayesnb.selection.information import information_estimate
@@ -101,6 +105,9 @@ class NaiveBayesClassifier(Estimator):
     feature_inclusion: Any = None
     feature_weights: str | None = "auto"
     descriptions: str | None = "auto"
+    keep_rows: int = 2000
+
+    _kept: ClassVar[KeptRows | None] = None
 
     @property
     def weights_(self) -> Any:
@@ -137,6 +144,7 @@ class NaiveBayesClassifier(Estimator):
         if not is_dask(X):
             return super().fit(X, y, sample_weight, feature_names=feature_names)
         with self._all_or_nothing():
+            self._kept = None
             rows, given, weight = sample_dask(X, y, sample_weight, self._key())
             table = with_names(self._read(rows, reset=True), feature_names)
             labels = check_labels(given, table.num_rows).data
@@ -150,25 +158,85 @@ class NaiveBayesClassifier(Estimator):
             self._learn_weights(table, labels, weight)
         return self
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Remove rows that were fitted. The posterior is then that of one fit to the remaining rows.
-
-        Weights of features do not change. All else is as for `BernoulliNB`.
-        """
-        before = self._posterior()
-        super().forget(X, y, sample_weight)
-        self.posterior_ = with_weights_of(before, self.posterior_)
-        return self
+    def _begin(self, table: Table, labels: np.ndarray, weight: Any) -> None:
+        self._start(table, labels, weight)
+        if self.keep_rows:
+            self._keep(self._with_rows(KeptRows(table.names, table.named), table, labels, weight))
 
     def _add(self, table: Table, labels: np.ndarray, weight: Any) -> None:
         before = self.posterior_
-        super()._add(table, labels, weight)
-        if isinstance(before, WeightedPosterior):
-            learned = before.learned(table, labels, sample_weight=weight, key=self._key())
+        if self._kept is None or not whole_number("keep_rows", self.keep_rows, or_zero=True):
+            self._kept = None
+            super()._add(table, labels, weight)
+            if isinstance(before, WeightedPosterior):
+                learned = before.learned(table, labels, sample_weight=weight, key=self._key())
+                self.posterior_ = with_weights_of(learned, self.posterior_)
+            return
+        # The model so far refuses cells of a wrong type, which the sample alone would read as another kind of column.
+        rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
+        problem, counted = count_and_grow(self._problem, rows)
+        problem = problem.add(counted.statistics, decay=self.decay)
+        kept = self._with_rows(self._kept, table, labels, weight)
+        if kept.is_due(problem.statistics.classes.n):
+            self._learn_anew(kept, problem)
+            return
+        warn_unseen(counted.unseen)
+        self._settle(problem)
+        self.posterior_ = with_weights_of(before, self.posterior_)
+        self._kept = kept
+
+    def _take_away(self, table: Table, labels: np.ndarray, weight: Any) -> None:
+        before = self.posterior_
+        if self._kept is not None:
+            rows = table, labels, check_weights(weight, table.num_rows)
+            kept = self._kept.without(*rows, self._used(table))
+            if len(kept):
+                self._learn_anew(kept, self._problem, rows)
+                return
+            self._settle(self._problem.described_once)
+            before, self._kept = self.posterior_, replace(kept, learned=0.0 * self.class_count_)
+        super()._take_away(table, labels, weight)
+        self.posterior_ = with_weights_of(before, self.posterior_)
+
+    def _learn_anew(self, kept: KeptRows, problem: Problem, away: Any = None) -> None:
+        """Choose the model, and learn weights, from the rows that are kept.
+
+        Parameters
+        ----------
+        kept : KeptRows
+        problem : Problem
+            All rows under the model so far.
+        away : tuple, optional
+            Table, labels and weights of rows among these that are taken away.
+        """
+        self._start(kept.table, kept.labels, kept.counting)
+        if not kept.whole:
+            learned, sample = self.posterior_, self._problem
+            problem, estimated = with_all_rows(problem, sample, kept, away)
+            self._settle(problem)
             self.posterior_ = with_weights_of(learned, self.posterior_)
+            kept = replace(kept, estimated=estimated)
+        self._keep(kept)
+
+    def _keep(self, kept: KeptRows) -> None:
+        self._kept = replace(kept, learned=self.class_count_)
+
+    def _with_rows(self, kept: KeptRows, table: Table, labels: np.ndarray, weight: Any) -> KeptRows:
+        weight = check_weights(weight, table.num_rows)
+        return kept.add(table, labels, weight, self._used(table), self.decay, self.keep_rows, self._key())
+
+    def _used(self, table: Table) -> Collection[int]:
+        """Positions of the columns that a model may read."""
+        if self.model is not None:
+            schema = self.model_.schema
+            return {place for block in self.model_.blocks for place in schema.in_table(block.columns)}
+        if isinstance(table, SparseTable):
+            return range(len(table.names))
+        return [place for place in range(len(table.names)) if not table.is_time(place)]
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         self._check_weighing()
+        self._kept = None
         super()._start(table, labels, sample_weight)
         self._learn_weights(table, labels, sample_weight)
 
@@ -197,6 +265,7 @@ class NaiveBayesClassifier(Estimator):
         ------
         ValueError
         """
+        whole_number("keep_rows", self.keep_rows, or_zero=True)
         if self.descriptions not in (None, "auto"):
             raise ValueError(f'descriptions={self.descriptions!r}: give "auto" or None')
         asked = f"feature_weights={self.feature_weights!r}"

@@ -1,0 +1,392 @@
+"""A random sample of the rows that `partial_fit` gets, from which a classifier learns again what sums do not hold."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse
+
+from bayesnb.core.arrays import stacked
+from bayesnb.core.deferred import leaves, map_tree, structure
+from bayesnb.data.read import LabelledRows, as_table, read_rows
+from bayesnb.data.tables import ArrayTable, Column, SparseTable, Table, is_missing
+from bayesnb.families.statistics import Statistics
+from bayesnb.model.blocks import ModelStatistics
+from bayesnb.model.problem import Problem, count_and_grow, with_categories
+
+MOST_CELLS = 2 * 10**6
+"""Cells of a sample at most: 16 MB of numbers. Of a sparse table those that are stored count."""
+
+GROWTH = 0.25
+"""Growth of the weight of all rows after which families, bins and weights are learned again."""
+
+SHIFT = 0.05
+"""Change of the class frequencies, in total variation, after which they are."""
+
+
+@dataclass(frozen=True)
+class KeptRows:
+    r"""A random sample without replacement, and what says when to learn from it again.
+
+    Row i has the rank :math:`E_i / w_i` with an exponential random number; the rows of the smallest ranks are kept
+    (Efraimidis and Spirakis 2006, *Information Processing Letters* 97, 181-185). With the smallest rank that was ever
+    dropped, tau, row i is kept with probability :math:`1 - e^{-w_i \tau}`, and its weight divided by that stands for
+    all rows (Cohen and Kaplan 2007, *PODC*, 225-234). Weights fade, so that the sample prefers new rows.
+
+    Attributes
+    ----------
+    names : tuple
+        The table's columns.
+    named : bool
+    cells : array or CSR array of shape (rows, columns), or tuple of array of shape (rows,)
+        Columns of different types one by one, missing objects None.
+    declared : tuple
+        For each column the categories that its type lists, or None.
+    labels, weight, rank : array, shape (rows,)
+    tau : float
+        Infinite as long as all rows are kept.
+    seen : int
+        Number of all rows so far.
+    learned : array, shape (classes,)
+        Weight of the rows in each class when families and weights were last learned; it fades, too.
+    estimated : frozenset of tuple of int
+        Columns of the features whose statistics the sample estimated.
+    """
+
+    names: tuple[Column, ...]
+    named: bool
+    cells: Any = None
+    declared: tuple[tuple | None, ...] = ()
+    labels: np.ndarray = field(default_factory=lambda: np.empty(0))
+    weight: np.ndarray = field(default_factory=lambda: np.empty(0))
+    rank: np.ndarray = field(default_factory=lambda: np.empty(0))
+    tau: float = np.inf
+    seen: int = 0
+    learned: np.ndarray = field(default_factory=lambda: np.zeros(1))
+    estimated: frozenset[tuple[int, ...]] = frozenset()
+
+    def __len__(self) -> int:
+        return len(self.weight)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all rows are kept."""
+        return self.tau == np.inf
+
+    @property
+    def table(self) -> Table:
+        """The rows as a table."""
+        cells = self.cells
+        if isinstance(cells, tuple):
+            import pandas as pd
+
+            columns = [
+                column if listed is None else pd.Categorical(column, categories=_with_more(listed, column))
+                for column, listed in zip(cells, self.declared, strict=True)
+            ]
+            cells = pd.DataFrame({str(place): column for place, column in enumerate(columns)}, copy=False)
+        return replace(as_table(cells), names=self.names, named=self.named)
+
+    @property
+    def standing_for(self) -> np.ndarray:
+        """Weights with which the sample stands for all rows."""
+        return self.weight if self.whole else self.weight / -np.expm1(-self.weight * self.tau)
+
+    @property
+    def counting(self) -> np.ndarray | None:
+        """Weights with which the sample is learned from: they add up to its own. None for ones."""
+        weights = self.standing_for
+        weights = weights if self.whole else weights * (self.weight.sum() / weights.sum())
+        return None if np.allclose(weights, 1.0, rtol=1e-9, atol=0.0) else weights
+
+    def is_due(self, now: np.ndarray) -> bool:
+        """Whether to learn again, given the weight of all rows in each class."""
+        before = self.learned
+        if not len(self) or now.sum() >= (1.0 + GROWTH) * before.sum():
+            return len(self) > 0
+        return bool(np.abs(now / now.sum() - before / before.sum()).sum() > 2 * SHIFT)
+
+    def add(
+        self, table: Table, labels: np.ndarray, weight: np.ndarray, used: Collection[int], decay: float, size: int, key: int
+    ) -> Self:
+        """A sample of at most `size` of these rows and of those before, whose weights fade; cells of `used` columns."""
+        rng = np.random.default_rng([key, self.seen])
+        with np.errstate(divide="ignore", over="ignore"):
+            rank = rng.exponential(size=len(weight)) / weight
+            faded = replace(
+                self,
+                weight=self.weight * decay,
+                rank=self.rank / decay,
+                tau=self.tau / decay,
+                seen=self.seen + len(weight),
+                learned=self.learned * decay,
+            )
+        if not len(new := np.flatnonzero(rank < faded.tau)):
+            return faded
+        table = table.take(new)
+        declared = [table.declared_categories(place) for place in range(len(self.names))]
+        before = self.declared or [None] * len(declared)
+        more = replace(
+            faded,
+            cells=_below(self.cells, _cells(table, used)),
+            declared=tuple(old if new is None else _with_more(old or (), new) for old, new in zip(before, declared, strict=True)),
+            labels=np.concatenate([self.labels, labels[new]]) if len(self) else labels[new],
+            weight=np.concatenate([faded.weight, weight[new]]),
+            rank=np.concatenate([faded.rank, rank[new]]),
+        )
+        return more._smallest(size)
+
+    def _smallest(self, size: int) -> Self:
+        size = min(size, max(1, MOST_CELLS * len(self) // max(1, _number_of_cells(self.cells))))
+        if len(self) <= size:
+            return self
+        tau = np.partition(self.rank, size)[size]
+        return replace(self._take(np.flatnonzero(self.rank < tau)), tau=float(tau))
+
+    def _take(self, rows: np.ndarray) -> Self:
+        cells = tuple(column[rows] for column in self.cells) if isinstance(self.cells, tuple) else self.cells[rows]
+        return replace(self, cells=cells, labels=self.labels[rows], weight=self.weight[rows], rank=self.rank[rows])
+
+    def without(self, table: Table, labels: np.ndarray, weight: np.ndarray, used: Collection[int]) -> Self:
+        """The sample without rows of these cells, labels and weights.
+
+        Raises
+        ------
+        ValueError
+            If all rows are kept, and these are not among them.
+        """
+        if not len(self):
+            return self
+        rows = _rows(_below(self.cells, _cells(table, used)), np.concatenate([self.labels, labels]))
+        places: dict[Any, list[int]] = {}
+        for place in range(len(self)):
+            places.setdefault(next(rows), []).append(place)
+        left = self.weight.copy()
+        for number, row in enumerate(rows):
+            wanted, equal = weight[number], places.get(row, [])
+            while equal and wanted > 1e-9 * weight[number]:
+                # Of equal rows the last one of this weight.
+                place = next((each for each in reversed(equal) if np.isclose(left[each], wanted)), equal[-1])
+                taken = min(left[place], wanted)
+                left[place], wanted = left[place] - taken, wanted - taken
+                if left[place] <= 1e-9 * self.weight[place]:
+                    left[place] = 0.0
+                    equal.remove(place)
+            if self.whole and wanted > 1e-9 * weight[number]:
+                raise ValueError(
+                    f"these rows were never among the data: partial_fit got no row with the cells, the label "
+                    f"{labels[number].item()!r} and the weight of row {number}; forget only rows that were given to "
+                    "partial_fit, with the weight that they have now"
+                )
+        return replace(self, weight=left)._take(np.flatnonzero(left > 0))
+
+
+# --------------------------------------------------------------------------------------------------
+# Cells of tables of any kind, one below the other
+# --------------------------------------------------------------------------------------------------
+
+
+def _cells(table: Table, used: Collection[int]) -> Any:
+    """Cells as `KeptRows` holds them. Columns of different types that are not used are missing cells."""
+    if isinstance(table, SparseTable):
+        return table.cells
+    every = range(len(table.names))
+    if isinstance(table, ArrayTable) and (together := table.stored(every, slice(None))) is not None:
+        return together
+    return tuple(_column(table, place) if place in used else np.full(table.num_rows, np.nan) for place in every)
+
+
+def _column(table: Table, place: int) -> np.ndarray:
+    values = table.stored_values(place, slice(None))
+    if values.dtype.kind in "biufU":
+        return values
+    present = (None if is_missing(value) else value for value in values)
+    return np.fromiter(present, dtype=object, count=len(values))
+
+
+def _columns(cells: Any) -> tuple[np.ndarray, ...]:
+    if isinstance(cells, tuple):
+        return cells
+    return tuple((cells.toarray() if scipy.sparse.issparse(cells) else cells).T)
+
+
+def _below(one: Any, other: Any) -> Any:
+    """The rows of one table and, below them, those of another."""
+    if one is None:
+        return other
+    if isinstance(one, tuple) or isinstance(other, tuple):
+        return tuple(map(_one_column, _columns(one), _columns(other)))
+    if scipy.sparse.issparse(one) != scipy.sparse.issparse(other):
+        one, other = map(scipy.sparse.csr_array, (one, other))
+    return stacked([one, other])
+
+
+def _one_column(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    # NumPy would make text of numbers beside text.
+    alike = (one.dtype.kind in "biuf") == (other.dtype.kind in "biuf")
+    return np.concatenate([one, other] if alike else [one.astype(object), other.astype(object)])
+
+
+def _number_of_cells(cells: Any) -> int:
+    if isinstance(cells, tuple):
+        return len(cells) * len(cells[0])
+    return int(cells.nnz if scipy.sparse.issparse(cells) else cells.size)
+
+
+def _with_more(listed: tuple, values: Any) -> tuple:
+    """The categories that are listed, and the other values."""
+    return tuple(dict.fromkeys((*listed, *(value for value in values if not is_missing(value)))))
+
+
+def _rows(cells: Any, labels: np.ndarray) -> Iterator[tuple]:
+    """Each row as a value that is equal for equal cells and labels."""
+    if scipy.sparse.issparse(cells):
+        cells = cells.astype(np.float64)
+        cells.eliminate_zeros()
+        cells.sort_indices()
+        ends = zip(cells.indptr[:-1], cells.indptr[1:], strict=True)
+        found = ((cells.indices[a:b].tobytes(), cells.data[a:b].tobytes()) for a, b in ends)
+    else:
+        columns = [[None if is_missing(value) else value for value in column.tolist()] for column in _columns(cells)]
+        found = zip(*columns, strict=True)
+    return zip(found, labels.tolist(), strict=True)
+
+
+# --------------------------------------------------------------------------------------------------
+# The model that the sample chose, with the statistics of all rows
+# --------------------------------------------------------------------------------------------------
+
+
+def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any = None) -> tuple[Problem, frozenset]:
+    """The problem of the sample with statistics of all rows.
+
+    A feature that counts the sample as a feature of the problem before does keeps the statistics of all rows. The other
+    features get those of the sample, whose rows stand for all rows of their class.
+
+    Parameters
+    ----------
+    problem : Problem
+        All rows under the model before.
+    sample : Problem
+        The model that the sample chose.
+    kept : KeptRows
+        The sample.
+    away : tuple, optional
+        Table, labels and weights of rows that are among all rows, and are taken away. Features whose statistics the
+        sample estimated before are then estimated anew.
+
+    Returns
+    -------
+    tuple of Problem and frozenset
+        The problem, and the columns of the features whose statistics are estimates.
+
+    Raises
+    ------
+    ValueError
+        If the rows cannot have been among the data.
+    """
+    classes = problem.model.schema.classes
+    rows = read_rows(kept.table, kept.labels, kept.standing_for).of_classes(classes)
+    total, lost = problem.statistics.classes.n, None
+    if away is not None:
+        gone = read_rows(*away).counting().of_classes(classes)
+        total = np.maximum(total - _weight_by_class(gone), 0.0)
+    known = _weight_by_class(rows)
+    factor = np.divide(total, known, out=np.ones(len(classes)), where=known > 0)
+    rows = replace(rows, weights=rows.weights * factor[rows.codes])
+    problem, before = count_and_grow(problem, rows)
+    sample = _with_categories_of(problem, sample)
+    if away is not None:
+        sample, lost = count_and_grow(sample, gone)
+    sample, after = count_and_grow(sample, rows)
+    again = frozenset() if lost is None else kept.estimated
+    old = [
+        _Counted(tuple(problem.model.schema.in_table(block.columns)), block.by_column, *counted)
+        for block, *counted in zip(
+            problem.model.blocks, before.statistics.blocks, problem.statistics.blocks, strict=True
+        )
+    ]
+    blocks: list[Statistics] = []
+    estimated = set() if lost is None else set(kept.estimated)
+    for i, (block, own) in enumerate(zip(sample.model.blocks, after.statistics.blocks, strict=True)):
+        all_rows = own if lost is None else own + lost.statistics.blocks[i]
+        new = _Counted(tuple(sample.model.schema.in_table(block.columns)), block.by_column, own, all_rows)
+        for each in old:
+            new = new.with_exact(each, again)
+        blocks.append(new.all_rows)
+        estimated |= new.features
+    problem = replace(sample, statistics=ModelStatistics(problem.statistics.classes, tuple(blocks)))
+    return (problem if lost is None else problem.take_away(lost.statistics)), frozenset(estimated)
+
+
+def _weight_by_class(rows: LabelledRows) -> np.ndarray:
+    return np.bincount(rows.codes, rows.weights, minlength=len(rows.classes))
+
+
+def _with_categories_of(before: Problem, after: Problem) -> Problem:
+    """A problem whose columns have the categories of another one first, in their order."""
+
+    def open_(problem: Problem) -> dict[int, int]:
+        positions = problem.model.open_columns
+        return dict(zip(positions, problem.model.schema.in_table(positions), strict=True))
+
+    known = {place: before.model.schema.categories[position] for position, place in open_(before).items()}
+    own = after.model.schema.categories
+    wanted = {position: _with_more(known.get(place, ()), own[position]) for position, place in open_(after).items()}
+    return after if own == {**own, **wanted} else with_categories(after, {**own, **wanted})
+
+
+@dataclass(frozen=True)
+class _Counted:
+    """Statistics of a block.
+
+    Attributes
+    ----------
+    columns : tuple of int
+        Positions in the table.
+    by_column : bool
+        Whether each column is a feature.
+    of_sample, all_rows : Statistics
+    exact : frozenset of int
+        Positions in the block of the columns whose statistics of all rows are no estimates; all of a joint block.
+    """
+
+    columns: tuple[int, ...]
+    by_column: bool
+    of_sample: Statistics
+    all_rows: Statistics
+    exact: frozenset[int] = frozenset()
+
+    @property
+    def features(self) -> set[tuple[int, ...]]:
+        """Columns of the features whose statistics are estimates."""
+        if not self.by_column:
+            return set() if self.exact else {self.columns}
+        return {(column,) for j, column in enumerate(self.columns) if j not in self.exact}
+
+    def with_exact(self, old: Self, again: Collection[tuple[int, ...]]) -> Self:
+        """With the statistics of all rows of another block where both count the sample alike; not of features `again`."""
+        if self.by_column != old.by_column or structure(self.of_sample) != structure(old.of_sample):
+            return self
+        if not self.by_column:
+            alike = self.columns == old.columns not in again and self.of_sample.same_rows(old.of_sample)
+            return replace(self, all_rows=old.all_rows, exact=frozenset(range(len(self.columns)))) if alike else self
+        place = {column: j for j, column in enumerate(old.columns) if (column,) not in again}
+        mine = np.array([j for j, column in enumerate(self.columns) if column in place], dtype=np.intp)
+        its = np.array([place[self.columns[j]] for j in mine], dtype=np.intp)
+        alike = np.ones(len(mine), dtype=bool)
+        for one, other in zip(leaves(self.of_sample), leaves(old.of_sample), strict=True):
+            if one.shape[2:] != other.shape[2:]:
+                return self
+            axes = (0, *range(2, one.ndim))
+            size = np.abs(one[:, mine]).max(axis=axes, keepdims=True, initial=0.0)
+            alike &= (np.abs(one[:, mine] - other[:, its]) <= 1e-9 * size).all(axis=axes)
+        mine, its = mine[alike], its[alike]
+
+        def replaced(leaf: np.ndarray, exact: np.ndarray) -> np.ndarray:
+            leaf = leaf.copy()
+            leaf[:, mine] = exact[:, its]
+            return leaf
+
+        return replace(self, all_rows=map_tree(replaced, self.all_rows, old.all_rows), exact=self.exact | {*mine.tolist()})
