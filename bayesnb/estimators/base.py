@@ -18,6 +18,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from bayesnb.core.arrays import PIECE_CELLS
 from bayesnb.core.checking import Params, listed, near_matches, proportion, with_params
+from bayesnb.core.panels import yes_or_no
 from bayesnb.core.running import in_order, num_threads
 from bayesnb.data.labels import as_labels, warn_of_one_class
 from bayesnb.data.read import as_frame, as_table, is_dask, one_row, with_names, with_one_row
@@ -472,7 +473,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """The posterior as an ``xarray.DataTree`` for ArviZ; see `Posterior.to_datatree`."""
         return self._posterior().to_datatree(None if X is None else self._check_table(X), y, **options)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: Any, *, rows: bool = True) -> None:
         """Write the fitted estimator to a file, which `bayesnb.load` reads.
 
         The file holds the posterior as `Posterior.save` writes it, the parameters and the fitted attributes, and no
@@ -481,6 +482,9 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         Parameters
         ----------
         path : path-like
+        rows : bool, default True
+            Whether to write the rows with their labels that `NaiveBayesClassifier.partial_fit` keeps. Without them the
+            file holds sums only, and weights of features learn on from later batches alone.
 
         Raises
         ------
@@ -496,7 +500,13 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         name = type(self).__name__
         if type(self).__module__.partition(".")[0] != "bayesnb":
             raise TypeError(f"{name} is a class of your own, which load would not find: save posterior_, or pickle it")
-        save(path, {"estimator": name} | vars(self), name)
+        state = {key: value for key, value in vars(self).items() if key != "_kept" or yes_or_no("rows", rows)}
+        try:
+            save(path, {"estimator": name} | state, name)
+        except TypeError as error:
+            if state.get("_kept") is None or "KeptRows" not in str(error):
+                raise
+            raise TypeError(f"{error}; or leave out the rows that partial_fit keeps, save(path, rows=False)") from error
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         proportion("decay", self.decay, or_one=True)

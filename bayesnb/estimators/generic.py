@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from bayesnb.core.checking import whole_number
-from bayesnb.data.labels import warn_of_one_class
+from bayesnb.data.labels import warn_of_absent_classes, warn_of_one_class
 from bayesnb.data.read import as_table, check_weights, is_dask, read_rows, split_labels, with_names
 from bayesnb.data.schema import warn_unseen
 from bayesnb.data.tables import SparseTable, Table, distinct
@@ -162,6 +162,8 @@ class NaiveBayesClassifier(Estimator):
         self._start(table, labels, weight)
         if self.keep_rows:
             self._keep(self._with_rows(KeptRows(table.names, table.named), table, labels, weight))
+        elif isinstance(self.posterior_, WeightedPosterior):
+            warn_of_absent_classes(self.classes_, labels)
 
     def _add(self, table: Table, labels: np.ndarray, weight: Any) -> None:
         before = self.posterior_

@@ -188,13 +188,14 @@ class KeptRows:
 
 
 def _cells(table: Table, used: Collection[int]) -> Any:
-    """Cells as `KeptRows` holds them. Columns of different types that are not used are missing cells."""
+    """Cells as `KeptRows` holds them. Those of frames that no model reads are missing dates, which none takes."""
     if isinstance(table, SparseTable):
         return table.cells
     every = range(len(table.names))
     if isinstance(table, ArrayTable) and (together := table.stored(every, slice(None))) is not None:
         return together
-    return tuple(_column(table, place) if place in used else np.full(table.num_rows, np.nan) for place in every)
+    unread = np.full(table.num_rows, "NaT", dtype="datetime64[s]")
+    return tuple(_column(table, place) if place in used else unread for place in every)
 
 
 def _column(table: Table, place: int) -> np.ndarray:
