@@ -323,13 +323,18 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, feature_names: Any = None
     ) -> Self:
-        """Add a batch of rows. The result is that of one fit of the first batch's model to all batches.
+        """Add a batch of rows. The result is that of one fit to all batches.
 
-        Of `NaiveBayesClassifier`, the first batch chooses families and bins, and weights of features learn from each
-        batch before it is added. Make it large, or give a model.
+        `NaiveBayesClassifier` keeps a random sample of at most `keep_rows` rows, and learns again from it each time
+        that the weight of all rows has grown by a quarter, or the class frequencies have moved by .05 (total
+        variation). As long as the sample holds all rows, this is `fit`. Later families, bins, priors and weights of
+        features come from the sample; columns that are described as before keep the statistics of all rows, and the
+        statistics of the others are estimated from the sample. After `fit`, and with ``keep_rows=0``, families and bins
+        stay, and weights of features learn on from each batch alone, which is predicted before it is added.
 
         With a `decay` below 1, each call first multiplies the weight of all earlier rows by `decay`. The result equals
-        that of one fit with the weights ``decay**age``, where the age of a row is the number of later calls.
+        that of one fit with the weights ``decay**age``, where the age of a row is the number of later calls. The sample
+        prefers later rows accordingly.
 
         Parameters
         ----------
@@ -349,6 +354,11 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         ------
         ValueError
             If the batch has a label that `classes` lacks, or a wrong value. The estimator is unchanged then.
+
+        Warns
+        -----
+        UserWarning
+            If weights of features learn from a batch alone that has no row of some class.
         """
         with self._all_or_nothing():
             first = self._announce(classes)
@@ -379,7 +389,11 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows that were fitted. The result equals that of one fit to the remaining rows.
 
-        The classes and the categories of the removed rows stay known.
+        The classes and the categories of the removed rows stay known. `NaiveBayesClassifier` removes them from the rows
+        that `partial_fit` keeps, too, and learns anew from what is left: while it keeps all rows, this is `fit` of the
+        remaining rows, and categories are theirs. Beyond that, statistics that the sample estimated are estimated
+        anew. Without kept rows, weights of features do not change. After an error or an interruption the estimator is
+        as it was.
 
         Parameters
         ----------

@@ -38,7 +38,7 @@ class NaiveBayesClassifier(Estimator):
     model : NaiveBayes, BoundModel, Family or None, default None
         The model. None chooses a family for each column by its evidence given the labels, as `NaiveBayes.from_frame`
         does, with its warning; a sparse matrix of counts is `Multinomial`, and other columns of a sparse matrix get a
-        family by their type. `partial_fit` chooses by its first batch. Cells to predict that a chosen family cannot
+        family by their type. `partial_fit` chooses anew by the rows that it keeps. Cells to predict that a chosen family cannot
         hold, such as a zero in a column of positive numbers, count as missing ones, with a warning.
         ``NaiveBayes.from_frame(X, y, families={...})`` is a model in which some families are given, and
         ``NaiveBayes.from_frame(X)`` one guessed from the types of the columns. `get_params` and `set_params` name the
@@ -57,12 +57,17 @@ class NaiveBayesClassifier(Estimator):
         learns a weight for each feature where it can, and says nothing where it cannot: with one class, rows without a
         label, more than 2,000 features, another inference than a closed form, ``predictive="plugin"``, weights of rows
         beside `feature_inclusion`, or densities that are zero or infinite. "each" and "shared" are errors there, but
-        take draws too. None is naive Bayes. `partial_fit` predicts each batch before it adds it, and learns on from its
-        labels. `weights_` has the weights.
+        take draws too. None is naive Bayes. `weights_` has the weights.
     descriptions : "auto" or None, default "auto"
         Whether to describe columns that depend on each other once more, where the model is chosen and features get a
         weight each: as blocks of measurements, and as categories or bins of a column given another one, as
         `bayesnb.propose_descriptions` does. None describes each column once.
+    keep_rows : int, default 2000
+        Rows that `partial_fit` keeps at most, with their labels: a random sample of all rows so far. Families, bins,
+        priors and weights of features are learned from it. The estimator, its pickle and its file hold these rows;
+        `save` can leave them out. With zero, families and bins are those of the first batch, and weights of features
+        learn on from batch to batch, as after `fit`, which keeps no rows. Of tables of more than 1,000 columns fewer
+        are kept, two million cells.
     unlabelled : scalar, optional
         The value in `y` of rows without a label, such as -1 or NaN. `fit` uses these rows too, with "map", "mle" (both
         by EM), "gibbs" or "nuts". `classes_` does not hold the value. None, the default: every row has a label.

@@ -18,8 +18,9 @@ from bayesnb.model.problem import Problem, count_and_grow, with_categories
 MOST_CELLS = 2 * 10**6
 """Cells of a sample at most: 16 MB of numbers. Of a sparse table those that are stored count."""
 
-GROWTH = 0.25
-"""Growth of the weight of all rows after which families, bins and weights are learned again."""
+GROWTH, GROWTH_OF_WIDE, WIDE = 0.25, 1.0, 1000
+"""Growth of the weight of all rows after which families, bins and weights are learned again; of tables of more than
+1,000 columns, of which each learning takes more than ten seconds, it is the second number."""
 
 SHIFT = 0.05
 """Change of the class frequencies, in total variation, after which they are."""
@@ -102,8 +103,8 @@ class KeptRows:
 
     def is_due(self, now: np.ndarray) -> bool:
         """Whether to learn again, given the weight of all rows in each class."""
-        before = self.learned
-        if not len(self) or now.sum() >= (1.0 + GROWTH) * before.sum():
+        before, growth = self.learned, GROWTH_OF_WIDE if len(self.names) > WIDE else GROWTH
+        if not len(self) or now.sum() >= (1.0 + growth) * before.sum():
             return len(self) > 0
         return bool(np.abs(now / now.sum() - before / before.sum()).sum() > 2 * SHIFT)
 
