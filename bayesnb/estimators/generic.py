@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from bayesnb.core.checking import whole_number
 from bayesnb.data.labels import warn_of_absent_classes, warn_of_one_class
 from bayesnb.data.read import as_table, check_weights, is_dask, read_rows, split_labels, with_names
-from bayesnb.data.schema import warn_unseen
+from bayesnb.data.schema import OutsideSupport, warn_unseen
 from bayesnb.data.tables import SparseTable, Table, distinct
 from bayesnb.estimators.base import Estimator, check_classes, check_labels, read_mixed, without_new_columns
 from bayesnb.estimators.kept_rows import KeptRows, with_all_rows
@@ -184,7 +184,9 @@ class NaiveBayesClassifier(Estimator):
         problem, counted = count_and_grow(self._problem, rows)
         problem = problem.add(counted.statistics, decay=self.decay)
         kept = self._with_rows(self._kept, table, labels, weight)
-        if kept.is_due(problem.statistics.classes.n):
+        # As long as all rows are kept, no cell counts as missing because a family was chosen before it came.
+        outside = kept.whole and any(isinstance(key, OutsideSupport) for key in counted.unseen)
+        if outside or kept.is_due(problem.statistics.classes.n):
             self._learn_anew(kept, problem)
             return
         warn_unseen(counted.unseen)

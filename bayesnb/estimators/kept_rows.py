@@ -109,7 +109,14 @@ class KeptRows:
         return bool(np.abs(now / now.sum() - before / before.sum()).sum() > 2 * SHIFT)
 
     def add(
-        self, table: Table, labels: np.ndarray, weight: np.ndarray, used: Collection[int], decay: float, size: int, key: int
+        self,
+        table: Table,
+        labels: np.ndarray,
+        weight: np.ndarray,
+        used: Collection[int],
+        decay: float,
+        size: int,
+        key: int,
     ) -> Self:
         """A sample of at most `size` of these rows and of those before, whose weights fade; cells of `used` columns."""
         rng = np.random.default_rng([key, self.seen])
@@ -131,7 +138,9 @@ class KeptRows:
         more = replace(
             faded,
             cells=_below(self.cells, _cells(table, used)),
-            declared=tuple(old if new is None else _with_more(old or (), new) for old, new in zip(before, declared, strict=True)),
+            declared=tuple(
+                old if new is None else _with_more(old or (), new) for old, new in zip(before, declared, strict=True)
+            ),
             labels=np.concatenate([self.labels, labels[new]]) if len(self) else labels[new],
             weight=np.concatenate([faded.weight, weight[new]]),
             rank=np.concatenate([faded.rank, rank[new]]),
@@ -391,4 +400,6 @@ class _Counted:
             leaf[:, mine] = exact[:, its]
             return leaf
 
-        return replace(self, all_rows=map_tree(replaced, self.all_rows, old.all_rows), exact=self.exact | {*mine.tolist()})
+        return replace(
+            self, all_rows=map_tree(replaced, self.all_rows, old.all_rows), exact=self.exact | {*mine.tolist()}
+        )
