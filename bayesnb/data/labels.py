@@ -149,8 +149,8 @@ def warn_of_absent_classes(classes: np.ndarray, shown: np.ndarray) -> None:
     absent = np.setdiff1d(classes, shown).tolist()
     if absent:
         warn(
-            f"the rows have no label {listed(absent)}, and weights of features learn from these rows alone, as if other "
-            "rows had none either: give rows of every class together, in random order; or let "
+            f"the rows have no label {listed(absent)}, and weights of features learn from these rows alone, as if "
+            "other rows had none either: give rows of every class together, in random order; or let "
             "NaiveBayesClassifier.partial_fit, from the first batch on, keep rows to learn from (keep_rows=2000)",
             UserWarning,
         )

@@ -38,8 +38,8 @@ class NaiveBayesClassifier(Estimator):
     model : NaiveBayes, BoundModel, Family or None, default None
         The model. None chooses a family for each column by its evidence given the labels, as `NaiveBayes.from_frame`
         does, with its warning; a sparse matrix of counts is `Multinomial`, and other columns of a sparse matrix get a
-        family by their type. `partial_fit` chooses anew by the rows that it keeps. Cells to predict that a chosen family cannot
-        hold, such as a zero in a column of positive numbers, count as missing ones, with a warning.
+        family by their type. `partial_fit` chooses anew by the rows that it keeps. Cells to predict that a chosen
+        family cannot hold, such as a zero in a column of positive numbers, count as missing ones, with a warning.
         ``NaiveBayes.from_frame(X, y, families={...})`` is a model in which some families are given, and
         ``NaiveBayes.from_frame(X)`` one guessed from the types of the columns. `get_params` and `set_params` name the
         parameters of a model, such as ``model__island__concentration``, and those of one family for all columns, such
@@ -112,7 +112,8 @@ class NaiveBayesClassifier(Estimator):
     descriptions: str | None = "auto"
     keep_rows: int = 2000
 
-    _kept: ClassVar[KeptRows | None] = None
+    _kept = None
+    """The rows that `partial_fit` keeps, if it does; no field, so that it is no parameter."""
 
     @property
     def weights_(self) -> Any:

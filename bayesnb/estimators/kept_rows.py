@@ -2,17 +2,18 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import stacked
-from bayesnb.core.deferred import leaves, map_tree, structure
-from bayesnb.data.read import LabelledRows, as_table, read_rows
+from bayesnb.core.deferred import map_tree
+from bayesnb.data.read import as_table, read_rows
 from bayesnb.data.tables import ArrayTable, Column, SparseTable, Table, is_missing
-from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import ModelStatistics
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem, count_and_grow, with_categories
 
 MOST_CELLS = 2 * 10**6
@@ -121,40 +122,29 @@ class KeptRows:
         """A sample of at most `size` of these rows and of those before, whose weights fade; cells of `used` columns."""
         rng = np.random.default_rng([key, self.seen])
         with np.errstate(divide="ignore", over="ignore"):
-            rank = rng.exponential(size=len(weight)) / weight
-            faded = replace(
-                self,
-                weight=self.weight * decay,
-                rank=self.rank / decay,
-                tau=self.tau / decay,
-                seen=self.seen + len(weight),
-                learned=self.learned * decay,
-            )
-        if not len(new := np.flatnonzero(rank < faded.tau)):
-            return faded
+            rank, older = rng.exponential(size=len(weight)) / weight, self.rank / decay
+        seen, tau, learned, faded = self.seen + len(weight), self.tau / decay, self.learned * decay, self.weight * decay
+        result = replace(self, weight=faded, rank=older, tau=tau, seen=seen, learned=learned)
+        if not len(new := np.flatnonzero(rank < tau)):
+            return result
         table = table.take(new)
-        declared = [table.declared_categories(place) for place in range(len(self.names))]
-        before = self.declared or [None] * len(declared)
-        more = replace(
-            faded,
-            cells=_below(self.cells, _cells(table, used)),
-            declared=tuple(
-                old if new is None else _with_more(old or (), new) for old, new in zip(before, declared, strict=True)
-            ),
-            labels=np.concatenate([self.labels, labels[new]]) if len(self) else labels[new],
-            weight=np.concatenate([faded.weight, weight[new]]),
-            rank=np.concatenate([faded.rank, rank[new]]),
+        listed = map(table.declared_categories, range(len(self.names)))
+        known = self.declared or (None,) * len(self.names)
+        declared = tuple(
+            old if new is None else _with_more(old or (), new) for old, new in zip(known, listed, strict=True)
         )
-        return more._smallest(size)
+        cells, labels = _below(self.cells, _cells(table, used)), labels[new]
+        labels = np.concatenate([self.labels, labels]) if len(self) else labels
+        weight, rank = np.concatenate([faded, weight[new]]), np.concatenate([older, rank[new]])
+        result = replace(result, cells=cells, declared=declared, labels=labels, weight=weight, rank=rank)
+        size = min(size, max(1, MOST_CELLS * len(rank) // max(1, _number_of_cells(cells))))
+        if len(rank) <= size:
+            return result
+        tau = float(np.partition(rank, size)[size])
+        return replace(result.take(np.flatnonzero(rank < tau)), tau=tau)
 
-    def _smallest(self, size: int) -> Self:
-        size = min(size, max(1, MOST_CELLS * len(self) // max(1, _number_of_cells(self.cells))))
-        if len(self) <= size:
-            return self
-        tau = np.partition(self.rank, size)[size]
-        return replace(self._take(np.flatnonzero(self.rank < tau)), tau=float(tau))
-
-    def _take(self, rows: np.ndarray) -> Self:
+    def take(self, rows: np.ndarray) -> Self:
+        """Some of the rows."""
         cells = tuple(column[rows] for column in self.cells) if isinstance(self.cells, tuple) else self.cells[rows]
         return replace(self, cells=cells, labels=self.labels[rows], weight=self.weight[rows], rank=self.rank[rows])
 
@@ -189,7 +179,7 @@ class KeptRows:
                     f"{labels[number].item()!r} and the weight of row {number}; forget only rows that were given to "
                     "partial_fit, with the weight that they have now"
                 )
-        return replace(self, weight=left)._take(np.flatnonzero(left > 0))
+        return replace(self, weight=left).take(np.flatnonzero(left > 0))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -252,15 +242,13 @@ def _with_more(listed: tuple, values: Any) -> tuple:
 
 def _rows(cells: Any, labels: np.ndarray) -> Iterator[tuple]:
     """Each row as a value that is equal for equal cells and labels."""
-    if scipy.sparse.issparse(cells):
-        cells = cells.astype(np.float64)
-        cells.eliminate_zeros()
-        cells.sort_indices()
-        ends = zip(cells.indptr[:-1], cells.indptr[1:], strict=True)
-        found = ((cells.indices[a:b].tobytes(), cells.data[a:b].tobytes()) for a, b in ends)
-    else:
+    if not scipy.sparse.issparse(cells):
         columns = [[None if is_missing(value) else value for value in column.tolist()] for column in _columns(cells)]
-        found = zip(*columns, strict=True)
+        return zip(zip(*columns, strict=True), labels.tolist(), strict=True)
+    cells = cells.astype(np.float64)
+    cells.eliminate_zeros()
+    cells.sort_indices()
+    found = [(each.indices.tobytes(), each.data.tobytes()) for each in cells]
     return zip(found, labels.tolist(), strict=True)
 
 
@@ -299,107 +287,59 @@ def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any =
     """
     classes = problem.model.schema.classes
     rows = read_rows(kept.table, kept.labels, kept.standing_for).of_classes(classes)
-    total, lost = problem.statistics.classes.n, None
-    if away is not None:
-        gone = read_rows(*away).counting().of_classes(classes)
-        total = np.maximum(total - _weight_by_class(gone), 0.0)
-    known = _weight_by_class(rows)
+    gone = None if away is None else read_rows(*away).counting().of_classes(classes)
+    total, known = problem.statistics.classes.n, np.bincount(rows.codes, rows.weights, len(classes))
+    if gone is not None:
+        total = np.maximum(total - np.bincount(gone.codes, gone.weights, len(classes)), 0.0)
     factor = np.divide(total, known, out=np.ones(len(classes)), where=known > 0)
     rows = replace(rows, weights=rows.weights * factor[rows.codes])
     problem, before = count_and_grow(problem, rows)
     sample = _with_categories_of(problem, sample)
-    if away is not None:
-        sample, lost = count_and_grow(sample, gone)
+    lost = None
+    if gone is not None:
+        sample, counted = count_and_grow(sample, gone)
+        lost = counted.statistics
     sample, after = count_and_grow(sample, rows)
-    again = frozenset() if lost is None else kept.estimated
-    old = [
-        _Counted(tuple(problem.model.schema.in_table(block.columns)), block.by_column, *counted)
-        for block, *counted in zip(
-            problem.model.blocks, before.statistics.blocks, problem.statistics.blocks, strict=True
-        )
-    ]
-    blocks: list[Statistics] = []
-    estimated = set() if lost is None else set(kept.estimated)
-    for i, (block, own) in enumerate(zip(sample.model.blocks, after.statistics.blocks, strict=True)):
-        all_rows = own if lost is None else own + lost.statistics.blocks[i]
-        new = _Counted(tuple(sample.model.schema.in_table(block.columns)), block.by_column, own, all_rows)
-        for each in old:
-            new = new.with_exact(each, again)
-        blocks.append(new.all_rows)
-        estimated |= new.features
-    problem = replace(sample, statistics=ModelStatistics(problem.statistics.classes, tuple(blocks)))
-    return (problem if lost is None else problem.take_away(lost.statistics)), frozenset(estimated)
+    old: dict[tuple[int, ...], list[Any]] = {}
+    for columns, pair in _features(problem.model, before.statistics, problem.statistics):
+        if lost is None or columns not in kept.estimated:
+            old.setdefault(columns, []).append(pair)
+    parts, estimated = [], set(kept.estimated)
+    start = after.statistics if lost is None else after.statistics + lost
+    for columns, (own, estimate) in _features(sample.model, after.statistics, start):
+        exact = [all_rows for of_sample, all_rows in old.get(columns, ()) if own.same_rows(of_sample)]
+        estimated |= set() if exact else {columns}
+        parts.append(exact[0] if exact else estimate)
+    each = iter(parts)
+    blocks = tuple(
+        map_tree(lambda *leaf: np.concatenate(leaf, axis=1), *islice(each, len(block.columns)))
+        if block.by_column
+        else next(each)
+        for block in sample.model.blocks
+    )
+    problem = replace(sample, statistics=ModelStatistics(problem.statistics.classes, blocks))
+    return (problem if lost is None else problem.take_away(lost)), frozenset(estimated)
 
 
-def _weight_by_class(rows: LabelledRows) -> np.ndarray:
-    return np.bincount(rows.codes, rows.weights, minlength=len(rows.classes))
+def _features(model: BoundModel, *counted: ModelStatistics) -> Iterator[tuple[tuple[int, ...], list[Any]]]:
+    """For each feature its columns in the table, and its part of all statistics given."""
+    for block, *of_block in zip(model.blocks, *(each.blocks for each in counted), strict=True):
+        columns = tuple(model.schema.in_table(block.columns))
+        if not block.by_column:
+            yield columns, of_block
+            continue
+        for j, column in enumerate(columns):
+            yield (column,), [map_tree(lambda leaf, j=j: leaf[:, [j]], each) for each in of_block]
 
 
 def _with_categories_of(before: Problem, after: Problem) -> Problem:
     """A problem whose columns have the categories of another one first, in their order."""
-
-    def open_(problem: Problem) -> dict[int, int]:
-        positions = problem.model.open_columns
-        return dict(zip(positions, problem.model.schema.in_table(positions), strict=True))
-
-    known = {place: before.model.schema.categories[position] for position, place in open_(before).items()}
-    own = after.model.schema.categories
-    wanted = {position: _with_more(known.get(place, ()), own[position]) for position, place in open_(after).items()}
-    return after if own == {**own, **wanted} else with_categories(after, {**own, **wanted})
-
-
-@dataclass(frozen=True)
-class _Counted:
-    """Statistics of a block.
-
-    Attributes
-    ----------
-    columns : tuple of int
-        Positions in the table.
-    by_column : bool
-        Whether each column is a feature.
-    of_sample, all_rows : Statistics
-    exact : frozenset of int
-        Positions in the block of the columns whose statistics of all rows are no estimates; all of a joint block.
-    """
-
-    columns: tuple[int, ...]
-    by_column: bool
-    of_sample: Statistics
-    all_rows: Statistics
-    exact: frozenset[int] = frozenset()
-
-    @property
-    def features(self) -> set[tuple[int, ...]]:
-        """Columns of the features whose statistics are estimates."""
-        if not self.by_column:
-            return set() if self.exact else {self.columns}
-        return {(column,) for j, column in enumerate(self.columns) if j not in self.exact}
-
-    def with_exact(self, old: Self, again: Collection[tuple[int, ...]]) -> Self:
-        """With the statistics of all rows of another block where both count the sample alike; not of features `again`."""
-        if self.by_column != old.by_column or structure(self.of_sample) != structure(old.of_sample):
-            return self
-        if not self.by_column:
-            alike = self.columns == old.columns not in again and self.of_sample.same_rows(old.of_sample)
-            return replace(self, all_rows=old.all_rows, exact=frozenset(range(len(self.columns)))) if alike else self
-        place = {column: j for j, column in enumerate(old.columns) if (column,) not in again}
-        mine = np.array([j for j, column in enumerate(self.columns) if column in place], dtype=np.intp)
-        its = np.array([place[self.columns[j]] for j in mine], dtype=np.intp)
-        alike = np.ones(len(mine), dtype=bool)
-        for one, other in zip(leaves(self.of_sample), leaves(old.of_sample), strict=True):
-            if one.shape[2:] != other.shape[2:]:
-                return self
-            axes = (0, *range(2, one.ndim))
-            size = np.abs(one[:, mine]).max(axis=axes, keepdims=True, initial=0.0)
-            alike &= (np.abs(one[:, mine] - other[:, its]) <= 1e-9 * size).all(axis=axes)
-        mine, its = mine[alike], its[alike]
-
-        def replaced(leaf: np.ndarray, exact: np.ndarray) -> np.ndarray:
-            leaf = leaf.copy()
-            leaf[:, mine] = exact[:, its]
-            return leaf
-
-        return replace(
-            self, all_rows=map_tree(replaced, self.all_rows, old.all_rows), exact=self.exact | {*mine.tolist()}
-        )
+    model, schema, known = before.model, after.model.schema, before.model.schema.categories
+    shown = {place: known[p] for p in model.open_columns for place in model.schema.in_table([p])}
+    wanted = {
+        p: _with_more(shown.get(place, ()), schema.categories[p])
+        for p in after.model.open_columns
+        for place in schema.in_table([p])
+    }
+    wanted = {**schema.categories, **wanted}
+    return after if wanted == schema.categories else with_categories(after, wanted)
