@@ -187,10 +187,12 @@ class NaiveBayesClassifier(Estimator):
         kept = self._with_rows(self._kept, table, labels, weight)
         # As long as all rows are kept, no cell counts as missing because a family was chosen before it came.
         outside = kept.whole and any(isinstance(key, OutsideSupport) for key in counted.unseen)
-        if outside or kept.is_due(problem.statistics.classes.n):
+        due = outside or kept.is_due(problem.statistics.classes.n)
+        if not (due and kept.whole):
+            warn_unseen(counted.unseen)
+        if due:
             self._learn_anew(kept, problem)
             return
-        warn_unseen(counted.unseen)
         self._settle(problem)
         self.posterior_ = with_weights_of(before, self.posterior_)
         self._kept = kept

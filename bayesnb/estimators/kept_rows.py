@@ -176,7 +176,7 @@ class KeptRows:
             if self.whole and wanted > 1e-9 * weight[number]:
                 raise ValueError(
                     f"these rows were never among the data: partial_fit got no row with the cells, the label "
-                    f"{labels[number].item()!r} and the weight of row {number}; forget only rows that were given to "
+                    f"{labels.tolist()[number]!r} and the weight of row {number}; forget only rows that were given to "
                     "partial_fit, with the weight that they have now"
                 )
         return replace(self, weight=left).take(np.flatnonzero(left > 0))

@@ -304,7 +304,13 @@ def test_what_is_refused_changes_nothing():
         ("partial_fit", X.assign(size="tall"), Y, None, "column 'size' holds text"),
         ("partial_fit", X, np.where(Y == "no", "maybe", Y), None, "'maybe'"),
         ("partial_fit", X, Y, np.full(NUM_ROWS, -1.0), "not negative"),
-        ("forget", X[50:], Y[50:], None, "never among the data: partial_fit got no row .* row 0"),
+        (
+            "forget",
+            X[50:],
+            pd.Series(Y[50:], dtype=object),
+            None,
+            "never among the data: partial_fit got no row .* row 0",
+        ),
         ("forget", X[:3], np.where(Y[:3] == "no", "yes", "no"), None, "never among the data"),
         ("forget", X[:3], Y[:3], np.full(3, 1.5), "never among the data"),
     ):
