@@ -32,16 +32,16 @@ def a_type(value: Any) -> str:
     return f"{'an' if vowel else 'a'} {name}"
 
 
-def whole_number(name: str, value: Any) -> int:
+def whole_number(name: str, value: Any, *, or_zero: bool = False) -> int:
     """A number of rows, draws or chains.
 
     Raises
     ------
     ValueError
-        If it is not a whole number, one or more.
+        If it is not a whole number, one or more; or zero, if that is allowed.
     """
-    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name} is {value!r}: give a whole number, one or more")
+    if not isinstance(value, int | np.integer) or isinstance(value, bool) or value < (0 if or_zero else 1):
+        raise ValueError(f"{name} is {value!r}: give a whole number, {'zero' if or_zero else 'one'} or more")
     return int(value)
 
 

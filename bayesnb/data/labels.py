@@ -7,7 +7,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from bayesnb.core.checking import a_type, warn
+from bayesnb.core.checking import a_type, listed, warn
 from bayesnb.core.deferred import is_jax
 from bayesnb.data.schema import sort_categories, warn_of_twins
 from bayesnb.data.tables import distinct, is_missing, shortened, unmask
@@ -138,6 +138,18 @@ def warn_of_classes(classes: np.ndarray) -> None:
         warn(
             f"y has one class only, {label!r}, so that every prediction is {label!r}: give rows of another class too, "
             f"or name all classes that may occur, classes=[{label!r}, ...] of nb.fit or of an estimator's partial_fit",
+            UserWarning,
+        )
+
+
+def warn_of_absent_classes(classes: np.ndarray, shown: np.ndarray) -> None:
+    """Warn if weights of features learn from rows that show some of the classes only."""
+    absent = np.setdiff1d(classes, shown).tolist()
+    if absent:
+        warn(
+            f"the rows have no label {listed(absent)}, and weights of features learn from these rows alone, as if "
+            "other rows had none either: give rows of every class together, in random order; or let "
+            "NaiveBayesClassifier.partial_fit, from the first batch on, keep rows to learn from (keep_rows=2000)",
             UserWarning,
         )
 

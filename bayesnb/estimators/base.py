@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from bayesnb.core.arrays import PIECE_CELLS
 from bayesnb.core.checking import Params, listed, near_matches, proportion, warn, with_params
+from bayesnb.core.panels import yes_or_no
 from bayesnb.core.running import in_order, num_threads
 from bayesnb.data.labels import as_labels, warn_of_classes
 from bayesnb.data.read import as_frame, as_table, is_dask, one_row, with_names, with_one_row
@@ -362,13 +363,18 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, feature_names: Any = None
     ) -> Self:
-        """Add a batch of rows. The result is that of one fit of the first batch's model to all batches.
+        """Add a batch of rows. The result is that of one fit to all batches.
 
-        Of `NaiveBayesClassifier`, the first batch chooses families and bins, and weights of features learn from each
-        batch before it is added. Make it large, or give a model.
+        `NaiveBayesClassifier` keeps a random sample of at most `keep_rows` rows, and learns again from it each time
+        that the weight of all rows has grown by a quarter, or the class frequencies have moved by .05 (total
+        variation). As long as the sample holds all rows, this is `fit`. Later families, bins, priors and weights of
+        features come from the sample; columns that are described as before keep the statistics of all rows, and the
+        statistics of the others are estimated from the sample. After `fit`, and with ``keep_rows=0``, families and bins
+        stay, and weights of features learn on from each batch alone, which is predicted before it is added.
 
         With a `decay` below 1, each call first multiplies the weight of all earlier rows by `decay`. The result equals
-        that of one fit with the weights ``decay**age``, where the age of a row is the number of later calls.
+        that of one fit with the weights ``decay**age``, where the age of a row is the number of later calls. The sample
+        prefers later rows accordingly.
 
         Parameters
         ----------
@@ -388,6 +394,11 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         ------
         ValueError
             If the batch has a label that `classes` lacks, or a wrong value. The estimator is unchanged then.
+
+        Warns
+        -----
+        UserWarning
+            If weights of features learn from a batch alone that has no row of some class.
         """
         with self._all_or_nothing():
             first = self._announce(classes)
@@ -395,7 +406,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             table = with_names(self._read(_in_memory(X), reset=first), feature_names)
             labels = self._every_label(y, table, "partial_fit")
             if first:
-                self._start(table, labels, sample_weight)
+                self._begin(table, labels, sample_weight)
             else:
                 fitted = self._problem.model.schema.of_table
                 if feature_names is not None and table.names != fitted:
@@ -406,14 +417,23 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
                 self._add(table, labels, sample_weight)
         return self
 
+    def _begin(self, table: Table, labels: np.ndarray, weight: Any) -> None:
+        """Fit the first batch of `partial_fit`."""
+        self._start(table, labels, weight)
+
     def _add(self, table: Table, labels: np.ndarray, weight: Any) -> None:
+        """Fit a later batch, too."""
         problem, counted = count_more(self._extend(self._problem, table), table, labels, weight)
         self._settle(problem.add(counted, decay=self.decay))
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows that were fitted. The result equals that of one fit to the remaining rows.
 
-        The classes and the categories of the removed rows stay known.
+        The classes and the categories of the removed rows stay known. `NaiveBayesClassifier` removes them from the rows
+        that `partial_fit` keeps, too, and learns anew from what is left: while it keeps all rows, this is `fit` of the
+        remaining rows, and categories are theirs. Beyond that, statistics that the sample estimated are estimated
+        anew. Without kept rows, weights of features do not change. After an error or an interruption the estimator is
+        as it was.
 
         Parameters
         ----------
@@ -438,10 +458,13 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             self._require_y(y)
             table = self._check_table(X)
             labels = self._every_label(y, table, "forget")
-            # A new category gets a count of zero, so that a row that has it is an error of `take_away`.
-            problem, counted = count_more(self._extend(self._problem, table), table, labels, sample_weight)
-            self._settle(problem.take_away(counted))
+            self._take_away(table, labels, sample_weight)
         return self
+
+    def _take_away(self, table: Table, labels: np.ndarray, weight: Any) -> None:
+        # A new category gets a count of zero, so that a row that has it is an error of `take_away`.
+        problem, counted = count_more(self._extend(self._problem, table), table, labels, weight)
+        self._settle(problem.take_away(counted))
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, shape (n_samples,)."""
@@ -504,7 +527,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """The posterior as an ``xarray.DataTree`` for ArviZ; see `Posterior.to_datatree`."""
         return self._posterior().to_datatree(None if X is None else self._check_table(X), y, **options)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: Any, *, rows: bool = True) -> None:
         """Write the fitted estimator to a file, which `bayesnb.load` reads.
 
         The file holds the posterior as `Posterior.save` writes it, the parameters and the fitted attributes, and no
@@ -513,6 +536,9 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         Parameters
         ----------
         path : path-like
+        rows : bool, default True
+            Whether to write the rows with their labels that `NaiveBayesClassifier.partial_fit` keeps. Without them the
+            file holds sums only, and weights of features learn on from later batches alone.
 
         Raises
         ------
@@ -528,7 +554,13 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         name = type(self).__name__
         if type(self).__module__.partition(".")[0] != "bayesnb":
             raise TypeError(f"{name} is a class of your own, which load would not find: save posterior_, or pickle it")
-        save(path, {"estimator": name} | vars(self), name)
+        state = {key: value for key, value in vars(self).items() if key != "_kept" or yes_or_no("rows", rows)}
+        try:
+            save(path, {"estimator": name} | state, name)
+        except TypeError as error:
+            if state.get("_kept") is None or "KeptRows" not in str(error):
+                raise
+            raise TypeError(f"{error}; or leave out the rows that partial_fit keeps, save(path, rows=False)") from error
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         proportion("decay", self.decay, or_one=True)
@@ -644,8 +676,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         try:
             yield
         except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
+            self.__dict__ = before
             raise
 
     def __sklearn_tags__(self) -> Any:

@@ -1,21 +1,25 @@
 """Any naive Bayes model as an estimator."""
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from bayesnb.data.labels import warn_of_classes
-from bayesnb.data.read import as_table, is_dask, split_labels, with_names
+from bayesnb.core.checking import whole_number
+from bayesnb.data.labels import warn_of_absent_classes, warn_of_classes
+from bayesnb.data.read import as_table, check_weights, is_dask, read_rows, split_labels, with_names
+from bayesnb.data.schema import OutsideSupport, warn_unseen
 from bayesnb.data.tables import SparseTable, Table, distinct
 from bayesnb.estimators.base import Estimator, check_classes, check_labels, read_mixed, with_fitted_columns
+from bayesnb.estimators.kept_rows import KeptRows, with_all_rows
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
 from bayesnb.inference.sources import read_dask, sample_dask
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
-from bayesnb.model.problem import Problem
+from bayesnb.model.problem import Problem, count_and_grow
 from bayesnb.posterior.weighted import WeightedPosterior, with_weights_of
 from bayesnb.selection.descriptions import propose_descriptions
 from bayesnb.selection.information import information_estimate
@@ -34,8 +38,8 @@ class NaiveBayesClassifier(Estimator):
     model : NaiveBayes, BoundModel, Family or None, default None
         The model. None chooses a family for each column by its evidence given the labels, as `NaiveBayes.from_frame`
         does, with its warning; a sparse matrix of counts is `Multinomial`, and other columns of a sparse matrix get a
-        family by their type. `partial_fit` chooses by its first batch. Cells to predict that a chosen family cannot
-        hold, such as a zero in a column of positive numbers, count as missing ones, with a warning.
+        family by their type. `partial_fit` chooses anew by the rows that it keeps. Cells to predict that a chosen
+        family cannot hold, such as a zero in a column of positive numbers, count as missing ones, with a warning.
         ``NaiveBayes.from_frame(X, y, families={...})`` is a model in which some families are given, and
         ``NaiveBayes.from_frame(X)`` one guessed from the types of the columns. `get_params` and `set_params` name the
         parameters of a model, such as ``model__island__concentration``, and those of one family for all columns, such
@@ -53,8 +57,7 @@ class NaiveBayesClassifier(Estimator):
         learns a weight for each feature where it can, and says nothing where it cannot: with one class, rows without a
         label, more than 2,000 features, another inference than a closed form, ``predictive="plugin"``, weights of rows
         beside `feature_inclusion`, or densities that are zero or infinite. "each" and "shared" are errors there, but
-        take draws too. None is naive Bayes. `partial_fit` predicts each batch before it adds it, and learns on from its
-        labels. `weights_` has the weights.
+        take draws too. None is naive Bayes. `weights_` has the weights.
     descriptions : "auto" or None, default "auto"
         Whether to describe columns that depend on each other once more, where the model is chosen and features get a
         weight each: as blocks of measurements, and as categories or bins of a column given another one, as
@@ -63,6 +66,12 @@ class NaiveBayesClassifier(Estimator):
         Class probabilities where they are known, such as those of the population that the rows do not represent; in
         place of the model's. Weights are then learned under the class frequencies of the rows, and the odds multiplied
         by given / rows. An array has the order of `classes_`. None leaves them to the model.
+    keep_rows : int, default 2000
+        Rows that `partial_fit` keeps at most, with their labels: a random sample of all rows so far. Families, bins,
+        priors and weights of features are learned from it. The estimator, its pickle and its file hold these rows;
+        `save` can leave them out. With zero, families and bins are those of the first batch, and weights of features
+        learn on from batch to batch, as after `fit`, which keeps no rows. Of tables of more than 1,000 columns fewer
+        are kept, two million cells.
     unlabelled : scalar, optional
         The value in `y` of rows without a label, such as -1 or NaN. `fit` uses these rows too, with "map", "mle" (both
         by EM), "gibbs" or "nuts". `classes_` does not hold the value. None, the default: every row has a label.
@@ -106,6 +115,10 @@ class NaiveBayesClassifier(Estimator):
     feature_weights: str | None = "auto"
     descriptions: str | None = "auto"
     class_probs: Any = None
+    keep_rows: int = 2000
+
+    _kept = None
+    """The rows that `partial_fit` keeps, if it does; no field, so that it is no parameter."""
 
     @property
     def weights_(self) -> Any:
@@ -142,6 +155,7 @@ class NaiveBayesClassifier(Estimator):
         if not is_dask(X):
             return super().fit(X, y, sample_weight, feature_names=feature_names)
         with self._all_or_nothing():
+            self._kept = None
             rows, given, weight = sample_dask(X, y, sample_weight, self._key())
             table = with_names(self._read(rows, reset=True), feature_names)
             labels = check_labels(given, table.num_rows).data
@@ -154,25 +168,91 @@ class NaiveBayesClassifier(Estimator):
             self._learn_weights(table, labels, weight)
         return self
 
-    def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Remove rows that were fitted. The posterior is then that of one fit to the remaining rows.
-
-        Weights of features do not change. All else is as for `BernoulliNB`.
-        """
-        before = self._posterior()
-        super().forget(X, y, sample_weight)
-        self.posterior_ = with_weights_of(before, self.posterior_)
-        return self
+    def _begin(self, table: Table, labels: np.ndarray, weight: Any) -> None:
+        self._start(table, labels, weight)
+        if self.keep_rows:
+            self._keep(self._with_rows(KeptRows(table.names, table.named), table, labels, weight))
+        elif isinstance(self.posterior_, WeightedPosterior):
+            warn_of_absent_classes(self.classes_, labels)
 
     def _add(self, table: Table, labels: np.ndarray, weight: Any) -> None:
         before = self.posterior_
-        super()._add(table, labels, weight)
-        if isinstance(before, WeightedPosterior):
-            learned = before.learned(table, labels, sample_weight=weight, key=self._key())
+        if self._kept is None or not whole_number("keep_rows", self.keep_rows, or_zero=True):
+            self._kept = None
+            super()._add(table, labels, weight)
+            if isinstance(before, WeightedPosterior):
+                learned = before.learned(table, labels, sample_weight=weight, key=self._key())
+                self.posterior_ = with_weights_of(learned, self.posterior_)
+            return
+        # The model so far refuses cells of a wrong type, which the sample alone would read as another kind of column.
+        rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
+        problem, counted = count_and_grow(self._problem, rows)
+        problem = problem.add(counted.statistics, decay=self.decay)
+        kept = self._with_rows(self._kept, table, labels, weight)
+        # As long as all rows are kept, no cell counts as missing because a family was chosen before it came.
+        outside = kept.whole and any(isinstance(key, OutsideSupport) for key in counted.unseen)
+        due = outside or kept.is_due(problem.statistics.classes.n)
+        if not (due and kept.whole):
+            warn_unseen(counted.unseen)
+        if due:
+            self._learn_anew(kept, problem)
+            return
+        self._settle(problem)
+        self.posterior_ = with_weights_of(before, self.posterior_)
+        self._kept = kept
+
+    def _take_away(self, table: Table, labels: np.ndarray, weight: Any) -> None:
+        before = self.posterior_
+        if self._kept is not None:
+            rows = table, labels, check_weights(weight, table.num_rows)
+            kept = self._kept.without(*rows, self._used(table))
+            if len(kept):
+                self._learn_anew(kept, self._problem, rows)
+                return
+            self._settle(self._problem.described_once)
+            before, self._kept = self.posterior_, replace(kept, learned=0.0 * self.class_count_)
+        super()._take_away(table, labels, weight)
+        self.posterior_ = with_weights_of(before, self.posterior_)
+
+    def _learn_anew(self, kept: KeptRows, problem: Problem, away: Any = None) -> None:
+        """Choose the model, and learn weights, from the rows that are kept.
+
+        Parameters
+        ----------
+        kept : KeptRows
+        problem : Problem
+            All rows under the model so far.
+        away : tuple, optional
+            Table, labels and weights of rows among these that are taken away.
+        """
+        self._start(kept.table, kept.labels, kept.counting)
+        if not kept.whole:
+            learned, sample = self.posterior_, self._problem
+            problem, estimated = with_all_rows(problem, sample, kept, away)
+            self._settle(problem)
             self.posterior_ = with_weights_of(learned, self.posterior_)
+            kept = replace(kept, estimated=estimated)
+        self._keep(kept)
+
+    def _keep(self, kept: KeptRows) -> None:
+        self._kept = replace(kept, learned=self.class_count_)
+
+    def _with_rows(self, kept: KeptRows, table: Table, labels: np.ndarray, weight: Any) -> KeptRows:
+        weight = check_weights(weight, table.num_rows)
+        return kept.add(table, labels, weight, self._used(table), self.decay, self.keep_rows, self._key())
+
+    def _used(self, table: Table) -> Collection[int]:
+        """Positions of the columns that a model may read."""
+        if self.model is not None:
+            schema = self.model_.schema
+            return {place for block in self.model_.blocks for place in schema.in_table(block.columns)}
+        if isinstance(table, SparseTable):
+            return range(len(table.names))
+        return [place for place in range(len(table.names)) if not table.is_time(place)]
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         self._check_weighing()
+        self._kept = None
         super()._start(table, labels, sample_weight)
         self._learn_weights(table, labels, sample_weight)
 
@@ -201,6 +281,7 @@ class NaiveBayesClassifier(Estimator):
         ------
         ValueError
         """
+        whole_number("keep_rows", self.keep_rows, or_zero=True)
         if self.descriptions not in (None, "auto"):
             raise ValueError(f'descriptions={self.descriptions!r}: give "auto" or None')
         asked = f"feature_weights={self.feature_weights!r}"

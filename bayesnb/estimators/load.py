@@ -9,6 +9,7 @@ from bayesnb.crowd.read import AnnotationTable
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.data.schema import Schema
 from bayesnb.data.written_numbers import NumberForm
+from bayesnb.estimators.kept_rows import KeptRows
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import EmpiricalBayes
 from bayesnb.inference.fit import INFERENCES
@@ -29,7 +30,7 @@ from bayesnb.posterior.kinds import (
 from bayesnb.posterior.weighted import WeightedPosterior
 
 MODELS = (BoundModel, ModelParameters, NaiveBayes, NumberForm, Schema)
-DATA = (AnnotationTable, ModelStatistics, Problem, Unlabelled)
+DATA = (AnnotationTable, KeptRows, ModelStatistics, Problem, Unlabelled)
 POSTERIORS = (AveragedPosterior, CollapsedPosterior, ExactPosterior, PointPosterior, SampledPosterior)
 RESULTS = (AnnotationFit, FeatureWeights, NormalWeights, WeightedPosterior)
 RECORDS: tuple[type, ...] = (*MODELS, *DATA, *map(type, INFERENCES.values()), EmpiricalBayes, *POSTERIORS, *RESULTS)

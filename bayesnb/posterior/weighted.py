@@ -15,6 +15,7 @@ from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.panels import chosen, yes_or_no
 from bayesnb.core.printing import DataTable, Paragraph, Piece, Printed
 from bayesnb.core.running import random_generator
+from bayesnb.data.labels import warn_of_absent_classes
 from bayesnb.data.read import labelled_rows
 from bayesnb.families.base import Family
 from bayesnb.model.bound import BoundModel
@@ -303,6 +304,7 @@ class WeightedPosterior(Posterior):
         that are impossible under a class, or whose label is, do not count. Of many rows a random subset does.
         """
         given = labelled_rows(X, y, sample_weight, classes=self.classes)
+        warn_of_absent_classes(self.classes, self.classes[given.codes[given.weights > 0]])
         positions, rng = self._weighted_model.positions, random_generator(key)
         num_features = sum(map(len, positions))
         rows = some_rows(len(given), num_features * len(self.classes), rng)
@@ -326,7 +328,13 @@ class WeightedPosterior(Posterior):
         return WeightedPosterior(self.unweighted, replace(learned, no_information=share))
 
     def update(self, X: Any, y: Any, *, sample_weight: Any = None, decay: float = 1.0, key: Any = 0) -> Self:
-        """As `Posterior.update`; the weights learn on from the rows, which they predict before these are added."""
+        """As `Posterior.update`; the weights learn on from the rows, which they predict before these are added.
+
+        Warns
+        -----
+        UserWarning
+            Also if the rows have no label of some class: the weights then move as if it were rare.
+        """
         updated = self.unweighted.update(X, y, sample_weight=sample_weight, decay=decay, key=key)
         return with_weights_of(self.learned(X, y, sample_weight=sample_weight, key=key), updated)
 

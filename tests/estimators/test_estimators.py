@@ -491,7 +491,7 @@ def test_copies_pickles_and_joblib_predict_the_same(estimator, counts, tmp_path)
     joblib.dump(fitted, tmp_path / "fitted.joblib")
     for other in (copy.deepcopy(fitted), pickle.loads(pickle.dumps(fitted)), joblib.load(tmp_path / "fitted.joblib")):
         np.testing.assert_array_equal(other.predict_proba(X), fitted.predict_proba(X))
-        other.partial_fit(X[:3], y[:3])
+        other.partial_fit(X, y)
     assert repr(clone(fitted)) == repr(estimator())
 
 
@@ -534,7 +534,7 @@ def test_a_saved_estimator_comes_back_whole(estimator, counts, tmp_path):
             assert repr(vars(loaded)[name]) == repr(value), name
     np.testing.assert_array_equal(loaded.predict_proba(X), fitted.predict_proba(X))
     for verb in ("partial_fit", "forget"):
-        found, expected = (getattr(each, verb)(X[:9], y[:9]).predict_proba(X) for each in (loaded, fitted))
+        found, expected = (getattr(each, verb)(X[::5], y[::5]).predict_proba(X) for each in (loaded, fitted))
         np.testing.assert_array_equal(found, expected)
 
 

@@ -113,10 +113,12 @@ def test_rows_of_weight_zero_cost_no_warning(data):
 
 
 @pytest.mark.parametrize("sizes", [[30, 20, 10], [1] * 6], ids=str)
+@pytest.mark.filterwarnings("ignore:the rows have no label")
 def test_batches_update_the_posterior_and_its_weights(data, sizes):
     X, y = data
     first, start = sizes[0], sum(sizes)
-    estimator = NaiveBayesClassifier(MODEL).partial_fit(X[:first], y[:first], classes=["ash", "fir"])
+    estimator = NaiveBayesClassifier(MODEL, keep_rows=0)
+    estimator.partial_fit(X[:first], y[:first], classes=["ash", "fir"])
     plain = nb.fit(MODEL, X[:first], y[:first], classes=["ash", "fir"])
     posterior = nb.weight_features(plain, X[:first], y[:first])
     for end, size in zip(np.cumsum(sizes)[1:], sizes[1:], strict=True):

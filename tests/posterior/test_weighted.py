@@ -320,6 +320,7 @@ def _cross(function, point, one, other):
     return sum(ends) / (4 * np.abs(one).max() * np.abs(other).max())
 
 
+@pytest.mark.filterwarnings("ignore:the rows have no label")
 def test_rows_that_are_impossible_under_a_class_teach_no_weights():
     known = nb.from_parameters(
         nb.NaiveBayes({"moss": nb.Bernoulli(), "cones": nb.Poisson()}),

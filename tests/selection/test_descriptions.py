@@ -137,7 +137,7 @@ def test_the_classifier_learns_weights_of_the_proposed_descriptions(table):
     assert nb.calibration(once, X, y).table.loc["log_score", "posterior"] < -0.5
 
 
-def test_batches_keep_the_descriptions_of_the_first(table):
+def test_a_forgotten_batch_leaves_the_descriptions_of_the_first(table):
     X, y = table
     order = np.random.default_rng(0).permutation(len(X))
     first, second = order[:200], order[200:]
