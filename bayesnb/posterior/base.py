@@ -437,7 +437,8 @@ class Posterior(Printed, Predictions, Draws):
             p(y | x, theta), to judge the classifier; ``var_name="joint"``, log p(x, y | theta), to judge the model of
             features and labels together), ``posterior_predictive`` and ``prior_predictive`` with labels ``y`` drawn
             given each row's features. With `predictions`: drawn labels ``y`` and class probabilities ``proba`` of the
-            new rows.
+            new rows. Of a posterior with weights of features ``log_likelihood`` has no ``y``, and its ``joint`` is
+            without weights; the attribute ``weights`` says what else.
 
         Raises
         ------
