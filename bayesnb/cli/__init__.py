@@ -414,7 +414,7 @@ def _fit_command(
         _refuse_overwriting(out, table)
         exact, *rows = _fit_exactly(table, target, drop, categorical, missing)
         posterior = weighted_or_plain(exact, *rows)
-        if isinstance(posterior, WeightedPosterior):
+        if isinstance(posterior, WeightedPosterior) and not posterior.feature_weights.shared:
             posterior = weight_features(propose_descriptions(exact.problem.model, *rows), *rows)
             typer.echo("A weight for each feature, learned from the same rows (naive Bayes has weights of one):")
             typer.echo(posterior.weights.to_string(float_format="%.2f"))

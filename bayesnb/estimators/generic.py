@@ -179,6 +179,9 @@ class NaiveBayesClassifier(Estimator):
             self.posterior_ = weight_features(self.posterior_, table, labels, shared=shared, **options)
         elif self._may_weigh(labels):
             self.posterior_ = weighted_or_plain(self.posterior_, table, labels, **options)
+            # Of many features it may be an average over their subsets, to which later rows are added.
+            self._problem = self.posterior_.problem
+            self._note(self._problem)
         if not isinstance(self.posterior_, WeightedPosterior):
             if self.model is not None:
                 self._problem.model.schema.require_one_description("an estimator without feature_weights")

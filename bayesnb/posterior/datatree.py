@@ -22,7 +22,6 @@ from bayesnb.model.program import Sites, coordinate
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.under_draws import log_joint_under
 
-
 OF_WEIGHTS = (
     "Weights of features act on the labels only: on posterior_predictive, prior_predictive and predictions. "
     "log_likelihood and log_prior are those of the posterior without weights. log_likelihood has no y, of which "

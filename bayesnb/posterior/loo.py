@@ -38,8 +38,9 @@ class _ExactELPD(ELPDDataLOO):
     exact: bool = True
 
     def __str__(self) -> str:
+        name = "Exact leave-one-out" if self.exact else "Leave-one-out"
         lines = [
-            f"{'Exact leave' if self.exact else 'Leave'}-one-out score of {self.n_data_points} labels, each given the other rows:",
+            f"{name} score of {self.n_data_points} labels, each given the other rows:",
             "",
             f"elpd_loo {self.elpd:8.2f} ± {self.se:.2f}",
             f"p_loo    {self.p:8.2f}",
