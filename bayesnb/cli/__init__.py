@@ -400,8 +400,8 @@ def _fit_command(
 ) -> None:
     """Fit a model in closed form, learn a weight for each feature, and write the posterior.
 
-    The labels choose a family for each column. No weights are learned from one class or for more than 2,000 features.
-    bayesnb predict, bayesnb check and nb.load read the posterior.
+    The labels choose a family for each column. No weights are learned from one class. More than 2,000 features share
+    one weight. bayesnb predict, bayesnb check and nb.load read the posterior.
 
     The exit status is 0 for success, 2 if the table cannot be used.
 

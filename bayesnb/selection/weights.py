@@ -237,13 +237,12 @@ def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: GivenRows,
             candidates += [(inclusion, posterior.averaged(inclusion)) for inclusion in INCLUSIONS]
     learned = [(*_learn(each, rows, key, shared=True), inclusion) for inclusion, each in candidates]
     found, _, _, inclusion = max(learned, key=itemgetter(2))
-    what = f"the weight {found.feature_weights.weight[0]:.2g}"
-    if inclusion < 1.0:
-        what += f", in an average over subsets of the features, feature_inclusion={inclusion:g}"
+    average = f" in an average over subsets of the features, feature_inclusion={inclusion:g}" if inclusion < 1.0 else ""
     warn(
         f"{_number_of_features(posterior)} features are more than the {MOST_FEATURES} that can have a weight each: all "
-        f"share {what}. Of the shared weight alone and such averages it explains the labels best. feature_weights and "
-        "feature_inclusion of NaiveBayesClassifier say what to take; nb.Multinomial() takes words as one feature",
+        f"share the weight {found.feature_weights.weight[0]:.2g}{average}, which explains the labels best. "
+        "feature_weights and feature_inclusion of NaiveBayesClassifier take another; nb.Multinomial() takes words as "
+        "one feature",
         UserWarning,
     )
     return found
