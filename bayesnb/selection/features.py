@@ -432,10 +432,10 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     Naive Bayes counts features that repeat each other several times, and is then overconfident. The search drops such
     repeats. A feature that is dropped may still depend on the class (`feature_evidence`).
 
-    If the features are independent given the class, usually all of them are kept. In 200 tables of 60 rows and ten
-    `Bernoulli` columns, the probability of each class and column uniform from 0 to 1, features were dropped from ten
-    tables, and the log score of new labels changed by -0.0002 nats a row on average (standard error 0.0002). If the
-    best subset were kept in any case, it would change by -0.014.
+    If the features are independent given the class and tell much, usually all of them are kept. In 200 tables of 60
+    rows and ten `Bernoulli` columns, the probability of each class and column uniform from 0 to 1, features were
+    dropped from ten tables, and the log score of new labels changed by -0.0005 ± 0.0003 nats a row. With probabilities
+    of .4 and .6 features were dropped from 37 tables, and it changed by -0.0064 ± 0.0012.
 
     The densities of all rows are in memory, 8 bytes for each row, class and feature: 16 MB for 20,000 rows, two classes
     and 50 columns. Each step of the search computes as many exponentials.

@@ -225,18 +225,20 @@ def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: GivenRows,
 
     The evidence is the density of the labels given the features of each row and the other rows, the weight integrated
     out. It compares four candidates, and therefore is hardly too high. Averages take a pass over all densities, and are
-    left out where these are too many for `FEWEST_ROWS`. Of many rows a random subset is used.
+    left out where these are too many for `FEWEST_ROWS`. Of many rows a random subset chooses.
     """
-    numbers = _number_of_features(posterior) * len(posterior.classes)
+    numbers, some = _number_of_features(posterior) * len(posterior.classes), rows
     candidates: list[tuple[float, Any]] = [(1.0, posterior)]
     averages = isinstance(posterior, ExactPosterior) and (rows.weights == 1.0).all()
     if averages and numbers * FEWEST_ROWS <= MOST_NUMBERS:
-        rows = rows.take(some_rows(len(rows), numbers, random_generator(key)))
+        some = rows.take(some_rows(len(rows), min(4 * numbers, MOST_NUMBERS // FEWEST_ROWS), random_generator(key)))
         # A prior that differs by class, or by category, has no average.
         with suppress(ValueError):
             candidates += [(inclusion, posterior.averaged(inclusion)) for inclusion in INCLUSIONS]
-    learned = [(*_learn(each, rows, key, shared=True), inclusion) for inclusion, each in candidates]
+    learned = [(*_learn(each, some, key, shared=True), inclusion) for inclusion, each in candidates]
     found, _, _, inclusion = max(learned, key=itemgetter(2))
+    if inclusion == 1.0 and len(some) < len(rows):
+        found = _learn(posterior, rows, key, shared=True)[0]
     average = f" in an average over subsets of the features, feature_inclusion={inclusion:g}" if inclusion < 1.0 else ""
     warn(
         f"{_number_of_features(posterior)} features are more than the {MOST_FEATURES} that can have a weight each: all "
