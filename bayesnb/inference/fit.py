@@ -289,8 +289,8 @@ def fit(
     -----
     UserWarning
         If `classes` is not given, and `y` has one class only, so that every prediction is that class, or looks like a
-        measurement: it has fractions, or more than 20 rows and more classes than half of them. If a feature has the
-        name of `y`. If a cell of a bound model's column is not among its categories.
+        measurement: more than two values with fractions, or more than 20 rows and more classes than half of them. If a
+        feature has the name of `y`. If a cell of a bound model's column is not among its categories.
 
     See Also
     --------
@@ -536,7 +536,7 @@ def warn_of_quantities(problem: Problem) -> None:
     """Warn if labels look like measurements, as scikit-learn does: with fractions, or most of them different."""
     n = problem.statistics.classes.n
     classes = problem.model.schema.classes[n > 0]
-    fractions = classes.dtype.kind == "f" and bool((classes % 1 != 0).any())
+    fractions = classes.dtype.kind == "f" and len(classes) > 2 and bool((classes % 1 != 0).any())
     if fractions or (n.sum() > FEW_LABELS and 2 * len(classes) > n.sum()):
         what = "numbers with fractions" if fractions else "values"
         warn(
