@@ -298,7 +298,8 @@ def elpd_and_remarks(
     instead = "draws by nb.NUTS(), or nb.kfold(model, X, y, inference=nb.MAP())"
     # Draws are not given the labels under weights: of these, each feature's density is estimated without the row.
     drawn = isinstance(posterior.plain, SampledPosterior)
-    left_out = leave_one_out(posterior if drawn else require(posterior, "a closed form", "loo", instead), rows)
+    known: Any = posterior if drawn else require(posterior, "a closed form", "loo", instead)
+    left_out = leave_one_out(known, rows)
     pointwise, remarks = left_out.of_label, _remarks(posterior, left_out)
     remarks += _remark_on_draws(posterior.problem) if drawn else []
     fields = elpd_fields(pointwise, left_out.in_sample, remarks)

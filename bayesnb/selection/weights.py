@@ -206,7 +206,7 @@ def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: An
         return posterior
     found = posterior
     if posterior.model.schema.views and _number_of_features(posterior) > MOST_FEATURES:
-        found = posterior.inference.fit(posterior.problem.described_once)
+        found = posterior.inference.fit(posterior.problem.described_once, key=0)
     rows = read_rows(X, y, sample_weight)
     try:
         if _number_of_features(found) <= MOST_FEATURES:
@@ -229,8 +229,8 @@ def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: GivenRows,
     """
     numbers, some = _number_of_features(posterior) * len(posterior.classes), rows
     candidates: list[tuple[float, Any]] = [(1.0, posterior)]
-    averages = isinstance(posterior, ExactPosterior) and (rows.weights == 1.0).all()
-    if averages and numbers * FEWEST_ROWS <= MOST_NUMBERS:
+    few = numbers * FEWEST_ROWS <= MOST_NUMBERS
+    if few and isinstance(posterior, ExactPosterior) and (rows.weights == 1.0).all():
         some = rows.take(some_rows(len(rows), min(4 * numbers, MOST_NUMBERS // FEWEST_ROWS), random_generator(key)))
         # A prior that differs by class, or by category, has no average.
         with suppress(ValueError):
