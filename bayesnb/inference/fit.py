@@ -536,7 +536,7 @@ def warn_of_quantities(problem: Problem) -> None:
     """Warn if labels look like measurements, as scikit-learn does: with fractions, or most of them different."""
     n = problem.statistics.classes.n
     classes = problem.model.schema.classes[n > 0]
-    fractions = classes.dtype.kind == "f" and len(classes) > 2 and bool((classes % 1 != 0).any())
+    fractions = classes.dtype.kind == "f" and len(classes) > 2 and bool((classes != np.rint(classes)).any())
     if fractions or (n.sum() > FEW_LABELS and 2 * len(classes) > n.sum()):
         what = "numbers with fractions" if fractions else "values"
         warn(
