@@ -16,8 +16,7 @@ from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed,
 from bayesnb.core.running import in_order, progress_bar, random_generator
 from bayesnb.data.read import split_labels
 from bayesnb.model.blocks import ModelParameters
-from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.left_out import warn_of_lost_weights
+from bayesnb.posterior.base import Posterior, warn_of_lost_weights
 from bayesnb.posterior.weighted import of_features
 
 # --------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import log_expit
 
 from bayesnb.core.arrays import PIECE_CELLS, dense, in_float64, log, row_pieces
-from bayesnb.core.checking import first_few, warn
+from bayesnb.core.checking import first_few
 from bayesnb.core.deferred import leaves, map_tree
 from bayesnb.core.running import in_order
 from bayesnb.data.read import LabelledRows
@@ -532,18 +532,6 @@ def refuse_weights(rows: LabelledRows, kind: str) -> None:
             f"sample_weight is not for {kind}, which leave out rows of weight one: use kfold, or a closed form; "
             "if the weights w are frequencies, nb.loo(posterior, X, y) gives as elpd_i the score of one of the w equal "
             "rows"
-        )
-
-
-def warn_of_lost_weights(posterior: Posterior, sample_weight: Any, num_rows: int) -> None:
-    """Warn if rows of the fit had weights and rows that are given again have none."""
-    if sample_weight is None and posterior.problem is not None and posterior.problem.weighted:
-        total = float(np.sum(posterior.problem.statistics.classes.n))
-        warn(
-            f"the rows of the fit had weights, {total:.12g} in total, and these {num_rows} rows have none: if they are "
-            "those of the fit, give their weights again, sample_weight=...; if they are others, sample_weight="
-            "numpy.ones(len(X)) says so",
-            UserWarning,
         )
 
 

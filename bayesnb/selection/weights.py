@@ -29,7 +29,7 @@ from bayesnb.model.weights import (
     priors,
     some_rows,
 )
-from bayesnb.posterior.base import Posterior, require
+from bayesnb.posterior.base import Posterior, require, warn_of_lost_weights
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
 from bayesnb.posterior.left_out import (
     DensityError,
@@ -37,7 +37,6 @@ from bayesnb.posterior.left_out import (
     Weighable,
     all_features_left_out,
     features_left_out,
-    warn_of_lost_weights,
 )
 from bayesnb.posterior.weighted import Fitted, WeightedPosterior, no_information, posterior_of
 
