@@ -595,6 +595,11 @@ refuses(
     changed_samples,
     (lambda s: s.pop("x_prob"), ["prob"]),
     (lambda s: s.pop("class_prob"), ["class_prob"]),
+    (
+        lambda s: s.update(slope=np.zeros((2, 20))),
+        ["'slope'", "does not have", r"give \['class_prob', 'x_prob'\] alone"],
+    ),
+    (lambda s: s.update(feature_weight=np.zeros((2, 20, 3))), ["'feature_weight'", "predictions would ignore it"]),
     (lambda s: s.update(x_prob=s["x_prob"][..., :2]), ["prob", r"\b2\)"]),
     (lambda s: s.update(x_prob=s["x_prob"][:, :5]), ["prob|class_prob", "5|20"]),
     (lambda s: s.update(x_prob=s["x_prob"][:, :0], class_prob=s["class_prob"][:, :0]), ["draw"]),

@@ -211,7 +211,7 @@ def shape(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic 
 
 MERGE_OR_DROP = (
     "merge columns that depend on each other, nb.group_columns(model, X, y), or drop those that repeat others; "
-    "nb.weight_features and nb.select_features improve the class probabilities; nb.calibration on new rows says "
+    "weights of features, nb.weight_features, correct the class probabilities; nb.calibration on new rows says "
     "whether it matters"
 )
 
@@ -342,7 +342,7 @@ BUILT_IN: dict[str, tuple[Sequence[Build], str]] = {
 
 
 def statistics_of(
-    asked: Any, model: BoundModel, data: Rows, X: Any, y: Any, weighted: bool, rng: np.random.Generator
+    asked: Any, model: BoundModel, data: Rows, X: Any, rng: np.random.Generator
 ) -> list[tuple[Statistic, np.ndarray]]:
     """The statistics of a check, each with its observed values.
 
@@ -352,9 +352,8 @@ def statistics_of(
         Names of built-in statistics and functions; None means every built-in statistic.
     model : BoundModel
     data : Rows
-    X, y : table and labels, as the user gave them
-    weighted : bool
-        Whether the rows have weights, so that `data` holds other rows than X.
+    X : table
+        Whose kind functions get.
     rng : numpy.random.Generator
 
     Raises
@@ -370,7 +369,7 @@ def statistics_of(
     for one in BUILT_IN if asked is None else asked:
         if callable(one):
             taken = {label for statistic, _ in found for label in statistic.labels}
-            found.append(of_function(one, model, X, y, taken, data if weighted else None))
+            found.append(of_function(one, model, X, taken, data))
             continue
         if not isinstance(one, str):
             raise TypeError(f"statistics holds {one!r}: give names among {list(BUILT_IN)}, or functions f(X, y)")

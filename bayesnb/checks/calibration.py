@@ -308,7 +308,7 @@ def calibration(
     X : table, shape (rows, columns)
         Rows that the posterior was not fitted to. On the rows of the fit its scores are too good, and the printed
         result says so if their sufficient statistics are those of the posterior's data. A part of these rows, or rows
-        beside them, is not recognised.
+        beside them, is not recognised, nor are rows that had weights in the fit. Each row counts once.
     y : labels of shape (rows,) or str
     other : Posterior, array of shape (rows, classes), or classifier, optional
         What to compare with: another posterior; class probabilities in the order of ``posterior.classes``; or an object

@@ -21,12 +21,12 @@ from bayesnb.data.read import GivenRows, LabelledRows, read_rows
 from bayesnb.families.base import Family
 from bayesnb.families.statistics import Membership
 from bayesnb.inference.exact import ConvergenceWarning, Inference
-from bayesnb.inference.fit import as_inference, problem_of
+from bayesnb.inference.fit import as_inference, problem_of, warn_of_quantities
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.reading import Cells, is_lost, log_normalised
-from bayesnb.posterior.base import Posterior, require
+from bayesnb.posterior.base import Posterior, require, warn_of_lost_weights
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 from bayesnb.posterior.left_out import require_rows_of_fit
 from bayesnb.posterior.loo import by_row, elpd_fields, remark_on_impossible_rows, remark_on_labels, remark_on_weights
@@ -117,7 +117,8 @@ def kfold(
     Warns
     -----
     UserWarning
-        If class probabilities are frequencies (``class_probs="empirical"``) and a fold has all rows of a class: without
+        If the rows of a posterior's fit had weights, and none are given. If class probabilities are frequencies
+        (``class_probs="empirical"``) and a fold has all rows of a class: without
         the fold, the label of these rows is impossible. If a point estimate makes a row impossible under every class:
         the row then gets the class probabilities.
     ConvergenceWarning
@@ -172,6 +173,7 @@ def kfold(
                 "inference is for a model, and a posterior has its own: leave it out, or give the model, "
                 "nb.kfold(model, X, y, inference=...)"
             )
+        warn_of_lost_weights(fitted, sample_weight, len(given))
     labelled = given.of_classes(fitted.classes)
     require_rows_of_fit(fitted, labelled)
     if folds is None:
@@ -222,6 +224,7 @@ def kfold(
 def _fit(model: Model, given: GivenRows, inference: Inference, key: Any) -> Posterior:
     """The fit to all rows, each of which has a label."""
     problem = problem_of(model, given.counting())
+    warn_of_quantities(problem)
     problem.require_labels("kfold", "leave them out")
     inference.check(problem)
     problem.model.schema.require_one_description("kfold of a model")

@@ -16,7 +16,7 @@ from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed,
 from bayesnb.core.running import in_order, progress_bar, random_generator
 from bayesnb.data.read import split_labels
 from bayesnb.model.blocks import ModelParameters
-from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.base import Posterior, warn_of_lost_weights
 from bayesnb.posterior.weighted import of_features
 
 # --------------------------------------------------------------------------------------------------
@@ -307,9 +307,9 @@ def check(
         keeps no weights of rows, so give those of the fit again.
     statistics : sequence of str or callable, optional
         Names of built-in statistics, by default all that the model's columns allow, and functions ``f(X, y)`` that
-        return a number or a dict of numbers. For the observed data a function is given the table X itself. For
-        replicates, and for data with `sample_weight`, it is given the model's columns: a pandas frame if the columns
-        have names, else an array (CSR if X is sparse).
+        return a number or a dict of numbers. A function is given the labels in an array and the model's columns, of the
+        observed data as of the replicates: a pandas frame if the columns have names, else an array (CSR if X is
+        sparse).
     num_replicates : int, default 500
     key : int or JAX key, default 0
     progress : bool, optional
@@ -318,6 +318,11 @@ def check(
     Returns
     -------
     Check
+
+    Warns
+    -----
+    UserWarning
+        If the rows of the fit had weights, and none are given.
 
     Raises
     ------
@@ -396,9 +401,10 @@ def check(
     number = whole_number("num_replicates", num_replicates)
     X, y = split_labels(X, y)
     data = encode(posterior.model, X, y, sample_weight)
+    warn_of_lost_weights(posterior, sample_weight, len(data.labels.codes))
     for_choices, for_draws = random_generator(key).spawn(2)
     asked = [statistics] if isinstance(statistics, str) or callable(statistics) else statistics
-    found = statistics_of(asked, posterior.model, data, X, y, sample_weight is not None, for_choices)
+    found = statistics_of(asked, posterior.model, data, X, for_choices)
     in_turn = map if any(map(callable, asked or ())) else in_order  # a user's function may not run in several threads
 
     def values(drawn: tuple[ModelParameters, np.random.Generator]) -> list[np.ndarray]:

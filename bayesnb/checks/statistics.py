@@ -437,7 +437,7 @@ FIND_THE_CAUSE = "look for the columns or the family behind it; nb.calibration o
 
 
 def of_function(
-    function: Callable, model: BoundModel, X: Any, y: Any, taken: Collection[str], copies: Rows | None = None
+    function: Callable, model: BoundModel, X: Any, taken: Collection[str], data: Rows
 ) -> tuple[Statistic, np.ndarray]:
     """The statistic of a user's function, and its observed values.
 
@@ -446,11 +446,12 @@ def of_function(
     function : callable
         ``f(X, y)``, which returns a number or a dict of numbers.
     model : BoundModel
-    X, y : table and labels, as the user gave them
+    X : table
+        Whose kind the function gets.
     taken : collection of str
         Labels of other statistics, which this one must not have.
-    copies : Rows, optional
-        Rows of weight w as w rows, in the place of X and y.
+    data : Rows
+        The observed data.
 
     Raises
     ------
@@ -465,9 +466,7 @@ def of_function(
         codes = rows.labels.codes[np.argsort(rows.labels.order)]
         return _table(model, rows, sparse=sparse, named=has_names), classes[codes]
 
-    if copies is not None:
-        X, y = given(copies)
-    seen = _as_numbers(function(X, y), name)
+    seen = _as_numbers(function(*given(data)), name)
     title, copy = name, 1
     while any(_label(title, part) in taken for part in seen):
         copy += 1

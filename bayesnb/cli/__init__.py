@@ -512,8 +512,8 @@ def _fit_command(
 ) -> None:
     """Fit a model in closed form, learn a weight for each feature, and write the posterior.
 
-    The labels choose a family for each column. No weights are learned from one class or for more than 2,000 features.
-    bayesnb predict, bayesnb check and nb.load read the posterior.
+    The labels choose a family for each column. No weights are learned from one class. More than 2,000 features share
+    one weight. bayesnb predict, bayesnb check and nb.load read the posterior.
 
     The exit status is 0 for success, 2 if the table cannot be used.
 
@@ -526,7 +526,7 @@ def _fit_command(
         _refuse_overwriting(out, table)
         exact, *rows = _fit_exactly(table, target, drop, categorical, missing, sep=sep, decimal=decimal)
         posterior = weighted_or_plain(exact, *rows)
-        if isinstance(posterior, WeightedPosterior):
+        if isinstance(posterior, WeightedPosterior) and not posterior.feature_weights.shared:
             posterior = weight_features(propose_descriptions(exact.problem.model, *rows), *rows)
             typer.echo("A weight for each feature, learned from the same rows (naive Bayes has weights of one):")
             typer.echo(posterior.weights.to_string(float_format="%.2f"))

@@ -23,7 +23,7 @@ from bayesnb.model.problem import Problem, count_and_grow
 from bayesnb.posterior.weighted import WeightedPosterior, with_weights_of
 from bayesnb.selection.descriptions import propose_descriptions
 from bayesnb.selection.information import information_estimate
-from bayesnb.selection.weights import weight_features, weighted_or_plain
+from bayesnb.selection.weights import MOST_FEATURES, weight_features, weighted_or_plain
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -54,10 +54,12 @@ class NaiveBayesClassifier(Estimator):
     feature_weights : {"auto", "each", "shared"} or None, default "auto"
         Whether to learn a weight for each feature ("each"), or one that all share ("shared"), as
         `bayesnb.weight_features` does, so that dependent features do not make the probabilities overconfident. "auto"
-        learns a weight for each feature where it can, and says nothing where it cannot: with one class, rows without a
-        label, more than 2,000 features, another inference than a closed form, ``predictive="plugin"``, weights of rows
+        learns a weight for each feature where it can. With more than 2,000 features it learns a shared weight, of all
+        features or of an average over subsets of them (`feature_inclusion` .5, .1 or .01), whichever explains the
+        labels best given the other rows, and a warning says which. It says nothing where it learns no weights: with one
+        class, rows without a label, another inference than a closed form, ``predictive="plugin"``, weights of rows
         beside `feature_inclusion`, or densities that are zero or infinite. "each" and "shared" are errors there, but
-        take draws too. None is naive Bayes. `weights_` has the weights.
+        take draws too; so is "each" with more than 2,000 features. None is naive Bayes. `weights_` has the weights.
     descriptions : "auto" or None, default "auto"
         Whether to describe columns that depend on each other once more, where the model is chosen and features get a
         weight each: as blocks of measurements, and as categories or bins of a column given another one, as
@@ -263,6 +265,10 @@ class NaiveBayesClassifier(Estimator):
             self.posterior_ = weight_features(self.posterior_, table, labels, shared=shared, **options)
         elif self._may_weigh(labels):
             self.posterior_ = weighted_or_plain(self.posterior_, table, labels, **options)
+            # Of many features it may be an average over their subsets, to which later rows are added.
+            problem: Any = self.posterior_.problem
+            self._problem = problem
+            self._note(problem)
         if not isinstance(self.posterior_, WeightedPosterior):
             if self.model is not None:
                 self._problem.model.schema.require_one_description("an estimator without feature_weights")
@@ -305,7 +311,7 @@ class NaiveBayesClassifier(Estimator):
                 return NaiveBayes.from_frame(table)
             chosen = NaiveBayes.from_frame(table, labels, sample_weight=weight)
             proposes = self.descriptions == "auto" and self.feature_inclusion is None and self._may_weigh(labels)
-            if not proposes or len(distinct(labels)) < 2:
+            if not proposes or len(distinct(labels)) < 2 or len(table.names) > MOST_FEATURES:
                 return chosen
             return propose_descriptions(chosen, table, labels, sample_weight=weight, key=self._key())
         return as_model(self.model)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.arrays import in_float64
-from bayesnb.core.checking import a_type, warn
+from bayesnb.core.checking import a_type, first_few, warn
 from bayesnb.core.deferred import constraints, dist, map_tree
 from bayesnb.data.labels import warn_of_classes
 from bayesnb.data.read import GivenRows, is_dask
@@ -100,7 +100,8 @@ def problem_of(model: Model, given: GivenRows, classes: Any = None) -> Problem:
         )
     bound = bound_to(model, given, classes)
     statistics, unlabelled = count_rows(bound, given.of_classes(bound.schema.classes, may_miss=True))
-    return Problem(bound, statistics, unlabelled=unlabelled, growing=isinstance(model, NaiveBayes))
+    weighted = bool((given.weights != 1.0).any())
+    return Problem(bound, statistics, None, unlabelled, growing=isinstance(model, NaiveBayes), weighted=weighted)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -287,8 +288,9 @@ def fit(
     Warns
     -----
     UserWarning
-        If `y` has one class only and `classes` is not given: every prediction is then that class. If a feature has the
-        name of `y`. If a cell of a bound model's column is not among its categories.
+        If `classes` is not given, and `y` has one class only, so that every prediction is that class, or looks like a
+        measurement: more than two values with fractions, or more than 20 rows and more classes than half of them. If a
+        feature has the name of `y`. If a cell of a bound model's column is not among its categories.
 
     See Also
     --------
@@ -458,8 +460,8 @@ def from_samples(
     Raises
     ------
     ValueError
-        If a site is missing, has the wrong shape, or holds values that are not finite; or a statistic of the sampler
-        has another shape than the draws.
+        If a site is missing, unknown to the model, has the wrong shape, or holds values that are not finite; or a
+        statistic of the sampler has another shape than the draws.
 
     See Also
     --------
@@ -485,13 +487,20 @@ def from_samples(
     resolved = problem.resolved
     draws, sample_stats = _read_samples(samples)
     parameters = resolved.sites.parameters(draws, resolved.class_prior.probs)
+    known = resolved.sites.by_name(parameters)
+    spelled = {name.replace("/", "|") for name in known}
+    if unknown := [name for name in draws if str(name).replace("/", "|") not in spelled]:
+        raise ValueError(
+            f"samples has {first_few(list(map(repr, unknown)))}, which the model does not have, so that predictions "
+            f"would ignore it: leave it out if they may, and give {[*known]} alone"
+        )
     leading = parameters.class_prob.ndim - 1
     if leading not in (1, 2):
         raise ValueError(
             f"{CLASS_SITE!r} has shape {parameters.class_prob.shape}: give draws of shape (chain, draw, classes) or "
             "(draw, classes)"
         )
-    for name, value in resolved.sites.by_name(parameters).items():
+    for name, value in known.items():
         if not np.isfinite(value).all():
             raise ValueError(f"the draws of {name!r} are not all finite: leave these draws out, or sample again")
     if parameters.class_prob.size == 0:
@@ -519,8 +528,27 @@ def _warn_of_leak(problem: Problem, y: Any) -> None:
         )
 
 
+FEW_LABELS = 20
+"""Up to so many labels, each may be the only one of its class, as in scikit-learn."""
+
+
+def warn_of_quantities(problem: Problem) -> None:
+    """Warn if labels look like measurements, as scikit-learn does: with fractions, or most of them different."""
+    n = problem.statistics.classes.n
+    classes = problem.model.schema.classes[n > 0]
+    fractions = classes.dtype.kind == "f" and len(classes) > 2 and bool((classes != np.rint(classes)).any())
+    if fractions or (n.sum() > FEW_LABELS and 2 * len(classes) > n.sum()):
+        what = "numbers with fractions" if fractions else "values"
+        warn(
+            f"y holds {len(classes)} {what} in {n.sum():.12g} rows, such as {classes.tolist()[0]!r}, and each is a "
+            "class of its own: cut a measurement into a few intervals, such as pandas.cut(y, 4).astype(str); if these "
+            "are the classes, name them, classes=[...]",
+            UserWarning,
+        )
+
+
 def conditioned(problem: Problem, inference: Inference, classes: Any, key: Any) -> Posterior:
-    """The posterior of a problem, with a warning if all labels are of one class, unless the user named the classes.
+    """The posterior of a problem, with a warning of labels that are of one class or no classes, unless these are named.
 
     Raises
     ------
@@ -530,4 +558,5 @@ def conditioned(problem: Problem, inference: Inference, classes: Any, key: Any) 
     problem.model.schema.require_one_description("fit")
     if classes is None:
         warn_of_classes(problem.model.schema.classes)
+        warn_of_quantities(problem)
     return inference.fit(problem, key=key)

@@ -175,7 +175,7 @@ def read_dask(
     if counted is None:
         raise ValueError("X has no rows: give at least one")
     warn_unseen(counted.unseen)
-    return Problem(bound, counted.statistics, growing=schema.growing)
+    return Problem(bound, counted.statistics, growing=schema.growing, weighted=counted.weighted)
 
 
 SAMPLE = 10_000

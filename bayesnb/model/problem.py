@@ -179,6 +179,8 @@ class Problem:
     growing : bool
         Whether more rows may add categories. True if the fit itself found the categories that the model does not list,
         as a fit to all rows would. A model that was bound before the fit keeps its own categories.
+    weighted : bool
+        Whether rows have weights other than one, which no function that takes these rows again knows.
 
     Raises
     ------
@@ -191,6 +193,7 @@ class Problem:
     learned_from: BoundModel | None = None
     unlabelled: Unlabelled | None = None
     growing: bool = False
+    weighted: bool = False
 
     def __post_init__(self) -> None:
         for block, counted in zip(self.model.blocks, self.statistics.blocks, strict=True):
@@ -361,7 +364,8 @@ class Problem:
         ValueError
             If `decay` is not above 0 and at most 1.
         """
-        return replace(self, statistics=self.statistics * proportion("decay", decay, or_one=True) + statistics)
+        before = self.statistics * proportion("decay", decay, or_one=True)
+        return replace(self, statistics=before + statistics, weighted=self.weighted or decay < 1.0)
 
     def take_away(self, statistics: ModelStatistics) -> "Problem":
         """The problem with data taken away.
@@ -472,7 +476,7 @@ def count_and_grow(problem: Problem, rows: LabelledRows) -> tuple[Problem, Count
     grown = _with_new_categories(problem, rows.table, counted.unseen)
     if grown is not problem:
         counted = read(grown.model).count(rows.codes, rows.weights)
-    return grown, counted
+    return replace(grown, weighted=grown.weighted or counted.weighted), counted
 
 
 def _with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Problem:

@@ -97,13 +97,18 @@ one of its cells, and their number."""
 
 @dataclass(frozen=True)
 class Counted:
-    """Statistics of rows, and the cells whose categories are not in the model; the sum is that of all the rows."""
+    """Statistics of rows, the cells whose categories are not in the model, and whether a weight is not one.
+
+    The sum is that of all the rows.
+    """
 
     statistics: ModelStatistics
     unseen: Unseen
+    weighted: bool = False
 
     def __add__(self, other: "Counted") -> "Counted":
-        return Counted(self.statistics + other.statistics, add_unseen(self.unseen, other.unseen))
+        unseen = add_unseen(self.unseen, other.unseen)
+        return Counted(self.statistics + other.statistics, unseen, self.weighted or other.weighted)
 
 
 def add_unseen(one: Unseen, other: Unseen) -> Unseen:
@@ -332,7 +337,8 @@ class Chunks:
             membership = Membership.of(codes[rows], None if weights is None else weights[rows], number)
             return Counted(count_rows(self.blocks, cells, membership), unseen)
 
-        return reduce(add, in_order(one_chunk, self.slices))
+        found = reduce(add, in_order(one_chunk, self.slices))
+        return replace(found, weighted=weights is not None and bool((weights != 1.0).any()))
 
     def encoded(self) -> Iterator[tuple[slice, Cells]]:
         """Each chunk's rows and cells, one after another; then a warning of unseen values."""

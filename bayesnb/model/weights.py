@@ -124,13 +124,14 @@ class FeatureWeights:
     def of(cls, mode: np.ndarray, draws: np.ndarray, size: int, **others: Any) -> Self:
         """The weights of `size` features, given mode and draws of weights and offsets, shape (..., weights + classes).
 
-        Where all features share one weight, there is one. `others` are the other attributes.
+        Where all features share one weight, there is one, and all features have the same memory. `others` are the other
+        attributes.
         """
         num_weights = others["gaussian"].num_weights
         return cls(
             weight=np.broadcast_to(mode[:num_weights], size).copy(),
             offset=mode[num_weights:],
-            weight_draws=np.broadcast_to(draws[..., :num_weights], (*draws.shape[:-1], size)).copy(),
+            weight_draws=np.broadcast_to(draws[..., :num_weights], (*draws.shape[:-1], size)),
             offset_draws=draws[..., num_weights:].copy(),
             **others,
         )
@@ -158,10 +159,13 @@ class FeatureWeights:
 
     def summary(self, prob: float) -> dict[str, dict[str, Any]]:
         """Columns of `Posterior.summary` by site."""
-        sites = {"feature_weight": self.weight_draws, "class_offset": self.offset_draws}
+        shape = self.weight.shape
+        of_weights = _columns(self.weight_draws[..., :1] if self.shared else self.weight_draws, prob)
+        found = {"feature_weight": {name: np.broadcast_to(column, shape) for name, column in of_weights.items()}}
+        found["class_offset"] = _columns(self.offset_draws, prob)
         if self.spread_draws is not None:
-            sites["weight_spread"] = self.spread_draws
-        return {name: _columns(draws, prob) for name, draws in sites.items()}
+            found["weight_spread"] = _columns(self.spread_draws, prob)
+        return found
 
 
 def _columns(draws: np.ndarray, prob: float) -> dict[str, Any]:

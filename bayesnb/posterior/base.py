@@ -7,7 +7,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from bayesnb.core.arrays import dense
-from bayesnb.core.checking import warns_once, whole_number
+from bayesnb.core.checking import warn, warns_once, whole_number
 from bayesnb.core.deferred import dist
 from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus
 from bayesnb.core.running import random_generator
@@ -437,7 +437,8 @@ class Posterior(Printed, Predictions, Draws):
             p(y | x, theta), to judge the classifier; ``var_name="joint"``, log p(x, y | theta), to judge the model of
             features and labels together), ``posterior_predictive`` and ``prior_predictive`` with labels ``y`` drawn
             given each row's features. With `predictions`: drawn labels ``y`` and class probabilities ``proba`` of the
-            new rows.
+            new rows. Of a posterior with weights of features ``log_likelihood`` has no ``y``, and its ``joint`` is
+            without weights; the attribute ``weights`` says what else.
 
         Raises
         ------
@@ -595,3 +596,15 @@ class Posterior(Printed, Predictions, Draws):
     def _details(self) -> str:
         """How the posterior was made, if there is more to say than its class does."""
         return ""
+
+
+def warn_of_lost_weights(posterior: Posterior, sample_weight: Any, num_rows: int) -> None:
+    """Warn if rows of the fit had weights and rows that are given again have none."""
+    if sample_weight is None and posterior.problem is not None and posterior.problem.weighted:
+        total = float(np.sum(posterior.problem.statistics.classes.n))
+        warn(
+            f"the rows of the fit had weights, {total:.12g} in total, and these {num_rows} rows have none: if they are "
+            "those of the fit, give their weights again, sample_weight=...; if they are others, sample_weight="
+            "numpy.ones(len(X)) says so",
+            UserWarning,
+        )

@@ -22,6 +22,13 @@ from bayesnb.model.program import Sites, coordinate
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.under_draws import log_joint_under
 
+OF_WEIGHTS = (
+    "Weights of features act on the labels only: on posterior_predictive, prior_predictive and predictions. "
+    "log_likelihood and log_prior are those of the posterior without weights. log_likelihood has no y, of which "
+    "arviz.loo would make a wrong score (nb.loo is right), and no joint where columns are described more than once."
+)
+"""What the attributes of a tree with weights of features say."""
+
 
 def tree_of_draws(
     posterior: Any, X: Any, y: Any, predictions: Any, num_chains: int | None, num_draws: int | None, key: Any
@@ -29,6 +36,7 @@ def tree_of_draws(
     """Draws of the parameters as an ``xarray.DataTree``; `Posterior.to_datatree` describes arguments and groups."""
     known = posterior.distribution
     model, parameters = known.model, known.draw(num_chains, num_draws, key)
+    weighs = posterior.plain is not posterior
     sample_stats, rng = known.sample_stats(num_chains, num_draws), random_generator(key)
     prior = model.draw_prior(rng, parameters.class_prob.shape[:2])
     groups = {
@@ -41,7 +49,8 @@ def tree_of_draws(
     if sample_stats:
         groups["sample_stats"] = _dataset(sample_stats)
     if X is not None:
-        groups |= _groups_of_data(model, labelled_rows(X, y, classes=model.schema.classes), parameters, prior, rng)
+        rows = labelled_rows(X, y, classes=model.schema.classes)
+        groups |= _groups_of_data(model, rows, parameters, prior, rng, posterior.model if weighs else None)
     if predictions is not None:
         of_class = log_normalised(log_joint_under(model, predictions, parameters))
         values = {"y": _draw_labels(of_class, rng), "proba": np.exp(of_class)}
@@ -54,6 +63,8 @@ def tree_of_draws(
         "inference": "given" if posterior.inference is None else repr(posterior.inference),
         "model": format(model, "80"),
     }
+    if weighs:
+        attributes |= {"inference": f"{attributes['inference']}, and weights of features", "weights": OF_WEIGHTS}
     return as_tree(groups, attributes)
 
 
@@ -92,7 +103,9 @@ def _groups_of_data(
     parameters: ModelParameters,
     prior: ModelParameters,
     rng: np.random.Generator,
+    unweighted: BoundModel | None,
 ) -> dict[str, xr.Dataset]:
+    """The groups that need rows; `unweighted` is the model without weights, where `model` has some."""
     joint = log_joint_under(model, rows.table, parameters)
     of_class = log_normalised(joint)
 
@@ -106,8 +119,12 @@ def _groups_of_data(
     # Draws from a wide prior may make a row impossible: it then has the class probabilities.
     lost = np.isneginf(before).all(axis=-1, keepdims=True)
     before = np.where(lost, log(prior.class_prob)[:, :, None, :], before)
-    return {
-        "log_likelihood": _rows_to_dataset({"y": of_label(of_class), "joint": of_label(joint)}),
+    likelihood = {"y": of_label(of_class), "joint": of_label(joint)}
+    if unweighted is not None:
+        # The parameters are drawn without weights: no weighting of the draws leaves a label out.
+        density = {} if model.schema.views else {"joint": log_joint_under(unweighted, rows.table, parameters)}
+        likelihood = {name: of_label(values) for name, values in density.items()}
+    return ({"log_likelihood": _rows_to_dataset(likelihood)} if likelihood else {}) | {
         "observed_data": xr.Dataset({"y": ("row", rows.codes)}, coords=coords, attrs=labels),
         "constant_data": xr.Dataset(_numbers(model, rows.table), coords=coords),
         "posterior_predictive": _rows_to_dataset({"y": _draw_labels(of_class, rng)}),

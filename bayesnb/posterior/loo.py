@@ -31,12 +31,16 @@ from bayesnb.posterior.weighted import Fitted, posterior_of
 class _ExactELPD(ELPDDataLOO):
     """An exact leave-one-out score, as ArviZ's record of one by importance sampling.
 
-    It has no posterior samples and no Pareto k to print. ``arviz.compare`` takes it as any other.
+    It has no posterior samples and no Pareto k to print. ``arviz.compare`` takes it as any other. Of draws with weights
+    of features it is not exact: importance sampling gives the density of each feature.
     """
 
+    exact: bool = True
+
     def __str__(self) -> str:
+        name = "Exact leave-one-out" if self.exact else "Leave-one-out"
         lines = [
-            f"Exact leave-one-out score of {self.n_data_points} labels, each given the other rows:",
+            f"{name} score of {self.n_data_points} labels, each given the other rows:",
             "",
             f"elpd_loo {self.elpd:8.2f} ± {self.se:.2f}",
             f"p_loo    {self.p:8.2f}",
@@ -215,7 +219,8 @@ def loo(
     posterior it is exact, the same as a fit to the other rows. The statistics of row i are subtracted. Hyperparameters
     that follow the data's scale, and class probabilities that are frequencies (``class_probs="empirical"``), are those
     of the other rows. For a sampled posterior it is estimated by Pareto-smoothed importance sampling over the draws,
-    whose weights 1 / p(y_i | x_i, theta) give the same quantity.
+    whose weights 1 / p(y_i | x_i, theta) give the same quantity. With weights of features, which these draws do not
+    follow, it is the density of each feature that importance sampling estimates without the row.
 
     Parameters
     ----------
@@ -288,13 +293,17 @@ def elpd_and_remarks(
     posterior: Posterior, rows: LabelledRows, progress: bool | None = False
 ) -> tuple[ELPDDataLOO, list[str]]:
     """As `loo`; returns the warnings instead of issuing them."""
-    if isinstance(posterior.plain, SampledPosterior):
+    if isinstance(posterior, SampledPosterior):
         return _psis_loo(posterior, rows, progress)
     instead = "draws by nb.NUTS(), or nb.kfold(model, X, y, inference=nb.MAP())"
-    left_out = leave_one_out(require(posterior, "a closed form", "loo", instead), rows)
+    # Draws are not given the labels under weights: of these, each feature's density is estimated without the row.
+    drawn = isinstance(posterior.plain, SampledPosterior)
+    known: Any = posterior if drawn else require(posterior, "a closed form", "loo", instead)
+    left_out = leave_one_out(known, rows)
     pointwise, remarks = left_out.of_label, _remarks(posterior, left_out)
+    remarks += _remark_on_draws(posterior.problem) if drawn else []
     fields = elpd_fields(pointwise, left_out.in_sample, remarks)
-    return _ExactELPD(**fields, good_k=GOOD_K, pareto_k=by_row(np.zeros(len(pointwise)))), remarks
+    return _ExactELPD(**fields, good_k=GOOD_K, pareto_k=by_row(np.zeros(len(pointwise))), exact=not drawn), remarks
 
 
 def _remarks(posterior: Posterior, left_out: LeftOut) -> list[str]:

@@ -241,7 +241,7 @@ def _first(table: pd.DataFrame, by: str, sort: Any, max_features: Any) -> tuple[
     return shown, how_many(len(shown), len(table), "feature", "top" if sort else "first")
 
 
-class FeatureEvidence(pd.DataFrame):
+class FeatureEvidence(PrintedFrame):
     """The result of `feature_evidence`: ``log_bayes_factor`` and ``inclusion_probability`` by feature.
 
     What pandas makes of it, such as a sorted or a rounded frame, is an ordinary frame again.
@@ -392,13 +392,13 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> Featur
     evidences = log_evidences(posterior.model.families, shared_families(blocks), problem.statistics)
     log_bayes_factors = [own - shared for own, shared in evidences]
     posteriors = [expit(logit(p) + found) for p, found in zip(prior, log_bayes_factors, strict=True)]
+    columns = {
+        "log_bayes_factor": in_column_order(blocks, log_bayes_factors),
+        "inclusion_probability": in_column_order(blocks, posteriors),
+    }
+    index = pd.Index(feature_names(blocks), name="feature", tupleize_cols=False)
     return FeatureEvidence(
-        {
-            "log_bayes_factor": in_column_order(blocks, log_bayes_factors),
-            "inclusion_probability": in_column_order(blocks, posteriors),
-        },
-        index=pd.Index(feature_names(blocks), name="feature", tupleize_cols=False),
-        dtype=np.float64,
+        pd.DataFrame(columns, index, dtype=np.float64), "Evidence that each feature depends on the class:"
     )
 
 

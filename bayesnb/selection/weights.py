@@ -1,23 +1,26 @@
 """Weights of features, so that dependent columns do not count as if each were new evidence."""
 
+from contextlib import suppress
 from dataclasses import replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from bayesnb.core.arrays import in_float64
-from bayesnb.core.checking import a_type, warn_of
+from bayesnb.core.checking import a_type, warn, warn_of
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import GivenRows, is_dask, read_rows
 from bayesnb.families.base import Family
 from bayesnb.inference.exact import Exact
-from bayesnb.inference.fit import read_for_inference
+from bayesnb.inference.fit import read_for_inference, warn_of_quantities
 from bayesnb.inference.nuts import NUTS, sample_weights
 from bayesnb.inference.sources import sample_dask
 from bayesnb.model.describe import feature_names
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.weights import (
+    MOST_NUMBERS,
     ConditionalLikelihood,
     FeatureWeights,
     NormalWeights,
@@ -26,7 +29,7 @@ from bayesnb.model.weights import (
     priors,
     some_rows,
 )
-from bayesnb.posterior.base import Posterior, require
+from bayesnb.posterior.base import Posterior, require, warn_of_lost_weights
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
 from bayesnb.posterior.left_out import (
     DensityError,
@@ -43,6 +46,12 @@ NUM_CHAINS, NUM_DRAWS = 4, 1000
 
 MOST_FEATURES = 2000
 """Weights of their own at most: the second derivatives of the likelihood have this number squared."""
+
+INCLUSIONS = (0.5, 0.1, 0.01)
+"""Prior probabilities that a feature depends on the class, which are tried where there are more features."""
+
+FEWEST_ROWS = 100
+"""Rows that choose among averages at least."""
 
 
 def weight_features(
@@ -100,9 +109,10 @@ def weight_features(
     Warns
     -----
     UserWarning
-        If a table has more than 10 million densities (rows times classes times features) and each feature gets a
-        weight: the weights are then learned from a random subset of the rows, each of which is left out of all the
-        data. If the label of a row is impossible without the row, as `loo` says: the row does not count.
+        If the rows of the fit had weights, and none are given. If a table has more than 10 million densities (rows
+        times classes times features) and each feature gets a weight: the weights are then learned from a random subset
+        of the rows, each of which is left out of all the data. If the label of a row is impossible without the row, as
+        `loo` says: the row does not count.
 
     See Also
     --------
@@ -170,37 +180,85 @@ def weight_features(
     """
     if isinstance(posterior, Model | Family):
         exact = Exact()
-        given: Posterior = exact.fit(read_for_inference(as_model(posterior), exact, X, y, sample_weight))
+        problem = read_for_inference(as_model(posterior), exact, X, y, sample_weight)
+        warn_of_quantities(problem)
+        given: Posterior = exact.fit(problem)
     else:
         given = posterior_of(posterior)
     if is_dask(X):
         X, y, sample_weight = sample_dask(X, y, sample_weight, key)
-    found, remarks = _learn(given, read_rows(X, y, sample_weight), key, shared, inference)
+    rows = read_rows(X, y, sample_weight)
+    warn_of_lost_weights(given, sample_weight, len(rows))
+    found, remarks, _ = _learn(given, rows, key, shared, inference)
     warn_of(remarks)
     return found
 
 
 def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Posterior:
-    """The posterior with a weight for each feature, without warnings; itself where none can be learned.
+    """The posterior with a weight for each feature, or a shared one for many; itself where none can be learned.
 
-    None can be learned from one class, from more than 2,000 features, from densities that are zero or infinite, or from
-    weighted rows of an average over features. Draws get none, because the densities given the other rows would be
-    estimates.
+    None can be learned from one class, from densities that are zero or infinite, or from weighted rows of an average
+    over features. Draws get none, because the densities given the other rows would be estimates. Features that describe
+    columns once more are left out where there are more than `MOST_FEATURES` of all.
+
+    Warns
+    -----
+    UserWarning
+        If there are more than `MOST_FEATURES`: what all share.
     """
-    exact = isinstance(posterior, ExactPosterior | AveragedPosterior)
-    if not exact or len(posterior.classes) < 2 or len(feature_names(posterior.model.blocks)) > MOST_FEATURES:
+    if not isinstance(posterior, ExactPosterior | AveragedPosterior) or len(posterior.classes) < 2:
         return posterior
+    found = posterior
+    if posterior.model.schema.views and _number_of_features(posterior) > MOST_FEATURES:
+        found = posterior.inference.fit(posterior.problem.described_once, key=0)
+    rows = read_rows(X, y, sample_weight)
     try:
-        return _learn(posterior, read_rows(X, y, sample_weight), key)[0]
+        if _number_of_features(found) <= MOST_FEATURES:
+            return _learn(found, rows, key)[0]
+        return _best_shared(found, rows, key)
     except DensityError:
         return posterior
+
+
+def _number_of_features(posterior: Posterior) -> int:
+    return len(feature_names(posterior.model.blocks))
+
+
+def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: GivenRows, key: Any) -> WeightedPosterior:
+    """The posterior, or an average over subsets of its features, whose shared weight has the highest evidence.
+
+    The evidence is the density of the labels given the features of each row and the other rows, the weight integrated
+    out. It compares four candidates, and therefore is hardly too high. Averages take a pass over all densities, and are
+    left out where these are too many for `FEWEST_ROWS`. Of many rows a random subset chooses.
+    """
+    numbers, some = _number_of_features(posterior) * len(posterior.classes), rows
+    candidates: list[tuple[float, Any]] = [(1.0, posterior)]
+    few = numbers * FEWEST_ROWS <= MOST_NUMBERS
+    if few and isinstance(posterior, ExactPosterior) and (rows.weights == 1.0).all():
+        some = rows.take(some_rows(len(rows), min(4 * numbers, MOST_NUMBERS // FEWEST_ROWS), random_generator(key)))
+        # A prior that differs by class, or by category, has no average.
+        with suppress(ValueError):
+            candidates += [(inclusion, posterior.averaged(inclusion)) for inclusion in INCLUSIONS]
+    learned = [(*_learn(each, some, key, shared=True), inclusion) for inclusion, each in candidates]
+    found, _, _, inclusion = max(learned, key=itemgetter(2))
+    if inclusion == 1.0 and len(some) < len(rows):
+        found = _learn(posterior, rows, key, shared=True)[0]
+    average = f" in an average over subsets of the features, feature_inclusion={inclusion:g}" if inclusion < 1.0 else ""
+    warn(
+        f"{_number_of_features(posterior)} features are more than the {MOST_FEATURES} that can have a weight each: all "
+        f"share the weight {found.feature_weights.weight[0]:.2g}{average}, which explains the labels best. "
+        "feature_weights and feature_inclusion of NaiveBayesClassifier take another; nb.Multinomial() takes words as "
+        "one feature",
+        UserWarning,
+    )
+    return found
 
 
 @in_float64
 def _learn(
     posterior: Posterior, given: GivenRows, key: Any, shared: bool = False, inference: NUTS | None = None
-) -> tuple[WeightedPosterior, list[str]]:
-    """As `weight_features`; returns the warnings instead of issuing them."""
+) -> tuple[WeightedPosterior, list[str], float]:
+    """As `weight_features`; returns the warnings instead of issuing them, and the log evidence of the labels."""
     if inference is not None and not isinstance(inference, NUTS):
         raise TypeError(f"inference is {a_type(inference)}: give nb.NUTS(), or None for the approximation")
     unweighted = _weighable(posterior.plain)
@@ -254,7 +312,7 @@ def _learn(
         gaussian=one.gaussian,
         no_information=share,
     )
-    return WeightedPosterior(unweighted, weights), remarks + of_labels
+    return WeightedPosterior(unweighted, weights), remarks + of_labels, found.log_evidence
 
 
 def _weighable(posterior: Any) -> Weighable:

@@ -3,6 +3,7 @@
 import re
 import sys
 
+import dask.array as dask_array
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +11,7 @@ import scipy.sparse
 import scipy.stats
 
 import bayesnb as nb
+from bayesnb.estimators import BernoulliNB
 
 csr = scipy.sparse.csr_array
 NAMES = ["class_frequency", "mean", "variance", "shape", "zero_share", "burstiness", "dependence"]
@@ -316,7 +318,53 @@ def test_a_row_of_weight_w_is_checked_as_w_rows(table):
     assert found.table.loc["rows[rows]", "observed"] == times.sum()
     assert "sample_weight" not in repr(found)
     total = f"total weight of {times.sum()}: here it is"
-    assert total in repr(nb.check(weighted, table(X), y, num_replicates=2))
+    with pytest.warns(UserWarning, match=f"had weights, {times.sum()} in total, and these {len(y)} rows have none"):
+        assert total in repr(nb.check(weighted, table(X), y, num_replicates=2))
+
+
+def in_pieces(X, y, times):
+    return [(X[:40], y[:40], times[:40]), (X[40:], y[40:], times[40:])]
+
+
+WITH_WEIGHTS = {
+    "fit": lambda X, y, times: nb.fit(nb.Bernoulli(), X, y, sample_weight=times),
+    "draws": lambda X, y, times: nb.from_samples(
+        nb.Bernoulli(), nb.fit(nb.Bernoulli(), X, y).draws(num_draws=50), X=X, y=y, sample_weight=times
+    ),
+    "update": lambda X, y, times: nb.fit(nb.Bernoulli(), X, y).update(X, y, sample_weight=times),
+    "decay": lambda X, y, times: nb.fit(nb.Bernoulli(), X, y).update(X, y, decay=0.5),
+    "batches": lambda X, y, times: nb.fit_batches(nb.Bernoulli(), in_pieces(X, y, times)),
+    "dask": lambda X, y, times: nb.fit(
+        nb.Bernoulli(),
+        *(dask_array.from_array(part, chunks=(30, 2)[: part.ndim]) for part in (X, y)),
+        sample_weight=dask_array.from_array(times, chunks=30),
+    ),
+    "estimator": lambda X, y, times: BernoulliNB().fit(X, y, times),
+    "batch": lambda X, y, times: BernoulliNB().partial_fit(X, y, [0, 1]).partial_fit(X, y, None, times),
+}
+TAKE_ROWS = {
+    "check": lambda p, X, y, **weights: nb.check(p, X, y, num_replicates=2, **weights),
+    "kfold": lambda p, X, y, **weights: nb.kfold(p, X, y, k=2, **weights),
+    "weights": lambda p, X, y, **weights: nb.weight_features(p, X, y, **weights),
+}
+
+
+@pytest.mark.parametrize(
+    ("way", "verb"), [*((way, "check") for way in WITH_WEIGHTS), ("fit", "kfold"), ("fit", "weights")]
+)
+def test_rows_of_a_fit_with_weights_are_not_taken_without(way, verb, tmp_path):
+    rng = np.random.default_rng(0)
+    X, y, times = rng.integers(0, 2, (60, 2)), rng.integers(0, 2, 60), rng.integers(1, 4, 60)
+    fitted, take = WITH_WEIGHTS[way](X, y, times), TAKE_ROWS[verb]
+    with pytest.warns(
+        UserWarning, match=r"the rows of the fit had weights, .* give their weights again, sample_weight"
+    ):
+        take(fitted, X, y)
+    take(fitted, X, y, sample_weight=np.ones(60))
+    fitted.save(tmp_path / "fitted.nc")
+    with pytest.warns(UserWarning, match="the rows of the fit had weights"):
+        take(nb.load(tmp_path / "fitted.nc"), X, y)
+    take(nb.fit(nb.Bernoulli(), X, y, sample_weight=np.ones(60)), X, y)
 
 
 def test_user_functions(simulated):
@@ -329,6 +377,18 @@ def test_user_functions(simulated):
     assert list(found.table.index[:4]) == ["share", "<lambda>", "<lambda> (2)", "mean[height, a]"]
     assert found.table.loc["share", "observed"] == pytest.approx((X["colour"] == "red").mean())
     assert 0.05 < found.table.loc["share", "p_value"] < 0.95
+
+
+def test_a_function_sees_the_columns_of_the_model_alone():
+    """Of the data as of the replicates, whatever the table is."""
+    rng, seen = np.random.default_rng(0), []
+    X = pd.DataFrame({"note": list("ab") * 10, "size": rng.normal(size=20), "id": np.arange(20)})
+    y = pd.Series(list("aabb") * 5)
+    posterior = nb.fit(nb.NaiveBayes({"size": nb.Gaussian()}), X, y)
+    nb.check(posterior, X, y, statistics=lambda *rows: seen.append(rows) or 0.0, num_replicates=2)
+    assert [[*table.columns] for table, _ in seen] == [["size"]] * 3
+    assert [type(labels) for _, labels in seen] == [np.ndarray] * 3
+    np.testing.assert_array_equal(seen[0][0]["size"], X["size"])
 
 
 @pytest.mark.parametrize("cells", [[[0.0, 1.0], [1.0, np.nan]] * 3, [["u", "v"], ["v", None]] * 3])
@@ -353,7 +413,7 @@ def test_a_function_gets_a_sparse_table_with_the_rows_in_their_order():
     seen.clear()
     model = nb.NaiveBayes({"late": (nb.Multinomial(), [2, 0]), "one": (nb.Categorical(), [1])})
     nb.check(nb.fit(model, counts, y), counts, y, statistics=lambda X, y: seen.append(X) or 0.0, num_replicates=1)
-    assert [type(table) for table in seen] == [csr, np.ndarray]
+    assert [type(table) for table in seen] == [np.ndarray, np.ndarray]
 
 
 @pytest.mark.parametrize("kind", ["sampled", "MLE", "given"])

@@ -304,6 +304,7 @@ def test_a_row_that_was_never_there_is_refused(family, cell):
         nb.loo(nb.fit(family, X, y), stranger, y)
 
 
+@pytest.mark.filterwarnings("ignore:y holds 20 values in 39 rows")
 def test_two_rows_in_all_or_in_each_class(rng):
     """What is left of two rows is no rounding error."""
     for X, y in (([[1.0], [4.0]], ["a", "b"]), (10 + rng.normal(size=(40, 2)), np.repeat(np.arange(20), 2))):

@@ -2,6 +2,7 @@
 
 import warnings
 
+import dask.array as dask_array
 import numpy as np
 import numpyro
 import pandas as pd
@@ -272,6 +273,49 @@ class TestOneClass:
         alone.update(self.ROWS, self.ALONE).forget(self.ROWS, self.ALONE)
         both = nb.fit(nb.Gaussian(), self.ROWS, self.ALONE, classes=["alone", "absent"])
         assert both.predict_proba(self.ROWS).shape == (3, 2)
+
+
+ROWS = np.random.default_rng(0).normal(size=(60, 2))
+MEASUREMENTS = {
+    "fractions": (ROWS[:, 0], "60 numbers with fractions in 60 rows"),
+    "fractions that repeat": (np.arange(60) % 3 / 2, "3 numbers with fractions in 60 rows"),
+    "numbers": (np.arange(60) * 7, "60 values in 60 rows"),
+    "names": (np.array([f"row {i // 2 * 2 if i > 40 else i}" for i in range(60)]), "50 values in 60 rows"),
+}
+
+
+class TestMeasurementsAsLabels:
+    """A warning, where the estimators raise scikit-learn's error or give its warning; rows that repeat get none."""
+
+    @pytest.mark.parametrize("case", MEASUREMENTS)
+    @pytest.mark.parametrize("way", ["fit", "batches", "parquet", "dask", "kfold", "weights", "features", "compare"])
+    def test_are_warned_of_by_every_fit(self, case, way, tmp_path):
+        X, (y, words), half = ROWS, MEASUREMENTS[case], nb.NaiveBayes(nb.Gaussian(), feature_inclusion=0.5)
+        if way == "parquet":
+            pd.DataFrame(X, columns=["u", "v"]).assign(y=y).to_parquet(tmp_path / "rows.parquet")
+        collections = [dask_array.from_array(part, chunks=(30, 2)[: part.ndim]) for part in (X, y)]
+        fits = {
+            "fit": lambda: nb.fit(nb.Gaussian(), X, y),
+            "batches": lambda: nb.fit_batches(nb.Gaussian(), [(X[:20], y[:20]), (X[20:], y[20:])]),
+            "parquet": lambda: nb.fit_parquet(nb.Gaussian(), tmp_path, "y"),
+            "dask": lambda: nb.fit(nb.Gaussian(), *collections),
+            "kfold": lambda: nb.kfold(nb.Gaussian(), X, y, k=2),
+            "weights": lambda: nb.weight_features(nb.Gaussian(), X, y, shared=True),
+            "features": lambda: nb.select_features(nb.Gaussian(), X, y),
+            "compare": lambda: nb.compare_models({"one": nb.Gaussian(), "half": half}, X, y),
+        }
+        with pytest.warns(UserWarning, match=rf"y holds {words}, .*intervals.*name them, classes=\[\.\.\.\]"):
+            fits[way]()
+
+    @pytest.mark.filterwarnings("error")
+    def test_are_not_warned_of_where_they_repeat_are_few_or_named(self):
+        for y, options in (
+            (np.arange(60) % 30, {}),
+            (np.arange(60) % 3 * 1.0, {}),
+            (ROWS[:, 0], {"classes": sorted(ROWS[:, 0])}),
+        ):
+            nb.fit(nb.Gaussian(), ROWS, y, **options)
+        nb.fit(nb.Gaussian(), ROWS[:20], np.arange(20))
 
 
 def test_columns_whose_names_are_tuples_are_rows_of_results():

@@ -1,8 +1,10 @@
 """Estimators that learn weights of features beside `weight_features`."""
 
+import dask.array as dask_array
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from sklearn.base import clone
 
 import bayesnb as nb
@@ -67,12 +69,11 @@ def test_weights_are_the_default(data):
 
 
 CODES = np.arange(60) % 3 // 2
-WIDE = np.random.default_rng(0).integers(0, 2, (60, 2001)).astype(float)
+WIDE = np.random.default_rng(0).integers(0, 2, (120, 151)).astype(float)
 WITHOUT_WEIGHTS = {
     "unlabelled rows": ({"unlabelled": -1, "inference": nb.EM()}, {"y": np.r_[[-1], CODES[1:]]}),
     "plug-in": ({"predictive": "plugin"}, {}),
     "point": ({"inference": "map"}, {}),
-    "many features": ({"model": nb.Bernoulli()}, {"X": WIDE}),
     "average of weighted rows": ({"feature_inclusion": 0.5}, {"sample_weight": np.full(60, 2.0)}),
     "one class": ({}, {"y": np.repeat("fir", 60)}),
 }
@@ -88,6 +89,77 @@ def test_the_default_is_plain_where_no_weights_can_be_learned(data, case):
     expected = clone(estimator).set_params(feature_weights=None).fit(**rows)
     np.testing.assert_array_equal(fitted.predict_proba(rows["X"]), expected.predict_proba(rows["X"]))
     assert not hasattr(fitted, "weights_")
+
+
+TELLS = {"nothing": (0, 0.5, None), "some columns": (6, 0.85, 0.01), "every column": (151, 0.6, 1.0)}
+"""Columns that tell the class, with which probability, and the prior inclusion that the classifier takes."""
+
+
+@pytest.fixture
+def limit(monkeypatch):
+    monkeypatch.setattr("bayesnb.selection.weights.MOST_FEATURES", 150)
+
+
+def wide(tells):
+    """Rows of columns of which some are the class with a probability."""
+    rng, (number, prob, _) = np.random.default_rng(1), TELLS[tells]
+    y, X = rng.integers(0, 2, 120), WIDE.copy()
+    X[:, :number] = (rng.random((120, number)) < prob) == y[:, None]
+    return X, y
+
+
+ENTRIES = {
+    "array": lambda X, y: NaiveBayesClassifier(nb.Bernoulli()).fit(X, y),
+    "sparse": lambda X, y: NaiveBayesClassifier(nb.Bernoulli()).fit(scipy.sparse.csr_array(X), y),
+    "batch": lambda X, y: NaiveBayesClassifier(nb.Bernoulli()).partial_fit(X, y, classes=[0, 1]),
+    "dask": lambda X, y: NaiveBayesClassifier(nb.Bernoulli()).fit(
+        dask_array.from_array(X, chunks=(40, -1)), dask_array.from_array(y, chunks=40)
+    ),
+}
+
+
+@pytest.mark.usefixtures("limit")
+@pytest.mark.parametrize(
+    ("tells", "entry"), [*((tells, "array") for tells in TELLS), *(("nothing", e) for e in [*ENTRIES][1:])]
+)
+def test_many_features_share_the_weight_that_explains_the_labels_best(tells, entry):
+    """The choice by scores of labels that are left out; the predictions by `weight_features` of what was chosen."""
+    X, y = wide(tells)
+    fit, new = X[:60], X[60:]
+    with pytest.warns(UserWarning, match="151 features are more than the 150") as told:
+        found = ENTRIES[entry](fit, y[:60])
+    posterior = nb.fit(nb.Bernoulli(), fit, y[:60])
+    candidates = {p: posterior if p == 1.0 else posterior.averaged(p) for p in (1.0, 0.5, 0.1, 0.01)}
+    shared = {p: nb.weight_features(each, fit, y[:60], shared=True) for p, each in candidates.items()}
+    with pytest.warns(UserWarning, match="weights of features were learned"):
+        scores = {p: nb.loo(each, fit, y[:60]).elpd for p, each in shared.items()}
+    taken = found.model_.feature_inclusion or 1.0
+    assert taken == TELLS[tells][2] or tells == "nothing"
+    assert scores[taken] > max(scores.values()) - 1.0
+    np.testing.assert_allclose(found.predict_proba(new), shared[taken].predict_proba(new), atol=0.02)
+    assert f"feature_inclusion={taken:g}" in str(told[0].message) or taken == 1.0
+    losses = -found.predict_log_proba(new)[np.arange(60), y[60:]]
+    assert losses.mean() < (0.75 if tells == "nothing" else 0.4)
+
+
+@pytest.mark.usefixtures("limit")
+def test_an_average_that_was_chosen_stays_when_rows_come_and_go():
+    X, y = wide("some columns")
+    with pytest.warns(UserWarning, match="feature_inclusion=0.01"):
+        found = NaiveBayesClassifier(nb.Bernoulli()).partial_fit(X[:60], y[:60], classes=[0, 1])
+    found.partial_fit(X[60:90], y[60:90]).forget(X[:10], y[:10])
+    expected = nb.fit(nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.01), X[10:90], y[10:90])
+    np.testing.assert_allclose(found.posterior_.plain.predict_proba(X), expected.predict_proba(X), rtol=1e-9)
+
+
+@pytest.mark.usefixtures("limit")
+def test_many_features_with_weighted_rows_share_a_weight_without_an_average():
+    X, y = wide("every column")
+    weights = np.where(y, 2.0, 1.0)
+    with pytest.warns(UserWarning, match="all share the weight [^ ]+, which"):
+        found = NaiveBayesClassifier(nb.Bernoulli()).fit(X, y, weights).predict_proba(X)
+    expected = nb.weight_features(nb.Bernoulli(), X, y, shared=True, sample_weight=weights)
+    np.testing.assert_allclose(found, expected.predict_proba(X), rtol=1e-6)
 
 
 def test_as_many_features_as_allowed_have_weights(data, monkeypatch):

@@ -112,3 +112,29 @@ def test_names_that_xarray_keeps_for_itself():
     both = X.assign(**{"km|h": X["km/h"]})
     with pytest.raises(ValueError, match=r"km\|h"):
         nb.fit(nb.NaiveBayes.from_frame(both), both, y).to_datatree()
+
+
+@pytest.mark.parametrize("kind", ["each", "shared", "draws"])
+def test_the_likelihood_of_a_weighted_posterior_is_a_density(coins, kind):
+    """By ArviZ from the tree, and exactly from refits; with weights the product of densities is no density."""
+    X, y = coins[1:]
+    X = np.repeat(X, 3, axis=1)
+    plain = nb.fit(nb.Bernoulli(2.0, 2.0), X, y)
+    expected = nb.loo_scores(plain, X, y)["elpd_joint"]
+    if kind == "draws":
+        plain = nb.from_samples(plain.model, plain.draws(num_draws=500), X=X, y=y)
+    tree = nb.weight_features(plain, X, y, shared=kind == "shared").to_datatree(X, y, num_draws=500)
+    assert az.loo(tree, var_name="joint").elpd == pytest.approx(expected, abs=0.5)
+    assert [*tree.log_likelihood.data_vars] == ["joint"]
+    assert "weights of features" in tree.attrs["inference"]
+    assert "nb.loo" in tree.attrs["weights"]
+    assert "weights" not in plain.to_datatree(X, y, num_draws=5).attrs
+
+
+def test_columns_that_are_described_again_have_no_joint_density(table):
+    X, y, _ = table
+    model = nb.NaiveBayes({"height": nb.Gaussian(), "again": (nb.Gaussian(), ["height"])})
+    tree = nb.weight_features(model, X, y).to_datatree(X, y, num_draws=5)
+    assert "log_likelihood" not in tree
+    assert {*tree.posterior_predictive.data_vars} == {"y"}
+    assert "described more than once" in tree.attrs["weights"]

@@ -27,7 +27,7 @@ def estimator():
 @pytest.fixture(scope="module")
 def sampled(estimator):
     posterior = estimator.posterior_
-    draws = posterior.draws(num_draws=500, key=1)
+    draws = posterior.plain.draws(num_draws=500, key=1)
     found = NaiveBayesClassifier(nb.Gaussian()).fit(X, Y)
     found.posterior_ = nb.from_samples(posterior.problem.model, draws, X=X, y=Y)
     return found
@@ -63,7 +63,7 @@ VERBS = {
     "plot_log_odds": lambda p: picture(nb.plot_log_odds(p, X[:3])),
     "plot_prior_posterior": lambda p: picture(nb.plot_prior_posterior(p, max_panels=2)),
     "plot_evidence": lambda p: picture(nb.plot_evidence(p, X[0])),
-    "select_features": lambda p: nb.select_features(_model(p), X, Y).table,
+    "select_features": lambda p: nb.select_features(p, X, Y).table,
     "group_columns": lambda p: nb.group_columns(_model(p), X, Y, columns=[0, 1]).notes,
     "plot_proba": lambda p: picture(nb.plot_proba(p, X[:3])),
 }

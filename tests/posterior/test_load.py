@@ -219,6 +219,7 @@ def typed(labels: Any) -> list[Any]:
     return [(type(label), label) for label in labels]
 
 
+@pytest.mark.filterwarnings("ignore:y holds . numbers with fractions")
 @pytest.mark.parametrize("name", LABELS)
 def test_labels_are_kept(name: str, tmp_path: Path) -> None:
     labels = LABELS[name]

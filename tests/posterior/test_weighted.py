@@ -259,18 +259,16 @@ def test_leave_one_out_says_that_the_weights_are_kept(weighted, table, verb):
         verb(weighted, *table[:2])
 
 
-@pytest.mark.filterwarnings("ignore:the prior of the draws", "ignore:Estimated shape parameter of Pareto")
-def test_leave_one_out_of_draws_with_weights_of_one_is_that_without(posteriors, table):
+@pytest.mark.filterwarnings("ignore:the prior of the draws")
+def test_leave_one_out_of_draws_with_weights_is_that_of_the_closed_form(weighted, exact, table):
     X, y, _ = table
-    sampled = posteriors["sampled"]
-    ones = replace(
-        feature_weights(np.ones(5), np.zeros(3)), weight_draws=np.ones((2, 40, 5)), offset_draws=np.zeros((2, 40, 3))
-    )
-    found, expected = nb.loo(nb.results.WeightedPosterior(sampled, ones), X, y), nb.loo(sampled, X, y)
-    # Constants among the parameters change only the effective number of draws, which sets the length of the tail.
-    np.testing.assert_allclose(found.elpd_i, expected.elpd_i, atol=0.01)
-    other = nb.loo(nb.results.WeightedPosterior(sampled, feature_weights(WEIGHT, OFFSET)), X, y)
-    assert np.abs(other.elpd_i - expected.elpd_i).max() > 0.5
+    sampled = nb.from_samples(nb.NaiveBayes(FEATURES), exact.draws(num_chains=4, num_draws=2000, key=0), X=X, y=y)
+    drawn = nb.results.WeightedPosterior(sampled, weighted.feature_weights)
+    with pytest.warns(UserWarning, match="weights of features were learned from all rows and are kept"):
+        found, expected = nb.loo(drawn, X, y), nb.loo(weighted, X, y)
+    # Draws keep the prior's numbers that follow all rows; each of the 30 estimates has an error of about .02.
+    np.testing.assert_allclose(found.elpd_i, expected.elpd_i, atol=0.15)
+    assert (str(found)[:5], str(expected)[:5]) == ("Leave", "Exact")
 
 
 @pytest.mark.parametrize("shared", [False, True], ids=["each", "shared"])

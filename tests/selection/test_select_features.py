@@ -1,5 +1,7 @@
 """Features kept by the leave-one-out score of the labels: scores by fits, models that fit the table, and bad input."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,6 +10,7 @@ from refitting import rows_of
 from sklearn.model_selection import RepeatedStratifiedKFold
 
 import bayesnb as nb
+from bayesnb.estimators import NaiveBayesClassifier
 from bayesnb.selection.features import with_features
 
 SCORES = {"rel": 0, "abs": 1e-8}
@@ -398,3 +401,34 @@ def test_a_model_that_is_right_mostly_keeps_its_features():
     assert 5 <= dropped <= 20
     assert np.mean(change) == pytest.approx(-0.0002, abs=0.0004)
     assert np.mean(in_any_case) == pytest.approx(-0.014, abs=0.003)
+
+
+@pytest.mark.filterwarnings("ignore:weights of features were learned")
+@pytest.mark.parametrize("shared", [True, False], ids=["shared", "each"])
+def test_subsets_of_a_posterior_with_weights_are_scored_with_weights(table, shared):
+    """By leave-one-out of the posterior in which features that are dropped have the weight zero."""
+    X, y = table
+    plain = nb.fit(nb.NaiveBayes(FAMILIES), X, y)
+    weighted = nb.weight_features(plain, X, y, shared=shared)
+    found, without = nb.select_features(weighted, X, y), nb.select_features(plain, X, y)
+    kept = dict.fromkeys(FAMILIES, 1.0)
+    for step in found.table.itertuples():
+        if step.action:
+            kept[step.feature] = 1.0 - kept[step.feature]
+        weight = weighted.feature_weights.weight * [kept[name] for name in X]
+        changed = replace(weighted.feature_weights, weight=weight)
+        if shared:
+            # The search leaves out the probability that a row says nothing of its label.
+            changed = replace(changed, no_information=0.0)
+        score = nb.loo(nb.results.WeightedPosterior(plain, changed), X, y)
+        assert step.elpd_label == pytest.approx(float(score.elpd), **(SCORES if shared else {"abs": 0.5}))
+    assert "nb.weight_features(found.model, X, y)" in found.notes[-1]
+    assert without.table["elpd_label"].iloc[0] < found.table["elpd_label"].iloc[0] - 1.0
+    estimator = NaiveBayesClassifier(nb.NaiveBayes(FAMILIES), feature_weights="shared" if shared else "each").fit(X, y)
+    assert nb.select_features(estimator, X, y).kept == found.kept
+    assert not isinstance(nb.fit(found.model, X, y), nb.results.WeightedPosterior)
+
+
+def test_advice_of_a_check_names_no_search_without_weights(table):
+    advice = nb.check(nb.fit(nb.NaiveBayes(FAMILIES), *table), *table, num_replicates=2).advice
+    assert all("select_features" not in step for step in advice.values())
