@@ -149,8 +149,8 @@ class Histogram(DirichletFamily, BinnedFamily):
         one = float(self.concentration) if isinstance(self.concentration, int | float | np.number) else None
         return chosen_edges(x, self.num_bins, one, weights)
 
-    def _with_edges(self, edges: Any, step: Any) -> Self:
-        return replace(self, edges=edges, step=step, num_bins=None)
+    def _with_bins(self, edges: Any, step: Any, from_zero: Any) -> Self:
+        return replace(self, edges=edges, step=step, from_zero=from_zero, num_bins=None)
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
         bins = self._bins_by_name(names)
@@ -160,7 +160,7 @@ class Histogram(DirichletFamily, BinnedFamily):
         for columns, arrays in spread_over_categories(self, given, num_classes, names, sizes):
             for own in dict.fromkeys(bins[column] for column in columns):
                 places = [place for place, column in enumerate(columns) if bins[column] == own]
-                family = self._with_edges(own.edges, own.step)
+                family = self._with_bins(own.edges, own.step, own.from_zero)
                 family = replace(family, concentration=arrays["concentration"][:, places])
                 found.append(([columns[place] for place in places], family))
         return found
@@ -343,7 +343,7 @@ def draw_cells(tree: Any, rng: np.random.Generator, shape: tuple[int, ...]) -> n
     # The counts come first, because the package reads the shape of the parameters off a family's first array.
     pytree,
     data_fields=["counts", "pooled", "split"],
-    meta_fields=["edges", "step", "together"],
+    meta_fields=["edges", "step", "from_zero", "together"],
 )
 @dataclass(frozen=True)
 class PolyaTree(BinnedFamily):
@@ -471,7 +471,7 @@ class PolyaTree(BinnedFamily):
             columns = [column for column, other in enumerate(bins) if other == own]
             none = np.zeros((num_classes, len(columns), own.size))
             prob = np.broadcast_to(split[:, columns], (*none.shape[:-1], own.size - 1))
-            family = self._with_edges(own.edges, own.step)
+            family = self._with_bins(own.edges, own.step, own.from_zero)
             found.append((columns, replace(family, split=prob, counts=none, pooled=none)))
         return found
 
