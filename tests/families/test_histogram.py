@@ -62,7 +62,7 @@ class TestTails:
         np.testing.assert_allclose(weight @ self.density(posterior, name, points), 1.0, rtol=1e-4)
 
     def test_have_next_to_no_mass_below_zero_in_a_column_without_negative_numbers(self, family, name):
-        x, posterior = self.fitted(family, name)
+        _, posterior = self.fitted(family, name)
         points, weight = self.nodes(posterior, name)
         (of_block,) = posterior.families
         below = points < min(getattr(of_block, "family", of_block).edges[0], 0.0)
