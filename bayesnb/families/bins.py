@@ -54,34 +54,35 @@ class Bins:
     @property
     def size(self) -> int:
         """Number of parts: the bins and the tails."""
-        return len(self.edges) + self._has_lower_tail
+        return len(self.edges) + self.has_lower_tail
 
     @property
-    def _has_lower_tail(self) -> bool:
+    def has_lower_tail(self) -> bool:
+        """Whether numbers below the bins have a part of their own; else they are in the first bin."""
         return not self.from_zero or self.edges[0] > self.step / 4
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Each part as an interval."""
-        return names_of_bins(self.edges)[not self._has_lower_tail :]
+        return names_of_bins(self.edges)[not self.has_lower_tail :]
 
     @cached_property
     def widths(self) -> np.ndarray:
         """Width of each part, shape (size,); of a tail that of the bin beside it."""
         inner = np.diff(self.edges)
-        return np.concatenate([inner[:1], inner, inner[-1:]])[not self._has_lower_tail :]
+        return np.concatenate([inner[:1], inner, inner[-1:]])[not self.has_lower_tail :]
 
     @cached_property
     def _share(self) -> float:
         """Share of an open lower tail that the lower tail holds."""
-        ends = self.from_zero and self._has_lower_tail
+        ends = self.from_zero and self.has_lower_tail
         return float(-np.expm1(-TAIL_SHAPE * np.log1p(self.edges[0] / float(self.widths[0])))) if ends else 1.0
 
     @cached_property
     def _log_height(self) -> np.ndarray:
         """Log density of each part beside or within the bins, shape (size,)."""
         height = -np.log(self.widths)
-        for tail in [0, -1][not self._has_lower_tail :]:
+        for tail in [0, -1][not self.has_lower_tail :]:
             height[tail] += np.log(TAIL_SHAPE)
         height[0] += np.log1p(-BELOW_ZERO) * self.from_zero - np.log(self._share)
         return height
@@ -89,7 +90,7 @@ class Bins:
     def codes(self, x: Any) -> Any:
         """Position of the part that holds each number, in float64; NaN for NaN. The last bin holds its upper edge."""
         xp, _ = namespace(x)
-        edges = xp.asarray(self.edges[not self._has_lower_tail :], dtype=np.float64)
+        edges = xp.asarray(self.edges[not self.has_lower_tail :], dtype=np.float64)
         found = xp.searchsorted(edges, x.astype(np.float64), side="right")
         found = xp.where(x == self.edges[-1], self.size - 2, found)
         return xp.where(xp.isnan(x), np.nan, found.astype(np.float64))
@@ -105,7 +106,7 @@ class Bins:
         of_tail = (TAIL_SHAPE + 1) * _log_ratio(xp.asarray(self.widths)[places], xp.where(missing, 0.0, beyond))
         found = xp.asarray(self._log_height)[places] + of_tail
         if self.from_zero:
-            low, width = 0.0 if self._has_lower_tail else self.edges[0], self.widths[0]
+            low, width = 0.0 if self.has_lower_tail else self.edges[0], self.widths[0]
             highest = np.log(BELOW_ZERO * TAIL_SHAPE) - np.log(width)
             of_tail = (TAIL_SHAPE + 1) * _log_ratio(width, xp.where(x < low, low - x, 0.0))
             found = xp.where(x < low, highest + of_tail, found)
@@ -117,9 +118,9 @@ class Bins:
         Of a column that starts at zero none is negative, not even by half of its resolution.
         """
         xp, _ = namespace(codes, uniform)
-        edges = np.array([self.edges[0], *self.edges])[not self._has_lower_tail :]
+        edges = np.array([self.edges[0], *self.edges])[not self.has_lower_tail :]
         start, width = xp.asarray(edges)[codes], xp.asarray(self.widths)[codes]
-        is_lower, is_upper = (codes == 0) & self._has_lower_tail, codes == self.size - 1
+        is_lower, is_upper = (codes == 0) & self.has_lower_tail, codes == self.size - 1
         beyond = uniform * xp.where(is_lower, self._share, 1.0)
         tail = width * xp.expm1(-xp.log1p(-beyond) / TAIL_SHAPE)
         x = start + xp.where(is_lower, -tail, xp.where(is_upper, tail, width * uniform))
