@@ -29,9 +29,9 @@ class Histogram(DirichletFamily, BinnedFamily):
               \theta_{cj\cdot} \sim \mathrm{Dirichlet}(\alpha, \dots, \alpha)
 
     The parts are the K bins between the edges :math:`e_0 < \dots < e_K` and a tail on each side. Within a bin,
-    :math:`g_k(x) = 1 / (e_k - e_{k-1})`. At the distance d beyond the bins, :math:`g(x) = s / (s + d)^2` with s the
-    width of the bin beside the tail. This is a Lomax (Pareto II) density of shape one. Half of its mass is within that
-    width, and every number has a positive density. With :math:`N_{cjk}` cells in part k, the posterior is
+    :math:`g_k(x) = 1 / (e_k - e_{k-1})`. At the distance d beyond the bins, :math:`g(x) = 3 s^3 / (s + d)^4` with s the
+    width of the bin beside the tail. This is a Lomax (Pareto II) density of shape three, which has a variance. Every
+    number has a positive density. With :math:`N_{cjk}` cells in part k, the posterior is
     :math:`\mathrm{Dirichlet}(\alpha + N_{cj\cdot})` and the predictive density
     :math:`g_k(x)\, (\alpha + N_{cjk}) / \sum_l (\alpha + N_{cjl})`: Murphy (2012), *Machine Learning: a Probabilistic
     Perspective*, Eqs. 3.41 and 3.51; Gelman et al. (2013), *Bayesian Data Analysis*, 3rd edition, section 23.1.
@@ -48,6 +48,9 @@ class Histogram(DirichletFamily, BinnedFamily):
     - Edges are whole steps of the resolution apart, half-way between the values of a lattice. No bin is narrower,
       because a narrower bin around one value would raise the evidence without limit.
     - The number of bins is `num_bins`, or the one of highest evidence among 5, 10, 20, 50 and 100.
+
+    If the column has no negative number, the lower tail ends at zero. If the first bin reaches zero, there is none, and
+    K + 1 parts. A millionth of the first part is below zero. Edges that you give have two open tails.
 
     A change of unit changes no prediction. Such edges are constants of the bound model: updates, `loo` and `kfold` keep
     them. The evidence is that of a model with these edges. Against a model whose numbers were fixed before the data, it
@@ -377,7 +380,7 @@ class PolyaTree(BinnedFamily):
     value of more than four rows and of more than 1 / 32 of them has a cell of its own, as wide as the column's
     resolution, the smallest distance of two different values. The other rows are in at most 32 cells of about as many
     rows each. Such edges are constants of the bound model: updates, `loo` and `kfold` keep them. Within a cell, and in
-    the two tails beyond all cells, the density is that of `Histogram`.
+    the tails beyond all cells, the density is that of `Histogram`.
 
     The prior couples the classes and has no density, so that only the closed form (`Exact`) and `Gibbs` fit it. Draws
     of the parameters are exact.

@@ -209,7 +209,8 @@ def telling_features(
             (Good's expected weight of evidence, the Kullback-Leibler divergence from the other classes), by rows
             simulated from the posterior predictive distribution.
         ``lower``, ``upper``
-            Equal-tailed interval of the same draws; NaN for a point estimate.
+            Equal-tailed interval of the same draws; NaN for a point estimate. It is no test of whether the feature
+            tells anything (see Notes).
         ``mcse``
             Monte Carlo standard error of ``log_odds``, by the draws and by the simulated rows. Draws of a sampler
             depend on those before: their error is that of the medians of 20 runs, or that of independent draws if it is
@@ -240,6 +241,11 @@ def telling_features(
     say of one column is multiplied. If one of them describes the column given another column, its parent, the log odds
     of a category are their mean over the parent's cells in simulated rows of the class: what the category is expected
     to say in a row of the class.
+
+    Intervals say how strong the evidence is, not whether there is any. The mean log odds of a number are hardly ever
+    negative, and large in a class of few rows. Without weights, ``lower`` is above zero for .35 of the columns of noise
+    where a class has 5 of 50 rows, for .52 where it has 10 of 200, and for .10 in two classes of 250 rows; with
+    weights for .02 and less. `mutual_information` and `feature_evidence` say whether a feature tells anything.
 
     Examples
     --------
