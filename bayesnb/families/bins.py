@@ -350,9 +350,9 @@ def lattice(x: Any) -> float:
     """Distance of the values of a column that all lie a whole number of steps apart; zero if they do not."""
     values = np.unique(x[np.isfinite(x)])
     step = resolution(values)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         steps = (values - values[:1]) / step
-    return step if len(values) > 1 and (np.abs(steps - np.rint(steps)) < ON_LATTICE).all() else 0.0
+        return step if len(values) > 1 and (np.abs(steps - np.rint(steps)) < ON_LATTICE).all() else 0.0
 
 
 def as_written(x: np.ndarray, step: Any) -> np.ndarray:

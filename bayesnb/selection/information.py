@@ -633,7 +633,7 @@ def mutual_information(
     >>> found.loc[["flipper_length_mm", "sex"], ["estimate", "lower", "upper", "p_value"]].round(2)
                        estimate  lower  upper  p_value
     feature
-    flipper_length_mm      0.88   0.75   1.03     0.00
+    flipper_length_mm      0.88   0.74   1.02     0.00
     sex                    0.00   0.00   0.00     0.98
     """
     proportion("prob", prob)

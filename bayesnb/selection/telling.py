@@ -244,7 +244,7 @@ def telling_features(
 
     Intervals say how strong the evidence is, not whether there is any. The mean log odds of a number are hardly ever
     negative, and large in a class of few rows. Without weights, ``lower`` is above zero for .35 of the columns of noise
-    where a class has 5 of 50 rows, for .52 where it has 10 of 200, and for .10 in two classes of 250 rows; with
+    where a class has 5 of 50 rows, for .50 where it has 10 of 200, and for .10 in two classes of 250 rows; with
     weights for .02 and less. `mutual_information` and `feature_evidence` say whether a feature tells anything.
 
     Examples
