@@ -609,10 +609,10 @@ def mutual_information(
     categorical columns E is exact, a sum over hypergeometric cells; elsewhere it is df / (2 N), where df is the number
     of parameters of a cell times (classes - 1), and for Gaussian ones the mean of this and of the expected log
     likelihood ratio over N, which keeps the size of the test from two rows in a class on. A `PolyaTree` has a parameter
-    for each cell: in 100 rows the test finds .02 of the columns of which that of a `Gaussian` finds .86. Classes and categories that do not occur are ignored. So are
-    classes in which the likelihood has no maximum, such as a Gaussian with equal cells. A cell of weight two counts as
-    two cells; columns with weights that are not whole numbers use df / (2 N). The user guide has measured coverages and
-    sizes.
+    for each cell: in 100 rows the test finds .02 of the columns of which that of a `Gaussian` finds .86. Classes and
+    categories that do not occur are ignored. So are classes in which the likelihood has no maximum, such as a Gaussian
+    with equal cells. A cell of weight two counts as two cells; columns with weights that are not whole numbers use
+    df / (2 N). The user guide has measured coverages and sizes.
 
     All this assumes that the family fits the shape of its column. If it does not, the numbers mislead: a Gaussian on a
     skewed column with many zeros gives 0.604 bits, bins of the same column 0.091. `nb.check` finds such columns.
