@@ -68,9 +68,9 @@ class Histogram(DirichletFamily, BinnedFamily):
         holds its upper edge, too. By default those that the table gives.
     concentration : float or array, optional
         Prior weight of each part, as for `Categorical`: one number, or one for each column (columns,) or class and
-        column (classes, columns); for a single column also one for each part, K + 2 of them, tails at the ends. By
-        default 10 / (K + 2): all parts together weigh ten rows, whatever the number of bins. Below one, as for more
-        than eight bins, `MAP` finds no mode while a part is empty.
+        column (classes, columns); for a single column also one for each part, tails at the ends. By default
+        10 / (K + 2): all parts together weigh ten rows, whatever the number of bins. Below one, as for more than eight
+        bins, `MAP` finds no mode while a part is empty.
     num_bins : int, optional
         Number of bins where `edges` is not given; fewer where the resolution of the column is coarser.
 
