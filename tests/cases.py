@@ -471,13 +471,13 @@ def plane(end: float, size: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def bins(x: np.ndarray, edges: tuple[float, ...], prob: np.ndarray) -> np.ndarray:
-    """Uniform within a bin; beyond them the density of a ratio, as wide as the bin beside it."""
+    """Uniform within a bin; beyond them a Lomax density of shape three, as wide as the bin beside it."""
     edge = np.array(edges)
     k = np.searchsorted(edge, x, side="right")
     k = np.where(x == edge[-1], len(edge) - 1, k)
     inside = np.log(prob[k]) - np.log(np.diff(edge, prepend=np.nan, append=np.nan)[k])
-    low = np.log(prob[0]) + scipy.stats.lomax.logpdf(edge[0] - x, 1, scale=edge[1] - edge[0])
-    high = np.log(prob[-1]) + scipy.stats.lomax.logpdf(x - edge[-1], 1, scale=edge[-1] - edge[-2])
+    low = np.log(prob[0]) + scipy.stats.lomax.logpdf(edge[0] - x, 3, scale=edge[1] - edge[0])
+    high = np.log(prob[-1]) + scipy.stats.lomax.logpdf(x - edge[-1], 3, scale=edge[-1] - edge[-2])
     return np.where(x < edge[0], low, np.where(x > edge[-1], high, inside))
 
 

@@ -30,10 +30,10 @@ OTHERS = {
     "DirichletMultinomial.likelihood": {"total_count": 1},
     "DirichletMultinomialNB": {"concentration": 1.5, "rate": 0.1},  # both in one line of the docstring
     "Family.row_log_likelihood": {"ratio": False},
-    "Histogram": {"step": 0.0},
+    "Histogram": {"step": 0.0, "from_zero": False},
     "JointCategorical": {"sizes": (), "held": ()},
     "Multinomial.likelihood": {"total_count": 1},
-    "PolyaTree": {"together": True, "step": 0.0},
+    "PolyaTree": {"together": True, "step": 0.0, "from_zero": False},
     "load": {"families": ()},
 }
 """Defaults of no docstring, by function, class and method."""

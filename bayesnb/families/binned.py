@@ -29,9 +29,9 @@ class Histogram(DirichletFamily, BinnedFamily):
               \theta_{cj\cdot} \sim \mathrm{Dirichlet}(\alpha, \dots, \alpha)
 
     The parts are the K bins between the edges :math:`e_0 < \dots < e_K` and a tail on each side. Within a bin,
-    :math:`g_k(x) = 1 / (e_k - e_{k-1})`. At the distance d beyond the bins, :math:`g(x) = s / (s + d)^2` with s the
-    width of the bin beside the tail. This is a Lomax (Pareto II) density of shape one. Half of its mass is within that
-    width, and every number has a positive density. With :math:`N_{cjk}` cells in part k, the posterior is
+    :math:`g_k(x) = 1 / (e_k - e_{k-1})`. At the distance d beyond the bins, :math:`g(x) = 3 s^3 / (s + d)^4` with s the
+    width of the bin beside the tail. This is a Lomax (Pareto II) density of shape three, which has a variance. Every
+    number has a positive density. With :math:`N_{cjk}` cells in part k, the posterior is
     :math:`\mathrm{Dirichlet}(\alpha + N_{cj\cdot})` and the predictive density
     :math:`g_k(x)\, (\alpha + N_{cjk}) / \sum_l (\alpha + N_{cjl})`: Murphy (2012), *Machine Learning: a Probabilistic
     Perspective*, Eqs. 3.41 and 3.51; Gelman et al. (2013), *Bayesian Data Analysis*, 3rd edition, section 23.1.
@@ -49,6 +49,9 @@ class Histogram(DirichletFamily, BinnedFamily):
       because a narrower bin around one value would raise the evidence without limit.
     - The number of bins is `num_bins`, or the one of highest evidence among 5, 10, 20, 50 and 100.
 
+    If the column has no negative number, the lower tail ends at zero. If the first bin reaches zero, there is none, and
+    K + 1 parts. A millionth of the first part is below zero. Edges that you give have two open tails.
+
     A change of unit changes no prediction. Such edges are constants of the bound model: updates, `loo` and `kfold` keep
     them. The evidence is that of a model with these edges. Against a model whose numbers were fixed before the data, it
     is too high by log 10 nats at most for the choice among ten sets of edges, and by some nats for the ends of the
@@ -65,9 +68,9 @@ class Histogram(DirichletFamily, BinnedFamily):
         holds its upper edge, too. By default those that the table gives.
     concentration : float or array, optional
         Prior weight of each part, as for `Categorical`: one number, or one for each column (columns,) or class and
-        column (classes, columns); for a single column also one for each part, K + 2 of them, tails at the ends. By
-        default 10 / (K + 2): all parts together weigh ten rows, whatever the number of bins. Below one, as for more
-        than eight bins, `MAP` finds no mode while a part is empty.
+        column (classes, columns); for a single column also one for each part, tails at the ends. By default
+        10 / (K + 2): all parts together weigh ten rows, whatever the number of bins. Below one, as for more than eight
+        bins, `MAP` finds no mode while a part is empty.
     num_bins : int, optional
         Number of bins where `edges` is not given; fewer where the resolution of the column is coarser.
 
@@ -149,8 +152,8 @@ class Histogram(DirichletFamily, BinnedFamily):
         one = float(self.concentration) if isinstance(self.concentration, int | float | np.number) else None
         return chosen_edges(x, self.num_bins, one, weights)
 
-    def _with_edges(self, edges: Any, step: Any) -> Self:
-        return replace(self, edges=edges, step=step, num_bins=None)
+    def _with_bins(self, edges: Any, step: Any, from_zero: Any) -> Self:
+        return replace(self, edges=edges, step=step, from_zero=from_zero, num_bins=None)
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
         bins = self._bins_by_name(names)
@@ -160,7 +163,7 @@ class Histogram(DirichletFamily, BinnedFamily):
         for columns, arrays in spread_over_categories(self, given, num_classes, names, sizes):
             for own in dict.fromkeys(bins[column] for column in columns):
                 places = [place for place, column in enumerate(columns) if bins[column] == own]
-                family = self._with_edges(own.edges, own.step)
+                family = self._with_bins(own.edges, own.step, own.from_zero)
                 family = replace(family, concentration=arrays["concentration"][:, places])
                 found.append(([columns[place] for place in places], family))
         return found
@@ -209,31 +212,35 @@ type Node = tuple[int, int, int]
 
 
 @cache
-def _nodes_of(num_cells: int) -> tuple[Node, ...]:
-    """The nodes of the tree over some cells, each before those below it; one fewer than cells."""
+def _nodes_of(num_cells: int, has_lower_tail: bool) -> tuple[Node, ...]:
+    """The nodes of the tree over some cells, each before those below it; one fewer than cells.
+
+    Without a lower tail they are those that are left of the tree with it.
+    """
 
     def below(low: int, high: int) -> tuple[Node, ...]:
         middle = (low + high) // 2
         return ((low, middle, high), *below(low, middle), *below(middle, high)) if high - low > 1 else ()
 
-    return below(0, num_cells)
+    every = below(0 if has_lower_tail else -1, num_cells)
+    return tuple((max(low, 0), middle, high) for low, middle, high in every if middle > 0)
 
 
-def _halves(counts: Any) -> tuple[Any, Any]:
+def _halves(counts: Any, nodes: tuple[Node, ...]) -> tuple[Any, Any]:
     """Counts of the left and of the right half of each node, given those of the cells."""
     xp, _ = namespace(counts)
     before = xp.concatenate([xp.zeros_like(counts[..., :1]), xp.cumsum(counts, axis=-1)], axis=-1)
-    low, middle, high = (before[..., places] for places in np.array(_nodes_of(np.shape(counts)[-1])).T)
+    low, middle, high = (before[..., places] for places in np.array(nodes).T)
     return middle - low, high - middle
 
 
-def _log_weight(counts: Any) -> Any:
+def _log_weight(counts: Any, nodes: tuple[Node, ...]) -> Any:
     """Log probability of a sequence of cells with these counts, node by node: a beta-binomial of the two halves."""
-    left, right = _halves(counts)
+    left, right = _halves(counts, nodes)
     return log_beta(1 + left, 1 + right)
 
 
-def _log_evidence_of_split(split: Any, log_factor: Any, num_cells: int) -> tuple[Any, Any]:
+def _log_evidence_of_split(split: Any, log_factor: Any, nodes: tuple[Node, ...]) -> tuple[Any, Any]:
     r"""The nodes summed over whether they are split by class, from the cells upwards.
 
     .. math:: \Phi = (1 - \rho) + \rho\, B\, \Phi_{left}\, \Phi_{right}
@@ -244,7 +251,7 @@ def _log_evidence_of_split(split: Any, log_factor: Any, num_cells: int) -> tuple
         Prior probability of a split.
     log_factor : array, shape (..., nodes)
         Log Bayes factor B of shares by class against common ones, at each node.
-    num_cells : int
+    nodes : tuple of Node
 
     Returns
     -------
@@ -256,15 +263,15 @@ def _log_evidence_of_split(split: Any, log_factor: Any, num_cells: int) -> tuple
     found = []
     with np.errstate(divide="ignore"):
         log_split, log_common = xp.log(split), xp.log1p(-split)
-    for i, (low, middle, high) in reversed(tuple(enumerate(_nodes_of(num_cells)))):
+    for i, (low, middle, high) in reversed(tuple(enumerate(nodes))):
         below = phi.get((low, middle), 0.0) + phi.get((middle, high), 0.0)
         of_split = log_split[..., i] + log_factor[..., i] + below
         phi[low, high] = xp.logaddexp(log_common[..., i], of_split)
         found.append(xp.exp(of_split - phi[low, high]))
-    return xp.stack(found[::-1], axis=-1), phi[0, num_cells]
+    return xp.stack(found[::-1], axis=-1), phi[0, nodes[0][2]]
 
 
-def _down(num_cells: int, start: tuple[Any, Any], halve: Callable[[int, Any, Any], Any]) -> list[Any]:
+def _down(nodes: tuple[Node, ...], start: tuple[Any, Any], halve: Callable[[int, Any, Any], Any]) -> list[Any]:
     """What every cell gets from the root on.
 
     Parameters
@@ -274,13 +281,14 @@ def _down(num_cells: int, start: tuple[Any, Any], halve: Callable[[int, Any, Any
     halve : callable
         Gives the pairs of the left and of the right half, given the number of the node and its pair.
     """
+    num_cells = nodes[0][2]
     pairs = {(0, num_cells): start}
-    for i, (low, middle, high) in enumerate(_nodes_of(num_cells)):
+    for i, (low, middle, high) in enumerate(nodes):
         pairs[low, middle], pairs[middle, high] = halve(i, *pairs.pop((low, high)))
     return [sum(pairs[cell, cell + 1]) for cell in range(num_cells)]
 
 
-def _cell_moment(own: Any, pooled: Any, split: Any, power: int) -> Any:
+def _cell_moment(own: Any, pooled: Any, split: Any, nodes: tuple[Node, ...], power: int) -> Any:
     """Mean of a power of each cell's probability in each class.
 
     Parameters
@@ -289,6 +297,7 @@ def _cell_moment(own: Any, pooled: Any, split: Any, power: int) -> Any:
         Counts of the class, and of all classes together.
     split : array, shape (..., nodes)
         Probability of a split of each node, given that all above it are split.
+    nodes : tuple of Node
     power : int
         1 or 2.
 
@@ -300,7 +309,7 @@ def _cell_moment(own: Any, pooled: Any, split: Any, power: int) -> Any:
 
     def moments(counts: Any) -> tuple[Any, Any]:
         """Of the left and of the right half's share."""
-        halves = _halves(counts)
+        halves = _halves(counts, nodes)
         total = halves[0] + halves[1] + 2
         left, right = ((1 + half) / total * (1.0 if power == 1 else (2 + half) / (total + 1)) for half in halves)
         return left, right
@@ -312,17 +321,18 @@ def _cell_moment(own: Any, pooled: Any, split: Any, power: int) -> Any:
         own_mass = own_mass * split[..., i]
         return tuple((own_mass * of_class[side][..., i], common * of_all[side][..., i]) for side in (0, 1))
 
-    return xp.stack(_down(np.shape(own)[-1], (1.0, 0.0), halve), axis=-1)
+    return xp.stack(_down(nodes, (1.0, 0.0), halve), axis=-1)
 
 
 def draw_cells(tree: Any, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """Draws of the probabilities, shape (*shape, cells), from the root downwards."""
-    own, pooled, split = (np.asarray(array) for array in (tree.own, tree.pooled, tree.split))
-    of_all, common_shape = _halves(pooled), shape
-    if tree.together:
+    family = tree.family
+    own, pooled, split = (np.asarray(array) for array in (family.counts, family.pooled, family.split))
+    of_all, common_shape = _halves(pooled, tree.nodes), shape
+    if family.together:
         of_all, split = tuple(half[..., :1, :, :] for half in of_all), split[..., :1, :, :]
         common_shape = (*shape[:-2], 1, shape[-1])
-    of_class = _halves(own)
+    of_class = _halves(own, tree.nodes)
 
     def halve(i: int, own_mass: Any, common: Any) -> Any:
         is_split = rng.uniform(size=common_shape) < split[..., i]
@@ -331,7 +341,7 @@ def draw_cells(tree: Any, rng: np.random.Generator, shape: tuple[int, ...]) -> n
         common, own_mass = common + np.where(is_split, 0.0, own_mass), np.where(is_split, own_mass, 0.0)
         return (own_mass * mine, common * ours), (own_mass * (1 - mine), common * (1 - ours))
 
-    return np.stack(_down(own.shape[-1], (np.ones(shape), np.zeros(shape)), halve), axis=-1)
+    return np.stack(_down(tree.nodes, (np.ones(shape), np.zeros(shape)), halve), axis=-1)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -343,7 +353,7 @@ def draw_cells(tree: Any, rng: np.random.Generator, shape: tuple[int, ...]) -> n
     # The counts come first, because the package reads the shape of the parameters off a family's first array.
     pytree,
     data_fields=["counts", "pooled", "split"],
-    meta_fields=["edges", "step", "together"],
+    meta_fields=["edges", "step", "from_zero", "together"],
 )
 @dataclass(frozen=True)
 class PolyaTree(BinnedFamily):
@@ -370,7 +380,7 @@ class PolyaTree(BinnedFamily):
     value of more than four rows and of more than 1 / 32 of them has a cell of its own, as wide as the column's
     resolution, the smallest distance of two different values. The other rows are in at most 32 cells of about as many
     rows each. Such edges are constants of the bound model: updates, `loo` and `kfold` keep them. Within a cell, and in
-    the two tails beyond all cells, the density is that of `Histogram`.
+    the tails beyond all cells, the density is that of `Histogram`.
 
     The prior couples the classes and has no density, so that only the closed form (`Exact`) and `Gibbs` fit it. Draws
     of the parameters are exact.
@@ -471,7 +481,7 @@ class PolyaTree(BinnedFamily):
             columns = [column for column, other in enumerate(bins) if other == own]
             none = np.zeros((num_classes, len(columns), own.size))
             prob = np.broadcast_to(split[:, columns], (*none.shape[:-1], own.size - 1))
-            family = self._with_edges(own.edges, own.step)
+            family = self._with_bins(own.edges, own.step, own.from_zero)
             found.append((columns, replace(family, split=prob, counts=none, pooled=none)))
         return found
 
@@ -480,24 +490,29 @@ class PolyaTree(BinnedFamily):
         return replace(self, split=xp.concatenate([xp.ones_like(self.split[..., :1]), self.split[..., 1:]], axis=-1))
 
     @property
+    def _nodes(self) -> tuple[Node, ...]:
+        return _nodes_of(self._bins.size, self._bins.has_lower_tail)
+
+    def _moment(self, power: int) -> Any:
+        return _cell_moment(self.counts, self.pooled, self.split, self._nodes, power)
+
+    @property
     def _of_codes(self) -> Categorical:
         return Categorical(1 + self.counts)
 
     @property
     def _of_new_codes(self) -> Categorical:
-        return Categorical(_cell_moment(self.counts, self.pooled, self.split, 1))
+        return Categorical(self._moment(1))
 
     def prior(self, sample: Sample) -> dict[str, Any]:
         from bayesnb.families.distributions import CoupledTree
 
-        mean_of = partial(_cell_moment, power=1)
-        tree = CoupledTree(self.counts, self.pooled, self.split, together=self.together, mean_of=mean_of)
-        return {"prob": sample("prob", tree)}
+        return {"prob": sample("prob", CoupledTree(self, self._nodes, partial(self._moment, 1)))}
 
     def marginals(self) -> "dict[str, dist.Distribution]":
         from bayesnb.families.distributions import Beta
 
-        mean, square = (_cell_moment(self.counts, self.pooled, self.split, power) for power in (1, 2))
+        mean, square = self._moment(1), self._moment(2)
         weight = (mean - square) / (square - mean**2)
         return {"prob": Beta(mean * weight, (1 - mean) * weight, validate_args=False)}
 
@@ -516,12 +531,12 @@ class PolyaTree(BinnedFamily):
         """The posterior, and the log probability of which cells the rows fell in, shape (..., columns)."""
         counts = self.counts + statistics.total
         pooled = self.pooled + statistics.total.sum(axis=-3, keepdims=True)
-        of_classes = (_log_weight(counts) - _log_weight(self.counts)).sum(axis=-3)
-        of_all = (_log_weight(pooled) - _log_weight(self.pooled))[..., 0, :, :]
+        of_classes = (_log_weight(counts, self._nodes) - _log_weight(self.counts, self._nodes)).sum(axis=-3)
+        of_all = (_log_weight(pooled, self._nodes) - _log_weight(self.pooled, self._nodes))[..., 0, :, :]
         prior = self.split[..., 0, :, :]
-        split, log_phi = _log_evidence_of_split(prior, of_classes - of_all, np.shape(counts)[-1])
+        split, log_phi = _log_evidence_of_split(prior, of_classes - of_all, self._nodes)
         xp, _ = namespace(split)
-        split = xp.broadcast_to(split[..., None, :, :], (*np.shape(counts)[:-1], len(_nodes_of(np.shape(counts)[-1]))))
+        split = xp.broadcast_to(split[..., None, :, :], (*np.shape(counts)[:-1], len(self._nodes)))
         posterior = replace(self, split=split, counts=counts, pooled=pooled)
         return posterior, of_all.sum(axis=-1) + log_phi
 
@@ -547,7 +562,7 @@ class PolyaTree(BinnedFamily):
             rest[np.arange(len(which)), c, 0, which] -= 1
             alone = self.take((slice(None), slice(j, j + 1)))
             after = alone.update(replace(statistics, total=rest))
-            density = np.log(_cell_moment(after.counts, after.pooled, after.split, 1)[..., 0, :])
+            density = np.log(after.mean()["prob"][..., 0, :])
             answers = density[np.arange(len(which)), :, which]
             answers[(rest < 0).any(axis=(1, 2, 3))] = np.nan
             found[rows] += answers[place]

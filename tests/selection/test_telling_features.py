@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.signal
 import scipy.sparse
 import scipy.stats
 from trees import feature_weights
@@ -97,6 +98,21 @@ def test_a_number_has_the_mean_log_odds_of_the_rows_of_its_class():
         assert each[0].loc[label, "mcse"] == pytest.approx(sd / np.sqrt(4000), rel=0.15)
         errors = np.array([found.loc[label, "log_odds"] for found in each]) - expected
         assert 0.3 < np.sqrt((errors**2).mean()) / (sd / np.sqrt(4000)) < 1.2
+
+
+def test_the_error_of_draws_that_depend_on_those_before_is_that_of_other_draws_like_them():
+    """Log odds that move slowly from draw to draw, beside the spread of their medians over 30 samples."""
+    model = nb.NaiveBayes(nb.Bernoulli(), class_probs=[0.5, 0.5]).bind([[0], [1]], ["a", "b"])
+
+    def of_sample(key, memory=0.9):
+        rng = np.random.default_rng(key)
+        walk = scipy.signal.lfilter([np.sqrt(1 - memory**2)], [1, -memory], rng.normal(size=(4, 700)))[:, 300:]
+        prob = np.stack([scipy.special.expit(1 + 0.3 * walk), np.full(walk.shape, 0.5)], axis=-1)[..., None]
+        posterior = nb.from_samples(model, {"x_prob": prob}, X=[[0], [1]], y=["a", "b"])
+        return nb.telling_features(posterior).set_index(["class", "value"]).loc[("a", 1), ["log_odds", "mcse"]]
+
+    found = pd.DataFrame([of_sample(key) for key in range(30)]).astype(float)
+    assert 0.7 < np.sqrt((found["mcse"] ** 2).mean()) / found["log_odds"].std() < 1.5
 
 
 def test_the_estimate_is_inside_its_interval_and_the_order_is_not_chance(rng):

@@ -2,8 +2,8 @@
 
 Run it with ``python tools/benchmarks/coverage_of_intervals.py`` (some minutes). It prints the figures of the guide's
 page on predictions. On real tables the aim is the probability that the same classifier gives when it is fitted to all
-rows (4,000 at most); on tables from the model it is the true probability. ``--rows 50``, ``--repeats 10``, ``--real``
-and ``--simulated`` take a part.
+rows (4,000 at most); on tables from the model and of columns of other shapes it is the true probability. ``--rows 50``,
+``--repeats 10``, ``--real``, ``--simulated`` and ``--shapes`` take a part.
 """
 
 import argparse
@@ -12,6 +12,7 @@ from collections.abc import Iterator
 
 import numpy as np
 from first_call import FEW_ROWS, table
+from scipy import stats
 from scipy.special import softmax
 
 import bayesnb as nb
@@ -84,16 +85,51 @@ def simulated(num_rows: int, repeats: int) -> None:
         print(f"{num_rows} rows, {name}: {np.mean(values, axis=0).round(2)} ± {error.round(2)}", flush=True)
 
 
+def shapes(num_rows: int, repeats: int) -> None:
+    """Print coverage of the true probability for columns of several shapes, whose families are chosen by their table.
+
+    The columns of a class are normal or Student's t of three degrees of freedom around its means, zero or normal, or
+    zero or Poisson counts.
+    """
+    cases = {
+        "normal": (stats.norm, False),
+        "t(3)": (lambda mean: stats.t(3, mean), False),
+        "zero or normal": (stats.norm, True),
+        "zero or Poisson": (lambda mean: stats.poisson(np.exp(1 + mean / 2)), True),
+    }
+    for name, (family, zeros) in cases.items():
+        found = []
+        for repeat in range(repeats):
+            rng = np.random.default_rng(200 + repeat)
+            mean, zero = rng.normal(size=(2, COLUMNS)), zeros * rng.uniform(0.2, 0.6, (2, COLUMNS))
+            y, codes = np.arange(num_rows) % 2, np.arange(300) % 2
+            X, new = (
+                np.where(rng.random((len(c), COLUMNS)) < zero[c], 0.0, family(mean[c]).rvs(random_state=rng))
+                for c in (y, codes)
+            )
+            known, cells = family(mean), new[:, None]
+            density = known.pmf(cells) if "Poisson" in name else known.pdf(cells) * ((cells != 0) | (not zeros))
+            log_density = np.log(zero * (cells == 0) + (1 - zero) * density)
+            classifier = NaiveBayesClassifier().fit(X, y)
+            truth = softmax(log_density.sum(axis=2), axis=1)
+            found.append(held(classifier.posterior_, new, truth)[0].mean())
+        error = np.std(found, ddof=1) / np.sqrt(repeats)
+        print(f"{num_rows} rows, {name} columns: {np.mean(found):.2f} ± {error:.2f}", flush=True)
+
+
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, nargs="*", default=[50, 200])
     parser.add_argument("--repeats", type=int, default=10)
     parser.add_argument("--real", action="store_true")
     parser.add_argument("--simulated", action="store_true")
+    parser.add_argument("--shapes", action="store_true")
     given = parser.parse_args()
     warnings.simplefilter("ignore")
     for num_rows in given.rows:
-        if given.real or not given.simulated:
+        if given.real or not (given.simulated or given.shapes):
             real(num_rows, given.repeats)
-        if given.simulated or not given.real:
+        if given.simulated or not (given.real or given.shapes):
             simulated(num_rows, 2 * given.repeats)
+        if given.shapes or not (given.real or given.simulated):
+            shapes(num_rows, 2 * given.repeats)
