@@ -113,7 +113,13 @@ class BoundModel(Printed):
     """End of the error if a parameter of the model is set; see `bayesnb.core.checking`."""
 
     @classmethod
-    def of(cls, description: Description, schema: Schema, layout: Sequence[Sequence[int]] | None = None) -> Self:
+    def of(
+        cls,
+        description: Description,
+        schema: Schema,
+        layout: Sequence[Sequence[int]] | None = None,
+        numbers: Description | None = None,
+    ) -> Self:
         """A description with the columns, classes and categories of a schema.
 
         Parameters
@@ -122,13 +128,14 @@ class BoundModel(Printed):
         schema : Schema
         layout : list of columns' positions, optional
             Those of each block, where the order of statistics is given; see `lay_out`.
+        numbers : NaiveBayes, optional
 
         Raises
         ------
         ValueError
             If a column of the model does not exist, or a hyperparameter has the wrong shape.
         """
-        return cls(description, schema, lay_out(description, schema, layout))
+        return cls(description, schema, lay_out(numbers or description, schema, layout), numbers=numbers)
 
     def __post_init__(self) -> None:
         if self.inclusion is not None:

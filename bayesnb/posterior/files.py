@@ -154,7 +154,8 @@ def _name_of(kind: type) -> str:
 
 def _arguments(kind: Any) -> list[str]:
     """Names of the arguments of a record's class. A model's blocks follow from the columns of each: `BoundModel.of`."""
-    return ["description", "schema", "layout"] if kind is BoundModel else [*signature(kind.__init__).parameters][1:]
+    make = BoundModel.of if kind is BoundModel else kind
+    return [*signature(make).parameters]
 
 
 def _parts(value: Any, where: str) -> tuple[str, list[Any]]:

@@ -146,7 +146,7 @@ def test_many_features_share_the_weight_that_explains_the_labels_best(tells, ent
 def test_an_average_that_was_chosen_stays_when_rows_come_and_go():
     X, y = wide("some columns")
     with pytest.warns(UserWarning, match="feature_inclusion=0.01"):
-        found = NaiveBayesClassifier(nb.Bernoulli()).partial_fit(X[:60], y[:60], classes=[0, 1])
+        found = NaiveBayesClassifier(nb.Bernoulli(), keep_rows=0).partial_fit(X[:60], y[:60], classes=[0, 1])
     found.partial_fit(X[60:90], y[60:90]).forget(X[:10], y[:10])
     expected = nb.fit(nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.01), X[10:90], y[10:90])
     np.testing.assert_allclose(found.posterior_.plain.predict_proba(X), expected.predict_proba(X), rtol=1e-9)

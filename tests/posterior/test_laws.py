@@ -188,6 +188,7 @@ def test_simulated_rows_have_the_predictive_distribution(kind):
     np.testing.assert_array_equal(posterior.simulate(n, key=1)[0], rows)
 
 
+@pytest.mark.filterwarnings("ignore:the rows have no label 'ash', and weights of features")
 @pytest.mark.parametrize("kind", ["exact", "averaged", "weighted", "shared", "point"])
 def test_rows_go_away_and_come_back(posteriors, table, kind):
     """The classes and categories stay as they are."""

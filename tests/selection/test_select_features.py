@@ -11,6 +11,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 
 import bayesnb as nb
 from bayesnb.estimators import NaiveBayesClassifier
+from bayesnb.model.naive_bayes import as_model
 from bayesnb.selection.features import with_features
 
 SCORES = {"rel": 0, "abs": 1e-8}
@@ -270,7 +271,7 @@ def test_models_with_some_features_fit_the_table_and_keep_their_priors(table, fo
     X = X if columns is None else X[columns]
     model = given if isinstance(given, nb.NaiveBayes) else nb.NaiveBayes(given)
     if kind == "bound":
-        model = model.bind(X, y)
+        model = as_model(model.bind(X, y))
     if kind == "fitted":
         model = nb.fit(model, X, y).model
     posterior = nb.fit(model, X, y)

@@ -113,7 +113,7 @@ def test_numbers_are_compared_in_five_bins_unless_they_are_categories(rng):
     """Two numbers of 401 values each; and codes, which stay what they are, also in the new model."""
     y = np.repeat([0, 1], [200, 201])
     x = rng.permutation(401)
-    X = pd.DataFrame({"x": x * 0.1, "z": rng.permutation(401) / 8 + (x > 250) * 90, "code": x // 25})
+    X = pd.DataFrame({"x": x * 0.1, "z": rng.permutation(401) / 8 + (x > 250) * 90 + 1, "code": x // 25})
     families = {"x": nb.Gaussian(), "z": nb.LogNormal(), "code": nb.Categorical()}
     forest = nb.tree_columns(nb.NaiveBayes(families), X, y)
     fifths = ((X[["x", "z"]].rank() - 1) // 80).clip(upper=4)
