@@ -67,9 +67,11 @@ def assert_same(posterior, X, y, weights=None, *, places=None, alone=None, atol=
     if places is None:
         expected = {
             "elpd_label": proba[own].sum(),
-            "elpd_joint": joint[own].sum(),
+            # Of missing cells that count as values no other model has a density.
+            "elpd_joint": np.nan if any(posterior.problem.missing_as_values.values()) else joint[own].sum(),
             "accuracy": (proba.argmax(1) == codes).mean(),
             "brier": ((np.exp(proba) - np.eye(proba.shape[1])[codes]) ** 2).sum(1).mean(),
         }
-        assert loo_scores(posterior, X, y, sample_weight=weights).to_dict() == pytest.approx(expected, rel=1e-9)
+        scores = loo_scores(posterior, X, y, sample_weight=weights).to_dict()
+        assert scores == pytest.approx(expected, rel=1e-9, nan_ok=True)
     return found

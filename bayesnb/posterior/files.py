@@ -154,8 +154,7 @@ def _name_of(kind: type) -> str:
 
 def _arguments(kind: Any) -> list[str]:
     """Names of the arguments of a record's class. A model's blocks follow from the columns of each: `BoundModel.of`."""
-    make = BoundModel.of if kind is BoundModel else kind
-    return [*signature(make).parameters]
+    return [*signature(BoundModel.of if kind is BoundModel else kind.__init__).parameters][kind is not BoundModel :]
 
 
 def _parts(value: Any, where: str) -> tuple[str, list[Any]]:
