@@ -176,13 +176,6 @@ class Histogram(DirichletFamily, BinnedFamily):
     def log_evidence(self, statistics: Counts) -> Any:
         return self._of_codes.log_evidence(statistics) + statistics.log_base
 
-    def row_log_left_out(
-        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts, *, refitted: bool
-    ) -> np.ndarray | None:
-        cells = self._bins.codes(x)
-        found = self._of_codes.row_log_left_out(cells, codes, weights, statistics, refitted=refitted)
-        return None if found is None else found + self._in_rows(x)[:, 0]
-
     def story(self) -> tuple[str, list[str]]:
         weight = "10 / parts" if self.concentration is None else format_number(self.concentration)
         bins = self._bins_told if self.num_bins is None else f"{self.num_bins} bins of the data"

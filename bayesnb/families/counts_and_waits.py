@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import log_beta_ratio, log_choose, log_factorial, log_rising, namespace, row_pieces
+from bayesnb.core.arrays import log_beta_ratio, log_choose, log_factorial, log_rising, namespace
 from bayesnb.core.deferred import dist, pytree
 from bayesnb.families.base import LIKELIEST, Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.conjugate import ConjugateFamily
@@ -230,30 +230,6 @@ class Exponential(_RateFamily):
     def cell_log_predictive(self, x: Any) -> Any:
         xp, _ = namespace(x, self.rate)
         return xp.log(self.concentration) - xp.log(self.rate) - (self.concentration + 1) * xp.log1p(x / self.rate)
-
-    def row_log_left_out(
-        self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Counts, *, refitted: bool
-    ) -> np.ndarray | None:
-        if not refitted or self.rate is not None:
-            return None
-        shape = len(x), len(statistics.n)
-        found = np.empty(shape)
-        pooled = statistics.pooled()
-        for rows in row_pieces(len(x), x.shape[1] * shape[1]):
-            observed = ~np.isnan(x[rows])[:, None, :]
-            cells = np.where(observed, x[rows][:, None, :], 0.0)
-            weight = observed * weights[rows, None, None]
-            own = weight * (codes[rows, None] == np.arange(shape[1]))[..., None]
-            others, rest = pooled.n - weight, pooled.total - weight * cells
-            # The general way handles rows after which only a rounding error, or nothing, is left.
-            n, total = statistics.n - own, statistics.total - own * cells
-            clear = (rest > LEFT * pooled.total) & (n >= 0) & (total >= -LEFT * statistics.total)
-            a = self.concentration + n
-            with np.errstate(divide="ignore", invalid="ignore"):
-                b = self.concentration * rest / others + total
-                densities = np.log(a) - np.log(b) - (a + 1) * np.log1p(cells / b)
-            found[rows] = np.where(observed, np.where(clear, densities, np.nan), 0.0).sum(axis=-1)
-        return found
 
 
 # --------------------------------------------------------------------------------------------------

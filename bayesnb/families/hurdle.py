@@ -258,17 +258,6 @@ class Hurdle(ConjugateFamily):
         of_zeros = self._of_zeros.row_log_predictive(nonzero, ratio=ratio)
         return of_zeros + self.family.row_log_predictive(values, ratio=ratio)
 
-    def row_log_left_out(
-        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: _HurdleStatistics, *, refitted: bool
-    ) -> np.ndarray | None:
-        if refitted:
-            return None
-        pairs = zip((self._of_zeros, self.family), _parts(x), (statistics.nonzero, statistics.values), strict=True)
-        zeros, values = (
-            family.row_log_left_out(cells, codes, weights, counted, refitted=False) for family, cells, counted in pairs
-        )
-        return None if zeros is None or values is None else zeros + values
-
     def marginals(self) -> "dict[str, dist.Distribution]":
         return {"nonzero_prob": self._of_zeros.marginals()["prob"]} | self.family.marginals()
 
