@@ -431,27 +431,32 @@ def from_parameters(
 
 
 def from_samples(
-    model: Model | Family,
+    model: Model | Family | Problem,
     samples: Any,
     *,
-    X: Any,
-    y: Any,
+    X: Any = None,
+    y: Any = None,
     sample_weight: Any = None,
     classes: Any = None,
     feature_names: Any = None,
+    inference: Inference | None = None,
 ) -> SampledPosterior:
     """A posterior from draws of any other sampler.
 
     Parameters
     ----------
-    model : NaiveBayes, BoundModel or Family
+    model : NaiveBayes, BoundModel, Family or Problem
+        A problem is what an `Inference` of your own gets: the model with the statistics of its data.
     samples : mapping, xarray.DataTree or InferenceData
         Draws by site, as ``model.program`` names them: shape (chain, draw, ...), or (draw, ...) for one chain. Or
         groups of draws in ArviZ's names, such as `Posterior.to_datatree` and PyMC give: ``posterior`` with the draws
         and, if there is one, ``sample_stats`` with the sampler's statistics. Without ``diverging`` among these the
         divergences are unknown.
     X, y, sample_weight, classes, feature_names
-        The data, as for `fit`; they determine the columns, the classes, and what the draws are conditioned on.
+        The data, as for `fit`; they determine the columns, the classes, and what the draws are conditioned on. Of a
+        problem none, which has them.
+    inference : Inference, optional
+        What made the draws; `update` and `forget` of the posterior fit with it again.
 
     Returns
     -------
@@ -459,9 +464,9 @@ def from_samples(
 
     Raises
     ------
-    ValueError
-        If a site is missing, unknown to the model, has the wrong shape, or holds values that are not finite; or a
-        statistic of the sampler has another shape than the draws.
+    TypeError, ValueError
+        If a model is given without X, or a problem with it; or a site is missing, unknown to the model, has the wrong
+        shape, or holds values that are not finite; or a statistic of the sampler has another shape than the draws.
 
     See Also
     --------
@@ -482,7 +487,10 @@ def from_samples(
     >>> posterior.predict_proba([[1]]).round(1)
     array([[0.8, 0.2]])
     """
-    problem = read_table(as_model(model), X, y, sample_weight, classes, feature_names)
+    data = X, y, sample_weight, classes, feature_names
+    if isinstance(model, Problem) != (X is None):
+        raise TypeError("from_samples takes a model with its data, X=X and y=y, or a problem alone, which has them")
+    problem = model if isinstance(model, Problem) else read_table(as_model(model), *data)
     problem.model.schema.require_one_description("from_samples")
     resolved = problem.resolved
     draws, sample_stats = _read_samples(samples)
@@ -514,7 +522,7 @@ def from_samples(
                 f"{name!r} in sample_stats has shape {value.shape}, and the draws {parameters.class_prob.shape[:2]}: "
                 "select the same chains and draws of both"
             )
-    return SampledPosterior(problem, resolved, parameters, sample_stats, None)
+    return SampledPosterior(problem, resolved, parameters, sample_stats, inference)
 
 
 def _warn_of_leak(problem: Problem, y: Any) -> None:
