@@ -1,6 +1,5 @@
 """Any naive Bayes model as an estimator."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -173,7 +172,10 @@ class NaiveBayesClassifier(Estimator):
     def _begin(self, table: Table, labels: np.ndarray, weight: Any) -> None:
         self._start(table, labels, weight)
         if self.keep_rows:
-            self._keep(self._with_rows(KeptRows(table.names, table.named), table, labels, weight))
+            schema = self.model_.schema
+            reads = frozenset(place for block in self.model_.blocks for place in schema.in_table(block.columns))
+            kept = KeptRows(table.names, table.named, None if self.model is None else reads)
+            self._keep(self._with_rows(kept, table, labels, weight))
         elif isinstance(self.posterior_, WeightedPosterior):
             warn_of_absent_classes(self.classes_, labels)
 
@@ -183,8 +185,8 @@ class NaiveBayesClassifier(Estimator):
             self._kept = None
             super()._add(table, labels, weight)
             if isinstance(before, WeightedPosterior):
-                learned = before.learned(table, labels, sample_weight=weight, key=self._key())
-                self.posterior_ = with_weights_of(learned, self.posterior_)
+                before = before.learned(table, labels, sample_weight=weight, key=self._key())
+            self.posterior_ = with_weights_of(before, self.posterior_)
             return
         # The model so far refuses cells of a wrong type, which the sample alone would read as another kind of column.
         rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
@@ -207,7 +209,7 @@ class NaiveBayesClassifier(Estimator):
         before = self.posterior_
         if self._kept is not None:
             rows = table, labels, check_weights(weight, table.num_rows)
-            kept = self._kept.without(*rows, self._used(table))
+            kept = self._kept.without(*rows)
             if len(kept):
                 self._learn_anew(kept, self._problem, rows)
                 return
@@ -241,16 +243,7 @@ class NaiveBayesClassifier(Estimator):
 
     def _with_rows(self, kept: KeptRows, table: Table, labels: np.ndarray, weight: Any) -> KeptRows:
         weight = check_weights(weight, table.num_rows)
-        return kept.add(table, labels, weight, self._used(table), self.decay, self.keep_rows, self._key())
-
-    def _used(self, table: Table) -> Collection[int]:
-        """Positions of the columns that a model may read."""
-        if self.model is not None:
-            schema = self.model_.schema
-            return {place for block in self.model_.blocks for place in schema.in_table(block.columns)}
-        if isinstance(table, SparseTable):
-            return range(len(table.names))
-        return [place for place in range(len(table.names)) if not table.is_time(place)]
+        return kept.add(table, labels, weight, self.decay, self.keep_rows, self._key())
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         self._check_weighing()

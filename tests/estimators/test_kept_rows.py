@@ -195,7 +195,7 @@ def test_the_sample_stands_for_all_rows():
         kept = KeptRows((0,), False)
         for part in (slice(0, 25), slice(25, 40), slice(40, 60)):
             table = as_table(x[part, None])
-            kept = kept.add(table, np.zeros(len(x[part])), weight[part], [0], 0.8, 20, key)
+            kept = kept.add(table, np.zeros(len(x[part])), weight[part], 0.8, 20, key)
             assert len(kept) <= 20
         found.append(kept.standing_for @ kept.cells[:, 0])
     now = weight * np.repeat([0.64, 0.8, 1.0], [25, 15, 20])
