@@ -227,7 +227,7 @@ def _rows(cells: Any, labels: np.ndarray) -> Iterator[tuple]:
         cells = cells.astype(np.float64)
         cells.eliminate_zeros()
         cells.sort_indices()
-        found = [(each.indices.tobytes(), each.data.tobytes()) for each in cells]
+        found: list[tuple] = [(each.indices.tobytes(), each.data.tobytes()) for each in cells]
     else:
         found = [tuple(None if is_missing(value) else value for value in row) for row in cells.tolist()]
     return zip(found, labels.tolist(), strict=True)
