@@ -176,7 +176,8 @@ class NaiveBayesClassifier(Estimator):
             reads = frozenset(place for block in self.model_.blocks for place in schema.in_table(block.columns))
             none = KeptRows(table.names, table.named, None if self.model is None else reads)
             weights = check_weights(weight, table.num_rows)
-            self._keep(none.add(table, labels, weights, self.decay, self.keep_rows, self._key()))
+            kept = none.add(table, labels, weights, self.decay, self.keep_rows, self._key())
+            self._kept = replace(kept, learned=self.class_count_)
         elif isinstance(self.posterior_, WeightedPosterior):
             warn_of_absent_classes(self.classes_, labels)
 
@@ -233,9 +234,6 @@ class NaiveBayesClassifier(Estimator):
             self._settle(problem)
             self.posterior_ = with_weights_of(learned, self.posterior_)
             kept = replace(kept, estimated=estimated)
-        self._keep(kept)
-
-    def _keep(self, kept: KeptRows) -> None:
         self._kept = replace(kept, learned=self.class_count_)
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
@@ -252,9 +250,8 @@ class NaiveBayesClassifier(Estimator):
         elif self._may_weigh(labels):
             self.posterior_ = weighted_or_plain(self.posterior_, table, labels, **options)
             # Of many features it may be an average over their subsets, to which later rows are added.
-            problem: Any = self.posterior_.problem
-            self._problem = problem
-            self._note(problem)
+            self._problem: Any = self.posterior_.problem
+            self._note(self._problem)
         if not isinstance(self.posterior_, WeightedPosterior):
             if self.model is not None:
                 self._problem.model.schema.require_one_description("an estimator without feature_weights")

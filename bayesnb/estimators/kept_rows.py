@@ -103,8 +103,7 @@ class KeptRows:
     @property
     def counting(self) -> np.ndarray | None:
         """Weights with which the sample is learned from: they add up to its own. None for ones."""
-        weights = self.standing_for
-        weights = weights if self.whole else weights * (self.weight.sum() / weights.sum())
+        weights = self.standing_for * (self.weight.sum() / self.standing_for.sum())
         return None if np.allclose(weights, 1.0, rtol=1e-9, atol=0.0) else weights
 
     def is_due(self, now: np.ndarray) -> bool:
@@ -119,22 +118,17 @@ class KeptRows:
         rng = np.random.default_rng([key, self.seen])
         with np.errstate(divide="ignore", over="ignore"):
             rank, older = rng.exponential(size=len(weight)) / weight, self.rank / decay
-        seen, tau, learned, faded = self.seen + len(weight), self.tau / decay, self.learned * decay, self.weight * decay
-        result = replace(self, weight=faded, rank=older, tau=tau, seen=seen, learned=learned)
-        if not len(new := np.flatnonzero(rank < tau)):
+        seen, faded, learned = self.seen + len(weight), self.weight * decay, self.learned * decay
+        result = replace(self, weight=faded, rank=older, tau=self.tau / decay, seen=seen, learned=learned)
+        if not len(new := np.flatnonzero(rank < result.tau)):
             return result
         table = table.take(new)
         listed = enumerate(map(table.declared_categories, range(len(self.names))))
         more = {place: _with_more(self.declared.get(place, ()), each) for place, each in listed if each is not None}
-        cells, rank = _below(self.cells, _cells(table, self.reads)), np.concatenate([older, rank[new]])
-        result = replace(
-            result,
-            cells=cells,
-            declared={**self.declared, **more},
-            labels=_below(self.labels, labels[new]),
-            weight=np.concatenate([faded, weight[new]]),
-            rank=rank,
-        )
+        cells, labels = _below(self.cells, _cells(table, self.reads)), _below(self.labels, labels[new])
+        weight, rank = np.concatenate([faded, weight[new]]), np.concatenate([older, rank[new]])
+        declared = {**self.declared, **more}
+        result = replace(result, cells=cells, declared=declared, labels=labels, weight=weight, rank=rank)
         size = min(size, max(1, MOST_CELLS * len(rank) // max(1, cells.size)))
         if len(rank) <= size:
             return result
@@ -198,12 +192,11 @@ def _cells(table: Table, reads: frozenset[int] | None) -> Any:
     if together is not None and all(table.stored_values(place, slice(0, 0)).dtype == together.dtype for place in every):
         return together
     cells = np.full((table.num_rows, len(every)), UNREAD, dtype=object)
-    for place in every:
-        if place in reads if reads is not None else not table.is_time(place):
-            values = table.stored_values(place, slice(None))
-            of_one_type = values.dtype.kind in "biufU"
-            column = values.tolist() if of_one_type else [None if is_missing(value) else value for value in values]
-            cells[:, place] = np.fromiter(column, dtype=object, count=len(column))
+    for place in [place for place in every if not table.is_time(place)] if reads is None else reads:
+        values = table.stored_values(place, slice(None))
+        of_one_type = values.dtype.kind in "biufU"
+        column = values.tolist() if of_one_type else [None if is_missing(value) else value for value in values]
+        cells[:, place] = np.fromiter(column, dtype=object, count=len(column))
     return cells
 
 
