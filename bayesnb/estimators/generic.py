@@ -250,8 +250,9 @@ class NaiveBayesClassifier(Estimator):
         elif self._may_weigh(labels):
             self.posterior_ = weighted_or_plain(self.posterior_, table, labels, **options)
             # Of many features it may be an average over their subsets, to which later rows are added.
-            self._problem: Any = self.posterior_.problem
-            self._note(self._problem)
+            problem: Any = self.posterior_.problem
+            self._problem = problem
+            self._note(problem)
         if not isinstance(self.posterior_, WeightedPosterior):
             if self.model is not None:
                 self._problem.model.schema.require_one_description("an estimator without feature_weights")
