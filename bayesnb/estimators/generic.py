@@ -230,10 +230,9 @@ class NaiveBayesClassifier(Estimator):
         self._start(kept.table, kept.labels, kept.counting)
         if not kept.whole:
             learned = self.posterior_
-            problem, estimated = with_all_rows(problem, self._problem, kept, away)
+            problem, kept = with_all_rows(problem, self._problem, kept, away)
             self._settle(problem)
             self.posterior_ = with_weights_of(learned, self.posterior_)
-            kept = replace(kept, estimated=estimated)
         self._kept = replace(kept, learned=self.class_count_)
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:

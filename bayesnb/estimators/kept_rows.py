@@ -231,7 +231,7 @@ def _rows(cells: Any, labels: np.ndarray) -> Iterator[tuple]:
 # --------------------------------------------------------------------------------------------------
 
 
-def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any = None) -> tuple[Problem, frozenset]:
+def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any = None) -> tuple[Problem, KeptRows]:
     """The problem of the sample with statistics of all rows.
 
     A feature that counts the sample as a feature of the problem before does keeps the statistics of all rows. The other
@@ -251,8 +251,8 @@ def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any =
 
     Returns
     -------
-    tuple of Problem and frozenset
-        The problem, and the columns of the features whose statistics are estimates.
+    tuple of Problem and KeptRows
+        The problem, and the sample with the columns of the features whose statistics are estimates.
 
     Raises
     ------
@@ -288,7 +288,7 @@ def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any =
     features = _features(sample.model, after.statistics, start)
     blocks = tuple(side_by_side([of_all_rows(*feature) for feature in block]) for block in features)
     problem = replace(sample, statistics=ModelStatistics(problem.statistics.classes, blocks))
-    return (problem if lost is None else problem.take_away(lost)), frozenset(estimated)
+    return (problem if lost is None else problem.take_away(lost)), replace(kept, estimated=frozenset(estimated))
 
 
 def _features(model: BoundModel, *counted: ModelStatistics) -> Iterator[Iterator[tuple]]:

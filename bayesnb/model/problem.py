@@ -582,10 +582,9 @@ def _of_block(block: Block, found: Mapping[int, Any], before: BoundModel, after:
             return counted
         places = [_places(old[position], new[position]) for position in block.columns]
         return counted.recoded(places, [len(new[position]) for position in block.columns])
-    columns = [found[position] for position in block.columns]
-    if block.has_categories:
-        columns = [_with_zeros(found[position], old[position], new[position]) for position in block.columns]
-    return side_by_side(columns)
+    if not block.has_categories:
+        return side_by_side([found[position] for position in block.columns])
+    return side_by_side([_with_zeros(found[position], old[position], new[position]) for position in block.columns])
 
 
 def _places(old: tuple, new: tuple) -> np.ndarray:
