@@ -1,6 +1,5 @@
 """Any naive Bayes model as an estimator."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -173,33 +172,34 @@ class NaiveBayesClassifier(Estimator):
     def _begin(self, table: Table, labels: np.ndarray, weight: Any) -> None:
         self._start(table, labels, weight)
         if self.keep_rows:
-            self._keep(self._with_rows(KeptRows(table.names, table.named), table, labels, weight))
+            schema = self.model_.schema
+            reads = frozenset(place for block in self.model_.blocks for place in schema.in_table(block.columns))
+            none = KeptRows(table.names, table.named, None if self.model is None else reads)
+            weights = check_weights(weight, table.num_rows)
+            kept = none.add(table, labels, weights, self.decay, self.keep_rows, self._key())
+            self._kept = replace(kept, learned=self.class_count_)
         elif isinstance(self.posterior_, WeightedPosterior):
             warn_of_absent_classes(self.classes_, labels)
 
     def _add(self, table: Table, labels: np.ndarray, weight: Any) -> None:
-        before = self.posterior_
-        if self._kept is None or not whole_number("keep_rows", self.keep_rows, or_zero=True):
-            self._kept = None
-            super()._add(table, labels, weight)
-            if isinstance(before, WeightedPosterior):
-                learned = before.learned(table, labels, sample_weight=weight, key=self._key())
-                self.posterior_ = with_weights_of(learned, self.posterior_)
-            return
         # The model so far refuses cells of a wrong type, which the sample alone would read as another kind of column.
         rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
         problem, counted = count_and_grow(self._problem, rows)
         problem = problem.add(counted.statistics, decay=self.decay)
-        kept = self._with_rows(self._kept, table, labels, weight)
-        # As long as all rows are kept, no cell counts as missing because a family was chosen before it came.
-        outside = kept.whole and any(isinstance(key, OutsideSupport) for key in counted.unseen)
-        due = outside or kept.is_due(problem.statistics.classes.n)
-        if not (due and kept.whole):
-            warn_unseen(counted.unseen)
-        if due:
-            self._learn_anew(kept, problem)
-            return
+        before, kept = self.posterior_, self._kept if whole_number("keep_rows", self.keep_rows, or_zero=True) else None
+        if kept is not None:
+            kept = kept.add(table, labels, rows.weights, self.decay, self.keep_rows, self._key())
+            # As long as all rows are kept, no cell counts as missing because a family was chosen before it came.
+            outside = kept.whole and any(isinstance(key, OutsideSupport) for key in counted.unseen)
+            if outside or kept.is_due(problem.statistics.classes.n):
+                if not kept.whole:
+                    warn_unseen(counted.unseen)
+                self._learn_anew(kept, problem)
+                return
+        warn_unseen(counted.unseen)
         self._settle(problem)
+        if kept is None and isinstance(before, WeightedPosterior):
+            before = before.learned(table, labels, sample_weight=weight, key=self._key())
         self.posterior_ = with_weights_of(before, self.posterior_)
         self._kept = kept
 
@@ -207,7 +207,7 @@ class NaiveBayesClassifier(Estimator):
         before = self.posterior_
         if self._kept is not None:
             rows = table, labels, check_weights(weight, table.num_rows)
-            kept = self._kept.without(*rows, self._used(table))
+            kept = self._kept.without(*rows)
             if len(kept):
                 self._learn_anew(kept, self._problem, rows)
                 return
@@ -229,28 +229,11 @@ class NaiveBayesClassifier(Estimator):
         """
         self._start(kept.table, kept.labels, kept.counting)
         if not kept.whole:
-            learned, sample = self.posterior_, self._problem
-            problem, estimated = with_all_rows(problem, sample, kept, away)
+            learned = self.posterior_
+            problem, kept = with_all_rows(problem, self._problem, kept, away)
             self._settle(problem)
             self.posterior_ = with_weights_of(learned, self.posterior_)
-            kept = replace(kept, estimated=estimated)
-        self._keep(kept)
-
-    def _keep(self, kept: KeptRows) -> None:
         self._kept = replace(kept, learned=self.class_count_)
-
-    def _with_rows(self, kept: KeptRows, table: Table, labels: np.ndarray, weight: Any) -> KeptRows:
-        weight = check_weights(weight, table.num_rows)
-        return kept.add(table, labels, weight, self._used(table), self.decay, self.keep_rows, self._key())
-
-    def _used(self, table: Table) -> Collection[int]:
-        """Positions of the columns that a model may read."""
-        if self.model is not None:
-            schema = self.model_.schema
-            return {place for block in self.model_.blocks for place in schema.in_table(block.columns)}
-        if isinstance(table, SparseTable):
-            return range(len(table.names))
-        return [place for place in range(len(table.names)) if not table.is_time(place)]
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         self._check_weighing()

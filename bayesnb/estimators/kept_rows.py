@@ -1,18 +1,18 @@
 """A random sample of the rows that `partial_fit` gets, from which a classifier learns again what sums do not hold."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import islice
+from datetime import datetime
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import stacked
-from bayesnb.core.deferred import map_tree
+from bayesnb.core.arrays import dense, stacked
 from bayesnb.data.read import as_table, read_rows
-from bayesnb.data.tables import ArrayTable, Column, SparseTable, Table, is_missing
-from bayesnb.model.blocks import ModelStatistics
+from bayesnb.data.tables import Column, SparseTable, Table, is_missing
+from bayesnb.model.blocks import ModelStatistics, side_by_side, statistics_of_features
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem, count_and_grow, with_categories
 
@@ -41,10 +41,12 @@ class KeptRows:
     names : tuple
         The table's columns.
     named : bool
-    cells : array or CSR array of shape (rows, columns), or tuple of array of shape (rows,)
-        Columns of different types one by one, missing objects None.
-    declared : tuple
-        For each column the categories that its type lists, or None.
+    reads : frozenset of int or None
+        Columns that the model reads; None for all but dates and times.
+    cells : array or CSR array, shape (rows, columns)
+        Python objects if the columns have several types; missing cells are then None, or NaN in a column of numbers.
+    declared : mapping
+        By position the categories that the type of a column lists.
     labels, weight, rank : array, shape (rows,)
     tau : float
         Infinite as long as all rows are kept.
@@ -58,9 +60,10 @@ class KeptRows:
 
     names: tuple[Column, ...]
     named: bool
+    reads: frozenset[int] | None = None
     cells: Any = None
-    declared: tuple[tuple | None, ...] = ()
-    labels: np.ndarray = field(default_factory=lambda: np.empty(0))
+    declared: Mapping[int, tuple] = field(default_factory=dict)
+    labels: Any = None
     weight: np.ndarray = field(default_factory=lambda: np.empty(0))
     rank: np.ndarray = field(default_factory=lambda: np.empty(0))
     tau: float = np.inf
@@ -80,14 +83,16 @@ class KeptRows:
     def table(self) -> Table:
         """The rows as a table."""
         cells = self.cells
-        if isinstance(cells, tuple):
+        if cells.dtype == object:
             import pandas as pd
 
-            columns = [
-                column if listed is None else pd.Categorical(column, categories=_with_more(listed, column))
-                for column, listed in zip(cells, self.declared, strict=True)
-            ]
-            cells = pd.DataFrame({str(place): column for place, column in enumerate(columns)}, copy=False)
+            cells = pd.DataFrame(cells)
+            # pandas makes floats of whole numbers beside None.
+            whole = [place for place, column in enumerate(self.cells.T.tolist()) if None not in column]
+            cells[whole] = cells[whole].infer_objects()
+            for place, listed in self.declared.items():
+                column = self.cells[:, place]
+                cells[place] = pd.Categorical(column, categories=_with_more(listed, column))
         return replace(as_table(cells), names=self.names, named=self.named)
 
     @property
@@ -98,8 +103,7 @@ class KeptRows:
     @property
     def counting(self) -> np.ndarray | None:
         """Weights with which the sample is learned from: they add up to its own. None for ones."""
-        weights = self.standing_for
-        weights = weights if self.whole else weights * (self.weight.sum() / weights.sum())
+        weights = self.standing_for * (self.weight.sum() / self.standing_for.sum())
         return None if np.allclose(weights, 1.0, rtol=1e-9, atol=0.0) else weights
 
     def is_due(self, now: np.ndarray) -> bool:
@@ -109,35 +113,23 @@ class KeptRows:
             return len(self) > 0
         return bool(np.abs(now / now.sum() - before / before.sum()).sum() > 2 * SHIFT)
 
-    def add(
-        self,
-        table: Table,
-        labels: np.ndarray,
-        weight: np.ndarray,
-        used: Collection[int],
-        decay: float,
-        size: int,
-        key: int,
-    ) -> Self:
-        """A sample of at most `size` of these rows and of those before, whose weights fade; cells of `used` columns."""
+    def add(self, table: Table, labels: np.ndarray, weight: np.ndarray, decay: float, size: int, key: int) -> Self:
+        """A sample of at most `size` of these rows and of those before, whose weights fade."""
         rng = np.random.default_rng([key, self.seen])
         with np.errstate(divide="ignore", over="ignore"):
             rank, older = rng.exponential(size=len(weight)) / weight, self.rank / decay
-        seen, tau, learned, faded = self.seen + len(weight), self.tau / decay, self.learned * decay, self.weight * decay
-        result = replace(self, weight=faded, rank=older, tau=tau, seen=seen, learned=learned)
-        if not len(new := np.flatnonzero(rank < tau)):
+        seen, faded, learned = self.seen + len(weight), self.weight * decay, self.learned * decay
+        result = replace(self, weight=faded, rank=older, tau=self.tau / decay, seen=seen, learned=learned)
+        if not len(new := np.flatnonzero(rank < result.tau)):
             return result
         table = table.take(new)
-        listed = map(table.declared_categories, range(len(self.names)))
-        known = self.declared or (None,) * len(self.names)
-        declared = tuple(
-            old if new is None else _with_more(old or (), new) for old, new in zip(known, listed, strict=True)
-        )
-        cells, labels = _below(self.cells, _cells(table, used)), labels[new]
-        labels = np.concatenate([self.labels, labels]) if len(self) else labels
+        listed = enumerate(map(table.declared_categories, range(len(self.names))))
+        more = {place: _with_more(self.declared.get(place, ()), each) for place, each in listed if each is not None}
+        cells, labels = _below(self.cells, _cells(table, self.reads)), _below(self.labels, labels[new])
         weight, rank = np.concatenate([faded, weight[new]]), np.concatenate([older, rank[new]])
+        declared = {**self.declared, **more}
         result = replace(result, cells=cells, declared=declared, labels=labels, weight=weight, rank=rank)
-        size = min(size, max(1, MOST_CELLS * len(rank) // max(1, _number_of_cells(cells))))
+        size = min(size, max(1, MOST_CELLS * len(rank) // max(1, cells.size)))
         if len(rank) <= size:
             return result
         tau = float(np.partition(rank, size)[size])
@@ -145,10 +137,10 @@ class KeptRows:
 
     def take(self, rows: np.ndarray) -> Self:
         """Some of the rows."""
-        cells = tuple(column[rows] for column in self.cells) if isinstance(self.cells, tuple) else self.cells[rows]
-        return replace(self, cells=cells, labels=self.labels[rows], weight=self.weight[rows], rank=self.rank[rows])
+        held = {name: getattr(self, name)[rows] for name in ("cells", "labels", "weight", "rank")}
+        return replace(self, **held)
 
-    def without(self, table: Table, labels: np.ndarray, weight: np.ndarray, used: Collection[int]) -> Self:
+    def without(self, table: Table, labels: np.ndarray, weight: np.ndarray) -> Self:
         """The sample without rows of these cells, labels and weights.
 
         Raises
@@ -158,7 +150,7 @@ class KeptRows:
         """
         if not len(self):
             return self
-        rows = _rows(_below(self.cells, _cells(table, used)), np.concatenate([self.labels, labels]))
+        rows = _rows(_below(self.cells, _cells(table, self.reads)), np.concatenate([self.labels, labels]))
         places: dict[Any, list[int]] = {}
         for place in range(len(self)):
             places.setdefault(next(rows), []).append(place)
@@ -187,52 +179,34 @@ class KeptRows:
 # --------------------------------------------------------------------------------------------------
 
 
-def _cells(table: Table, used: Collection[int]) -> Any:
-    """Cells as `KeptRows` holds them. Those of frames that no model reads are missing dates, which none takes."""
+UNREAD = datetime(1970, 1, 1)
+"""In place of the cells that no model reads: a date, which none takes."""
+
+
+def _cells(table: Table, reads: frozenset[int] | None) -> Any:
+    """Cells as `KeptRows` holds them."""
     if isinstance(table, SparseTable):
         return table.cells
     every = range(len(table.names))
-    if isinstance(table, ArrayTable) and (together := table.stored(every, slice(None))) is not None:
+    together = table.stored(every, slice(None))
+    if together is not None and all(table.stored_values(place, slice(0, 0)).dtype == together.dtype for place in every):
         return together
-    unread = np.full(table.num_rows, "NaT", dtype="datetime64[s]")
-    return tuple(_column(table, place) if place in used else unread for place in every)
-
-
-def _column(table: Table, place: int) -> np.ndarray:
-    values = table.stored_values(place, slice(None))
-    if values.dtype.kind in "biufU":
-        return values
-    present = (None if is_missing(value) else value for value in values)
-    return np.fromiter(present, dtype=object, count=len(values))
-
-
-def _columns(cells: Any) -> tuple[np.ndarray, ...]:
-    if isinstance(cells, tuple):
-        return cells
-    return tuple((cells.toarray() if scipy.sparse.issparse(cells) else cells).T)
+    cells = np.full((table.num_rows, len(every)), UNREAD, dtype=object)
+    for place in [place for place in every if not table.is_time(place)] if reads is None else reads:
+        values = table.stored_values(place, slice(None))
+        of_one_type = values.dtype.kind in "biufU"
+        column = values.tolist() if of_one_type else [None if is_missing(value) else value for value in values]
+        cells[:, place] = np.fromiter(column, dtype=object, count=len(column))
+    return cells
 
 
 def _below(one: Any, other: Any) -> Any:
-    """The rows of one table and, below them, those of another."""
+    """The rows of one array and, below them, those of another; itself if there is no first one."""
     if one is None:
         return other
-    if isinstance(one, tuple) or isinstance(other, tuple):
-        return tuple(map(_one_column, _columns(one), _columns(other)))
     if scipy.sparse.issparse(one) != scipy.sparse.issparse(other):
-        one, other = map(scipy.sparse.csr_array, (one, other))
+        one, other = map(dense if object in (one.dtype, other.dtype) else scipy.sparse.csr_array, (one, other))
     return stacked([one, other])
-
-
-def _one_column(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    # NumPy would make text of numbers beside text.
-    alike = (one.dtype.kind in "biuf") == (other.dtype.kind in "biuf")
-    return np.concatenate([one, other] if alike else [one.astype(object), other.astype(object)])
-
-
-def _number_of_cells(cells: Any) -> int:
-    if isinstance(cells, tuple):
-        return len(cells) * len(cells[0])
-    return int(cells.nnz if scipy.sparse.issparse(cells) else cells.size)
 
 
 def _with_more(listed: tuple, values: Any) -> tuple:
@@ -242,13 +216,13 @@ def _with_more(listed: tuple, values: Any) -> tuple:
 
 def _rows(cells: Any, labels: np.ndarray) -> Iterator[tuple]:
     """Each row as a value that is equal for equal cells and labels."""
-    if not scipy.sparse.issparse(cells):
-        columns = [[None if is_missing(value) else value for value in column.tolist()] for column in _columns(cells)]
-        return zip(zip(*columns, strict=True), labels.tolist(), strict=True)
-    cells = cells.astype(np.float64)
-    cells.eliminate_zeros()
-    cells.sort_indices()
-    found = [(each.indices.tobytes(), each.data.tobytes()) for each in cells]
+    if scipy.sparse.issparse(cells):
+        cells = cells.astype(np.float64)
+        cells.eliminate_zeros()
+        cells.sort_indices()
+        found: list[tuple] = [(each.indices.tobytes(), each.data.tobytes()) for each in cells]
+    else:
+        found = [tuple(None if is_missing(value) else value for value in row) for row in cells.tolist()]
     return zip(found, labels.tolist(), strict=True)
 
 
@@ -257,7 +231,7 @@ def _rows(cells: Any, labels: np.ndarray) -> Iterator[tuple]:
 # --------------------------------------------------------------------------------------------------
 
 
-def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any = None) -> tuple[Problem, frozenset]:
+def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any = None) -> tuple[Problem, KeptRows]:
     """The problem of the sample with statistics of all rows.
 
     A feature that counts the sample as a feature of the problem before does keeps the statistics of all rows. The other
@@ -277,8 +251,8 @@ def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any =
 
     Returns
     -------
-    tuple of Problem and frozenset
-        The problem, and the columns of the features whose statistics are estimates.
+    tuple of Problem and KeptRows
+        The problem, and the sample with the columns of the features whose statistics are estimates.
 
     Raises
     ------
@@ -286,60 +260,51 @@ def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any =
         If the rows cannot have been among the data.
     """
     classes = problem.model.schema.classes
+    sample = _with_categories_of(problem.model, sample)
+    total, lost = problem.statistics.classes.n, None
+    if away is not None:
+        sample, gone = count_and_grow(sample, read_rows(*away).counting().of_classes(classes))
+        lost = gone.statistics
+        total = np.maximum(total - lost.classes.n, 0.0)
     rows = read_rows(kept.table, kept.labels, kept.standing_for).of_classes(classes)
-    gone = None if away is None else read_rows(*away).counting().of_classes(classes)
-    total, known = problem.statistics.classes.n, np.bincount(rows.codes, rows.weights, len(classes))
-    if gone is not None:
-        total = np.maximum(total - np.bincount(gone.codes, gone.weights, len(classes)), 0.0)
+    known = np.bincount(rows.codes, rows.weights, len(classes))
     factor = np.divide(total, known, out=np.ones(len(classes)), where=known > 0)
     rows = replace(rows, weights=rows.weights * factor[rows.codes])
     problem, before = count_and_grow(problem, rows)
-    sample = _with_categories_of(problem, sample)
-    lost = None
-    if gone is not None:
-        sample, counted = count_and_grow(sample, gone)
-        lost = counted.statistics
     sample, after = count_and_grow(sample, rows)
+    start = after.statistics if lost is None else after.statistics + lost
     old: dict[tuple[int, ...], list[Any]] = {}
-    for columns, pair in _features(problem.model, before.statistics, problem.statistics):
+    for columns, *pair in chain(*_features(problem.model, before.statistics, problem.statistics)):
         if lost is None or columns not in kept.estimated:
             old.setdefault(columns, []).append(pair)
-    parts, estimated = [], set(kept.estimated)
-    start = after.statistics if lost is None else after.statistics + lost
-    for columns, (own, estimate) in _features(sample.model, after.statistics, start):
+    estimated = set(kept.estimated)
+
+    def of_all_rows(columns: tuple[int, ...], own: Any, estimate: Any) -> Any:
         exact = [all_rows for of_sample, all_rows in old.get(columns, ()) if own.same_rows(of_sample)]
-        estimated |= set() if exact else {columns}
-        parts.append(exact[0] if exact else estimate)
-    each = iter(parts)
-    blocks = tuple(
-        map_tree(lambda *leaf: np.concatenate(leaf, axis=1), *islice(each, len(block.columns)))
-        if block.by_column
-        else next(each)
-        for block in sample.model.blocks
-    )
+        if not exact:
+            estimated.add(columns)
+        return exact[0] if exact else estimate
+
+    features = _features(sample.model, after.statistics, start)
+    blocks = tuple(side_by_side([of_all_rows(*feature) for feature in block]) for block in features)
     problem = replace(sample, statistics=ModelStatistics(problem.statistics.classes, blocks))
-    return (problem if lost is None else problem.take_away(lost)), frozenset(estimated)
+    return (problem if lost is None else problem.take_away(lost)), replace(kept, estimated=frozenset(estimated))
 
 
-def _features(model: BoundModel, *counted: ModelStatistics) -> Iterator[tuple[tuple[int, ...], list[Any]]]:
-    """For each feature its columns in the table, and its part of all statistics given."""
+def _features(model: BoundModel, *counted: ModelStatistics) -> Iterator[Iterator[tuple]]:
+    """For each block, of each of its features the columns in the table, and its part of all statistics given."""
     for block, *of_block in zip(model.blocks, *(each.blocks for each in counted), strict=True):
         columns = tuple(model.schema.in_table(block.columns))
-        if not block.by_column:
-            yield columns, of_block
-            continue
-        for j, column in enumerate(columns):
-            yield (column,), [map_tree(lambda leaf, j=j: leaf[:, [j]], each) for each in of_block]
+        names = [(column,) for column in columns] if block.by_column else [columns]
+        yield zip(names, *(statistics_of_features(block, each) for each in of_block), strict=True)
 
 
-def _with_categories_of(before: Problem, after: Problem) -> Problem:
-    """A problem whose columns have the categories of another one first, in their order."""
-    model, schema, known = before.model, after.model.schema, before.model.schema.categories
-    shown = {place: known[p] for p in model.open_columns for place in model.schema.in_table([p])}
-    wanted = {
-        p: _with_more(shown.get(place, ()), schema.categories[p])
-        for p in after.model.open_columns
-        for place in schema.in_table([p])
-    }
-    wanted = {**schema.categories, **wanted}
-    return after if wanted == schema.categories else with_categories(after, wanted)
+def _with_categories_of(before: BoundModel, problem: Problem) -> Problem:
+    """A problem whose columns have the categories of another model first, in their order."""
+    after = problem.model
+    categories = dict(after.schema.categories)
+    places = before.schema.in_table(before.open_columns)
+    known = {place: before.schema.categories[p] for place, p in zip(places, before.open_columns, strict=True)}
+    for place, p in zip(after.schema.in_table(after.open_columns), after.open_columns, strict=True):
+        categories[p] = _with_more(known.get(place, ()), categories[p])
+    return with_categories(problem, categories)

@@ -206,11 +206,16 @@ def join_blocks(blocks: list[Block]) -> Block:
         return blocks[0]
     return Block(
         blocks[0].name,
-        map_tree(lambda *leaves: np.concatenate(leaves, axis=1), *[block.family for block in blocks]),
+        side_by_side([block.family for block in blocks]),
         tuple(column for block in blocks for column in block.columns),
         tuple(label for block in blocks for label in block.labels),
         by_column=True,
     )
+
+
+def side_by_side(parts: Sequence[Any]) -> Any:
+    """Families or statistics of several columns as one; a single one as it is."""
+    return parts[0] if len(parts) == 1 else map_tree(lambda *leaves: np.concatenate(leaves, axis=1), *parts)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -231,6 +236,13 @@ class ModelStatistics(Statistics):
 
     classes: ClassCounts
     blocks: tuple[Statistics, ...]
+
+
+def statistics_of_features(block: Block, counted: Any) -> list[Any]:
+    """Statistics of each column of a block, or of the block if its columns are one feature."""
+    if not block.by_column:
+        return [counted]
+    return [map_tree(lambda leaf, j=j: leaf[:, [j]], counted) for j in range(len(block.columns))]
 
 
 # --------------------------------------------------------------------------------------------------

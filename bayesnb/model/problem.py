@@ -20,7 +20,7 @@ from bayesnb.families.base import Family, JointFamily
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Statistics
-from bayesnb.model.blocks import Block, ClassPrior, ModelStatistics, Prior
+from bayesnb.model.blocks import Block, ClassPrior, ModelStatistics, Prior, side_by_side, statistics_of_features
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import Description
 from bayesnb.model.prior import refuse_beyond_float64
@@ -570,8 +570,7 @@ def _regroup(blocks: Sequence[Any], before: BoundModel, after: BoundModel) -> tu
     """Statistics of the new blocks, in which columns with the same number of categories are together."""
     found: dict[int, Any] = {}
     for block, whole in zip(before.blocks, blocks, strict=True):
-        for j, position in enumerate(block.columns):
-            found[position] = map_tree(lambda leaf, j=j: leaf[:, [j]], whole) if block.by_column else whole
+        found |= zip(block.columns, statistics_of_features(block, whole), strict=False)
     return tuple(_of_block(block, found, before, after) for block in after.blocks)
 
 
@@ -583,10 +582,9 @@ def _of_block(block: Block, found: Mapping[int, Any], before: BoundModel, after:
             return counted
         places = [_places(old[position], new[position]) for position in block.columns]
         return counted.recoded(places, [len(new[position]) for position in block.columns])
-    columns = [found[position] for position in block.columns]
-    if block.has_categories:
-        columns = [_with_zeros(found[position], old[position], new[position]) for position in block.columns]
-    return map_tree(lambda *leaves: np.concatenate(leaves, axis=1), *columns)
+    if not block.has_categories:
+        return side_by_side([found[position] for position in block.columns])
+    return side_by_side([_with_zeros(found[position], old[position], new[position]) for position in block.columns])
 
 
 def _places(old: tuple, new: tuple) -> np.ndarray:

@@ -151,10 +151,9 @@ def no_information(posterior: ClosedFormPosterior | SampledPosterior, more: floa
 
 def _rows_class_probs(posterior: ClosedFormPosterior | SampledPosterior) -> np.ndarray:
     """Class probabilities of the rows of a posterior, also where those of another population are given."""
-    problem = posterior.problem
-    if problem is None or problem.rows_class_prior is None:
-        return posterior.class_probs()
-    return problem.rows_class_prior.update(problem.statistics.classes).mean()
+    problem: Any = posterior.problem
+    prior = problem and problem.rows_class_prior
+    return prior.update(problem.statistics.classes).mean() if prior else posterior.class_probs()
 
 
 class WeightedPosterior(Posterior):

@@ -46,6 +46,7 @@ FRAME = frame()
 NUMBERS = FRAME[["size", "count"]].to_numpy(dtype=float)
 WORDS = scipy.sparse.csr_array(np.random.default_rng(2).poisson(0.3 + 0.6 * (Y == "yes")[:, None], (NUM_ROWS, 6)))
 DATES = nb.NaiveBayes({"day": nb.Categorical(categories=FRAME["day"].tolist()), "size": nb.Gaussian()})
+CATEGORIES = nb.NaiveBayes({"rooms": nb.Categorical(), "place": nb.Categorical()})
 JOINT = nb.NaiveBayes({"both": (nb.JointCategorical(), ["kind", "place"]), "size": nb.Histogram()})
 
 ONCE = {"descriptions": None}
@@ -65,8 +66,9 @@ CASES = {
     "a family": ({"model": nb.PolyaTree()}, NUMBERS),
     "dates": ({"model": DATES}, FRAME),
     "blocks": ({"model": JOINT}, FRAME),
+    "categories": ({"model": CATEGORIES, "feature_weights": None}, FRAME),
 }
-QUICK = ("pandas", "numbers", "sparse", "trees")
+QUICK = ("pandas", "numbers", "sparse", "trees", "categories")
 PARTS = [slice(0, 20), slice(20, 24), slice(24, NUM_ROWS)]
 """Batches; each but the second makes learning due."""
 
@@ -93,6 +95,7 @@ def assert_same(found, expected, X):
     np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), rtol=1e-9)
     np.testing.assert_allclose(found.class_count_, expected.class_count_, rtol=1e-12)
     assert repr(found.model_) == repr(expected.model_)
+    assert repr(found.model_.schema.categories) == repr(expected.model_.schema.categories)
 
 
 @by_case
@@ -195,7 +198,7 @@ def test_the_sample_stands_for_all_rows():
         kept = KeptRows((0,), False)
         for part in (slice(0, 25), slice(25, 40), slice(40, 60)):
             table = as_table(x[part, None])
-            kept = kept.add(table, np.zeros(len(x[part])), weight[part], [0], 0.8, 20, key)
+            kept = kept.add(table, np.zeros(len(x[part])), weight[part], 0.8, 20, key)
             assert len(kept) <= 20
         found.append(kept.standing_for @ kept.cells[:, 0])
     now = weight * np.repeat([0.64, 0.8, 1.0], [25, 15, 20])
