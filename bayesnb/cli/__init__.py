@@ -65,7 +65,7 @@ def _write(out: Path, write: Callable[[Path], Any]) -> Any:
     if out.is_char_device() or out.is_fifo():
         return write(out)
     with TemporaryDirectory() as folder:
-        write(made := Path(folder, out.name))
+        write(made := Path(folder, out.name.strip(".") or "table"))
         return replace_file(out, [made.read_bytes()], "the result")
 
 
@@ -337,7 +337,7 @@ def read_for(model: BoundModel, table: str, missing: list[str] | None, also: Any
     # The model knows how numbers are written in these columns of text.
     decimal, forms = how.get("decimal"), model.description.number_forms
     texts = [*values, *(() if decimal else forms)]
-    frame = read_csv(table, missing, texts, also, None if also is None else values[also], **how)
+    frame = read_csv(table, missing, texts, also, values.get(also), **how)
     lacking = [column for column in used if column not in frame.columns]
     if lacking:
         raise ValueError(f"column {lacking[0]!r} is missing in {table!r}: the model uses {used}")
@@ -373,7 +373,6 @@ def _fit_exactly(
     target: str,
     drop: list[str] | None,
     categorical: list[str] | None,
-    missing: list[str] | None,
     *,
     to_sample: bool = False,
     **how: Any,
@@ -383,7 +382,7 @@ def _fit_exactly(
     If it is a model `to_sample`, columns whose family couples the classes, which NUTS does not take, are histograms.
     """
     asked_for = [target, *(drop or []), *(categorical or [])]
-    rows_of_file = _without_unnamed(read_csv(table, missing, [target], target, **how), asked_for)
+    rows_of_file = _without_unnamed(read_csv(table, text=[target], label=target, **how), asked_for)
     features, labels, unlabelled = _labelled_rows(rows_of_file, target, drop)
     labels = _as_written(labels)
     model = _choose_model(features, labels, categorical, how["decimal"])
@@ -462,8 +461,8 @@ def _compare_command(
     with _errors_in_a_line():
         _refuse_overwriting(out / "comparison.csv", table)
         out.mkdir(parents=True, exist_ok=True)  # before the sampler runs, so that a wrong path costs no time
-        how: Any = {"to_sample": True, "sep": sep, "decimal": decimal}
-        exact, features, labels = _fit_exactly(table, target, drop, categorical, missing, **how)
+        how: Any = {"missing": missing, "sep": sep, "decimal": decimal}
+        exact, features, labels = _fit_exactly(table, target, drop, categorical, to_sample=True, **how)
         typer.echo(f"NUTS: {chains} chains, {warmup} warm-up steps, {samples} draws each")
         sampler = NUTS(num_warmup=warmup, num_samples=samples, num_chains=chains)
         sampled = fit(exact.problem.model, features, labels, sampler, key=seed)
@@ -524,7 +523,7 @@ def _fit_command(
     """
     with _errors_in_a_line():
         _refuse_overwriting(out, table)
-        exact, *rows = _fit_exactly(table, target, drop, categorical, missing, sep=sep, decimal=decimal)
+        exact, *rows = _fit_exactly(table, target, drop, categorical, missing=missing, sep=sep, decimal=decimal)
         posterior = weighted_or_plain(exact, *rows)
         if isinstance(posterior, WeightedPosterior) and not posterior.feature_weights.shared:
             posterior = weight_features(propose_descriptions(exact.problem.model, *rows), *rows)

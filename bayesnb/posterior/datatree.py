@@ -118,10 +118,7 @@ def _groups_of_data(
     if unweighted is not None:
         # The parameters are drawn without weights: no weighting of the draws leaves a label out.
         likelihood = {} if model.schema.views else {"joint": log_joint_under(unweighted, rows.table, parameters)}
-    of_label = {
-        name: np.take_along_axis(values, rows.codes[None, None, :, None], axis=-1)[..., 0]
-        for name, values in likelihood.items()
-    }
+    of_label = {name: values[:, :, coords["row"], rows.codes] for name, values in likelihood.items()}
     return ({"log_likelihood": _rows_to_dataset(of_label)} if of_label else {}) | {
         "observed_data": xr.Dataset({"y": ("row", rows.codes)}, coords=coords, attrs=labels),
         "constant_data": xr.Dataset(_numbers(model, rows.table), coords=coords),
