@@ -148,9 +148,7 @@ def _draw_labels(log_proba: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _rows_to_dataset(values: Mapping[str, np.ndarray], coords: Mapping[str, Any] | None = None) -> xr.Dataset:
     """Arrays of shape (chain, draw, rows) or (chain, draw, rows, classes)."""
-    rows = {"row": np.arange(next(iter(values.values())).shape[2])}
-    if coords is not None:
-        rows["class"] = coords["class"]
+    rows = {"row": np.arange(next(iter(values.values())).shape[2]), **(coords or {})}
     return _dataset(values, {name: ["row", "class"][: value.ndim - 2] for name, value in values.items()}, rows)
 
 
