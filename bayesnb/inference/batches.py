@@ -164,8 +164,7 @@ def _numbered(model: Model, feature_names: Any, batches: Iterable[Any]) -> Itera
         if not isinstance(given, tuple | list) or len(given) not in (2, 3):
             raise TypeError(f"batch {i} is {a_type(given)}: give (X, y) or (X, y, sample_weight)")
         X, y, sample_weight = (*given, None)[:3]
-        where = f"batch {i}"
-        with naming_errors(where):
+        with naming_errors(where := f"batch {i}"):
             batch = Batch(where, read_for(model, X, y, sample_weight, feature_names))
         if len(batch):
             yield batch
@@ -322,9 +321,8 @@ def _read_rows(
         with _open_parquet(path) as file:
             for piece in file.iter_batches(size, columns=wanted, use_threads=True):
                 table = pa.Table.from_batches([piece])
-                where = f"{path}, from row {start}"
                 w = None if weight is None else table[weight].to_numpy()
-                with naming_errors(where):
+                with naming_errors(where := f"{path}, from row {start}"):
                     rows = read_rows(table.select(list(columns)), _labels(table[target]), w).counting()
                 yield Batch(where, rows)
                 start += len(table)
