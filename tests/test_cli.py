@@ -320,6 +320,7 @@ REFUSED = [
     (["predict", "{model}", "narrow.csv"], "column 'size' is missing in"),
     (["predict", "{model}", "large.csv"], NO_NUMBER),
     (["predict", "{model}", "{table}", "--out", "{table}/out.csv"], "there is no folder"),
+    (["predict", "{model}", "{table}", "--out", "."], "'.' is not a file that can be replaced"),
     (["predict", "{model}", "{table}", "--interval", "1.5"], "--interval is 1.5: give a number between 0 and 1"),
     (["check", "{model}", "{table}", "--target", "wings"], "column 'wings' is not there"),
     (["check", "{model}", "{table}", "--target", "colour"], "'red'"),

@@ -12,14 +12,13 @@ from arviz_stats.ecdf_utils import compute_ecdf, ecdf_pit
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import proportion, whole_number
-from bayesnb.core.deferred import dist, jax
+from bayesnb.core.deferred import jax
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import grid_of_panels, muted
 from bayesnb.core.printing import DataTable, Heading, Piece, Printed
 from bayesnb.core.running import as_key, progress_bar, random_generator, split
 from bayesnb.data.read import read_rows
 from bayesnb.families.base import Family
-from bayesnb.families.draw import draw
 from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.inference.fit import as_inference
 from bayesnb.inference.nuts import NUTS
@@ -27,7 +26,6 @@ from bayesnb.model.blocks import ModelParameters, ModelStatistics
 from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
 from bayesnb.model.problem import Problem
-from bayesnb.model.program import draw_cells
 from bayesnb.posterior.base import Posterior, mean_total_count, require
 from bayesnb.posterior.datatree import as_tree, dataset_of_sites
 from bayesnb.posterior.diagnostics import KINDS
@@ -440,7 +438,8 @@ def _simulations(
         truth = jax.tree.map(lambda leaf, k=k: leaf[k], prior)
         data_key, fit_key, draw_key = split(keys[k], 3)
         rng = random_generator(data_key)
-        problem = Problem(model, _draw_statistics(model, truth, num_rows, total_count, rng))
+        codes, cells = model.draw_rows(truth, num_rows, rng, total_count)
+        problem = Problem(model, model.count(cells, np.eye(len(truth.class_prob))[codes]))
         with warnings.catch_warnings():
             # The verdict counts the problems, so that fits need not warn.
             warnings.simplefilter("ignore", ConvergenceWarning)
@@ -461,17 +460,6 @@ def _problems(posterior: Posterior) -> list[bool]:
     diagnostics = posterior.diagnostics
     found = diagnostics.problems_by_kind(max_r_hat=LARGEST_R_HAT, min_ess_per_chain=LEAST_ESS / diagnostics.num_chains)
     return [kind in found for kind in JUDGED]
-
-
-def _draw_statistics(
-    model: BoundModel, truth: ModelParameters, num_rows: int, total_count: Any, rng: np.random.Generator
-) -> ModelStatistics:
-    """Statistics of a simulated table, which itself is never built."""
-    probs = np.broadcast_to(truth.class_prob, (num_rows, len(truth.class_prob)))
-    codes = draw(dist.CategoricalProbs(probs), rng).astype(np.intp)
-    of_rows = [{name: value[codes] for name, value in values.items()} for values in truth.blocks]
-    cells = draw_cells(model.blocks, of_rows, num_rows, rng, total_count)
-    return model.count(tuple(cells), np.eye(len(truth.class_prob))[codes])
 
 
 def _verdict(against: pd.DataFrame, problems: pd.DataFrame, num_tests: int, error_rate: float) -> str:

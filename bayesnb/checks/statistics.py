@@ -181,13 +181,13 @@ class Labels:
         Position of each row's class, sorted.
     classes : list of str
         Names of the classes.
-    order : array of int, shape (rows,)
-        Position that each row has in the table.
+    place : array of int, shape (rows,)
+        Position here of each row of the table.
     """
 
     codes: np.ndarray
     classes: list[str]
-    order: np.ndarray
+    place: np.ndarray
 
     @cached_property
     def members(self) -> list[slice]:
@@ -256,7 +256,7 @@ def encode(model: BoundModel, X: Any, y: Any, sample_weight: Any = None) -> Rows
                 "distribution of counts draws: check the model of the counts themselves"
             )
         cells.append(x[rows.place] if scipy.sparse.issparse(x) else np.asfortranarray(x[rows.place]))
-    labels = Labels(rows.codes, [str(label) for label in rows.classes.tolist()], by_class)
+    labels = Labels(rows.codes, [str(label) for label in rows.classes.tolist()], np.argsort(by_class))
     return Rows(labels, tuple(cells), labels.sizes)
 
 
@@ -463,8 +463,7 @@ def of_function(
     classes = model.schema.classes
 
     def given(rows: Rows) -> tuple[Any, np.ndarray]:
-        codes = rows.labels.codes[np.argsort(rows.labels.order)]
-        return _table(model, rows, sparse=sparse, named=has_names), classes[codes]
+        return _table(model, rows, sparse=sparse, named=has_names), classes[rows.labels.codes[rows.labels.place]]
 
     seen = _as_numbers(function(*given(data)), name)
     title, copy = name, 1
@@ -497,7 +496,7 @@ def _as_numbers(value: Any, name: str) -> dict[Any, float]:
 
 def _table(model: BoundModel, rows: Rows, *, sparse: bool, named: bool) -> Any:
     """Encoded rows as a table of the kind that the user gave (CSR array, array or data frame), in its order."""
-    place = np.argsort(rows.labels.order)
+    place = rows.labels.place
     if sparse and not any(block.has_categories for block in model.blocks):
         positions = np.concatenate([block.columns for block in model.blocks])
         cells = scipy.sparse.csr_array(scipy.sparse.hstack([scipy.sparse.csr_array(x) for x in rows.cells]))

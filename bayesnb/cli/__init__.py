@@ -65,7 +65,7 @@ def _write(out: Path, write: Callable[[Path], Any]) -> Any:
     if out.is_char_device() or out.is_fifo():
         return write(out)
     with TemporaryDirectory() as folder:
-        write(made := Path(folder, out.name))
+        write(made := Path(folder, out.name.strip(".") or "table"))
         return replace_file(out, [made.read_bytes()], "the result")
 
 
@@ -258,17 +258,15 @@ def _without_unnamed(table: pd.DataFrame, asked_for: Iterable[str]) -> pd.DataFr
     return table.drop(columns=unnamed)
 
 
-def _labelled_rows(
-    table: pd.DataFrame, target: str, drop: list[str] | None = None
-) -> tuple[pd.DataFrame, pd.Series, int]:
-    """Features and labels of the rows that have a label, and the number of rows that have none.
+def _labelled_rows(table: pd.DataFrame, target: str, drop: Sequence[str] = ()) -> tuple[pd.DataFrame, pd.Series]:
+    """Features and labels of the rows that have a label.
 
     Raises
     ------
     ValueError
         If a column does not exist, no row has a label, or no column is left.
     """
-    left_out = [target, *(drop or [])]
+    left_out = [target, *drop]
     _require_columns(table, left_out)
     labelled = table[table[target].notna()]
     if labelled.empty:
@@ -276,7 +274,7 @@ def _labelled_rows(
     features = labelled.drop(columns=left_out)
     if not features.columns.size:
         raise ValueError(f"the table has no column besides {left_out}: a model needs at least one feature")
-    return features, labelled[target], len(table) - len(labelled)
+    return features, labelled[target]
 
 
 def _require_columns(table: pd.DataFrame, columns: list[str]) -> None:
@@ -296,7 +294,7 @@ def _require_columns(table: pd.DataFrame, columns: list[str]) -> None:
             )
 
 
-def _choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[str] | None, decimal: Any) -> NaiveBayes:
+def _choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[str], decimal: Any) -> NaiveBayes:
     """A model of a table by the evidence of its columns given the labels; those in `categorical` hold categories.
 
     Warns
@@ -304,10 +302,10 @@ def _choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[s
     UserWarning
         If the family of a column probably misleads. The warning gives the options of the command line too.
     """
-    _require_columns(features, categorical or [])
+    _require_columns(features, categorical)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        families = {column: Categorical() for column in categorical or []}
+        families = {column: Categorical() for column in categorical}
         model = NaiveBayes.from_frame(features, labels, families=families, decimal=decimal)
     for warning in caught:
         warn(f"{warning.message}. {IN_OPTIONS}", warning.category)
@@ -337,9 +335,8 @@ def read_for(model: BoundModel, table: str, missing: list[str] | None, also: Any
     # The model knows how numbers are written in these columns of text.
     decimal, forms = how.get("decimal"), model.description.number_forms
     texts = [*values, *(() if decimal else forms)]
-    frame = read_csv(table, missing, texts, also, None if also is None else values[also], **how)
-    lacking = [column for column in used if column not in frame.columns]
-    if lacking:
+    frame = read_csv(table, missing, texts, also, values.get(also), **how)
+    if lacking := [column for column in used if column not in frame.columns]:
         raise ValueError(f"column {lacking[0]!r} is missing in {table!r}: the model uses {used}")
     _require_columns(frame, [] if also is None else [also])
     frame = frame[used if also is None or also in used else [*used, also]]
@@ -373,7 +370,6 @@ def _fit_exactly(
     target: str,
     drop: list[str] | None,
     categorical: list[str] | None,
-    missing: list[str] | None,
     *,
     to_sample: bool = False,
     **how: Any,
@@ -382,19 +378,18 @@ def _fit_exactly(
 
     If it is a model `to_sample`, columns whose family couples the classes, which NUTS does not take, are histograms.
     """
-    asked_for = [target, *(drop or []), *(categorical or [])]
-    rows_of_file = _without_unnamed(read_csv(table, missing, [target], target, **how), asked_for)
-    features, labels, unlabelled = _labelled_rows(rows_of_file, target, drop)
+    drop, categorical = drop or [], categorical or []
+    named = _without_unnamed(read_csv(table, text=[target], label=target, **how), [target, *drop, *categorical])
+    features, labels = _labelled_rows(named, target, drop)
     labels = _as_written(labels)
     model = _choose_model(features, labels, categorical, how["decimal"])
     if to_sample:
         other: Any = {name: Histogram() if couples_classes(one) else one for name, (one, _) in model.features.items()}
         model = replace(model, features=other)
     typer.echo(f"The model, chosen by {counted(len(features), 'row')}:\n{model}\n")
-    if unlabelled:
+    if unlabelled := len(named) - len(labels):
         typer.echo(f"Rows without a {labels.name}, left out: {unlabelled}")
-    cells = int(features.isna().to_numpy().sum())
-    if cells:
+    if cells := int(features.isna().to_numpy().sum()):
         typer.echo(f"Missing cells, skipped, which is exact if cells are missing at random: {cells}")
     posterior = fit(model, features, labels)
     assert isinstance(posterior, ExactPosterior)
@@ -462,8 +457,8 @@ def _compare_command(
     with _errors_in_a_line():
         _refuse_overwriting(out / "comparison.csv", table)
         out.mkdir(parents=True, exist_ok=True)  # before the sampler runs, so that a wrong path costs no time
-        how: Any = {"to_sample": True, "sep": sep, "decimal": decimal}
-        exact, features, labels = _fit_exactly(table, target, drop, categorical, missing, **how)
+        how: Any = {"missing": missing, "sep": sep, "decimal": decimal}
+        exact, features, labels = _fit_exactly(table, target, drop, categorical, to_sample=True, **how)
         typer.echo(f"NUTS: {chains} chains, {warmup} warm-up steps, {samples} draws each")
         sampler = NUTS(num_warmup=warmup, num_samples=samples, num_chains=chains)
         sampled = fit(exact.problem.model, features, labels, sampler, key=seed)
@@ -524,7 +519,7 @@ def _fit_command(
     """
     with _errors_in_a_line():
         _refuse_overwriting(out, table)
-        exact, *rows = _fit_exactly(table, target, drop, categorical, missing, sep=sep, decimal=decimal)
+        exact, *rows = _fit_exactly(table, target, drop, categorical, missing=missing, sep=sep, decimal=decimal)
         posterior = weighted_or_plain(exact, *rows)
         if isinstance(posterior, WeightedPosterior) and not posterior.feature_weights.shared:
             posterior = weight_features(propose_descriptions(exact.problem.model, *rows), *rows)
@@ -609,7 +604,7 @@ def check_command(
         _refuse_overwriting(out, table, model)
         posterior = read_model(model)
         rows = read_for(posterior.model, table, missing, target, sep=sep, decimal=decimal)
-        features, labels, _ = _labelled_rows(rows, target)
+        features, labels = _labelled_rows(rows, target)
         result = check(posterior, features, labels, num_replicates=replicates, key=seed)
         if out is not None:
             _write(out, result.table.to_csv)

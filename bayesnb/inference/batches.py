@@ -19,7 +19,6 @@ from bayesnb.inference.sources import Batch, count_batches, find, naming_errors
 from bayesnb.model.bound import BoundModel, OpenSchema
 from bayesnb.model.describe import categorical_columns
 from bayesnb.model.naive_bayes import Model, as_model, read_for
-from bayesnb.model.problem import Problem
 from bayesnb.posterior.base import Posterior
 
 # --------------------------------------------------------------------------------------------------
@@ -27,23 +26,10 @@ from bayesnb.posterior.base import Posterior
 # --------------------------------------------------------------------------------------------------
 
 
-def _problem_of(
-    schema: OpenSchema, read: Callable[[str], Iterable[Batch]], check: Callable[[Problem], None]
-) -> Problem:
-    """The problem of batches, which are read once for what the schema does not know, and once for the statistics.
-
-    Parameters
-    ----------
-    schema : OpenSchema
-    read : callable
-        Takes what the batches are read for, "categories" or "statistics".
-    check : callable
-        Gets the problem before the statistics are counted, and may raise an error.
-    """
-    found = Found()
-    if not schema.complete:
-        found = sum((find(schema, batch) for batch in read("categories")), start=found)
-    return count_batches(schema.bind(found), read("statistics"), check, growing=schema.growing)
+def _find_all(schema: OpenSchema, read: Callable[[str], Iterable[Batch]]) -> Found:
+    """What the schema does not know, from one reading of all batches; `read` gets what they are read for."""
+    batches = () if schema.complete else read("categories")
+    return sum((find(schema, batch) for batch in batches), start=Found())
 
 
 def _with_progress(asked: bool | None, what: str, batches: Iterable[Batch], total: int | None) -> Iterator[Batch]:
@@ -148,10 +134,9 @@ def fit_batches(
 
     if isinstance(batches, Iterator) and not schema.complete:
         _require_one_pass(schema, found := find(schema, first))
-        bound = schema.bind(found)
-        problem = count_batches(bound, read("statistics"), inference.check, growing=schema.growing)
     else:
-        problem = _problem_of(schema, read, inference.check)
+        found = _find_all(schema, read)
+    problem = count_batches(schema, found, read("statistics"), inference.check)
     return conditioned(problem, inference, classes, key)
 
 
@@ -179,8 +164,7 @@ def _numbered(model: Model, feature_names: Any, batches: Iterable[Any]) -> Itera
         if not isinstance(given, tuple | list) or len(given) not in (2, 3):
             raise TypeError(f"batch {i} is {a_type(given)}: give (X, y) or (X, y, sample_weight)")
         X, y, sample_weight = (*given, None)[:3]
-        where = f"batch {i}"
-        with naming_errors(where):
+        with naming_errors(where := f"batch {i}"):
             batch = Batch(where, read_for(model, X, y, sample_weight, feature_names))
         if len(batch):
             yield batch
@@ -284,7 +268,7 @@ def fit_parquet(
         wanted = schema.open_names if what == "categories" else schema.used_names
         return _with_progress(progress, what, _read_rows(files, target, sample_weight, wanted, batch_rows), num_rows)
 
-    problem = _problem_of(schema, read, inference.check)
+    problem = count_batches(schema, _find_all(schema, read), read("statistics"), inference.check)
     return conditioned(problem, inference, classes, key)
 
 
@@ -337,9 +321,8 @@ def _read_rows(
         with _open_parquet(path) as file:
             for piece in file.iter_batches(size, columns=wanted, use_threads=True):
                 table = pa.Table.from_batches([piece])
-                where = f"{path}, from row {start}"
                 w = None if weight is None else table[weight].to_numpy()
-                with naming_errors(where):
+                with naming_errors(where := f"{path}, from row {start}"):
                     rows = read_rows(table.select(list(columns)), _labels(table[target]), w).counting()
                 yield Batch(where, rows)
                 start += len(table)

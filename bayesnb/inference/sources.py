@@ -88,37 +88,34 @@ def empty_problem(model: BoundModel, *, growing: bool) -> Problem:
 
 
 def count_batches(
-    model: BoundModel, batches: Iterable[Batch], check: Callable[[Problem], None], *, growing: bool
+    schema: OpenSchema, found: Found, batches: Iterable[Batch], check: Callable[[Problem], None]
 ) -> Problem:
     """The problem of all batches, read one after another.
 
     Parameters
     ----------
-    model : BoundModel
+    schema : OpenSchema
+    found : Found
+        What the schema does not know.
     batches : iterable of Batch
     check : callable
         Gets the problem before any row is read, and may raise an error.
-    growing : bool
-        Whether rows may bring more categories.
 
     Raises
     ------
     ValueError, TypeError
         As for `fit`, naming the batch; or if there is no row.
     """
-    problem = empty_problem(model, growing=growing)
+    problem = empty_problem(schema.bind(found), growing=schema.growing)
     check(problem)
     unseen: Unseen = {}
-    empty = True
-    for batch in batches:
-        if not len(batch):
-            continue
+    batch: Batch | None = None
+    for batch in filter(len, batches):
         with naming_errors(batch.where):
-            problem, counted = count_and_grow(problem, batch.rows.of_classes(model.schema.classes))
-        empty = False
+            problem, counted = count_and_grow(problem, batch.rows.of_classes(problem.model.schema.classes))
         problem = problem.add(counted.statistics)
         unseen = add_unseen(unseen, counted.unseen)
-    if empty:
+    if batch is None:
         raise ValueError("there are no rows (or none in the second reading): give at least one")
     warn_unseen(unseen)
     return problem

@@ -418,28 +418,31 @@ class BoundModel(Printed):
         Returns
         -------
         tuple
-            The table (a pandas frame where the columns have names, else an array), the labels, and the parameters where
-            asked for.
+            The table (a pandas frame where columns have names, else an array), the labels, and, on request, parameters.
 
         Raises
         ------
         ValueError
             If a hyperparameter is left to the scale of data.
         """
-        from bayesnb.families.draw import draw
-
         num_rows = whole_number("num_rows", num_rows)
         rng = random_generator(key)
         self.schema.require_one_description("simulate")
         self.require_numbers()
         model = self.with_every_value()
         parameters = model.draw_prior(rng)
+        codes, cells = model.draw_rows(parameters, num_rows, rng, total_count)
+        X, y = to_table(model.schema, model.blocks, cells), model.schema.classes[codes]
+        return (X, y, model.sites.by_name(parameters)) if return_parameters else (X, y)
+
+    def draw_rows(self, parameters: ModelParameters, num_rows: int, rng: Any, total_count: Any) -> tuple[Any, Cells]:
+        """Classes of rows as codes, and their cells, given parameters without leading axes."""
+        from bayesnb.families.draw import draw
+
         prob = np.broadcast_to(parameters.class_prob, (num_rows, len(parameters.class_prob)))
         codes = draw(dist.CategoricalProbs(prob), rng).astype(np.intp)
-        rows = tuple({name: value[codes] for name, value in block.items()} for block in parameters.blocks)
-        X = to_table(model.schema, model.blocks, draw_cells(model.blocks, rows, num_rows, rng, total_count))
-        y = model.schema.classes[codes]
-        return (X, y, model.sites.by_name(parameters)) if return_parameters else (X, y)
+        rows = [{name: value[codes] for name, value in block.items()} for block in parameters.blocks]
+        return codes, tuple(draw_cells(self.blocks, rows, num_rows, rng, total_count))
 
     def open_hyperparameter(self) -> tuple[Block, str] | None:
         """A hyperparameter that follows the scale of the data and has no number yet: its block and its name."""

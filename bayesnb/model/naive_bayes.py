@@ -234,8 +234,7 @@ class NaiveBayes(Description):
         # Rows without a label count for the scale of the columns, in any class.
         codes = np.maximum(rows.of_classes(bound.schema.classes, may_miss=True).codes, 0)
         resolved = bound.resolve(bound.read(rows.table).count(codes).statistics)
-        own = {"class_probs": self.class_probs} if bound.follows_labels else {}
-        return replace(bound, blocks=resolved.blocks, numbers=replace(resolved.description, **own))
+        return replace(bound, blocks=resolved.blocks, numbers=replace(self, features=resolved.features))
 
     def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
         """The row-level NumPyro program of the model bound to X and y; see `BoundModel.program`.

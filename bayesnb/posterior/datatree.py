@@ -108,23 +108,18 @@ def _groups_of_data(
     """The groups that need rows; `unweighted` is the model without weights, where `model` has some."""
     joint = log_joint_under(model, rows.table, parameters)
     of_class = log_normalised(joint)
-
-    def of_label(values: np.ndarray) -> np.ndarray:
-        return np.take_along_axis(values, rows.codes[None, None, :, None], axis=-1)[..., 0]
-
     coords = {"row": np.arange(len(rows))}
-    classes = model.schema.classes.tolist()
-    labels = {"classes": list(map(str, classes))}
+    labels = {"classes": list(map(str, model.schema.classes.tolist()))}
     before = log_joint_under(model, rows.table, prior)
     # Draws from a wide prior may make a row impossible: it then has the class probabilities.
     lost = np.isneginf(before).all(axis=-1, keepdims=True)
     before = np.where(lost, log(prior.class_prob)[:, :, None, :], before)
-    likelihood = {"y": of_label(of_class), "joint": of_label(joint)}
+    likelihood = {"y": of_class, "joint": joint}
     if unweighted is not None:
         # The parameters are drawn without weights: no weighting of the draws leaves a label out.
-        density = {} if model.schema.views else {"joint": log_joint_under(unweighted, rows.table, parameters)}
-        likelihood = {name: of_label(values) for name, values in density.items()}
-    return ({"log_likelihood": _rows_to_dataset(likelihood)} if likelihood else {}) | {
+        likelihood = {} if model.schema.views else {"joint": log_joint_under(unweighted, rows.table, parameters)}
+    of_label = {name: values[:, :, coords["row"], rows.codes] for name, values in likelihood.items()}
+    return ({"log_likelihood": _rows_to_dataset(of_label)} if of_label else {}) | {
         "observed_data": xr.Dataset({"y": ("row", rows.codes)}, coords=coords, attrs=labels),
         "constant_data": xr.Dataset(_numbers(model, rows.table), coords=coords),
         "posterior_predictive": _rows_to_dataset({"y": _draw_labels(of_class, rng)}),
@@ -153,9 +148,7 @@ def _draw_labels(log_proba: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _rows_to_dataset(values: Mapping[str, np.ndarray], coords: Mapping[str, Any] | None = None) -> xr.Dataset:
     """Arrays of shape (chain, draw, rows) or (chain, draw, rows, classes)."""
-    rows = {"row": np.arange(next(iter(values.values())).shape[2])}
-    if coords is not None:
-        rows["class"] = coords["class"]
+    rows = {"row": np.arange(next(iter(values.values())).shape[2]), **(coords or {})}
     return _dataset(values, {name: ["row", "class"][: value.ndim - 2] for name, value in values.items()}, rows)
 
 

@@ -193,7 +193,7 @@ def _draws_and_densities(posterior: Posterior, rows: LabelledRows) -> xr.DataTre
     ArviZ takes the effective number of draws from the mean over all parameters, whatever their names.
     """
     joint = posterior.log_joint_draws(rows.table)
-    of_label = np.take_along_axis(joint, rows.codes[None, None, :, None], axis=-1)[..., 0]
+    of_label = joint[:, :, np.arange(len(rows)), rows.codes]
     parameters = [draws.reshape(*draws.shape[:2], -1) for draws in posterior.draws().values()]
     groups = {
         "posterior": dict_to_dataset({"parameters": np.concatenate(parameters, axis=-1)}),
