@@ -136,4 +136,4 @@ def with_numbers(table: Table, forms: Mapping[Column, NumberForm], columns: Any 
             told += [f"column {name!r}: {first_few([*map(shortened, strange)], 3)}"] * bool(strange)
     if told:
         warn(f"cells that are no numbers count as missing: {first_few(told, between='; ')}", UserWarning)
-    return table.with_columns(numbers)
+    return table.with_columns(numbers) if numbers else table

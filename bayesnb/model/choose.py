@@ -4,11 +4,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import HALF_LOG_2_PI, in_float64
+from bayesnb.core.arrays import HALF_LOG_2_PI, in_float64, weighted_values
 from bayesnb.core.checking import first_few, listed, near_matches, one_of, warn
 from bayesnb.core.running import in_order
 from bayesnb.data.read import GivenRows, LabelledRows
@@ -16,7 +17,7 @@ from bayesnb.data.tables import Column, SparseTable, Table, distinct_objects, sh
 from bayesnb.data.written_numbers import CELL, NumberForm, are_dates, number_forms, with_numbers
 from bayesnb.families.base import Family, of_column
 from bayesnb.families.binned import PolyaTree
-from bayesnb.families.bins import resolution, weighted_values
+from bayesnb.families.bins import resolution
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.counts_and_waits import Exponential, Geometric, NegativeBinomial, Poisson
@@ -92,8 +93,8 @@ class _Doubt:
         return self.kind in (DISTINCT, EMPTY, TIMES, UNCLEAR)
 
 
-def _doubt_of_numbers(cells: np.ndarray, column: Column) -> _Doubt | None:
-    """The doubt about a column of numbers that is taken as Gaussian; None if there is none.
+def _doubts_of_numbers(cells: np.ndarray, column: Column) -> list[_Doubt]:
+    """The doubt about a column of numbers that is taken as Gaussian, if there is one.
 
     Parameters
     ----------
@@ -103,20 +104,19 @@ def _doubt_of_numbers(cells: np.ndarray, column: Column) -> _Doubt | None:
         Name of the column.
     """
     if cells.size < JUDGED_CELLS:
-        return None
+        return []
     # All cells of a long table are sorted only if some of them raise the doubt: it would take longer than the fit.
     some = cells[:: max(1, cells.size // SAMPLED)]
-    return _doubt(cells, column) if _doubt(some, column) is not None else None
+    return _doubts(cells, column) if _doubts(some, column) else []
 
 
-def _doubt(cells: np.ndarray, column: Column) -> _Doubt | None:
+def _doubts(cells: np.ndarray, column: Column) -> list[_Doubt]:
     values, number = np.unique(cells, return_counts=True)
     if len(values) <= CODE_VALUES and (values == np.rint(values)).all():
-        return _Doubt(FEW, column, f"({len(values)} value{'s' * (len(values) > 1)})")
+        return [_Doubt(FEW, column, f"({len(values)} value{'s' * (len(values) > 1)})")]
     most = int(number.argmax())
-    if number[most] > MOST * cells.size:
-        return _Doubt(EQUAL, column, f"({number[most] / cells.size:.0%} are {values[most]:g})")
-    return None
+    equal = [_Doubt(EQUAL, column, f"({number[most] / cells.size:.0%} are {values[most]:g})")]
+    return equal if number[most] > MOST * cells.size else []
 
 
 def _read_text(table: Table, position: int, decimals: Iterable[str]) -> tuple[list[_Doubt], NumberForm | None]:
@@ -174,8 +174,7 @@ def _lines(doubts: Sequence[_Doubt]) -> str:
 
 def _line(remedy: str, doubts: list[_Doubt]) -> str:
     shown = first_few([f"{doubt.column!r} {doubt.seen}" for doubt in doubts])
-    first: Any = doubts[0].column
-    return f"- {shown}: {remedy.format(name=first)}"
+    return f"- {shown}: {remedy.format(name=doubts[0].column)}"
 
 
 # --------------------------------------------------------------------------------------------------
@@ -226,10 +225,8 @@ class OpenColumns:
             By position, the families of the columns that are open.
         """
         names = self.table.names
-        return {
-            names[position]: found[position] if position in found else self.given[names[position]]
-            for position in self.positions
-        }
+        families = self.given | {names[position]: family for position, family in found.items()}
+        return {names[position]: families[names[position]] for position in self.positions}
 
 
 def open_columns(table: Table, exclude: Sequence[Any], families: Any, decimal: str | None = None) -> OpenColumns:
@@ -334,17 +331,13 @@ def _observed(table: Table, position: int) -> np.ndarray:
 
 def guess_features(columns: OpenColumns) -> dict[Any, Family]:
     """A family for each column, by its type where none is given; warnings as for `NaiveBayes.from_frame`."""
-    guessed: dict[int, Family] = {}
-    doubts = [*columns.doubts]
-    for position in columns.open:
-        guessed[position], found = _guess_family(columns.table, position)
-        doubts += found
-    warn_of_doubts(doubts)
-    return columns.features(guessed)
+    guessed = {position: _guess_family(columns.table, position) for position in columns.open}
+    warn_of_doubts([*columns.doubts, *chain(*(doubts for _, doubts in guessed.values()))])
+    return columns.features({position: family for position, (family, _) in guessed.items()})
 
 
 def _guess_family(table: Table, position: int) -> tuple[Family, list[_Doubt]]:
-    """Family that the type of a column suggests, and the doubt about it."""
+    """Family that the type of a column suggests, and the doubts about it."""
     kind, name = table.kind(position), table.names[position]
     if kind == "boolean":
         return Bernoulli(), []
@@ -353,8 +346,7 @@ def _guess_family(table: Table, position: int) -> tuple[Family, list[_Doubt]]:
     cells = _observed(table, position)
     if cells.size and np.isin(cells, (0.0, 1.0)).all():
         return Bernoulli(), []
-    doubt = _doubt_of_numbers(cells, name)
-    return Gaussian(), [] if doubt is None else [doubt]
+    return Gaussian(), _doubts_of_numbers(cells, name)
 
 
 # --------------------------------------------------------------------------------------------------
