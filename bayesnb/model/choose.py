@@ -81,11 +81,14 @@ class _Doubt:
         Name of the column.
     seen : str
         What was seen in its cells.
+    form : NumberForm or None
+        How numbers are written in text that is read as numbers.
     """
 
     kind: str
     column: Column
     seen: str
+    form: NumberForm | None = None
 
     @property
     def leaves_out(self) -> bool:
@@ -119,8 +122,8 @@ def _doubts(cells: np.ndarray, column: Column) -> list[_Doubt]:
     return equal if number[most] > MOST * cells.size else []
 
 
-def _read_text(table: Table, position: int, decimals: Iterable[str]) -> tuple[list[_Doubt], NumberForm | None]:
-    """The doubts about a column of categories, and the form of its numbers if it is read as such.
+def _doubts_of_text(table: Table, position: int, decimals: Iterable[str]) -> list[_Doubt]:
+    """The doubts about a column of categories, one with a form if it is read as numbers.
 
     Parameters
     ----------
@@ -135,19 +138,19 @@ def _read_text(table: Table, position: int, decimals: Iterable[str]) -> tuple[li
     doubts = [] if observed or declared else [_Doubt(EMPTY, column, "(no observed cell)")]
     if observed >= JUDGED_CELLS and len(distinct) > MOST * observed:
         if are_dates(distinct):
-            return [_Doubt(TIMES, column, f"(text, such as {shortened(distinct[0])})")], None
+            return [_Doubt(TIMES, column, f"(text, such as {shortened(distinct[0])})")]
         forms = number_forms(distinct, decimals)
         if len(forms) > 1:
-            return [_Doubt(UNCLEAR, column, f"(such as {shortened(next(v for v in distinct if ',' in str(v)))})")], None
+            return [_Doubt(UNCLEAR, column, f"(such as {shortened(next(v for v in distinct if ',' in str(v)))})")]
         if forms:
             lost = first_few([*map(shortened, forms[0].marks)], 3)
             seen = f"({shortened(distinct[0])}, decimal sign {forms[0].decimal!r}{lost and ', no number: '}{lost})"
-            return [_Doubt(WRITTEN, column, seen)], forms[0]
+            return [_Doubt(WRITTEN, column, seen, forms[0])]
         doubts.append(_Doubt(DISTINCT, column, f"({len(distinct)} values in {observed} cells)"))
     if "?" in distinct:
         marks = int((positions == distinct.index("?")).sum())
         doubts.append(_Doubt(MARKS, column, f"holds '?' in {marks} cell{'s' * (marks > 1)}"))
-    return doubts, None
+    return doubts
 
 
 def warn_of_doubts(doubts: Iterable[_Doubt]) -> None:
@@ -271,9 +274,7 @@ def _without_useless(columns: OpenColumns, decimal: str | None) -> OpenColumns:
         if table.is_time(position):
             doubts.append(_Doubt(TIMES, name, "(dates or times)"))
         elif table.kind(position) == "category":
-            found, form = _read_text(table, position, decimal or CELL)
-            doubts += found
-            forms |= {} if form is None else {name: form}
+            doubts += _doubts_of_text(table, position, decimal or CELL)
         elif decimal == "," and table.kind(position) == "number":
             forms[name] = NumberForm(decimal)  # later tables may hold it as text
     useless = dict.fromkeys(doubt.column for doubt in doubts if doubt.leaves_out)
@@ -284,8 +285,8 @@ def _without_useless(columns: OpenColumns, decimal: str | None) -> OpenColumns:
             "nothing: give one that tells of the class, or keep a column of text, families={column: "
             f"nb.Categorical()}}\n{_lines(doubts)}"
         )
-    table = with_numbers(table, forms)
-    return replace(columns, table=table, positions=kept, doubts=tuple(doubts), forms=forms)
+    forms |= {doubt.column: doubt.form for doubt in doubts if doubt.form}
+    return replace(columns, table=with_numbers(table, forms), positions=kept, doubts=tuple(doubts), forms=forms)
 
 
 def family_of_words(columns: OpenColumns) -> Multinomial | None:
@@ -318,12 +319,6 @@ def _read_families(families: Any) -> dict[Any, Family]:
     return dict(families)
 
 
-def _observed(table: Table, position: int) -> np.ndarray:
-    """The observed cells of a column of numbers, in all rows."""
-    cells = table.numbers([position], slice(None))[:, 0]
-    return cells[~np.isnan(cells)]
-
-
 # --------------------------------------------------------------------------------------------------
 # A family for each column of a table: the one given, or one by the type of the column
 # --------------------------------------------------------------------------------------------------
@@ -343,7 +338,8 @@ def _guess_family(table: Table, position: int) -> tuple[Family, list[_Doubt]]:
         return Bernoulli(), []
     if kind == "category":
         return Categorical(), []
-    cells = _observed(table, position)
+    cells = table.number_column(position, slice(None))
+    cells = cells[~np.isnan(cells)]
     if cells.size and np.isin(cells, (0.0, 1.0)).all():
         return Bernoulli(), []
     return Gaussian(), _doubts_of_numbers(cells, name)
@@ -423,7 +419,7 @@ def candidates(table: Table, position: int, weights: np.ndarray) -> tuple[Candid
         return (Candidate("Bernoulli", Bernoulli()),)
     if kind == "category":
         return (Candidate("Categorical", Categorical()),)
-    cells = table.numbers([position], slice(None))[:, 0]
+    cells = table.number_column(position, slice(None))
     observed = ~np.isnan(cells)
     return _of_numbers(cells[observed], weights[observed]) if observed.any() else ()
 
@@ -580,7 +576,7 @@ def _of_intervals(
             # No interval has so much probability. Rounding of the ends changes less than half of a step.
             if np.log(step) + LOG_PEAK[type(density)](*mean) < np.log(SMALLEST / 2):
                 continue
-        cells = rows.table.numbers([columns[j]], slice(None))[:, 0] if cells is None else cells
+        cells = rows.table.number_column(columns[j], slice(None)) if cells is None else cells
         counted = (rows.codes == c) & (rows.weights > 0) & ~np.isnan(cells)
         if candidate.hurdle:
             counted &= cells != 0
