@@ -212,9 +212,8 @@ def chosen_edges(
         If the range is infinite in float64.
     """
     values, number = _counted_values(x, weights)
-    low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
     step = resolution(values)
-    ranges = [(low, high)]
+    ranges = [(float(values[0]), float(values[-1]))]
     extreme = max(1, len(values) // 100)
     if len(values) > 2 * extreme + 1:
         first, last = float(values[extreme]), float(values[-1 - extreme])
@@ -244,8 +243,6 @@ def quantile_edges(x: Any, weights: np.ndarray | None = None, most: int = MOST_C
         If the range is infinite in float64.
     """
     values, number = _counted_values(x, weights)
-    if not len(values):
-        values, number = np.zeros(1), np.ones(1)
     step = resolution(values)
     own = number > max(TIES, number.sum() / most)
     share = np.cumsum(np.where(own, 0.0, number))[:-1]
@@ -262,7 +259,7 @@ def quantile_edges(x: Any, weights: np.ndarray | None = None, most: int = MOST_C
 
 
 def _counted_values(x: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The finite values of a column, sorted, and how many rows of positive weight have each.
+    """The finite values of a column, sorted, and how many rows of positive weight have each; one zero if none have any.
 
     Raises
     ------
@@ -271,7 +268,9 @@ def _counted_values(x: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.
     """
     finite = np.isfinite(x) if weights is None else np.isfinite(x) & (weights > 0)
     values, number = weighted_values(x[finite], None if weights is None else weights[finite])
-    low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
+    if not len(values):
+        values, number = np.zeros(1), np.ones(1)
+    low, high = float(values[0]), float(values[-1])
     # Twice the range, because the edges are outside it.
     if not np.isfinite(2 * (high - low)):
         raise ValueError(
