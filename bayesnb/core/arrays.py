@@ -464,3 +464,12 @@ def _are_equal(x: Any, other: np.ndarray) -> bool:
         if not (same and np.array_equal(mine.data, theirs.data, equal_nan=True)):
             return False
     return True
+
+
+def weighted_values(x: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
+    """The different numbers of an array, sorted, and how often each occurs, or the weight of the cells that hold it."""
+    if weights is None or (weights == 1.0).all():
+        # Without a place for each cell, which takes several times as long as to sort.
+        return np.unique(x, return_counts=True)
+    values, place = np.unique(x, return_inverse=True)
+    return values, np.bincount(place, weights, minlength=len(values))

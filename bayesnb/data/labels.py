@@ -1,12 +1,14 @@
 """Labels of rows, and what rows show of classes and categories."""
 
-from collections.abc import Hashable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from operator import add, or_
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 
+from bayesnb.core.arrays import weighted_values
 from bayesnb.core.checking import a_type, listed, warn
 from bayesnb.core.deferred import is_jax
 from bayesnb.data.schema import sort_categories, warn_of_twins
@@ -264,8 +266,8 @@ class Numbers:
     def of(cls, cells: np.ndarray, weights: np.ndarray) -> "Numbers":
         """The numbers of some rows, shape (rows,), without those of weight zero."""
         shown = np.isfinite(cells) & (weights > 0)
-        values, place = np.unique(cells[shown], return_inverse=True)
-        return cls(values, np.bincount(place, weights[shown]).astype(np.float64))
+        values, number = weighted_values(cells[shown], weights[shown])
+        return cls(values, number.astype(np.float64))
 
     def __add__(self, other: "Numbers") -> "Numbers":
         at = np.searchsorted(self.values, other.values)
@@ -306,15 +308,9 @@ class Found:
     numbers: dict[int, Numbers] = field(default_factory=dict)
 
     def __add__(self, other: "Found") -> "Found":
-        listed = dict(self.listed)
-        for position, categories in other.listed.items():
-            listed[position] = tuple(dict.fromkeys((*listed.get(position, ()), *categories)))
-        values = dict(self.values)
-        for position, more in other.values.items():
-            values[position] = values.get(position, frozenset()) | more
-        numbers = dict(self.numbers)
-        for position, seen in other.numbers.items():
-            numbers[position] = numbers[position] + seen if position in numbers else seen
+        listed = _by_position(lambda mine, more: tuple(dict.fromkeys(mine + more)), self.listed, other.listed)
+        values = _by_position(or_, self.values, other.values)
+        numbers = _by_position(add, self.numbers, other.numbers)
         labels = [labels for labels in (self.labels, other.labels) if labels is not None]
         return Found(_distinct(labels) if len(labels) > 1 else labels[0] if labels else None, listed, values, numbers)
 
@@ -324,6 +320,11 @@ class Found:
         if position in self.numbers:
             values = values.union(self.numbers[position].values.tolist())
         return tuple(sort_categories({*values, *listed})) if values else listed
+
+
+def _by_position[T](together: Callable[[T, T], T], one: dict[int, T], other: dict[int, T]) -> dict[int, T]:
+    """What two sets of rows show of each column, put together where both show something."""
+    return one | {p: together(one[p], seen) if p in one else seen for p, seen in other.items()}
 
 
 def _distinct(labels: Sequence[np.ndarray]) -> np.ndarray:

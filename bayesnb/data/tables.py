@@ -282,10 +282,10 @@ class Table(ABC):
 
     def with_columns(self, columns: Mapping[int, np.ndarray]) -> Self:
         """The table with other cells in some columns, given by their positions."""
-        cells = self.cells.astype(object) if columns else self.cells
+        cells = self.cells.astype(object)
         for column, values in columns.items():
             cells[:, column] = values
-        return replace(self, cells=cells) if columns else self
+        return replace(self, cells=cells)
 
     def declared_categories(self, column: int) -> tuple | None:
         """Categories that the type of the column lists; None if it lists none."""
@@ -416,7 +416,7 @@ class FrameTable(Table):
     def with_columns(self, columns: Mapping[int, np.ndarray]) -> Self:
         kind, names = self.cells.implementation, self.cells.columns
         series = (nw.new_series(names[j], cells, backend=kind) for j, cells in columns.items())
-        return replace(self, cells=self.cells.with_columns(*series)) if columns else self
+        return replace(self, cells=self.cells.with_columns(*series))
 
     def is_time(self, column: int) -> bool:
         objects = self._columns[column].dtype in (nw.Object, nw.Unknown)

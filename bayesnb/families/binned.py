@@ -509,9 +509,6 @@ class PolyaTree(BinnedFamily):
         weight = (mean - square) / (square - mean**2)
         return {"prob": Beta(mean * weight, (1 - mean) * weight, validate_args=False)}
 
-    def possible(self, statistics: Counts) -> Any:
-        return (statistics.total >= 0).all(axis=-1)
-
     def update(self, statistics: Counts) -> Self:
         return self._given(statistics)[0]
 

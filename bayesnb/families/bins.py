@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import namespace
+from bayesnb.core.arrays import namespace, weighted_values
 from bayesnb.core.deferred import dist, pytree
 from bayesnb.families.base import Family, Parameters
 from bayesnb.families.categories import Categorical, dirichlet_log_evidence
@@ -102,14 +102,14 @@ class Bins:
         codes = self.codes(x) if codes is None else codes
         missing = xp.isnan(codes)
         places = xp.where(missing, 0, codes).astype(int)
+        width, height = xp.asarray(self.widths)[places], xp.asarray(self._log_height)[places]
         beyond = xp.maximum(xp.maximum(self.edges[0] - x, x - self.edges[-1]), 0.0)
-        of_tail = (TAIL_SHAPE + 1) * _log_ratio(xp.asarray(self.widths)[places], xp.where(missing, 0.0, beyond))
-        found = xp.asarray(self._log_height)[places] + of_tail
         if self.from_zero:
-            low, width = 0.0 if self.has_lower_tail else self.edges[0], self.widths[0]
-            highest = np.log(BELOW_ZERO * TAIL_SHAPE) - np.log(width)
-            of_tail = (TAIL_SHAPE + 1) * _log_ratio(width, xp.where(x < low, low - x, 0.0))
-            found = xp.where(x < low, highest + of_tail, found)
+            low = 0.0 if self.has_lower_tail else self.edges[0]
+            beyond = xp.where(x < low, low - x, beyond)
+            height = xp.where(x < low, np.log(BELOW_ZERO * TAIL_SHAPE) - xp.log(width), height)
+        # The difference of logarithms has digits near both ends of float64.
+        found = height + (TAIL_SHAPE + 1) * (xp.log(width) - xp.log(width + beyond))
         return xp.where(missing, 0.0, found)
 
     def draws(self, codes: Any, uniform: Any) -> Any:
@@ -127,12 +127,6 @@ class Bins:
         if self.step:
             x = self.edges[0] + self.step * (xp.floor((x - self.edges[0]) / self.step) + 0.5)
         return xp.maximum(x, 0.0) if self.from_zero else x
-
-
-def _log_ratio(width: Any, beyond: Any) -> Any:
-    """Log of s / (s + d), with digits near both ends of float64."""
-    xp, _ = namespace(width, beyond)
-    return xp.log(width) - xp.log(width + beyond)
 
 
 def names_of_bins(edges: tuple[float, ...]) -> tuple[str, ...]:
@@ -218,9 +212,8 @@ def chosen_edges(
         If the range is infinite in float64.
     """
     values, number = _counted_values(x, weights)
-    low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
     step = resolution(values)
-    ranges = [(low, high)]
+    ranges = [(float(values[0]), float(values[-1]))]
     extreme = max(1, len(values) // 100)
     if len(values) > 2 * extreme + 1:
         first, last = float(values[extreme]), float(values[-1 - extreme])
@@ -250,8 +243,6 @@ def quantile_edges(x: Any, weights: np.ndarray | None = None, most: int = MOST_C
         If the range is infinite in float64.
     """
     values, number = _counted_values(x, weights)
-    if not len(values):
-        values, number = np.zeros(1), np.ones(1)
     step = resolution(values)
     own = number > max(TIES, number.sum() / most)
     share = np.cumsum(np.where(own, 0.0, number))[:-1]
@@ -268,7 +259,7 @@ def quantile_edges(x: Any, weights: np.ndarray | None = None, most: int = MOST_C
 
 
 def _counted_values(x: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The finite values of a column, sorted, and how many rows of positive weight have each.
+    """The finite values of a column, sorted, and how many rows of positive weight have each; one zero if none have any.
 
     Raises
     ------
@@ -277,22 +268,15 @@ def _counted_values(x: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.
     """
     finite = np.isfinite(x) if weights is None else np.isfinite(x) & (weights > 0)
     values, number = weighted_values(x[finite], None if weights is None else weights[finite])
-    low, high = (float(values[0]), float(values[-1])) if len(values) else (0.0, 0.0)
+    if not len(values):
+        values, number = np.zeros(1), np.ones(1)
+    low, high = float(values[0]), float(values[-1])
     # Twice the range, because the edges are outside it.
     if not np.isfinite(2 * (high - low)):
         raise ValueError(
             f"cells from {low:g} to {high:g} span more than float64 holds: divide the column by a number, or give edges"
         )
     return values, number
-
-
-def weighted_values(x: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The different numbers of an array, sorted, and how often each occurs, or the weight of the cells that hold it."""
-    if weights is None or (weights == 1.0).all():
-        # Without a place for each cell, which takes several times as long as to sort.
-        return np.unique(x, return_counts=True)
-    values, place = np.unique(x, return_inverse=True)
-    return values, np.bincount(place, weights, minlength=len(values))
 
 
 def default_concentration(num_parts: int) -> float:
@@ -342,8 +326,7 @@ def _median_size(values: np.ndarray) -> float:
 
 def _starts_at_zero(x: np.ndarray) -> bool:
     """Whether a column has cells, and none is negative."""
-    observed = x[~np.isnan(x)]
-    return bool(len(observed) and observed.min() >= 0)
+    return bool((x >= 0).any() and not (x < 0).any())
 
 
 def lattice(x: Any) -> float:

@@ -4,11 +4,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import HALF_LOG_2_PI, in_float64
+from bayesnb.core.arrays import HALF_LOG_2_PI, in_float64, weighted_values
 from bayesnb.core.checking import first_few, listed, near_matches, one_of, warn
 from bayesnb.core.running import in_order
 from bayesnb.data.read import GivenRows, LabelledRows
@@ -16,7 +17,7 @@ from bayesnb.data.tables import Column, SparseTable, Table, distinct_objects, sh
 from bayesnb.data.written_numbers import CELL, NumberForm, are_dates, number_forms, with_numbers
 from bayesnb.families.base import Family, of_column
 from bayesnb.families.binned import PolyaTree
-from bayesnb.families.bins import resolution, weighted_values
+from bayesnb.families.bins import resolution
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.counts_and_waits import Exponential, Geometric, NegativeBinomial, Poisson
@@ -80,11 +81,14 @@ class _Doubt:
         Name of the column.
     seen : str
         What was seen in its cells.
+    form : NumberForm or None
+        How numbers are written in text that is read as numbers.
     """
 
     kind: str
     column: Column
     seen: str
+    form: NumberForm | None = None
 
     @property
     def leaves_out(self) -> bool:
@@ -92,8 +96,8 @@ class _Doubt:
         return self.kind in (DISTINCT, EMPTY, TIMES, UNCLEAR)
 
 
-def _doubt_of_numbers(cells: np.ndarray, column: Column) -> _Doubt | None:
-    """The doubt about a column of numbers that is taken as Gaussian; None if there is none.
+def _doubts_of_numbers(cells: np.ndarray, column: Column) -> list[_Doubt]:
+    """The doubt about a column of numbers that is taken as Gaussian, if there is one.
 
     Parameters
     ----------
@@ -103,24 +107,23 @@ def _doubt_of_numbers(cells: np.ndarray, column: Column) -> _Doubt | None:
         Name of the column.
     """
     if cells.size < JUDGED_CELLS:
-        return None
+        return []
     # All cells of a long table are sorted only if some of them raise the doubt: it would take longer than the fit.
     some = cells[:: max(1, cells.size // SAMPLED)]
-    return _doubt(cells, column) if _doubt(some, column) is not None else None
+    return _doubts(cells, column) if _doubts(some, column) else []
 
 
-def _doubt(cells: np.ndarray, column: Column) -> _Doubt | None:
+def _doubts(cells: np.ndarray, column: Column) -> list[_Doubt]:
     values, number = np.unique(cells, return_counts=True)
     if len(values) <= CODE_VALUES and (values == np.rint(values)).all():
-        return _Doubt(FEW, column, f"({len(values)} value{'s' * (len(values) > 1)})")
+        return [_Doubt(FEW, column, f"({len(values)} value{'s' * (len(values) > 1)})")]
     most = int(number.argmax())
-    if number[most] > MOST * cells.size:
-        return _Doubt(EQUAL, column, f"({number[most] / cells.size:.0%} are {values[most]:g})")
-    return None
+    equal = [_Doubt(EQUAL, column, f"({number[most] / cells.size:.0%} are {values[most]:g})")]
+    return equal if number[most] > MOST * cells.size else []
 
 
-def _read_text(table: Table, position: int, decimals: Iterable[str]) -> tuple[list[_Doubt], NumberForm | None]:
-    """The doubts about a column of categories, and the form of its numbers if it is read as such.
+def _doubts_of_text(table: Table, position: int, decimals: Iterable[str]) -> list[_Doubt]:
+    """The doubts about a column of categories, one with a form if it is read as numbers.
 
     Parameters
     ----------
@@ -135,19 +138,19 @@ def _read_text(table: Table, position: int, decimals: Iterable[str]) -> tuple[li
     doubts = [] if observed or declared else [_Doubt(EMPTY, column, "(no observed cell)")]
     if observed >= JUDGED_CELLS and len(distinct) > MOST * observed:
         if are_dates(distinct):
-            return [_Doubt(TIMES, column, f"(text, such as {shortened(distinct[0])})")], None
+            return [_Doubt(TIMES, column, f"(text, such as {shortened(distinct[0])})")]
         forms = number_forms(distinct, decimals)
         if len(forms) > 1:
-            return [_Doubt(UNCLEAR, column, f"(such as {shortened(next(v for v in distinct if ',' in str(v)))})")], None
+            return [_Doubt(UNCLEAR, column, f"(such as {shortened(next(v for v in distinct if ',' in str(v)))})")]
         if forms:
             lost = first_few([*map(shortened, forms[0].marks)], 3)
             seen = f"({shortened(distinct[0])}, decimal sign {forms[0].decimal!r}{lost and ', no number: '}{lost})"
-            return [_Doubt(WRITTEN, column, seen)], forms[0]
+            return [_Doubt(WRITTEN, column, seen, forms[0])]
         doubts.append(_Doubt(DISTINCT, column, f"({len(distinct)} values in {observed} cells)"))
     if "?" in distinct:
         marks = int((positions == distinct.index("?")).sum())
         doubts.append(_Doubt(MARKS, column, f"holds '?' in {marks} cell{'s' * (marks > 1)}"))
-    return doubts, None
+    return doubts
 
 
 def warn_of_doubts(doubts: Iterable[_Doubt]) -> None:
@@ -174,8 +177,7 @@ def _lines(doubts: Sequence[_Doubt]) -> str:
 
 def _line(remedy: str, doubts: list[_Doubt]) -> str:
     shown = first_few([f"{doubt.column!r} {doubt.seen}" for doubt in doubts])
-    first: Any = doubts[0].column
-    return f"- {shown}: {remedy.format(name=first)}"
+    return f"- {shown}: {remedy.format(name=doubts[0].column)}"
 
 
 # --------------------------------------------------------------------------------------------------
@@ -226,10 +228,8 @@ class OpenColumns:
             By position, the families of the columns that are open.
         """
         names = self.table.names
-        return {
-            names[position]: found[position] if position in found else self.given[names[position]]
-            for position in self.positions
-        }
+        families = self.given | {names[position]: family for position, family in found.items()}
+        return {names[position]: families[names[position]] for position in self.positions}
 
 
 def open_columns(table: Table, exclude: Sequence[Any], families: Any, decimal: str | None = None) -> OpenColumns:
@@ -274,9 +274,7 @@ def _without_useless(columns: OpenColumns, decimal: str | None) -> OpenColumns:
         if table.is_time(position):
             doubts.append(_Doubt(TIMES, name, "(dates or times)"))
         elif table.kind(position) == "category":
-            found, form = _read_text(table, position, decimal or CELL)
-            doubts += found
-            forms |= {} if form is None else {name: form}
+            doubts += _doubts_of_text(table, position, decimal or CELL)
         elif decimal == "," and table.kind(position) == "number":
             forms[name] = NumberForm(decimal)  # later tables may hold it as text
     useless = dict.fromkeys(doubt.column for doubt in doubts if doubt.leaves_out)
@@ -287,8 +285,8 @@ def _without_useless(columns: OpenColumns, decimal: str | None) -> OpenColumns:
             "nothing: give one that tells of the class, or keep a column of text, families={column: "
             f"nb.Categorical()}}\n{_lines(doubts)}"
         )
-    table = with_numbers(table, forms)
-    return replace(columns, table=table, positions=kept, doubts=tuple(doubts), forms=forms)
+    forms |= {doubt.column: doubt.form for doubt in doubts if doubt.form}
+    return replace(columns, table=with_numbers(table, forms), positions=kept, doubts=tuple(doubts), forms=forms)
 
 
 def family_of_words(columns: OpenColumns) -> Multinomial | None:
@@ -321,12 +319,6 @@ def _read_families(families: Any) -> dict[Any, Family]:
     return dict(families)
 
 
-def _observed(table: Table, position: int) -> np.ndarray:
-    """The observed cells of a column of numbers, in all rows."""
-    cells = table.numbers([position], slice(None))[:, 0]
-    return cells[~np.isnan(cells)]
-
-
 # --------------------------------------------------------------------------------------------------
 # A family for each column of a table: the one given, or one by the type of the column
 # --------------------------------------------------------------------------------------------------
@@ -334,27 +326,23 @@ def _observed(table: Table, position: int) -> np.ndarray:
 
 def guess_features(columns: OpenColumns) -> dict[Any, Family]:
     """A family for each column, by its type where none is given; warnings as for `NaiveBayes.from_frame`."""
-    guessed: dict[int, Family] = {}
-    doubts = [*columns.doubts]
-    for position in columns.open:
-        guessed[position], found = _guess_family(columns.table, position)
-        doubts += found
-    warn_of_doubts(doubts)
-    return columns.features(guessed)
+    guessed = {position: _guess_family(columns.table, position) for position in columns.open}
+    warn_of_doubts([*columns.doubts, *chain(*(doubts for _, doubts in guessed.values()))])
+    return columns.features({position: family for position, (family, _) in guessed.items()})
 
 
 def _guess_family(table: Table, position: int) -> tuple[Family, list[_Doubt]]:
-    """Family that the type of a column suggests, and the doubt about it."""
+    """Family that the type of a column suggests, and the doubts about it."""
     kind, name = table.kind(position), table.names[position]
     if kind == "boolean":
         return Bernoulli(), []
     if kind == "category":
         return Categorical(), []
-    cells = _observed(table, position)
+    cells = table.number_column(position, slice(None))
+    cells = cells[~np.isnan(cells)]
     if cells.size and np.isin(cells, (0.0, 1.0)).all():
         return Bernoulli(), []
-    doubt = _doubt_of_numbers(cells, name)
-    return Gaussian(), [] if doubt is None else [doubt]
+    return Gaussian(), _doubts_of_numbers(cells, name)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -431,7 +419,7 @@ def candidates(table: Table, position: int, weights: np.ndarray) -> tuple[Candid
         return (Candidate("Bernoulli", Bernoulli()),)
     if kind == "category":
         return (Candidate("Categorical", Categorical()),)
-    cells = table.numbers([position], slice(None))[:, 0]
+    cells = table.number_column(position, slice(None))
     observed = ~np.isnan(cells)
     return _of_numbers(cells[observed], weights[observed]) if observed.any() else ()
 
@@ -588,7 +576,7 @@ def _of_intervals(
             # No interval has so much probability. Rounding of the ends changes less than half of a step.
             if np.log(step) + LOG_PEAK[type(density)](*mean) < np.log(SMALLEST / 2):
                 continue
-        cells = rows.table.numbers([columns[j]], slice(None))[:, 0] if cells is None else cells
+        cells = rows.table.number_column(columns[j], slice(None)) if cells is None else cells
         counted = (rows.codes == c) & (rows.weights > 0) & ~np.isnan(cells)
         if candidate.hurdle:
             counted &= cells != 0

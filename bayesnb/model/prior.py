@@ -372,16 +372,18 @@ def with_constants(
     """The description with the constants that its families take from all rows, or, of rows in pieces, from numbers."""
     if not (wanted := to_be_seen(description, schema)):
         return description
-    table = None if rows is None else rows.with_numbers(description.number_forms).table
+    rows = None if rows is None else rows.with_numbers(description.number_forms)
+
+    def numbers_of(position: int) -> Numbers:
+        if rows is None:
+            return numbers[position]
+        return Numbers.of(rows.table.number_column(position, slice(None)), rows.weights)
 
     def having_seen(name: Any) -> tuple[Family, Any]:
         family, columns = description.features[name]
-        if rows is not None and table is not None:
-            weights = None if (rows.weights == 1.0).all() else rows.weights
-            cells = {schema.columns[own]: table.numbers([own], slice(None))[:, 0] for own in wanted[name]}
-            return family.having_seen(cells, weights), columns
         for own in wanted[name]:
-            family = family.having_seen({schema.columns[own]: numbers[own].values}, numbers[own].weights)
+            seen = numbers_of(own)
+            family = family.having_seen({schema.columns[own]: seen.values}, seen.weights)
         return family, columns
 
     found = zip(wanted, in_order(having_seen, list(wanted)), strict=True)

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.core.arrays import in_float64, row_pieces
-from bayesnb.core.checking import first_few, warn, warns_once, whole_number
+from bayesnb.core.checking import first_few, warn_of, warns_once, whole_number
 from bayesnb.core.forest import Points, Rows, forest, how_many
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.data.labels import require_two_classes
@@ -485,8 +485,7 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
         learned = weight_features(exact, X, y, shared=shared, sample_weight=sample_weight).feature_weights
         found = _weighed(found, learned)
         notes.append(WITH_WEIGHTS)
-    for remark in remarks:
-        warn(remark, UserWarning)
+    warn_of(remarks)
     ratios = _ratios(found)
     steps = _while_rising(ratios)
     table = _as_frame(steps, ratios, found.names)

@@ -372,6 +372,13 @@ def test_a_row_of_weight_two_counts_as_two_rows_for_the_edges(family):
     assert weighted.log_evidence != pytest.approx(nb.fit(counted_once, x[rows, None], y[rows]).log_evidence)
 
 
+@pytest.mark.parametrize("family", [nb.Histogram(), nb.PolyaTree()], ids=lambda family: family.family_name)
+def test_draws_keep_to_the_lattice_of_the_rows_that_count(family):
+    x, y = np.append(np.arange(40) % 7, 2.5)[:, None], np.arange(41) % 2
+    drawn, _ = nb.fit(family, x, y, sample_weight=np.append(np.ones(40), 0.0)).simulate(50)
+    assert (np.asarray(drawn) == np.rint(drawn)).all()
+
+
 def test_the_story_says_how_the_bins_are_chosen():
     assert nb.Histogram().story() == ("Histogram(prob, bins of the data)", ["prob ~ Dirichlet(10 / parts)"])
     assert nb.Histogram(num_bins=7, concentration=0.5).story()[0] == "Histogram(prob, 7 bins of the data)"
