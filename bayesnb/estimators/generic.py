@@ -211,8 +211,11 @@ class NaiveBayesClassifier(Estimator):
             if len(kept):
                 self._learn_anew(kept, self._problem, rows)
                 return
-            self._settle(self._problem.described_once)
-            before, self._kept = self.posterior_, replace(kept, learned=0.0 * self.class_count_)
+            problem = self._problem.described_once
+            problem, kept = with_all_rows(problem, problem, kept, rows)
+            self._settle(problem)
+            self._kept = replace(kept, learned=0.0 * self.class_count_)
+            return
         super()._take_away(table, labels, weight)
         self.posterior_ = with_weights_of(before, self.posterior_)
 

@@ -234,8 +234,8 @@ def _rows(cells: Any, labels: np.ndarray) -> Iterator[tuple]:
 def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any = None) -> tuple[Problem, KeptRows]:
     """The problem of the sample with statistics of all rows.
 
-    A feature that counts the sample as a feature of the problem before does keeps the statistics of all rows. The other
-    features get those of the sample, whose rows stand for all rows of their class.
+    A feature of the same family that counts the sample as one of the problem before does keeps the statistics of all
+    rows. The other features get those of the sample.
 
     Parameters
     ----------
@@ -261,41 +261,46 @@ def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any =
     """
     classes = problem.model.schema.classes
     sample = _with_categories_of(problem.model, sample)
-    total, lost = problem.statistics.classes.n, None
+    lost = None
     if away is not None:
         sample, gone = count_and_grow(sample, read_rows(*away).counting().of_classes(classes))
         lost = gone.statistics
-        total = np.maximum(total - lost.classes.n, 0.0)
-    rows = read_rows(kept.table, kept.labels, kept.standing_for).of_classes(classes)
-    known = np.bincount(rows.codes, rows.weights, len(classes))
-    factor = np.divide(total, known, out=np.ones(len(classes)), where=known > 0)
-    rows = replace(rows, weights=rows.weights * factor[rows.codes])
-    problem, before = count_and_grow(problem, rows)
-    sample, after = count_and_grow(sample, rows)
-    start = after.statistics if lost is None else after.statistics + lost
-    old: dict[tuple[int, ...], list[Any]] = {}
-    for columns, *pair in chain(*_features(problem.model, before.statistics, problem.statistics)):
-        if lost is None or columns not in kept.estimated:
-            old.setdefault(columns, []).append(pair)
+    before = after = sample.statistics * 0.0
+    if len(kept):
+        rows = read_rows(kept.table, kept.labels, kept.standing_for).of_classes(classes)
+        # Few rows say little of their class: an estimate weighs no more than the rows of the class that are kept.
+        known, own = (np.bincount(rows.codes, weights, len(classes)) for weights in (rows.weights, kept.weight))
+        factor = np.divide(own, known, out=np.ones(len(classes)), where=known > 0)
+        rows = replace(rows, weights=rows.weights * factor[rows.codes])
+        problem, counted = count_and_grow(problem, rows)
+        before = counted.statistics
+        sample, counted = count_and_grow(sample, rows)
+        after = counted.statistics
+    start = after if lost is None else after + lost
+    old: dict[Any, list[Any]] = {}
+    for feature, *pair in chain(*_features(problem.model, before, problem.statistics)):
+        if lost is None or feature[0] not in kept.estimated:
+            old.setdefault(feature, []).append(pair)
     estimated = set(kept.estimated)
 
-    def of_all_rows(columns: tuple[int, ...], own: Any, estimate: Any) -> Any:
-        exact = [all_rows for of_sample, all_rows in old.get(columns, ()) if own.same_rows(of_sample)]
+    def of_all_rows(feature: tuple[tuple[int, ...], type], own: Any, estimate: Any) -> Any:
+        exact = [all_rows for of_sample, all_rows in old.get(feature, ()) if own.same_rows(of_sample)]
         if not exact:
-            estimated.add(columns)
+            estimated.add(feature[0])
         return exact[0] if exact else estimate
 
-    features = _features(sample.model, after.statistics, start)
+    features = _features(sample.model, after, start)
     blocks = tuple(side_by_side([of_all_rows(*feature) for feature in block]) for block in features)
     problem = replace(sample, statistics=ModelStatistics(problem.statistics.classes, blocks))
     return (problem if lost is None else problem.take_away(lost)), replace(kept, estimated=frozenset(estimated))
 
 
 def _features(model: BoundModel, *counted: ModelStatistics) -> Iterator[Iterator[tuple]]:
-    """For each block, of each of its features the columns in the table, and its part of all statistics given."""
+    """For each block, of each of its features the columns in the table, the family, and its part of all statistics."""
     for block, *of_block in zip(model.blocks, *(each.blocks for each in counted), strict=True):
         columns = tuple(model.schema.in_table(block.columns))
-        names = [(column,) for column in columns] if block.by_column else [columns]
+        alone = [(column,) for column in columns] if block.by_column else [columns]
+        names = [(own, type(block.family)) for own in alone]
         yield zip(names, *(statistics_of_features(block, each) for each in of_block), strict=True)
 
 
