@@ -114,8 +114,8 @@ def share_extreme(case, data_sets, replicates):
 
 @pytest.mark.parametrize("case", [short_and_long_documents, gaps_in_one_class])
 def test_classes_keep_their_lengths_and_gaps(case):
-    # A uniform p-value is extreme with probability 0.02: binomial(10, 0.02) exceeds 3 with probability 3e-5.
-    assert (share_extreme(case, 10, 100)[0].mean() <= 0.3).all()
+    # A uniform p-value is extreme with probability 0.02: binomial(5, 0.02) exceeds 2 with probability 8e-5.
+    assert (share_extreme(case, 5, 100)[0].mean() <= 0.4).all()
 
 
 @pytest.mark.slow
@@ -266,12 +266,12 @@ def test_bursty_words_are_found_sparse_or_not():
     y = np.repeat(["ham", "spam"], 40)
     X = rng.multinomial(25, rng.dirichlet(np.full(30, 0.3), 80))
     posterior = nb.fit(nb.NaiveBayes(nb.Multinomial()), X, y)
-    dense, sparse = (nb.check(posterior, form(X), y, num_replicates=200).table for form in (np.asarray, csr))
+    dense, sparse = (nb.check(posterior, form(X), y, num_replicates=100).table for form in (np.asarray, csr))
     for found in (dense, sparse):
         assert (found.filter(like="burstiness", axis=0)["p_value"] == 0).all()
         assert found.index.str.startswith("zero_share").sum() == 2
     np.testing.assert_allclose(dense["observed"], sparse["observed"], rtol=1e-10)
-    error = dense["replicated_sd"] * np.sqrt(2 / 200)
+    error = dense["replicated_sd"] * np.sqrt(2 / 100)
     assert (abs(dense["replicated_mean"] - sparse["replicated_mean"]) < 5 * error).all()
 
 
@@ -416,22 +416,22 @@ def test_a_function_gets_a_sparse_table_with_the_rows_in_their_order():
     assert [type(table) for table in seen] == [np.ndarray, np.ndarray]
 
 
-@pytest.mark.parametrize("kind", ["sampled", "MLE", "given"])
-def test_every_posterior_is_checked(kind):
+def test_every_posterior_is_checked():
     """A point leaves out half of the variance of a replicated mean: the parameter's."""
     rng = np.random.default_rng(2)
     y = rng.integers(0, 2, 80)
     X, model = rng.normal(y[:, None], 1.0, (80, 3)), nb.NaiveBayes(nb.Gaussian())
     exact = nb.fit(model, X, y)
-    posterior = {
-        "sampled": lambda: nb.from_samples(model, exact.draws(num_chains=2, num_draws=100), X=X, y=y),
-        "MLE": lambda: nb.fit(model, X, y, nb.MLE()),
-        "given": exact.plugin,
-    }[kind]()
-    mine, theirs = (nb.check(one, X, y, num_replicates=300).table for one in (posterior, exact))
-    assert abs(mine.loc["dependence", "p_value"] - theirs.loc["dependence", "p_value"]) < 0.15
-    spread = mine.loc["mean[0, 1]", "replicated_sd"] / theirs.loc["mean[0, 1]", "replicated_sd"]
-    assert (0.85 < spread < 1.15) if kind == "sampled" else (0.55 < spread < 0.85)
+    theirs = nb.check(exact, X, y, num_replicates=300).table
+    for kind, posterior in (
+        ("sampled", nb.from_samples(model, exact.draws(num_chains=2, num_draws=100), X=X, y=y)),
+        ("MLE", nb.fit(model, X, y, nb.MLE())),
+        ("given", exact.plugin()),
+    ):
+        mine = nb.check(posterior, X, y, num_replicates=300).table
+        assert abs(mine.loc["dependence", "p_value"] - theirs.loc["dependence", "p_value"]) < 0.15, kind
+        spread = mine.loc["mean[0, 1]", "replicated_sd"] / theirs.loc["mean[0, 1]", "replicated_sd"]
+        assert (0.85 < spread < 1.15) if kind == "sampled" else (0.55 < spread < 0.85), kind
 
 
 def test_replicates_take_evenly_spaced_draws():

@@ -85,14 +85,14 @@ PRIORS = {
 def test_a_prior_that_follows_the_data_follows_the_rest(name, prior, rng):
     """And one in the same numbers does not."""
     family, cells = FAMILIES[name]
-    X, y = cells(rng, 24), rng.integers(0, 2, 24)
+    X, y = cells(rng, 16), np.arange(16) % 2
     alone = weights = None
     if family.cell == "number":
         X, alone = with_holes(rng, X), cells_alone
     if prior == "averaged" and name == "gaussian, loc given":
         family = replace(family, concentration=1.0)
     if prior != "averaged":  # averages are of rows of weight one
-        weights = np.where(rng.uniform(size=24) < 0.2, 0.0, rng.uniform(0.2, 3.0, 24))
+        weights = np.where(rng.uniform(size=16) < 0.2, 0.0, rng.uniform(0.2, 3.0, 16))
     posterior = nb.fit(nb.NaiveBayes(family, **PRIORS[prior]), X, y, sample_weight=weights)
     found = assert_same(posterior, X, y, weights, alone=alone)
     held = assert_same(nb.fit(posterior.model, X, y, sample_weight=weights), X, y, weights)
@@ -137,7 +137,14 @@ def test_mixed_tables_equal_refitting(mixed, options):
     averaged = "feature_inclusion" in options
     weights = None if averaged else np.random.default_rng(4).uniform(0.1, 2.0, 50)
     posterior = nb.fit(nb.NaiveBayes(features, **options), X, y, sample_weight=weights)
-    assert_same(posterior, X, y, weights, alone=tree_alone, places=(0, 1, 2, 3, 39) if averaged else None)
+    assert_same(
+        posterior,
+        X,
+        y,
+        weights,
+        alone=tree_alone,
+        places=(0, 1, 2, 3, 39) if averaged else (*range(4), *range(6, 50, 3)),
+    )
 
 
 @pytest.mark.parametrize("options", [{}, {"class_probs": "empirical"}, {"feature_inclusion": 0.4}], ids=str)

@@ -270,7 +270,7 @@ def enumerated_with_concentrations(known):
 
     The sum runs over all labellings. Given one, each class has two concentrations of its own, and a grid for them.
     """
-    line = np.linspace(-5, 5, 161)
+    line = np.linspace(-5, 5, 81)
     grid = np.stack(np.meshgrid(line, line, indexing="ij"), axis=-1).reshape(-1, 1, 2)
     found = []
     for codes, totals in labellings(known):
@@ -294,8 +294,8 @@ def enumerated_with_concentrations(known):
 @pytest.mark.parametrize(
     ("inference", "known"),
     [
-        (nb.Gibbs(50, 250, 4), {}),
-        (nb.Gibbs(50, 250, 4), ALL_KNOWN),
+        (nb.Gibbs(40, 80, 12), {}),
+        (nb.Gibbs(40, 80, 12), ALL_KNOWN),
         pytest.param(nb.Gibbs(100, 1500, 2), {"r": "y"}, marks=pytest.mark.slow),
         pytest.param(nb.NUTS(), {}, marks=pytest.mark.slow),
     ],

@@ -143,7 +143,7 @@ def test_names_of_the_first_batch_stay():
     assert [*found.weights_.index] == ["a", "b"]
 
 
-@pytest.mark.parametrize("size", [16, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("size", [32, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("order", ["by class", "by count"])
 def test_streams_end_near_one_fit(size, order):
     """Classes that come one after the other, and counts that begin with 0 and 1."""

@@ -60,7 +60,7 @@ def test_sums_and_edges_are_those_of_every_tree_written_out(nodes):
             assert np.isclose(probabilities[at][i, j], share, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("nodes", [3, 5, 7])
+@pytest.mark.parametrize("nodes", [3, 4, 6])
 @pytest.mark.parametrize("order", [1, -1])
 def test_weights_that_span_2_to_the_6000_agree_with_integers(nodes, order):
     generator = np.random.default_rng(nodes)
