@@ -209,7 +209,10 @@ def _end_in_commas(rows: pd.DataFrame) -> bool:
     numbers = np.asarray(pd.to_numeric(names, errors="coerce") if unique else [0.5])
     usual = np.isnan(numbers).any() or np.array_equal(numbers, np.arange(1, len(rows) + 1))
     if usual if commas else (numbers % 1 > 0).any():
-        raise ValueError("its rows have more cells than the header: give each column a name, or cut commas at the ends")
+        raise ValueError(
+            "its rows have more cells than the header: give each column a name, cut commas at the ends, or say what "
+            "separates the cells (--sep ';' --decimal ,)"
+        )
     return commas
 
 

@@ -189,6 +189,39 @@ def test_what_the_sample_estimates_can_be_forgotten(model):
     assert losses[0] < losses[1] + 0.1
 
 
+def streamed(X, y, keep_rows, **options):
+    found = NaiveBayesClassifier(keep_rows=keep_rows, **options)
+    for start in range(0, len(y), 32):
+        found.partial_fit(X[start : start + 32], y[start : start + 32], classes=np.unique(Y))
+    return found
+
+
+def test_an_estimate_weighs_no_more_than_the_rows_that_are_kept():
+    """Few rows of a class that count as all of them are believed too much; weights of rows differ within the class."""
+    found = streamed(NUMBERS, Y, 20, model=nb.PolyaTree(), feature_weights=None)
+    assert found._kept.estimated
+    kept = pd.Series(found._kept.weight).groupby(found._kept.labels).sum()
+    for of_block in found._problem.statistics.blocks:
+        assert (of_block.n.max(axis=1) <= kept.to_numpy() + 32).all()
+    assert found.class_count_.sum() == NUM_ROWS
+
+
+@pytest.mark.filterwarnings("ignore:cells outside the support of families that were chosen")
+@pytest.mark.parametrize("keep_rows", [1, 2, 20])
+@pytest.mark.parametrize("taken", [NUM_ROWS, NUM_ROWS - 1], ids=["all", "all but one"])
+def test_rows_go_also_where_few_are_kept(keep_rows, taken):
+    """Another family of a column may count so few rows equally, and not the others."""
+    X = np.column_stack([NUMBERS, np.arange(NUM_ROWS) % 5])
+    found = streamed(X, Y, keep_rows, descriptions=None)
+    assert np.isfinite(found.predict_proba(X)).all()
+    found.forget(X[:taken], Y[:taken])
+    assert found.class_count_.sum() == NUM_ROWS - taken
+    proba = found.predict_proba(X)
+    assert np.isfinite(proba).all()
+    if taken == NUM_ROWS:
+        np.testing.assert_allclose(proba, 0.5, atol=1e-9)
+
+
 def test_the_sample_stands_for_all_rows():
     """Estimated totals of a column over 400 samples, within four standard errors of the truth."""
     rng = np.random.default_rng(4)
