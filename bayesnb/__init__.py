@@ -22,7 +22,7 @@ _found, __dir__, __all__ = _lazy.attach(
         "checks.sbc": ["sbc"],
         "checks.sensitivity": ["sensitivity"],
         "core.running": ["enable_compilation_cache"],
-        "crowd.fit": ["fit_annotations"],
+        "crowd.fit_annotations": ["fit_annotations"],
         "estimators.generic": ["NaiveBayesClassifier"],
         "estimators.load": ["load"],
         "families.binned": ["Histogram", "PolyaTree"],
@@ -34,7 +34,7 @@ _found, __dir__, __all__ = _lazy.attach(
         "families.joint_categorical": ["JointCategorical"],
         "families.multivariate_gaussian": ["MultivariateGaussian"],
         "families.counts_and_waits": ["Binomial", "Exponential", "Geometric", "NegativeBinomial", "Poisson"],
-        "families.trees": ["AllTrees"],
+        "families.all_trees": ["AllTrees"],
         "families.two_parameters": ["Beta", "Gamma", "VonMises"],
         "families.words": ["Multinomial"],
         "inference.batches": ["fit_batches", "fit_parquet"],
@@ -56,7 +56,7 @@ _found, __dir__, __all__ = _lazy.attach(
         "selection.models": ["compare_models"],
         "selection.telling": ["telling_features"],
         "selection.trees": ["tree_columns"],
-        "selection.weights": ["weight_features"],
+        "selection.weighing": ["weight_features"],
     },
 )
 

@@ -8,9 +8,9 @@ import scipy.signal
 from scipy.special import ndtr, ndtri
 
 import bayesnb as nb
-from bayesnb.families.distributions import Beta
+from bayesnb.families.distributions import BetaOfLogs
 from bayesnb.families.formulas import quantile
-from bayesnb.model.blocks import CLASS_SITE, ModelParameters
+from bayesnb.model.prior import CLASS_SITE, ModelParameters
 
 Spoil = Callable[[str, np.ndarray], np.ndarray]
 """Changes the uniform numbers, shape (chains, draws, ...), of which a parameter is made; first argument its name."""
@@ -60,7 +60,9 @@ def _sticks(dirichlet, u):
     """A Dirichlet vector from its components' shares of what those before them leave; the last number is not used."""
     a = np.asarray(dirichlet.concentration)
     rest = np.cumsum(a[..., ::-1], axis=-1)[..., ::-1]
-    share = np.concatenate([quantile(Beta(a[..., :-1], rest[..., 1:]), u[..., :-1]), np.ones_like(u[..., :1])], -1)
+    share = np.concatenate(
+        [quantile(BetaOfLogs(a[..., :-1], rest[..., 1:]), u[..., :-1]), np.ones_like(u[..., :1])], -1
+    )
     left = np.cumprod(1 - share, axis=-1)
     return share * np.concatenate([np.ones_like(u[..., :1]), left[..., :-1]], axis=-1)
 

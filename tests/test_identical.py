@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bayesnb.core import arrays
-from bayesnb.core.arrays import distinct_rows
+from bayesnb.core import equal_rows
+from bayesnb.core.equal_rows import distinct_rows
 from bayesnb.model.problem import Unlabelled
 
 
@@ -43,7 +43,7 @@ def test_many_distinct_rows_stay_apart():
 def test_rows_with_one_key_that_differ_stay_apart(monkeypatch, form):
     x = form(np.array([[1.0, 2], [1, 2], [2, 1]]))
     assert distinct_rows((x,), 1.0)[1].tolist() == [0, 0, 1]
-    monkeypatch.setattr(arrays, "_mixed", lambda cells, of_columns: np.ones(cells.shape, dtype=np.uint64))
+    monkeypatch.setattr(equal_rows, "_mixed_bits", lambda cells, of_columns: np.ones(cells.shape, dtype=np.uint64))
     assert distinct_rows((x,), 1.0) is None
 
 

@@ -102,6 +102,28 @@ def test_what_only_its_own_module_uses_has_an_underscore():
     assert used_by_none(modules(ROOT), others) == []
 
 
+SHARED_NAMES = {
+    "main": {"__main__", "cli"},
+    "read_for": {"cli", "model.naive_bayes"},
+    "steps": {"core.running", "families.bins"},
+}
+"""Functions of one name in two modules. Give a new one a name of its own; the list may only become shorter."""
+
+
+def test_a_name_means_one_thing():
+    """Of classes, files and functions; a leading underscore makes no other name."""
+    owners, files = {}, {}
+    for module, source in modules(ROOT).items():
+        short = module.removeprefix("bayesnb.")
+        if (ROOT / short.replace(".", "/")).with_suffix(".py").is_file():
+            files.setdefault(short.rpartition(".")[2], set()).add(short)
+        for node in ast.parse(source).body:
+            if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name != "_":
+                owners.setdefault(node.name.lstrip("_"), set()).add(short)
+    assert {name: found for name, found in owners.items() if len(found) > 1} == SHARED_NAMES
+    assert [name for name, found in files.items() if len(found) > 1] == []
+
+
 @pytest.mark.parametrize("inside", [False, True])
 def test_a_cycle_is_found_at_the_top_and_inside_a_function(inside):
     back = "import package.one\n"

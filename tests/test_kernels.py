@@ -15,16 +15,15 @@ from scipy.special import gammaln, logsumexp
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import bayesnb as nb
-from bayesnb.checks import same_draws
-from bayesnb.checks import statistics as replicates
-from bayesnb.core.arrays import csr_pieces, csr_rows
+from bayesnb.checks import replicates, same_draws
 from bayesnb.core.running import in_order, num_threads
+from bayesnb.core.sparse import csr_pieces, csr_rows
 from bayesnb.data.labels import read_labels
 from bayesnb.data.tables import distinct
 from bayesnb.estimators import MultinomialNB
 from bayesnb.families import gaussian
 from bayesnb.families import words as documents
-from bayesnb.families.exponential import Weights
+from bayesnb.families.matrix_product import ProductMatrix
 from bayesnb.families.statistics import Membership
 from bayesnb.families.words import Documents, log_coefficient
 from bayesnb.model.problem import Unlabelled
@@ -202,7 +201,9 @@ def test_rising_factorials_of_documents(rng, name, monkeypatch):
 def test_an_impossible_word_counts_only_where_it_occurs():
     log_p = np.array([[-np.inf, -1.0], [np.nan, np.nan]])
     for form in (np.array, scipy.sparse.csr_array):
-        np.testing.assert_array_equal(Weights.of(log_p).of_rows(form([[0.0, 3.0], [2.0, 0.0]]))[0], [-3.0, -np.inf])
+        np.testing.assert_array_equal(
+            ProductMatrix.of(log_p).of_rows(form([[0.0, 3.0], [2.0, 0.0]]))[0], [-3.0, -np.inf]
+        )
 
 
 def stored_in_parts(rng):
@@ -340,8 +341,8 @@ IN_PIECES = {
     "bayesnb.core.arrays.PIECE_CELLS": _averaged_and_under_draws,
     "bayesnb.posterior.diagnostics.SLAB_CELLS": _convergence,
     "bayesnb.checks.same_draws.IN_PIECES": _tests_of_marginals,
-    "bayesnb.families.information.PIECE_CELLS": _information_of_counts,
-    "bayesnb.families.trees.GRAPH_CELLS": _trees_of_rows,
+    "bayesnb.families.mutual_information.PIECE_CELLS": _information_of_counts,
+    "bayesnb.families.all_trees.GRAPH_CELLS": _trees_of_rows,
     "bayesnb.model.problem.PIECE_CELLS": _rows_without_a_label,
     "bayesnb.posterior.under_draws.PARAMETER_CELLS": lambda rng: (_densities_of_draws(rng), _number_of_replicates(rng)),
 }

@@ -22,7 +22,7 @@ from bayesnb.core.printing import (
     plus_minus,
     width,
 )
-from bayesnb.posterior.base import parameters_by_class
+from bayesnb.posterior.posterior import parameters_by_class
 
 LONG = "a_column_with_a_rather_long_name"
 

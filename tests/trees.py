@@ -5,9 +5,9 @@ import numpyro.distributions as dist
 import pandas as pd
 
 import bayesnb as nb
-from bayesnb.model.blocks import ModelParameters
+from bayesnb.model.feature_weights import SPREADS, FeatureWeights, NormalWeights
+from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
-from bayesnb.model.weights import SPREADS, FeatureWeights, NormalWeights
 
 CLASSES = ["ash", "fir", "oak"]
 FEATURES = {

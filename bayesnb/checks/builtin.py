@@ -8,21 +8,21 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from bayesnb.checks.statistics import (
+from bayesnb.checks.replicates import (
     SHAPES,
     Build,
-    Labels,
+    DataSet,
     LMomentWeights,
-    Rows,
+    ObservedLabels,
     Statistic,
     columns_at,
     of_function,
     ratio,
 )
-from bayesnb.core.arrays import dense
 from bayesnb.core.deferred import constraints
-from bayesnb.families.base import parameter_names
+from bayesnb.core.sparse import dense
 from bayesnb.families.bins import Resolution
+from bayesnb.families.family import parameter_names
 from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 
@@ -46,7 +46,7 @@ def _try_another_family(block: Block) -> str:
     return f"try another family for the column ({others}), or another prior"
 
 
-def _class_frequency(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic:
+def _class_frequency(model: BoundModel, data: DataSet, rng: np.random.Generator) -> Statistic:
     """Share of the rows, by class."""
     return Statistic(
         [f"class_frequency[{label}]" for label in data.labels.classes],
@@ -59,7 +59,7 @@ def _class_frequency(model: BoundModel, data: Rows, rng: np.random.Generator) ->
 def _by_class(
     name: str,
     applies: Callable[[Block], bool],
-    of_block: Callable[[Any, Labels], np.ndarray],
+    of_block: Callable[[Any, ObservedLabels], np.ndarray],
     next_step: Callable[[Block], str],
     *,
     fitted: Callable[[Block], bool] = lambda block: False,
@@ -79,7 +79,7 @@ def _by_class(
         Whether the family of a block fits the statistic.
     """
 
-    def build(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
+    def build(model: BoundModel, data: DataSet, rng: np.random.Generator) -> Statistic | None:
         blocks = [(i, block) for i, block in enumerate(model.blocks) if applies(block)]
         lines = [
             (block, f"{name}[{part}, {label}]")
@@ -121,30 +121,30 @@ def _has_free_variance(block: Block) -> bool:
     return len(names) > 1 or len(block.family.axes(names[0], block.labels, ())) > 1
 
 
-def _means(cells: Any, labels: Labels) -> np.ndarray:
+def _means(cells: Any, labels: ObservedLabels) -> np.ndarray:
     x = dense(cells)
     seen = ~np.isnan(x)
     return ratio(labels.membership.T @ np.where(seen, x, 0.0), labels.membership.T @ seen)
 
 
-def _variances(cells: Any, labels: Labels) -> np.ndarray:
+def _variances(cells: Any, labels: ObservedLabels) -> np.ndarray:
     x = dense(cells)
     seen = ~np.isnan(x)
     squares = np.where(seen, x - np.nan_to_num(_means(x, labels))[labels.codes], 0.0) ** 2
     return ratio(labels.membership.T @ squares, labels.membership.T @ seen - 1.0)
 
 
-def _zero_shares(cells: Any, labels: Labels) -> np.ndarray:
+def _zero_shares(cells: Any, labels: ObservedLabels) -> np.ndarray:
     x = dense(cells)
     return ratio(labels.membership.T @ (x == 0), labels.membership.T @ ~np.isnan(x))
 
 
-def _zero_shares_of_words(x: Any, labels: Labels) -> np.ndarray:
+def _zero_shares_of_words(x: Any, labels: ObservedLabels) -> np.ndarray:
     words = x.count_nonzero(axis=1) if scipy.sparse.issparse(x) else np.count_nonzero(x, axis=1)
     return 1 - ratio(labels.membership.T @ words, labels.sizes * float(x.shape[1]))
 
 
-def _dispersion_of_words(x: Any, labels: Labels) -> np.ndarray:
+def _dispersion_of_words(x: Any, labels: ObservedLabels) -> np.ndarray:
     """Variance over mean of a word's count, averaged over the words that occur in the class."""
     membership = labels.membership
     n = labels.sizes[:, None].astype(np.float64)
@@ -177,7 +177,7 @@ def _try_another_shape(block: Block) -> str:
     return f"{step}; until then nb.mutual_information of the column misleads"
 
 
-def shape(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
+def shape(model: BoundModel, data: DataSet, rng: np.random.Generator) -> Statistic | None:
     """L-skewness, L-kurtosis and share of the commonest value of each column of measurements, by class."""
     blocks = [(i, block) for i, block in enumerate(model.blocks) if block.is_measured]
     if not blocks:
@@ -186,7 +186,7 @@ def shape(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic 
     grids = [Resolution.of(dense(data.cells[i])) for i, _ in blocks]
     weights = [[LMomentWeights.of(np.isnan(dense(data.cells[i])[at])) for at in labels.members] for i, _ in blocks]
 
-    def values(rows: Rows) -> np.ndarray:
+    def values(rows: DataSet) -> np.ndarray:
         found = []
         for (i, _), grid, by_class in zip(blocks, grids, weights, strict=True):
             x = grid.round(dense(rows.cells[i]))
@@ -248,7 +248,7 @@ class _Features:
     category: np.ndarray
     scale: np.ndarray
 
-    def of(self, rows: Rows) -> np.ndarray:
+    def of(self, rows: DataSet) -> np.ndarray:
         """The features of all rows, shape (features, rows)."""
         x = columns_at(rows.cells, self.places)
         for k in np.flatnonzero(~np.isnan(self.category)):
@@ -257,16 +257,16 @@ class _Features:
         return x
 
 
-def _dependence(model: BoundModel, data: Rows, rng: np.random.Generator) -> Statistic | None:
+def _dependence(model: BoundModel, data: DataSet, rng: np.random.Generator) -> Statistic | None:
     """Mean absolute correlation of pairs of columns within each class, and its average over classes."""
     if sum(len(block.columns) for block in model.blocks) < 2:
         return None
-    features = _choose_features(model, data, rng)
+    features = _random_features(model, data, rng)
     pairs = np.column_stack(np.triu_indices(len(features.places), 1))
     if len(pairs) > MAX_PAIRS:
         pairs = pairs[np.sort(rng.choice(len(pairs), MAX_PAIRS, replace=False))]
 
-    def values(rows: Rows) -> np.ndarray:
+    def values(rows: DataSet) -> np.ndarray:
         z = features.of(rows)
         of_class = np.array([_mean_correlation(z[:, at], pairs) for at in rows.labels.members])
         weight = np.where(np.isnan(of_class), 0.0, rows.labels.sizes)
@@ -277,7 +277,7 @@ def _dependence(model: BoundModel, data: Rows, rng: np.random.Generator) -> Stat
     return Statistic(labels, values, MERGE_OR_DROP, next_step_below=ANOTHER_FAMILY)
 
 
-def _choose_features(model: BoundModel, data: Rows, rng: np.random.Generator) -> _Features:
+def _random_features(model: BoundModel, data: DataSet, rng: np.random.Generator) -> _Features:
     """At most `MAX_FEATURES` columns at random, of those that vary in the observed data.
 
     Columns that hardly vary are chosen only if fewer than two others vary.
@@ -342,7 +342,7 @@ BUILT_IN: dict[str, tuple[Sequence[Build], str]] = {
 
 
 def statistics_of(
-    asked: Any, model: BoundModel, data: Rows, X: Any, rng: np.random.Generator
+    asked: Any, model: BoundModel, data: DataSet, X: Any, rng: np.random.Generator
 ) -> list[tuple[Statistic, np.ndarray]]:
     """The statistics of a check, each with its observed values.
 
@@ -351,7 +351,7 @@ def statistics_of(
     asked : sequence of str or callable, or None
         Names of built-in statistics and functions; None means every built-in statistic.
     model : BoundModel
-    data : Rows
+    data : DataSet
     X : table
         Whose kind functions get.
     rng : numpy.random.Generator

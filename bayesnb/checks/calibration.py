@@ -16,8 +16,8 @@ from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed,
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import LabelledRows, labelled_rows, split_labels
 from bayesnb.data.tables import Table
-from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.weighted import Fitted, posterior_of
+from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # The figure of a calibration: observed frequencies over predicted probabilities
@@ -46,7 +46,7 @@ BINS = 20
 """Bars of the histogram."""
 
 
-def _ends(bins: pd.DataFrame, kind: str, scale: str) -> tuple[float, float]:
+def _axis_ends(bins: pd.DataFrame, kind: str, scale: str) -> tuple[float, float]:
     """Ends of both axes; those of a logit axis are as near to zero and one as what is drawn."""
     drawn = bins[["lower", "mean_predicted", "observed", "observed_lower", "observed_upper"]].to_numpy()
     if scale == "linear":
@@ -230,7 +230,7 @@ class Calibration(Printed):
         mean = bins["mean_predicted"]
         near = (np.minimum(mean, 1 - mean) < NEAR_ONE).groupby(bins["model"]).mean()
         scale = "logit" if near.max() >= 0.5 else "linear"
-        low, high = _ends(bins, kind, scale)
+        low, high = _axis_ends(bins, kind, scale)
         ratios = [SHARE, 1 - SHARE]
         new: dict[str, Any] = {} if axes is not None else {"across": 1, "height_ratios": ratios, "figsize": (5.0, 6.0)}
         if figsize is not None:
@@ -368,7 +368,7 @@ def calibration(
     >>> found.table.loc[["accuracy", "confidence"], "posterior"].round(2).tolist()
     [0.95, 0.97]
     """
-    names = _names(posterior, other)
+    names = _names_of_models(posterior, other)
     posterior = posterior_of(posterior)
     proportion("prob", prob)
     bins = whole_number("bins", bins)
@@ -384,7 +384,7 @@ def calibration(
     chance = {model: _error_by_chance(values.max(axis=1), bins, rng) for model, values in predictions.items()}
     of_models = [_bins(model, values, codes, bins, prob) for model, values in predictions.items()]
     return Calibration(
-        table=_table(rows, chance),
+        table=_score_table(rows, chance),
         bins=pd.concat(of_models, ignore_index=True),
         predictions=predictions,
         classes=posterior.classes,
@@ -404,7 +404,7 @@ def _are_rows_of_fit(posterior: Posterior, rows: LabelledRows) -> bool:
     return problem.model.read(rows.table).count(rows.codes).statistics.same_rows(problem.statistics)
 
 
-def _names(posterior: Any, other: Any) -> dict[str, str]:
+def _names_of_models(posterior: Any, other: Any) -> dict[str, str]:
     """The types of two models, where these tell them apart."""
     if other is None:
         return {"posterior": "posterior"}
@@ -506,7 +506,7 @@ def _error_by_chance(confidence: np.ndarray, bins: int, rng: np.random.Generator
     return found
 
 
-def _table(rows: Mapping[str, pd.DataFrame], chance: Mapping[str, np.ndarray]) -> pd.DataFrame:
+def _score_table(rows: Mapping[str, pd.DataFrame], chance: Mapping[str, np.ndarray]) -> pd.DataFrame:
     each = dict(rows)
     with np.errstate(invalid="ignore"):  # a label that was given probability zero
         if "other" in rows:

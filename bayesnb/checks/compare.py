@@ -16,11 +16,11 @@ from bayesnb.core.forest import how_many, number_of_panels
 from bayesnb.core.panels import grid_of_panels, muted
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
 from bayesnb.families.formulas import log_prob
-from bayesnb.model.blocks import CLASS_SITE
+from bayesnb.model.prior import CLASS_SITE
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.base import require
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
-from bayesnb.posterior.weighted import Fitted, posterior_of
+from bayesnb.posterior.posterior import require
 
 # --------------------------------------------------------------------------------------------------
 # The figure of a comparison: exact marginal densities over the sampled histograms
@@ -33,7 +33,7 @@ LARGE = 3.0
 """An absolute z that chance makes rarely."""
 
 
-def _answer(comparison: "Comparison") -> str:
+def _short_verdict(comparison: "Comparison") -> str:
     """The verdict, with its first reason if it is not yes; what follows the first clause of a reason is advice."""
     answer = comparison.verdict.split(":")[0]
     if not comparison.reasons:
@@ -43,7 +43,7 @@ def _answer(comparison: "Comparison") -> str:
     return f"{answer}: {FIRST_CLAUSE.split(comparison.reasons[0])[0]}{others}"
 
 
-def _panels(comparison: "Comparison", shown: Collection[str]) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+def _curves(comparison: "Comparison", shown: Collection[str]) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """By label of the parameters that are shown: its draws, a grid, and its exact density on the grid."""
     labels, draws = comparison.exact.model.sites.scalar_labels(), comparison.sampled.draws()
     found = {}
@@ -205,7 +205,7 @@ class Comparison(Printed):
         differences = table[[*Z_COLUMNS]].fillna(0.0).rename(columns=lambda name: name.removeprefix("z_"))
         worst = differences.abs().max(axis=1).sort_values(ascending=False, kind="stable")
         shown = worst.index[: number_of_panels(max_panels, int((worst >= LARGE).sum()))]
-        densities, heads = _panels(self, set(shown)), []
+        densities, heads = _curves(self, set(shown)), []
         panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
         for axis, label in zip(panels.axes, shown, strict=True):
             draws, grid, density = densities[label]
@@ -219,7 +219,7 @@ class Comparison(Printed):
             heads.append(f"{label}\nz {off.abs().idxmax()} {off[off.abs().idxmax()]:+.1f}")
         panels.heads(heads)
         number = how_many(len(shown), len(table), "parameter", "most different")
-        panels.title(f"{_answer(self)}\nDraws (bars) and exact density (line): {number}")
+        panels.title(f"{_short_verdict(self)}\nDraws (bars) and exact density (line): {number}")
         return panels.drawn()
 
     def _parts(self) -> list[Piece]:
@@ -331,12 +331,12 @@ def compare(
         table, probabilities, parts, tests = run_battery(
             exact, sampled, X, error_rate=error_rate, key=key, progress=progress
         )
-    recorded = [] if sampled.problem is None else _differences(exact.problem, sampled.problem)
+    recorded = [] if sampled.problem is None else _problem_differences(exact.problem, sampled.problem)
     unclear = _unclear(sampled, tests)
     against = recorded + ([] if unclear else _against(tests))
     critical_z = float(parts.loc["parameters", "critical_z"])
     smallest_shift = _smallest_shift(tests, critical_z)
-    verdict = _verdict(against, unclear, int(parts["num_tests"].sum()), error_rate, smallest_shift)
+    verdict = _reasoned_verdict(against, unclear, int(parts["num_tests"].sum()), error_rate, smallest_shift)
     if not (against or unclear) and sampled.diagnostics.divergences is None:
         verdict += DIVERGENCES_UNKNOWN
     return Comparison(
@@ -411,7 +411,9 @@ def _smallest_shift(tests: pd.DataFrame, critical_z: float) -> float:
     return float((critical_z + POWER_Z) / np.sqrt(locations["ess"].min()))
 
 
-def _verdict(against: list[str], unclear: list[str], num_tests: int, error_rate: float, smallest_shift: float) -> str:
+def _reasoned_verdict(
+    against: list[str], unclear: list[str], num_tests: int, error_rate: float, smallest_shift: float
+) -> str:
     if against:
         return f"NO, the samples do not agree with the closed form: {'; '.join(against)}."
     if unclear:
@@ -428,9 +430,9 @@ def _verdict(against: list[str], unclear: list[str], num_tests: int, error_rate:
 # --------------------------------------------------------------------------------------------------
 
 
-def _differences(mine: Problem, theirs: Problem) -> list[str]:
+def _problem_differences(mine: Problem, theirs: Problem) -> list[str]:
     """Differences of prior and data, in words; empty if there are no differences."""
-    one, other = _by_column(mine), _by_column(theirs)
+    one, other = _prior_by_column(mine), _prior_by_column(theirs)
     # Defaults follow the data: other data give other numbers of the same prior.
     priors = [
         name for name in one if not any(close(one[name][kind], other[name][kind]) for kind in ("used", "written"))
@@ -447,7 +449,7 @@ def _differences(mine: Problem, theirs: Problem) -> list[str]:
     return told if same else [*told, "the data differ"]
 
 
-def _by_column(problem: Problem) -> dict[str, dict[str, Any]]:
+def _prior_by_column(problem: Problem) -> dict[str, dict[str, Any]]:
     """Of each column or joint block its prior as written and as used, and its statistics; models may order blocks."""
     found = {}
     families = problem.model.families, problem.resolved.families

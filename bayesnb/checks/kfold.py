@@ -18,7 +18,7 @@ from bayesnb.core.deferred import jax
 from bayesnb.core.running import as_key, progress_bar, random_generator, split
 from bayesnb.data.labels import read_labels
 from bayesnb.data.read import GivenRows, LabelledRows, read_rows
-from bayesnb.families.base import Family
+from bayesnb.families.family import Family
 from bayesnb.families.statistics import Membership
 from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.inference.fit import as_inference, problem_of, warn_of_quantities
@@ -26,11 +26,12 @@ from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.reading import Cells, is_lost, log_normalised
-from bayesnb.posterior.base import Posterior, require, warn_of_lost_weights
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 from bayesnb.posterior.left_out import require_rows_of_fit
 from bayesnb.posterior.loo import by_row, elpd_fields, remark_on_impossible_rows, remark_on_labels, remark_on_weights
-from bayesnb.posterior.weighted import Fitted, posterior_of, with_weights_of
+from bayesnb.posterior.posterior import Posterior, require, warn_of_lost_weights
+from bayesnb.posterior.weighted_posterior import with_weights_of
 
 # --------------------------------------------------------------------------------------------------
 # Warnings of many fits, gathered and issued once
@@ -164,7 +165,7 @@ def kfold(
     if isinstance(posterior, Model | Family):
         fold_keys = (jax.random.fold_in(folds_key, f) for f in count())
         with gathered.of_fit("to all rows"):
-            fitted = _fit(as_model(posterior), given, as_inference(inference), whole_key)
+            fitted = _fit_training(as_model(posterior), given, as_inference(inference), whole_key)
     else:
         way = "nb.kfold(model, X, y, inference=nb.NUTS() or nb.MAP()), which fits anew"
         fitted = require(posterior_of(posterior), "a closed form", "kfold of a posterior", way)
@@ -195,21 +196,21 @@ def kfold(
     in_sample, pointwise = np.empty((2, len(labelled)))
     impossible = np.zeros(len(labelled), dtype=bool)
     for some, of_some in some_at_a_time(labelled.place):
-        in_sample[some.place], _ = _score(fitted, some, of_some)
+        in_sample[some.place], _ = _fold_score(fitted, some, of_some)
     quiet: Any = fitted.inference
     asked = getattr(quiet, "progress", False)
     if hasattr(quiet, "progress"):
         quiet = replace(quiet, progress=False)
     for f, name in enumerate(progress_bar("kfold", "fold", asked, items=names)):
         pieces = list(some_at_a_time(np.flatnonzero(fold == f)))
-        training = problem.take_away(reduce(add, (_count(problem.model, *piece) for piece in pieces)))
+        training = problem.take_away(reduce(add, (_fold_statistics(problem.model, *piece) for piece in pieces)))
         with gathered.of_fit(f"without fold {name}"):
             try:
                 rest = with_weights_of(fitted, quiet.fit(training, key=next(fold_keys)))
             except ValueError as error:
                 raise ValueError(f"without fold {name}: {error}") from error
         for some, of_some in pieces:
-            pointwise[some.place], impossible[some.place] = _score(rest, some, of_some)
+            pointwise[some.place], impossible[some.place] = _fold_score(rest, some, of_some)
     gathered.issue()
     remarks = remark_on_labels(problem, pointwise) + remark_on_impossible_rows(impossible) + remark_on_weights(fitted)
     warn_of(remarks)
@@ -221,7 +222,7 @@ def kfold(
     )
 
 
-def _fit(model: Model, given: GivenRows, inference: Inference, key: Any) -> Posterior:
+def _fit_training(model: Model, given: GivenRows, inference: Inference, key: Any) -> Posterior:
     """The fit to all rows, each of which has a label."""
     problem = problem_of(model, given.counting())
     warn_of_quantities(problem)
@@ -231,12 +232,12 @@ def _fit(model: Model, given: GivenRows, inference: Inference, key: Any) -> Post
     return inference.fit(problem, key=key)
 
 
-def _count(model: BoundModel, rows: LabelledRows, cells: Cells) -> ModelStatistics:
+def _fold_statistics(model: BoundModel, rows: LabelledRows, cells: Cells) -> ModelStatistics:
     """Statistics of encoded rows."""
     return model.count(cells, Membership.of(rows.codes, rows.weights, len(rows.classes)))
 
 
-def _score(posterior: Posterior, rows: LabelledRows, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+def _fold_score(posterior: Posterior, rows: LabelledRows, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
     """Log probability of the labels of encoded rows, and which rows are impossible under every class.
 
     Impossible rows get the class probabilities, as in `Posterior.predict_proba`.

@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.checks.builtin import statistics_of
-from bayesnb.checks.statistics import Rows, draws, encode, replicate
+from bayesnb.checks.replicates import DataSet, draws, encode, replicate
 from bayesnb.core.checking import first_few, whole_number
 from bayesnb.core.forest import how_many, number_of_panels
 from bayesnb.core.panels import TINY, grid_of_panels, muted, text_color
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, four_digits, plus_minus_of
 from bayesnb.core.running import in_order, progress_bar, random_generator
 from bayesnb.data.read import split_labels
-from bayesnb.model.blocks import ModelParameters
-from bayesnb.posterior.base import Posterior, warn_of_lost_weights
-from bayesnb.posterior.weighted import of_features
+from bayesnb.model.prior import ModelParameters
+from bayesnb.posterior.fitted import of_features
+from bayesnb.posterior.posterior import Posterior, warn_of_lost_weights
 
 # --------------------------------------------------------------------------------------------------
 # The figure of a posterior predictive check: replicated statistics and the observed ones
@@ -421,7 +421,7 @@ def check(
     return _check_of(pd.concat(lines), pd.concat(values_of, axis=1), _on_other_rows(posterior, data))
 
 
-def _on_other_rows(posterior: Posterior, data: Rows) -> str:
+def _on_other_rows(posterior: Posterior, data: DataSet) -> str:
     """What is printed if the data have other numbers of rows than those of the fit, else nothing."""
     problem = posterior.problem
     if problem is None or np.allclose(problem.statistics.classes.n, data.labels.sizes):

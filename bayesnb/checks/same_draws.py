@@ -14,12 +14,12 @@ from bayesnb.core.running import as_key, random_generator, split, steps
 from bayesnb.data.read import labelled_rows
 from bayesnb.families.conjugate import independent_pits
 from bayesnb.families.formulas import cdf, independent_pit, mean_and_sd, pit
-from bayesnb.model.blocks import ModelParameters
+from bayesnb.model.prior import ModelParameters
 from bayesnb.model.reading import log_normalised
-from bayesnb.posterior.base import mean_total_count
 from bayesnb.posterior.diagnostics import ess_of_mean
 from bayesnb.posterior.draws import summary_frame
 from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
+from bayesnb.posterior.posterior import mean_total_count
 from bayesnb.posterior.under_draws import draws_in_pieces, independent_draws
 
 # --------------------------------------------------------------------------------------------------
@@ -361,7 +361,7 @@ EXACT_CELLS = 2**26
 
 
 @dataclass(frozen=True)
-class _Rows:
+class _CodedRows:
     """Encoded rows with a label each."""
 
     chunk: tuple[Any, ...]
@@ -369,22 +369,22 @@ class _Rows:
     names: tuple[str, ...]
 
 
-def rows_of(exact: ExactPosterior, X: Any, probabilities: np.ndarray) -> _Rows:
+def rows_of(exact: ExactPosterior, X: Any, probabilities: np.ndarray) -> _CodedRows:
     """Six rows of X, or all if there are fewer, each with its most probable class."""
     chosen = np.unique(np.linspace(0, len(probabilities) - 1, NUM_ROWS).round().astype(int))
     chunk = tuple(x[chosen] for x in exact.model.read(X).whole())
-    return _Rows(chunk, probabilities[chosen].argmax(axis=1), tuple(f"row {row}" for row in chosen))
+    return _CodedRows(chunk, probabilities[chosen].argmax(axis=1), tuple(f"row {row}" for row in chosen))
 
 
-def simulated_rows(exact: ExactPosterior, key: Any) -> _Rows:
+def simulated_rows(exact: ExactPosterior, key: Any) -> _CodedRows:
     """Six rows and labels from the exact posterior predictive distribution."""
     X, y = exact.simulate(NUM_ROWS, key=key, total_count=mean_total_count(exact.problem) or 1)
     given = labelled_rows(X, y, classes=exact.classes)
     chunk = exact.model.read(given.table).whole()
-    return _Rows(chunk, given.codes, tuple(f"simulated row {row}" for row in range(NUM_ROWS)))
+    return _CodedRows(chunk, given.codes, tuple(f"simulated row {row}" for row in range(NUM_ROWS)))
 
 
-def log_densities(exact: ExactPosterior, parameters: ModelParameters, rows: _Rows) -> np.ndarray:
+def log_densities(exact: ExactPosterior, parameters: ModelParameters, rows: _CodedRows) -> np.ndarray:
     """Log likelihood of the data and log p(x_i, y_i | theta) of each row, shape (..., 1 + rows).
 
     Parameters
@@ -403,7 +403,7 @@ def log_densities(exact: ExactPosterior, parameters: ModelParameters, rows: _Row
 
 
 def _exact_reference(
-    exact: ExactPosterior, rows: _Rows, rng: np.random.Generator, *, at_least: int, sites: list[str]
+    exact: ExactPosterior, rows: _CodedRows, rng: np.random.Generator, *, at_least: int, sites: list[str]
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Log densities, and values of sites, under independent draws from the closed form.
 
@@ -463,7 +463,7 @@ def _test_probabilities(
     index = pd.MultiIndex.from_product([range(len(truth)), exact.classes.tolist()], names=["row", "class"])
     names = np.array([f"class {label} of row {row}" for row, label in index], dtype=object)
     log_joint = sampled.log_joint_draws(X)
-    excess = _excess(log_joint, truth)
+    excess = _difference_of_draws(log_joint, truth)
     mcse = excess.std(axis=(0, 1)) / np.sqrt(np.minimum(ess_of_mean(excess), excess.shape[0] * excess.shape[1]))
     difference = excess.mean(axis=(0, 1))
     moving = mcse > 1e-12
@@ -476,7 +476,7 @@ def _test_probabilities(
     return pd.DataFrame(columns, index=index).join(ranks)
 
 
-def _excess(log_joint: np.ndarray, truth: np.ndarray) -> np.ndarray:
+def _difference_of_draws(log_joint: np.ndarray, truth: np.ndarray) -> np.ndarray:
     """Each draw's part in the difference of a class probability from the exact one, shape (chain, draw, cells).
 
     Its mean over the draws is the difference.

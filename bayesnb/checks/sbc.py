@@ -18,18 +18,19 @@ from bayesnb.core.panels import grid_of_panels, muted
 from bayesnb.core.printing import DataTable, Heading, Piece, Printed
 from bayesnb.core.running import as_key, progress_bar, random_generator, split
 from bayesnb.data.read import read_rows
-from bayesnb.families.base import Family
+from bayesnb.families.family import Family
 from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.inference.fit import as_inference
 from bayesnb.inference.nuts import NUTS
-from bayesnb.model.blocks import ModelParameters, ModelStatistics
+from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
+from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.base import Posterior, mean_total_count, require
 from bayesnb.posterior.datatree import as_tree, dataset_of_sites
 from bayesnb.posterior.diagnostics import KINDS
 from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
+from bayesnb.posterior.posterior import Posterior, mean_total_count, require
 
 # --------------------------------------------------------------------------------------------------
 # The figure of simulation-based calibration: differences of PIT values from uniform
@@ -367,7 +368,7 @@ def sbc(
         }
     ).rename_axis("parameter")
     against = table[table["p_value"] < error_rate / len(table)].sort_values("p_value", kind="stable")
-    verdict = _verdict(against, problems, len(table), error_rate)
+    verdict = _verdict_on_ranks(against, problems, len(table), error_rate)
     return SBC(
         uniform=verdict.startswith("YES"),
         verdict=verdict,
@@ -462,9 +463,9 @@ def _problems(posterior: Posterior) -> list[bool]:
     return [kind in found for kind in JUDGED]
 
 
-def _verdict(against: pd.DataFrame, problems: pd.DataFrame, num_tests: int, error_rate: float) -> str:
+def _verdict_on_ranks(against: pd.DataFrame, problems: pd.DataFrame, num_tests: int, error_rate: float) -> str:
     num_simulations = len(problems)
-    trouble = _in_words(problems)
+    trouble = _problems_in_words(problems)
     if not against.empty:
         worst = against.iloc[0]
         return (
@@ -483,7 +484,7 @@ def _verdict(against: pd.DataFrame, problems: pd.DataFrame, num_tests: int, erro
     return f"YES, the posterior is calibrated as far as {num_simulations} simulations show: {no_test}.{trouble}"
 
 
-def _in_words(problems: pd.DataFrame) -> str:
+def _problems_in_words(problems: pd.DataFrame) -> str:
     """Number of fits with problems, and the kinds of problems; empty without problems."""
     number = int(problems.any(axis=1).sum())
     if not number:

@@ -12,15 +12,15 @@ import scipy.special
 from bayesnb.core.arrays import in_float64, to_numpy
 from bayesnb.core.checking import one_of, whole_number
 from bayesnb.core.deferred import dist
-from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.panels import chosen, yes_or_no
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
-from bayesnb.families.base import with_hyperparameters
+from bayesnb.families.family import with_hyperparameters
 from bayesnb.families.formulas import cdf, mean_and_sd, quantile
-from bayesnb.model.blocks import CLASS_SITE, ClassPrior, Prior
-from bayesnb.posterior.base import Posterior, require
+from bayesnb.model.prior import CLASS_SITE, ClassPrior, Prior
+from bayesnb.posterior.fitted import of_features
 from bayesnb.posterior.kinds import ExactPosterior
-from bayesnb.posterior.weighted import of_features
+from bayesnb.posterior.posterior import Posterior, require
 
 # --------------------------------------------------------------------------------------------------
 # The figures of sensitivity: how much parameters and class probabilities depend on the prior and on the data
@@ -163,7 +163,7 @@ class Sensitivity(Printed):
         noun = "parameter" if of_parameters else "probability"
         number = how_many(len(shown), len(table), noun, "top" if sort else "first")
         if of_parameters:
-            rows = Rows(
+            rows = ForestPanel(
                 [f"{name}: {diagnosis}".removesuffix(f": {NOTHING}") for name, diagnosis in shown["diagnosis"].items()],
                 points,
                 x_label=f"cumulative Jensen-Shannon distance {DOUBLING}",
@@ -174,7 +174,7 @@ class Sensitivity(Printed):
             number += self._not_measured(table.index)
         else:
             names = [f"row {row}, {label}: {prob:.3f}" for (row, label), prob in shown["probability"].items()]
-            rows = Rows(names, points, x_label=f"change of the class probability {DOUBLING}", at=0.0)
+            rows = ForestPanel(names, points, x_label=f"change of the class probability {DOUBLING}", at=0.0)
         return forest([rows], title=f"Sensitivity to prior and likelihood: {number}", ax=ax, figsize=figsize)
 
     def _not_measured(self, parameters: pd.Index) -> str:
@@ -284,11 +284,11 @@ def sensitivity(
             "prior": [(power, _prior_scaled(exact, power)) for power in prior],
             "likelihood": [(power, _likelihood_scaled(exact, power)) for power in likelihood],
         }
-        table = pd.concat([pd.DataFrame(rows) for rows in _rows(exact, scaled)], ignore_index=True)
+        table = pd.concat([pd.DataFrame(rows) for rows in _sensitivity_rows(exact, scaled)], ignore_index=True)
     table.insert(5, "diagnosis", _diagnoses(table["prior"].to_numpy(), table["likelihood"].to_numpy()))
     return Sensitivity(
         table=table.set_index("parameter"),
-        probabilities=None if X is None else _probabilities(exact, scaled, X),
+        probabilities=None if X is None else _probability_frame(exact, scaled, X),
     )
 
 
@@ -359,7 +359,7 @@ def _with(posterior: ExactPosterior, closed_form: Prior) -> ExactPosterior:
 Scaled = dict[str, list[tuple[float, ExactPosterior]]]
 
 
-def _rows(posterior: ExactPosterior, scaled: Scaled) -> Iterator[dict[str, Any]]:
+def _sensitivity_rows(posterior: ExactPosterior, scaled: Scaled) -> Iterator[dict[str, Any]]:
     """Columns of the table, site by site."""
     base = posterior.marginals()
     others = {component: [(power, other.marginals()) for power, other in pair] for component, pair in scaled.items()}
@@ -417,7 +417,7 @@ def _diagnoses(prior: np.ndarray, likelihood: np.ndarray) -> np.ndarray:
     return np.where(prior >= THRESHOLD, weak, NOTHING)
 
 
-def _probabilities(posterior: ExactPosterior, scaled: Scaled, X: Any) -> pd.DataFrame:
+def _probability_frame(posterior: ExactPosterior, scaled: Scaled, X: Any) -> pd.DataFrame:
     columns = {"probability": posterior.predict_proba(X)}
     for component, ((low, lower), (high, upper)) in scaled.items():
         columns[component] = (upper.predict_proba(X) - lower.predict_proba(X)) / (np.log2(high) - np.log2(low))

@@ -30,12 +30,12 @@ from bayesnb.inference.fit import fit
 from bayesnb.inference.nuts import NUTS
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
-from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.files import replace_file
 from bayesnb.posterior.kinds import ExactPosterior
-from bayesnb.posterior.weighted import WeightedPosterior
+from bayesnb.posterior.posterior import Posterior
+from bayesnb.posterior.weighted_posterior import WeightedPosterior
 from bayesnb.selection.descriptions import propose_descriptions
-from bayesnb.selection.weights import weight_features, weighted_or_plain
+from bayesnb.selection.weighing import weight_features, weighted_or_plain
 
 # --------------------------------------------------------------------------------------------------
 # What the commands print: results on the standard output, warnings and errors on the standard error
@@ -86,13 +86,13 @@ def _errors_in_a_line() -> Iterator[None]:
             wrong = error
     messages = (str(warning.message) for warning in caught if issubclass(warning.category, UserWarning))
     for message in dict.fromkeys(messages):
-        _line("Warning", message, typer.colors.YELLOW)
+        _message_line("Warning", message, typer.colors.YELLOW)
     if wrong is not None:
-        _line("Error", wrong, typer.colors.RED)
+        _message_line("Error", wrong, typer.colors.RED)
         raise typer.Exit(2)
 
 
-def _line(kind: str, message: Any, colour: str) -> None:
+def _message_line(kind: str, message: Any, colour: str) -> None:
     typer.secho(f"{kind}: ", fg=colour, nl=False, err=True)
     typer.echo(" ".join(str(message).split()), err=True)
 
@@ -228,14 +228,14 @@ def _labels(labels: pd.Series, classes: Sequence[Any] | None) -> pd.Series:
     """
     words = labels.isin({*MISSING}.difference(map(str, classes or ())))
     others = labels[~words].dropna()
-    if classes is None and words.any() and _as_written(others) is others:
+    if classes is None and words.any() and _labels_as_written(others) is others:
         word = labels[words].iloc[0]
         warn(f"{word!r} is a class of {labels.name!r}; if it marks a missing label, add --missing {word}", UserWarning)
         return labels
     return labels.mask(words)
 
 
-def _as_written(labels: pd.Series) -> pd.Series:
+def _labels_as_written(labels: pd.Series) -> pd.Series:
     """Labels that were read as text, as the numbers or booleans that they are; 01 and 1.50 are no such numbers."""
     numbers = pd.to_numeric(labels, errors="coerce")
     if (numbers.astype(str) == labels).all():
@@ -261,7 +261,7 @@ def _without_unnamed(table: pd.DataFrame, asked_for: Iterable[str]) -> pd.DataFr
     return table.drop(columns=unnamed)
 
 
-def _labelled_rows(table: pd.DataFrame, target: str, drop: Sequence[str] = ()) -> tuple[pd.DataFrame, pd.Series]:
+def _rows_with_label(table: pd.DataFrame, target: str, drop: Sequence[str] = ()) -> tuple[pd.DataFrame, pd.Series]:
     """Features and labels of the rows that have a label.
 
     Raises
@@ -270,7 +270,7 @@ def _labelled_rows(table: pd.DataFrame, target: str, drop: Sequence[str] = ()) -
         If a column does not exist, no row has a label, or no column is left.
     """
     left_out = [target, *drop]
-    _require_columns(table, left_out)
+    _require_table_columns(table, left_out)
     labelled = table[table[target].notna()]
     if labelled.empty:
         raise ValueError(f"no row has a {target!r}: --target names the column that holds the class")
@@ -280,7 +280,7 @@ def _labelled_rows(table: pd.DataFrame, target: str, drop: Sequence[str] = ()) -
     return features, labelled[target]
 
 
-def _require_columns(table: pd.DataFrame, columns: list[str]) -> None:
+def _require_table_columns(table: pd.DataFrame, columns: list[str]) -> None:
     """Refuse a table that lacks a column.
 
     Raises
@@ -305,7 +305,7 @@ def _choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[s
     UserWarning
         If the family of a column probably misleads. The warning gives the options of the command line too.
     """
-    _require_columns(features, categorical)
+    _require_table_columns(features, categorical)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         families = {column: Categorical() for column in categorical}
@@ -341,7 +341,7 @@ def read_for(model: BoundModel, table: str, missing: list[str] | None, also: Any
     frame = read_csv(table, missing, texts, also, values.get(also), **how)
     if lacking := [column for column in used if column not in frame.columns]:
         raise ValueError(f"column {lacking[0]!r} is missing in {table!r}: the model uses {used}")
-    _require_columns(frame, [] if also is None else [also])
+    _require_table_columns(frame, [] if also is None else [also])
     frame = frame[used if also is None or also in used else [*used, also]]
     typed = [name for name in frame.columns if name not in forms]
     return frame.assign(**{name: _with_types(frame[name], values.get(name, ()), decimal or ".") for name in typed})
@@ -383,8 +383,8 @@ def _fit_exactly(
     """
     drop, categorical = drop or [], categorical or []
     named = _without_unnamed(read_csv(table, text=[target], label=target, **how), [target, *drop, *categorical])
-    features, labels = _labelled_rows(named, target, drop)
-    labels = _as_written(labels)
+    features, labels = _rows_with_label(named, target, drop)
+    labels = _labels_as_written(labels)
     model = _choose_model(features, labels, categorical, how["decimal"])
     if to_sample:
         other: Any = {name: Histogram() if couples_classes(one) else one for name, (one, _) in model.features.items()}
@@ -607,7 +607,7 @@ def check_command(
         _refuse_overwriting(out, table, model)
         posterior = read_model(model)
         rows = read_for(posterior.model, table, missing, target, sep=sep, decimal=decimal)
-        features, labels = _labelled_rows(rows, target)
+        features, labels = _rows_with_label(rows, target)
         result = check(posterior, features, labels, num_replicates=replicates, key=seed)
         if out is not None:
             _write(out, result.table.to_csv)

@@ -135,7 +135,7 @@ SAME_ARGUMENT = (
 
 
 @cache
-def _arguments(called: Callable[..., Any]) -> list[str]:
+def _argument_names(called: Callable[..., Any]) -> list[str]:
     """Names of the arguments, ``**`` if any name may be given."""
     found = inspect.signature(called.__init__ if isinstance(called, type) else called).parameters  # type: ignore[misc]
     return ["**" if own.kind is own.VAR_KEYWORD else name for name, own in found.items() if name != "self"]
@@ -148,7 +148,7 @@ def _require_arguments(called: Callable[..., Any], given: Iterable[str]) -> None
     ------
     TypeError
     """
-    own = _arguments(called)
+    own = _argument_names(called)
     for name in () if "**" in own else {*given}.difference(own):
         meant = [each for same in SAME_ARGUMENT.split("|") if name in (names := same.split()) for each in names]
         found = [each for each in meant if each in own] or get_close_matches(name, own, 1)
@@ -343,14 +343,14 @@ def with_params(value: Any, changes: Mapping[str, Any], name: str) -> Any:
     nested: dict[str, dict[str, Any]] = defaultdict(dict)
     for key, change in changes.items():
         if key not in own:
-            part, inner = _split(key, own, value, name)
+            part, inner = _split_name(key, own, value, name)
             nested[part][inner] = change
     for part, inner_changes in nested.items():
         direct[part] = with_params(direct.get(part, own[part]), inner_changes, f"{name}__{part}".removeprefix("__"))
     return value._with_own_params(direct, name)  # noqa: SLF001 (of `Params`)
 
 
-def _split(key: str, own: Mapping[str, Any], value: Any, name: str) -> tuple[str, str]:
+def _split_name(key: str, own: Mapping[str, Any], value: Any, name: str) -> tuple[str, str]:
     """The part that a name refers to, and the name inside the part. Names of columns may contain two underscores."""
     parts = [part for part in own if key.startswith(f"{part}__")]
     if parts:

@@ -217,29 +217,29 @@ sys.meta_path.insert(0, _WhenJaxIsImported())
 
 def leaves(tree: Any) -> list[Any]:
     """The leaves of a tree, in JAX's order."""
-    parts = _parts(tree)
+    parts = _branches(tree)
     return [tree] if parts is None else [leaf for branch in parts[0] for leaf in leaves(branch)]
 
 
 def structure(tree: Any) -> Any:
     """What is equal for trees that differ in their leaves only; it has a hash, and is None for a leaf."""
-    parts = _parts(tree)
+    parts = _branches(tree)
     return None if parts is None else (parts[1], *map(structure, parts[0]))
 
 
 def map_tree(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
     """A tree of what a function gives for each leaf, and those of other trees of the same structure."""
-    parts = _parts(tree)
+    parts = _branches(tree)
     if parts is None:
         return function(tree, *others)
     branches, kind, make = parts
-    theirs = [_parts(other) for other in others]
+    theirs = [_branches(other) for other in others]
     if any(its is None or its[1] != kind for its in theirs):
         raise ValueError(f"{tree!r} and one of {others!r} are trees of different structures")
     return make([map_tree(function, *each) for each in zip(branches, *[its[0] for its in theirs if its], strict=True)])
 
 
-def _parts(tree: Any) -> tuple[list[Any], Any, Callable[[list[Any]], Any]] | None:
+def _branches(tree: Any) -> tuple[list[Any], Any, Callable[[list[Any]], Any]] | None:
     """Branches of a tree, its class with settings, and what makes a tree of other branches; None for a leaf."""
     kind = type(tree)
     if kind in _names:

@@ -103,7 +103,7 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Rows:
+class ForestPanel:
     """One panel of rows, the first at the top.
 
     Attributes
@@ -143,7 +143,7 @@ class Rows:
 
 
 def forest(
-    rows: Sequence[Rows],
+    rows: Sequence[ForestPanel],
     *,
     title: str = "",
     same_axis: bool = False,
@@ -156,7 +156,7 @@ def forest(
 
     Parameters
     ----------
-    rows : sequence of Rows
+    rows : sequence of ForestPanel
         A panel each.
     title : str
         Text above all panels.
@@ -178,11 +178,11 @@ def forest(
     TypeError, ValueError
         If axes or size do not fit.
     """
-    panels = _panels(rows, panels_across, ax, axes, figsize)
-    ends = [_limits(rows)] * len(rows) if same_axis else [_limits([panel]) for panel in rows]
+    panels = _forest_panels(rows, panels_across, ax, axes, figsize)
+    ends = [_axis_limits(rows)] * len(rows) if same_axis else [_axis_limits([panel]) for panel in rows]
     drawn: dict[str, Any] = {}
     for axis, panel, limits in zip(panels.axes, rows, ends, strict=True):
-        _draw(axis, panel, limits, drawn)
+        _draw_panel(axis, panel, limits, drawn)
     if title:
         panels.title(title)
     if drawn:
@@ -190,7 +190,7 @@ def forest(
     return panels.drawn()
 
 
-def _panels(rows: Sequence[Rows], across: int | None, ax: Any, axes: Any, figsize: Any) -> Panels:
+def _forest_panels(rows: Sequence[ForestPanel], across: int | None, ax: Any, axes: Any, figsize: Any) -> Panels:
     """Panels of matplotlib with their names, titles and labels."""
     if len(rows) == 1 and axes is None:
         panels = panel_of_rows(
@@ -219,7 +219,7 @@ def _panels(rows: Sequence[Rows], across: int | None, ax: Any, axes: Any, figsiz
     return panels
 
 
-def _limits(rows: Sequence[Rows]) -> tuple[float, float]:
+def _axis_limits(rows: Sequence[ForestPanel]) -> tuple[float, float]:
     """Ends of the horizontal axis: around everything finite, or where a panel says that it ends."""
     drawn = [points.values for panel in rows for points in panel.points]
     drawn += [ends for panel in rows for ends in (panel.lower, panel.upper) if ends is not None]
@@ -234,7 +234,7 @@ def _limits(rows: Sequence[Rows]) -> tuple[float, float]:
     return min(lows, default=low - margin), max(highs, default=high + margin)
 
 
-def _draw(axis: Any, panel: Rows, limits: tuple[float, float], drawn: dict[str, Any]) -> None:
+def _draw_panel(axis: Any, panel: ForestPanel, limits: tuple[float, float], drawn: dict[str, Any]) -> None:
     """Draw the marks of a panel, and add those that are new in the legend to `drawn`, by their labels."""
     if panel.at is not None:
         (line,) = axis.plot(

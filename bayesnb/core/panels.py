@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.checking import a_type, is_one_of, listed, near_matches, whole_number
-from bayesnb.core.printing import counted, shortened
+from bayesnb.core.printing import counted, short_name
 
 # --------------------------------------------------------------------------------------------------
 # Checks of what the caller of a figure gives: classes, features, order, axes and size
@@ -82,7 +82,7 @@ def _given_axes(name: str, given: Any, number: int) -> list[Any]:
     """
     from bayesnb.core.picture import Axes
 
-    found = _flat(given)
+    found = _flat_entries(given)
     other = next((each for each in found if not isinstance(each, Axes)), None)
     if other is not None or not found or (name == "ax" and not isinstance(given, Axes)):
         what = "one of matplotlib's Axes" if name == "ax" else "matplotlib's Axes, one for each panel"
@@ -96,12 +96,12 @@ def _given_axes(name: str, given: Any, number: int) -> list[Any]:
     return found
 
 
-def _flat(given: Any) -> list[Any]:
+def _flat_entries(given: Any) -> list[Any]:
     """The entries of an array, or of sequences within sequences."""
     if hasattr(given, "flat"):
         return list(given.flat)
     if isinstance(given, list | tuple):
-        return [each for inner in given for each in _flat(inner)]
+        return [each for inner in given for each in _flat_entries(inner)]
     return [given]
 
 
@@ -174,7 +174,7 @@ def wrap_to(text: Any, width: float, size: str, weight: Any = "normal") -> str:
     Lines end at spaces, underscores, slashes and hyphens, and before brackets. A word that is longer than a line is
     divided. A line of more than `MOST_LETTERS` loses its middle.
     """
-    lines = (shortened(line, MOST_LETTERS).replace("$", r"\$") for line in str(text).split("\n"))
+    lines = (short_name(line, MOST_LETTERS).replace("$", r"\$") for line in str(text).split("\n"))
     return "\n".join(_wrap_line(line, width, size, weight) for line in lines)
 
 

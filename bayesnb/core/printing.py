@@ -120,14 +120,14 @@ class DataTable:
             shown = shown.iloc[:, : width // LEAST_COLUMN]
         names, head = [*map(str, shown.index)], shown.index.name
         shown = shown.set_axis([*map(str, shown.columns)], axis=1).set_axis(names, axis=0).rename_axis(columns=head)
-        too_long = _width(self._text(shown)) - width
+        too_long = _terminal_width(self._text(shown)) - width
         longest = max(map(len, [*names, str(head)]))
-        shown = shown.set_axis([shortened(name, max(LEAST_LABEL, longest - too_long)) for name in names], axis=0)
+        shown = shown.set_axis([short_name(name, max(LEAST_LABEL, longest - too_long)) for name in names], axis=0)
         found = self._text(shown)
-        while self.more_columns and len(shown.columns) > 1 and _width(found) > width:
+        while self.more_columns and len(shown.columns) > 1 and _terminal_width(found) > width:
             shown = shown.iloc[:, :-1]
             found = self._text(shown)
-        if _width(found) > width:
+        if _terminal_width(found) > width:
             # Columns continue below in any case, so that names need not be short.
             whole = longest <= width // 2 and not self.more_columns
             found = self._text(shown.set_axis(names, axis=0) if whole else shown, line_width=width)
@@ -256,11 +256,11 @@ def _wrapped(text: str, width: int, first: str = "", others: str = "") -> list[s
     return found
 
 
-def _width(lines: Sequence[str]) -> int:
+def _terminal_width(lines: Sequence[str]) -> int:
     return max(map(len, lines))
 
 
-def shortened(name: str, length: int) -> str:
+def short_name(name: str, length: int) -> str:
     """A name without its middle if it is longer: names that differ do so at the ends."""
     if len(name) <= length:
         return name

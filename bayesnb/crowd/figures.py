@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.core.checking import listed, near_matches, proportion, whole_number
-from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.panels import (
     HATCHES,
     SMALL,
@@ -23,7 +23,7 @@ from bayesnb.core.panels import (
     text_width,
     yes_or_no,
 )
-from bayesnb.core.printing import shortened
+from bayesnb.core.printing import short_name
 from bayesnb.posterior.kinds import PointPosterior
 
 # --------------------------------------------------------------------------------------------------
@@ -140,7 +140,7 @@ STRENGTH = 0.6
 """Share of the colour in a cell of probability one, so that its number can be read."""
 
 
-def _matrices(
+def _confusion_matrices(
     crowd: Any, annotators: np.ndarray, classes: Sequence[Any] | None, prob: float
 ) -> tuple[np.ndarray, np.ndarray, list[str], list[str]]:
     """The cells of some annotators; the labels of classes that are left out are one column, the last.
@@ -176,7 +176,7 @@ def _matrices(
     return values, intervals, [str(known[c]) for c in codes], names
 
 
-def _draw(axis: Any, values: np.ndarray, below: np.ndarray) -> None:
+def _draw_matrix(axis: Any, values: np.ndarray, below: np.ndarray) -> None:
     """The cells of a matrix with their numbers, and a frame around those of the right labels."""
     from bayesnb.core.picture import to_rgb
 
@@ -212,7 +212,7 @@ SURE = 0.9
 """The title says how many labels have a probability below this one."""
 
 
-def _classes(crowd: Any, classes: Sequence[Any] | None, proba: np.ndarray) -> list[int]:
+def _classes_of_bars(crowd: Any, classes: Sequence[Any] | None, proba: np.ndarray) -> list[int]:
     """Positions of the classes that have a part of the bar of their own."""
     if classes is not None:
         return chosen("classes", classes, crowd.classes.tolist(), most=MOST_HATCHES)
@@ -291,7 +291,7 @@ class AnnotationFigures:
         is_point = isinstance(self.posterior, PointPosterior)
         ends = shown if is_point else self.accuracy_interval(prob=prob).iloc[at]
         most_frequent = self.class_probs
-        rows = Rows(
+        rows = ForestPanel(
             _names_of(shown),
             [Points(shown["accuracy"], "estimate" if is_point else "posterior mean")],
             ends["lower"],
@@ -372,8 +372,8 @@ class AnnotationFigures:
         frame = self.annotators
         order = _order_of_annotators(frame, annotators, sort)
         at = order[: whole_number("max_panels", max_panels)]
-        matrices, intervals, *names_of_both = _matrices(self, at, classes, prob)
-        names, labels = ([shortened(name, NAME).replace("$", r"\$") for name in names] for names in names_of_both)
+        matrices, intervals, *names_of_both = _confusion_matrices(self, at, classes, prob)
+        names, labels = ([short_name(name, NAME).replace("$", r"\$") for name in names] for names in names_of_both)
         beside, widest = (max(text_width(name, TINY) for name in texts) for texts in (names, labels))
         interval = max(text_width(text, TINY) for text in np.unique(intervals)) + 0.06
         rows, columns = matrices.shape[1:]
@@ -394,7 +394,7 @@ class AnnotationFigures:
         panels.set_height(max(rows * CELL, lines, text_width(SIDE, SMALL) / -(-len(at) // panels.across)))
         for panel, values in enumerate(matrices):
             axis = panels.axes[panel]
-            _draw(axis, values, intervals[panel] if with_intervals else np.full(values.shape, ""))
+            _draw_matrix(axis, values, intervals[panel] if with_intervals else np.full(values.shape, ""))
             first, lowest = panel % panels.across == 0, panel + panels.across >= len(at)
             axis.set_yticks(np.arange(rows), names if first else [""] * rows, fontsize=TINY)
             below = labels if lowest else [""] * columns
@@ -469,7 +469,7 @@ class AnnotationFigures:
             at = at[np.argsort(-frame["entropy"].to_numpy()[at], kind="stable")]
         at = at[: whole_number("max_items", max_items)]
         shown, proba = frame.iloc[at], self.proba.to_numpy()[at]
-        codes = _classes(self, classes, proba)
+        codes = _classes_of_bars(self, classes, proba)
         panels = panel_of_rows(_names_of(shown), ax=ax, figsize=figsize, row_height=0.24)
         axis, rows, left = panels.axes[0], np.arange(len(at)), np.zeros(len(at))
         entries = []

@@ -10,10 +10,10 @@ from scipy.special import entr, rel_entr
 from bayesnb.core.arrays import log
 from bayesnb.core.deferred import map_tree
 from bayesnb.core.running import in_order
-from bayesnb.crowd.read import AnnotationTable
-from bayesnb.families.exponential import Weights
+from bayesnb.crowd.annotation_table import AnnotationTable
+from bayesnb.families.matrix_product import ProductMatrix
 from bayesnb.inference.em import probabilities
-from bayesnb.model.blocks import ModelParameters
+from bayesnb.model.prior import ModelParameters
 
 # --------------------------------------------------------------------------------------------------
 # The quality of annotators under draws of the parameters
@@ -71,14 +71,14 @@ class LabelDraws:
     annotations : AnnotationTable
     class_prob : array, shape (draws, classes)
     prob : array, shape (draws, classes, annotators, labels)
-    weights : Weights
+    weights : ProductMatrix
         Logarithms of `prob`, for products with the counts of the items.
     """
 
     annotations: AnnotationTable
     class_prob: np.ndarray
     prob: np.ndarray
-    weights: Weights
+    weights: ProductMatrix
 
     @classmethod
     def of(cls, annotations: AnnotationTable, draws: ModelParameters) -> Self:
@@ -95,7 +95,7 @@ class LabelDraws:
         some = np.linspace(0, number - 1, kept).round().astype(int)
         thinned = map_tree(lambda value: np.asarray(value)[some], draws)
         prob = thinned.blocks[0]["prob"]
-        weights = Weights.of(log(prob).reshape(kept * num_classes, -1))
+        weights = ProductMatrix.of(log(prob).reshape(kept * num_classes, -1))
         return cls(annotations, thinned.class_prob, prob, weights)
 
     def of_items(self, items: np.ndarray) -> np.ndarray:
@@ -129,7 +129,7 @@ class LabelDraws:
 
     def quantiles(self, levels: list[float]) -> np.ndarray:
         """Quantiles of the probabilities of the classes of all items, shape (items, classes, levels)."""
-        return self._of_all(lambda proba: _quantiles(np.moveaxis(proba, 1, 2), levels))
+        return self._of_all(lambda proba: _draw_quantiles(np.moveaxis(proba, 1, 2), levels))
 
     def most_probable(self, levels: list[float]) -> tuple[np.ndarray, np.ndarray]:
         """Mean probabilities, and quantiles of the probability of the class with the highest mean.
@@ -147,7 +147,7 @@ class LabelDraws:
         def summary(proba: np.ndarray) -> np.ndarray:
             mean = proba.mean(axis=1)
             best = mean.argmax(axis=1)[:, None, None]
-            return np.column_stack([mean, _quantiles(np.take_along_axis(proba, best, axis=2)[:, :, 0], levels)])
+            return np.column_stack([mean, _draw_quantiles(np.take_along_axis(proba, best, axis=2)[:, :, 0], levels)])
 
         found = self._of_all(summary)
         return found[:, : -len(levels)], found[:, -len(levels) :]
@@ -173,7 +173,7 @@ class LabelDraws:
         return np.eye(self.class_prob.shape[1])[codes][:, None]
 
 
-def _quantiles(values: np.ndarray, levels: list[float]) -> np.ndarray:
+def _draw_quantiles(values: np.ndarray, levels: list[float]) -> np.ndarray:
     """Quantiles along the last axis, which the levels replace."""
     # NumPy sorts a contiguous axis several times as fast as it finds two quantiles on another.
     ordered = np.sort(values, axis=-1)

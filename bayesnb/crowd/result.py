@@ -14,15 +14,15 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import listed, proportion, warn, whole_number
 from bayesnb.core.deferred import map_tree, xr
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
+from bayesnb.crowd.annotation_table import AnnotationTable, read_labels_of_items
 from bayesnb.crowd.figures import AnnotationFigures, positions_of
 from bayesnb.crowd.label_draws import LabelDraws, accuracy, information, label_bias, most_informative, num_annotations
-from bayesnb.crowd.read import AnnotationTable, read_labels_of_items
-from bayesnb.model.blocks import ModelParameters
+from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Unlabelled
 from bayesnb.model.program import coordinate
-from bayesnb.posterior.base import Posterior, require
 from bayesnb.posterior.files import save
 from bayesnb.posterior.kinds import PointPosterior
+from bayesnb.posterior.posterior import Posterior, require
 from bayesnb.posterior.under_draws import flatten
 
 # --------------------------------------------------------------------------------------------------

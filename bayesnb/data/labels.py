@@ -312,7 +312,7 @@ class Found:
         values = _by_position(or_, self.values, other.values)
         numbers = _by_position(add, self.numbers, other.numbers)
         labels = [labels for labels in (self.labels, other.labels) if labels is not None]
-        return Found(_distinct(labels) if len(labels) > 1 else labels[0] if labels else None, listed, values, numbers)
+        return Found(_all_labels(labels) if len(labels) > 1 else labels[0] if labels else None, listed, values, numbers)
 
     def categories(self, position: int) -> tuple:
         """The categories of a column: in the order of its type, or sorted if some rows have a type that lists none."""
@@ -327,7 +327,7 @@ def _by_position[T](together: Callable[[T, T], T], one: dict[int, T], other: dic
     return one | {p: together(one[p], seen) if p in one else seen for p, seen in other.items()}
 
 
-def _distinct(labels: Sequence[np.ndarray]) -> np.ndarray:
+def _all_labels(labels: Sequence[np.ndarray]) -> np.ndarray:
     """The distinct labels of several arrays, sorted."""
     kinds = {part.dtype.kind for part in labels}
     # NumPy would turn numbers beside text into text, so labels of different types are put together as a list.

@@ -275,7 +275,7 @@ def split_labels(X: Any, y: Any, features: Mapping[Any, tuple[Any, Any]] | None 
     """
     if not isinstance(y, str):
         return X, y
-    _require_column(y, _names(X))
+    _require_column(y, _names_of_columns(X))
     named = {name: columns for name, (_, columns) in (features or {}).items() if not isinstance(columns, slice)}
     if any(y in ([name] if columns is None else columns) for name, columns in named.items()):
         raise ValueError(
@@ -288,7 +288,7 @@ def split_labels(X: Any, y: Any, features: Mapping[Any, tuple[Any, Any]] | None 
     return frame.drop(y).to_native(), frame[y].to_native()
 
 
-def _names(X: Any) -> Iterable[Any]:
+def _names_of_columns(X: Any) -> Iterable[Any]:
     """Names of the columns; none if they have none."""
     if is_dask(X):
         return getattr(X, "columns", ())

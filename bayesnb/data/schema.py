@@ -71,7 +71,7 @@ def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
         alike[" ".join(value.split()).casefold()].append(repr(value))
     pairs = {
         "in spaces or capitals": [" and ".join(spellings) for spellings in alike.values() if len(spellings) > 1],
-        "in their type": [f"{value!r} and {text!r}" for value in others if (text := _as_text(value)) in texts],
+        "in their type": [f"{value!r} and {text!r}" for value in others if (text := _text_of(value)) in texts],
     }
     for way, found in pairs.items():
         if found:
@@ -82,7 +82,7 @@ def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
             )
 
 
-def _as_text(value: Any) -> str:
+def _text_of(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 

@@ -11,18 +11,18 @@ from bayesnb.data.labels import warn_of_absent_classes, warn_of_classes
 from bayesnb.data.read import as_table, check_weights, is_dask, read_rows, split_labels, with_names
 from bayesnb.data.schema import OutsideSupport, warn_unseen
 from bayesnb.data.tables import SparseTable, Table, distinct
-from bayesnb.estimators.base import Estimator, check_classes, check_labels, read_mixed, with_fitted_columns
+from bayesnb.estimators.estimator import Estimator, check_classes, check_labels, read_mixed, with_fitted_columns
 from bayesnb.estimators.kept_rows import KeptRows, with_all_rows
-from bayesnb.families.base import Family
+from bayesnb.families.family import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
 from bayesnb.inference.sources import read_dask, sample_dask
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
 from bayesnb.model.problem import Problem, count_and_grow
-from bayesnb.posterior.weighted import WeightedPosterior, with_weights_of
+from bayesnb.posterior.weighted_posterior import WeightedPosterior, with_weights_of
 from bayesnb.selection.descriptions import propose_descriptions
 from bayesnb.selection.information import information_estimate
-from bayesnb.selection.weights import MOST_FEATURES, weight_features, weighted_or_plain
+from bayesnb.selection.weighing import MOST_FEATURES, weight_features, weighted_or_plain
 
 
 @dataclass(eq=False, repr=False, kw_only=True)

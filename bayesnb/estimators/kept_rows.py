@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import dense, stacked
+from bayesnb.core.sparse import dense, stacked
 from bayesnb.data.read import as_table, read_rows
 from bayesnb.data.tables import Column, SparseTable, Table, is_missing
 from bayesnb.model.blocks import ModelStatistics, side_by_side, statistics_of_features
@@ -92,7 +92,7 @@ class KeptRows:
             cells[whole] = cells[whole].infer_objects()
             for place, listed in self.declared.items():
                 column = self.cells[:, place]
-                cells[place] = pd.Categorical(column, categories=_with_more(listed, column))
+                cells[place] = pd.Categorical(column, categories=_more_categories(listed, column))
         return replace(as_table(cells), names=self.names, named=self.named)
 
     @property
@@ -124,7 +124,9 @@ class KeptRows:
             return result
         table = table.take(new)
         listed = enumerate(map(table.declared_categories, range(len(self.names))))
-        more = {place: _with_more(self.declared.get(place, ()), each) for place, each in listed if each is not None}
+        more = {
+            place: _more_categories(self.declared.get(place, ()), each) for place, each in listed if each is not None
+        }
         cells, labels = _below(self.cells, _cells(table, self.reads)), _below(self.labels, labels[new])
         weight, rank = np.concatenate([faded, weight[new]]), np.concatenate([older, rank[new]])
         declared = {**self.declared, **more}
@@ -209,7 +211,7 @@ def _below(one: Any, other: Any) -> Any:
     return stacked([one, other])
 
 
-def _with_more(listed: tuple, values: Any) -> tuple:
+def _more_categories(listed: tuple, values: Any) -> tuple:
     """The categories that are listed, and the other values."""
     return tuple(dict.fromkeys((*listed, *(value for value in values if not is_missing(value)))))
 
@@ -278,7 +280,7 @@ def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any =
         after = counted.statistics
     start = after if lost is None else after + lost
     old: dict[Any, list[Any]] = {}
-    for feature, *pair in chain(*_features(problem.model, before, problem.statistics)):
+    for feature, *pair in chain(*_feature_parts(problem.model, before, problem.statistics)):
         if lost is None or feature[0] not in kept.estimated:
             old.setdefault(feature, []).append(pair)
     estimated = set(kept.estimated)
@@ -289,13 +291,13 @@ def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any =
             estimated.add(feature[0])
         return exact[0] if exact else estimate
 
-    features = _features(sample.model, after, start)
+    features = _feature_parts(sample.model, after, start)
     blocks = tuple(side_by_side([of_all_rows(*feature) for feature in block]) for block in features)
     problem = replace(sample, statistics=ModelStatistics(problem.statistics.classes, blocks))
     return (problem if lost is None else problem.take_away(lost)), replace(kept, estimated=frozenset(estimated))
 
 
-def _features(model: BoundModel, *counted: ModelStatistics) -> Iterator[Iterator[tuple]]:
+def _feature_parts(model: BoundModel, *counted: ModelStatistics) -> Iterator[Iterator[tuple]]:
     """For each block, of each of its features the columns in the table, the family, and its part of all statistics."""
     for block, *of_block in zip(model.blocks, *(each.blocks for each in counted), strict=True):
         columns = tuple(model.schema.in_table(block.columns))
@@ -311,5 +313,5 @@ def _with_categories_of(before: BoundModel, problem: Problem) -> Problem:
     places = before.schema.in_table(before.open_columns)
     known = {place: before.schema.categories[p] for place, p in zip(places, before.open_columns, strict=True)}
     for place, p in zip(after.schema.in_table(after.open_columns), after.open_columns, strict=True):
-        categories[p] = _with_more(known.get(place, ()), categories[p])
+        categories[p] = _more_categories(known.get(place, ()), categories[p])
     return with_categories(problem, categories)

@@ -5,20 +5,20 @@ from typing import Any
 
 from bayesnb import estimators
 from bayesnb.core.checking import a_type
-from bayesnb.crowd.read import AnnotationTable
+from bayesnb.crowd.annotation_table import AnnotationTable
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.data.schema import Schema
 from bayesnb.data.written_numbers import NumberForm
 from bayesnb.estimators.kept_rows import KeptRows
-from bayesnb.families.base import Family
+from bayesnb.families.family import Family
 from bayesnb.inference.exact import EmpiricalBayes
 from bayesnb.inference.fit import INFERENCES
-from bayesnb.model.blocks import ModelParameters, ModelStatistics
+from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.feature_weights import FeatureWeights, NormalWeights
 from bayesnb.model.naive_bayes import NaiveBayes
+from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem, Unlabelled
-from bayesnb.model.weights import FeatureWeights, NormalWeights
-from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.files import read
 from bayesnb.posterior.kinds import (
     AveragedPosterior,
@@ -27,7 +27,8 @@ from bayesnb.posterior.kinds import (
     PointPosterior,
     SampledPosterior,
 )
-from bayesnb.posterior.weighted import WeightedPosterior
+from bayesnb.posterior.posterior import Posterior
+from bayesnb.posterior.weighted_posterior import WeightedPosterior
 
 MODELS = (BoundModel, ModelParameters, NaiveBayes, NumberForm, Schema)
 DATA = (AnnotationTable, KeptRows, ModelStatistics, Problem, Unlabelled)

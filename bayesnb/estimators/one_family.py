@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative
 from bayesnb.core.arrays import any_missing, log
 from bayesnb.core.checking import warn
 from bayesnb.data.tables import ArrayTable, SparseTable, Table, is_missing
-from bayesnb.estimators.base import Estimator, named, read_counts, read_mixed, read_numbers, whole_numbers
+from bayesnb.estimators.estimator import Estimator, named, read_counts, read_mixed, read_numbers, whole_numbers
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.counts_and_waits import Poisson
 from bayesnb.families.dirichlet_multinomial import DirichletMultinomial
@@ -22,11 +22,11 @@ from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.statistics import Counts
 from bayesnb.families.words import Multinomial
 from bayesnb.inference.exact import Exact
-from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.naive_bayes import NaiveBayes
+from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem, with_categories
-from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import PointPosterior
+from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # The base classes of estimators of counts and categories: scikit-learn's smoothing and fitted attributes

@@ -5,7 +5,7 @@ import lazy_loader as _lazy
 __getattr__, __dir__, __all__ = _lazy.attach(
     __name__,
     submod_attrs={
-        "base": ["Family", "JointFamily"],
+        "family": ["Family", "JointFamily"],
         "conjugate": ["ConjugateFamily"],
         "exponential": ["ExponentialFamily"],
         "moments": ["Moments", "Scatter"],

@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import log_beta, namespace
+from bayesnb.core.arrays import namespace
 from bayesnb.core.deferred import dist, pytree
-from bayesnb.families.base import MODE, Family, Hyperparameter, Sample
-from bayesnb.families.bins import BinnedFamily, chosen_edges, default_concentration, quantile_edges
+from bayesnb.core.gamma_functions import log_beta
+from bayesnb.families.bins import BinnedFamily, chosen_edges, default_bin_concentration, quantile_edges
 from bayesnb.families.categories import Categorical, DirichletFamily
+from bayesnb.families.family import MODE, Family, Hyperparameter, Sample
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number, spread_over_categories
 from bayesnb.families.statistics import Counts
 
@@ -158,7 +159,7 @@ class Histogram(DirichletFamily, BinnedFamily):
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
         bins = self._bins_by_name(names)
         sizes = tuple(own.size for own in bins)
-        given = self.hyperparameters() or {"concentration": [default_concentration(size) for size in sizes]}
+        given = self.hyperparameters() or {"concentration": [default_bin_concentration(size) for size in sizes]}
         found: list[tuple[Any, Self]] = []
         for columns, arrays in spread_over_categories(self, given, num_classes, names, sizes):
             for own in dict.fromkeys(bins[column] for column in columns):
@@ -317,7 +318,7 @@ def _cell_moment(own: Any, pooled: Any, split: Any, nodes: tuple[Node, ...], pow
     return xp.stack(_down(nodes, (1.0, 0.0), halve), axis=-1)
 
 
-def draw_cells(tree: Any, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+def draw_tree_cells(tree: Any, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """Draws of the probabilities, shape (*shape, cells), from the root downwards."""
     family = tree.family
     own, pooled, split = (np.asarray(array) for array in (family.counts, family.pooled, family.split))
@@ -503,11 +504,11 @@ class PolyaTree(BinnedFamily):
         return {"prob": sample("prob", CoupledTree(self, self._nodes, partial(self._moment, 1)))}
 
     def marginals(self) -> "dict[str, dist.Distribution]":
-        from bayesnb.families.distributions import Beta
+        from bayesnb.families.distributions import BetaOfLogs
 
         mean, square = self._moment(1), self._moment(2)
         weight = (mean - square) / (square - mean**2)
-        return {"prob": Beta(mean * weight, (1 - mean) * weight, validate_args=False)}
+        return {"prob": BetaOfLogs(mean * weight, (1 - mean) * weight, validate_args=False)}
 
     def update(self, statistics: Counts) -> Self:
         return self._given(statistics)[0]

@@ -11,9 +11,9 @@ import numpy as np
 
 from bayesnb.core.arrays import namespace, weighted_values
 from bayesnb.core.deferred import dist, pytree
-from bayesnb.families.base import Family, Parameters
 from bayesnb.families.categories import Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.family import Family, Parameters
 from bayesnb.families.statistics import Counts, class_sums
 
 # --------------------------------------------------------------------------------------------------
@@ -279,7 +279,7 @@ def _counted_values(x: Any, weights: np.ndarray | None) -> tuple[np.ndarray, np.
     return values, number
 
 
-def default_concentration(num_parts: int) -> float:
+def default_bin_concentration(num_parts: int) -> float:
     """Prior weight of each bin and tail where none is given: a share of ten rows, whatever the number of bins."""
     return PRIOR_ROWS / num_parts
 
@@ -291,7 +291,7 @@ def log_evidence_of_bins(
     bins = Bins(edges, from_zero=_starts_at_zero(x))
     counts = np.bincount(bins.codes(x).astype(np.intp), weights, minlength=bins.size)
     of_counts = dirichlet_log_evidence(
-        np.full(bins.size, default_concentration(bins.size) if concentration is None else concentration), counts
+        np.full(bins.size, default_bin_concentration(bins.size) if concentration is None else concentration), counts
     )
     within = bins.log_density(x)
     return float(of_counts + (within.sum() if weights is None else weights @ within))
@@ -299,11 +299,11 @@ def log_evidence_of_bins(
 
 def resolution(values: np.ndarray) -> float:
     """The smallest distance of sorted values that differ by more than rounding; of a single value its size."""
-    steps = _steps(values)
+    steps = _gaps(values)
     return float(steps.min()) if len(steps) else float(np.abs(values).max(initial=0.0)) or 1.0
 
 
-def _steps(values: np.ndarray) -> np.ndarray:
+def _gaps(values: np.ndarray) -> np.ndarray:
     """Distances of sorted values beyond rounding."""
     steps, size = np.diff(values), np.abs(values)
     steps = steps[steps > ROUNDING * np.maximum(size[1:], size[:-1])]
@@ -368,7 +368,7 @@ class Resolution:
         found = np.zeros((4, x.shape[1]))
         for j, column in enumerate(x.T):
             values = np.sort(column[~np.isnan(column)])
-            steps = _steps(values)
+            steps = _gaps(values)
             if len(values):
                 tied = len(steps) < len(values) - 1
                 found[:, j] = values[0], values[-1], steps.min() if tied and len(steps) else 0.0, tied
@@ -587,11 +587,11 @@ def _read_edges(family: str, edges: Any) -> Any:
         edges = tuple(edges.items())
     entries = tuple(edges) if np.iterable(edges) else (edges,)
     if entries and all(isinstance(entry, tuple) and len(entry) == 2 for entry in entries):
-        return tuple((column, _numbers(family, own, f" of column {column!r}")) for column, own in entries)
-    return _numbers(family, entries, "")
+        return tuple((column, _edge_numbers(family, own, f" of column {column!r}")) for column, own in entries)
+    return _edge_numbers(family, entries, "")
 
 
-def _numbers(family: str, edges: Any, where: str) -> tuple[float, ...]:
+def _edge_numbers(family: str, edges: Any, where: str) -> tuple[float, ...]:
     try:
         numbers = np.asarray(edges, dtype=np.float64)
     except (TypeError, ValueError):

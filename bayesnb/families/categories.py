@@ -8,18 +8,20 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import csr_rows, log_rising, namespace
+from bayesnb.core.arrays import namespace
 from bayesnb.core.deferred import dist, is_jax, pytree
-from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.core.gamma_functions import log_rising
+from bayesnb.core.sparse import csr_rows
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.exponential import times
-from bayesnb.families.information import divergence
+from bayesnb.families.family import Hyperparameter, Parameters, Sample
 from bayesnb.families.look_up import (
     Distinct,
-    Table,
+    ValueTable,
     look_up_cells,
     look_up_in_jax,
 )
+from bayesnb.families.matrix_product import times
+from bayesnb.families.mutual_information import divergence
 from bayesnb.families.probabilities import beta_mode, log_and_log_rest, log_of
 from bayesnb.families.statistics import Counts, clear_rounding, count_cells
 from bayesnb.families.supports import BOOLEAN, NONNEGATIVE_INTEGER
@@ -146,7 +148,7 @@ class TableFamily(ConjugateFamily):
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         if is_jax(x):
             return lambda rows: look_up_in_jax(self.log_table(parameters), x[rows])
-        table = Table.of(self.log_table({name: np.asarray(value) for name, value in parameters.items()}))
+        table = ValueTable.of(self.log_table({name: np.asarray(value) for name, value in parameters.items()}))
         return lambda rows: table.of_rows(csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows])
 
     def row_log_left_out(
@@ -158,7 +160,7 @@ class TableFamily(ConjugateFamily):
         by_value, of_all = self.by_value(statistics), prior.sum(axis=-1, keepdims=True)
         # A class without a row has no cell to leave out.
         table = dirichlet_log_left_out(prior, of_all, by_value, statistics.n[..., None], 1.0)
-        return Table.of(table).of_own_class(x, codes)
+        return ValueTable.of(table).of_own_class(x, codes)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -221,9 +223,9 @@ class Bernoulli(TableFamily):
     _story: ClassVar[tuple[str, ...]] = ("Bernoulli(prob)", "prob ~ Beta({concentration1}, {concentration0})")
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families.distributions import Beta
+        from bayesnb.families.distributions import BetaOfLogs
 
-        return {"prob": sample("prob", Beta(self.concentration1, self.concentration0))}
+        return {"prob": sample("prob", BetaOfLogs(self.concentration1, self.concentration0))}
 
     def likelihood(self, prob: Any) -> "dist.Distribution":
         return dist.Bernoulli(probs=prob)

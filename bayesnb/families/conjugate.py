@@ -8,10 +8,18 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import compiled, dense, namespace, row_pieces
+from bayesnb.core.arrays import compiled, namespace, row_pieces
 from bayesnb.core.deferred import dist, is_jax, jax, jnp, leaves
-from bayesnb.families.base import Family, JointFamily, Parameters, accepts_fractions, filled_cells, log_density_of_rows
-from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, Table, left_out, look_up_in_jax, refitted_rows
+from bayesnb.core.sparse import dense
+from bayesnb.families.family import (
+    Family,
+    JointFamily,
+    Parameters,
+    accepts_fractions,
+    filled_cells,
+    log_density_of_rows,
+)
+from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, ValueTable, left_out, look_up_in_jax, refitted_rows
 from bayesnb.families.supports import BOOLEAN, NONNEGATIVE_INTEGER, support_of
 
 
@@ -185,11 +193,11 @@ class ConjugateFamily(Family):
             of_rows = _log_predictive_of_rows if in_jax else partial(compiled, _log_predictive_of_rows)
             return of_rows(self, dense(x))
         if number_of_values(self):
-            return look_up_in_jax(_table(self), x) if in_jax else Table.of(_table(self)).of_rows(x)
+            return look_up_in_jax(_log_table(self), x) if in_jax else ValueTable.of(_log_table(self)).of_rows(x)
         if in_jax:
             return cells_log_predictive(self, x).sum(axis=-1)
         if _counts_only(self):
-            return _distinct(x).sums(partial(_log_predictive_of_counts, self), _num_classes(self))
+            return _distinct_cells(x).sums(partial(_log_predictive_of_counts, self), _num_classes(self))
         return np.concatenate([cells.sum(axis=-1) for cells in _log_predictive_in_pieces(self, x)])
 
     def given_dependence(self) -> Self:
@@ -274,7 +282,7 @@ def cells_log_predictive(family: ConjugateFamily, x: Any) -> Any:
         observed, cells = filled_cells(family, x.astype(jnp.float64))
         return jnp.where(observed[:, None, :], family.cell_log_predictive(cells[:, None, :]), 0.0)
     if _counts_only(family):
-        return _distinct(x).cells(partial(_log_predictive_of_counts, family), _num_classes(family))
+        return _distinct_cells(x).cells(partial(_log_predictive_of_counts, family), _num_classes(family))
     return np.concatenate(list(_log_predictive_in_pieces(family, x)))
 
 
@@ -297,8 +305,8 @@ def log_average(family: Any, shared: Any, log_in: np.ndarray, log_out: np.ndarra
         own, of_all = (np.asarray(one.row_log_predictive(x)) for one in (family, shared))  # type: ignore[union-attr]
         return np.logaddexp(log_in + own, log_out + of_all)
     if number_of_values(family):
-        own, of_all = _table(family), _table(shared)
-        return Table.of(np.logaddexp(log_in[:, None] + own, log_out[:, None] + of_all)).of_rows(x)
+        own, of_all = _log_table(family), _log_table(shared)
+        return ValueTable.of(np.logaddexp(log_in[:, None] + own, log_out[:, None] + of_all)).of_rows(x)
     own, of_all = cells_log_predictive(family, x), cells_log_predictive(shared, x)
     cells = np.logaddexp(log_in + own, log_out + of_all)
     return np.where(np.isnan(x)[:, None, :], 0.0, cells).sum(axis=-1)
@@ -397,7 +405,7 @@ def number_of_values(family: ConjugateFamily) -> int:
     return leaves(family)[0].shape[-1] if family.cell == "category" else 0
 
 
-def _table(family: ConjugateFamily) -> Any:
+def _log_table(family: ConjugateFamily) -> Any:
     """Log predictive probability of each value of a cell, shape (classes, columns, values)."""
     values = np.arange(float(number_of_values(family)))[:, None, None]
     found = family.cell_log_predictive(values)
@@ -408,7 +416,7 @@ def _num_classes(family: ConjugateFamily) -> int:
     return len(leaves(family)[0])
 
 
-def _distinct(x: Any) -> Distinct:
+def _distinct_cells(x: Any) -> Distinct:
     return Distinct.of(dense(x), x.shape[0] // ROWS_AN_ENTRY)
 
 

@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import log_beta_ratio, log_choose, log_factorial, log_rising, namespace
+from bayesnb.core.arrays import namespace
 from bayesnb.core.deferred import dist, pytree
-from bayesnb.families.base import LIKELIEST, Family, Hyperparameter, Parameters, Sample
+from bayesnb.core.gamma_functions import log_beta_ratio, log_choose, log_factorial, log_rising
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
+from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.hyperparameters import with_defaults
 from bayesnb.families.probabilities import beta_mode, log_and_log_rest, log_negative_binomial
 from bayesnb.families.statistics import Counts, safe_ratio
@@ -218,7 +219,7 @@ class Exponential(_RateFamily):
     def likelihood(self, rate: Any) -> "dist.Distribution":
         from bayesnb.families import distributions
 
-        return distributions.Exponential(rate)
+        return distributions.ExponentialFromZero(rate)
 
     def events(self, statistics: Counts) -> tuple[Any, Any]:
         return statistics.n, statistics.total
@@ -261,9 +262,9 @@ class _SuccessFamily(ExponentialFamily, ConjugateFamily):
         """Weight of the successes and of the failures behind statistics, arrays of shape (..., classes, columns)."""
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families.distributions import Beta
+        from bayesnb.families.distributions import BetaOfLogs
 
-        return {"prob": sample("prob", Beta(self.concentration1, self.concentration0))}
+        return {"prob": sample("prob", BetaOfLogs(self.concentration1, self.concentration0))}
 
     def possible(self, statistics: Counts) -> Any:
         successes, failures = self.trials(statistics)

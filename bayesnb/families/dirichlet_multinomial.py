@@ -7,9 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import digamma, polygamma
 
-from bayesnb.core.arrays import log_rising, namespace, row_pieces
+from bayesnb.core.arrays import namespace, row_pieces
 from bayesnb.core.deferred import dist, is_jax, jnp, pytree
-from bayesnb.families.base import LIKELIEST, Family, Hyperparameter, Parameters, Sample
+from bayesnb.core.gamma_functions import log_rising
+from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
 from bayesnb.families.words import Documents, WordFamily, log_coefficient, log_dirichlet_multinomial
 
@@ -118,7 +119,7 @@ class DirichletMultinomial(WordFamily):
     def likelihood(self, concentration: Any, total_count: Any = 1) -> "dist.Distribution":
         from bayesnb.families import distributions
 
-        return distributions.DirichletMultinomial(concentration, total_count=total_count)
+        return distributions.WordCounts(concentration, total_count=total_count)
 
     def statistics(self, x: Any, membership: np.ndarray) -> Levels:
         return levels(x, membership, log_coefficient(x))
@@ -156,7 +157,7 @@ class DirichletMultinomial(WordFamily):
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         concentration = parameters["concentration"]
         if is_jax(x):
-            return lambda rows: _log_density_in_jax(concentration, x[rows].astype(jnp.float64))
+            return lambda rows: _compound_density_in_jax(concentration, x[rows].astype(jnp.float64))
         *leading, num_classes, num_columns = np.shape(concentration)
         flat = np.reshape(concentration, (-1, num_columns))
 
@@ -170,7 +171,7 @@ class DirichletMultinomial(WordFamily):
         return of_rows
 
 
-def _log_density_in_jax(concentration: Any, counts: Any) -> Any:
+def _compound_density_in_jax(concentration: Any, counts: Any) -> Any:
     # A word of concentration zero has no density where it occurs, and adds nothing where it does not.
     possible, counts = concentration > 0, counts[:, None, :]
     found = log_dirichlet_multinomial(jnp.where(possible, counts, 0.0), jnp.where(possible, concentration, TINY))
@@ -314,11 +315,13 @@ def _maximise_class(likelihood: _OneClass, a: np.ndarray, b: np.ndarray) -> np.n
         return np.full(a.shape, np.nan)
     active = power > 0
     result = np.zeros(a.shape)
-    result[active] = _climb(likelihood.among(active), a[active], b[active], power[active] / (b[active] + documents))
+    result[active] = _highest_concentration(
+        likelihood.among(active), a[active], b[active], power[active] / (b[active] + documents)
+    )
     return result
 
 
-def _climb(likelihood: _OneClass, a: np.ndarray, b: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+def _highest_concentration(likelihood: _OneClass, a: np.ndarray, b: np.ndarray, alpha: np.ndarray) -> np.ndarray:
     """Maximum over positive concentrations from a start; NaN if it is at infinity.
 
     Each iteration changes the logarithms of the concentrations by the first of these steps that does not decrease the

@@ -8,8 +8,9 @@ import numpy as np
 import scipy.special
 from scipy import stats
 
-from bayesnb.core.arrays import log_beta, namespace
+from bayesnb.core.arrays import namespace
 from bayesnb.core.deferred import constraints, dist, jax, jnp
+from bayesnb.core.gamma_functions import log_beta
 from bayesnb.families.probabilities import log_negative_binomial, nearest_turn
 
 # --------------------------------------------------------------------------------------------------
@@ -256,7 +257,7 @@ def _(constraint: Any) -> Any:
     return Logistic()
 
 
-class Beta(dist.Beta):
+class BetaOfLogs(dist.Beta):
     """NumPyro's beta distribution, written in log(p) and log(1 - p).
 
     A Bernoulli likelihood has the same two logarithms, so that a compiled density computes them once. NumPyro's own
@@ -404,13 +405,13 @@ class CovarianceElement(dist.Distribution):
 # --------------------------------------------------------------------------------------------------
 
 
-class Exponential(dist.Exponential):
+class ExponentialFromZero(dist.Exponential):
     """NumPyro's distribution, whose support leaves out zero, at which it has a density."""
 
     support = constraints.nonnegative
 
 
-class DirichletMultinomial(dist.DirichletMultinomial):
+class WordCounts(dist.DirichletMultinomial):
     """NumPyro's distribution of words, of which some may have the concentration zero, as an estimate may give.
 
     NumPyro's own constructor makes JAX arrays of NumPy's, and so compiles a few programs for every shape.

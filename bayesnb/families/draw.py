@@ -10,7 +10,7 @@ import scipy.sparse
 
 from bayesnb.core.arrays import compiled
 from bayesnb.core.deferred import dist, jax
-from bayesnb.families.binned import draw_cells
+from bayesnb.families.binned import draw_tree_cells
 from bayesnb.families.distributions import CoupledTree, GammaVector, ZeroOr
 from bayesnb.families.formulas import inherited_from
 from bayesnb.families.rows_of_categories import Binned, CombinationOfCategories
@@ -27,7 +27,7 @@ from bayesnb.families.rows_of_trees import AnyTree, RowsOfTree
 
 def draw(distribution: dist.Distribution, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> np.ndarray:
     """Independent draws, shape sample_shape + batch_shape + event_shape, float64."""
-    return np.asarray(_draw(distribution, rng, (*sample_shape, *distribution.batch_shape)))
+    return np.asarray(_draw_by_formula(distribution, rng, (*sample_shape, *distribution.batch_shape)))
 
 
 def log_gammas(concentration: Any, rng: np.random.Generator, shape: tuple[int, ...] | None = None) -> np.ndarray:
@@ -61,7 +61,7 @@ def _sample(distribution: dist.Distribution, key: Any, sample_shape: tuple[int, 
 _of_class = singledispatch(_by_jax)
 
 
-def _draw(distribution: dist.Distribution, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
+def _draw_by_formula(distribution: dist.Distribution, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     """By the formula of the class, which also serves its subclasses, unless they define `sample` themselves."""
     kind = inherited_from(type(distribution), _of_class.registry, "sample")
     return _of_class.registry[kind or object](distribution, rng, shape)
@@ -88,7 +88,7 @@ FORMULAS: dict[type, Callable[[Any, np.random.Generator, tuple[int, ...]], Any]]
     dist.GammaPoisson: lambda d, rng, shape: (
         rng.poisson(rng.standard_gamma(d.concentration, shape) / np.asarray(d.rate)) * 1.0
     ),
-    CoupledTree: lambda d, rng, shape: draw_cells(d, rng, shape),
+    CoupledTree: lambda d, rng, shape: draw_tree_cells(d, rng, shape),
     AnyTree: lambda d, rng, shape: d.draw(rng, shape),
     RowsOfTree: lambda d, rng, shape: d.draw(rng, shape),
 }
@@ -101,7 +101,7 @@ for _kind, _formula in FORMULAS.items():
 @_of_class.register
 def _(distribution: dist.ExpandedDistribution, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     base = distribution.base_dist
-    return _draw(base, rng, shape) if base.batch_shape == () else _by_jax(distribution, rng, shape)
+    return _draw_by_formula(base, rng, shape) if base.batch_shape == () else _by_jax(distribution, rng, shape)
 
 
 @_of_class.register
@@ -162,21 +162,21 @@ def _(distribution: dist.CategoricalProbs, rng: np.random.Generator, shape: tupl
 
 @_of_class.register
 def _(distribution: CombinationOfCategories, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    entries = _draw(dist.CategoricalProbs(distribution.prob), rng, shape).astype(np.intp)
+    entries = _draw_by_formula(dist.CategoricalProbs(distribution.prob), rng, shape).astype(np.intp)
     combinations = distribution.combinations
     return combinations.rows(entries, rng.integers(max(combinations.num_unseen, 1), size=shape))
 
 
 @_of_class.register
 def _(distribution: Binned, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    codes = _draw(dist.CategoricalProbs(distribution.prob), rng, shape).astype(np.intp)
+    codes = _draw_by_formula(dist.CategoricalProbs(distribution.prob), rng, shape).astype(np.intp)
     return distribution.bins.draws(codes, rng.uniform(size=shape))
 
 
 @_of_class.register
 def _(distribution: ZeroOr, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
     is_nonzero = rng.uniform(size=shape) < np.asarray(distribution.nonzero_prob)
-    return np.where(is_nonzero, _draw(distribution.other.expand(distribution.batch_shape), rng, shape), 0.0)
+    return np.where(is_nonzero, _draw_by_formula(distribution.other.expand(distribution.batch_shape), rng, shape), 0.0)
 
 
 @_of_class.register

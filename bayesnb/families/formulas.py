@@ -12,7 +12,7 @@ from scipy.special import gammaln, xlogy
 from bayesnb.core.arrays import compiled, in_float64
 from bayesnb.core.deferred import dist
 from bayesnb.families import distributions as beta
-from bayesnb.families.distributions import Beta, GammaVector
+from bayesnb.families.distributions import BetaOfLogs, GammaVector
 
 # --------------------------------------------------------------------------------------------------
 # Functions of NumPyro's distributions with a formula of their own for some classes
@@ -33,7 +33,7 @@ def inherited_from(kind: type, formulas: Mapping[Any, Any], method: str) -> type
 
 SCIPY: dict[type, Callable[[Any], tuple[Any, ...]]] = {
     dist.Beta: lambda d: (stats.beta, d.concentration1, d.concentration0),
-    beta.Beta: lambda d: (stats.beta, d.concentration1, d.concentration0),
+    beta.BetaOfLogs: lambda d: (stats.beta, d.concentration1, d.concentration0),
     dist.Exponential: lambda d: (stats.expon, 0.0, 1 / np.asarray(d.rate)),
     dist.Gamma: lambda d: (stats.gamma, d.concentration, 0.0, 1 / np.asarray(d.rate)),
     dist.InverseGamma: lambda d: (stats.invgamma, d.concentration, 0.0, d.rate),
@@ -142,7 +142,7 @@ def _by_bisection(distribution: dist.Distribution, level: np.ndarray) -> np.ndar
     The bits of float64 numbers are bisected, so that 64 steps find the number whatever its magnitude.
     """
     shape = np.broadcast_shapes(level.shape, distribution.batch_shape)
-    low, high = (np.broadcast_to(_in_order(np.asarray(end, dtype=np.float64)), shape) for end in ends(distribution))
+    low, high = (np.broadcast_to(_ordered_bits(np.asarray(end, dtype=np.float64)), shape) for end in ends(distribution))
     for _ in range(64):
         # The average of two integers, whose sum may be too large.
         middle = (low & high) + ((low ^ high) >> 1)
@@ -158,14 +158,14 @@ def ends(distribution: dist.Distribution) -> tuple[Any, Any]:
     return getattr(support, "lower_bound", -np.inf), getattr(support, "upper_bound", np.inf)
 
 
-def _in_order(x: np.ndarray) -> np.ndarray:
+def _ordered_bits(x: np.ndarray) -> np.ndarray:
     """Whole numbers in the order of the numbers given: their bits, those of negative numbers turned round."""
     bits = np.nan_to_num(x).view(np.int64)
     return bits ^ ((bits >> 63) & np.iinfo(np.int64).max)
 
 
 def _from_order(order: np.ndarray) -> np.ndarray:
-    """Inverse of `_in_order`."""
+    """Inverse of `_ordered_bits`."""
     return (order ^ ((order >> 63) & np.iinfo(np.int64).max)).view(np.float64)
 
 
@@ -197,7 +197,7 @@ def dirichlet_marginal(concentration: object) -> dist.Distribution:
         return dist.Delta(np.ones_like(numbers))
     rest = numbers.sum(axis=-1, keepdims=True) - numbers
     # The rest may be rounded to zero, of which the checks of parameters would say that it is not positive.
-    return Beta(numbers, rest, validate_args=False)
+    return BetaOfLogs(numbers, rest, validate_args=False)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -239,17 +239,17 @@ def pit(distribution: dist.Distribution, x: np.ndarray, rng: np.random.Generator
     rounded = (x == 0) | (np.abs(1 - x) < NEAR_ONE)
     if not rounded.any():
         return found
-    low, high = _ends(distribution, x)
+    low, high = _rounding_interval(distribution, x)
     return np.where(rounded, _between(low, high, rng), found)
 
 
 @singledispatch
-def _ends(distribution: dist.Distribution, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _rounding_interval(distribution: dist.Distribution, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distribution function at both ends of the interval that was rounded to `x`."""
     return np.where(x == 0, 0.0, cdf(distribution, x)), cdf(distribution, np.where(x == 0, SMALLEST, x))
 
 
-@_ends.register
+@_rounding_interval.register
 def _(distribution: dist.Beta, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
     # Near one, 1 - x has more digits than x.

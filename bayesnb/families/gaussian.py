@@ -6,14 +6,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import log_rising, namespace, row_pieces, sqrt
+from bayesnb.core.arrays import namespace, row_pieces, sqrt
 from bayesnb.core.deferred import dist, is_jax, jax, jit, jnp, pytree
-from bayesnb.families.base import Hyperparameter, Parameters, Sample
+from bayesnb.core.gamma_functions import log_rising
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
+from bayesnb.families.family import Hyperparameter, Parameters, Sample
 from bayesnb.families.hyperparameters import with_defaults
-from bayesnb.families.information import gaussians_by_chance, of_gaussian_cells
 from bayesnb.families.moments import Moments, moments
+from bayesnb.families.mutual_information import gaussians_by_chance, of_gaussian_cells
 from bayesnb.families.statistics import ROUNDING
 from bayesnb.families.supports import POSITIVE
 
@@ -168,7 +169,7 @@ def _sum_of_logs(excess: Any, exponent: Any, *, group: int) -> Any:
     return logs.sum(axis=-1) + rest.sum(axis=-1)
 
 
-def _left_out(
+def _left_out_density(
     whole: Any, statistics: Moments, x: np.ndarray, codes: np.ndarray, *, compiled: bool
 ) -> np.ndarray | None:
     """Log density of each row given the others of its class, shape (rows,); None where a difference has too few digits.
@@ -212,7 +213,7 @@ def _sums_left_out(
 _compiled_sums_left_out = jit(_sums_left_out)
 
 
-def _refitted_rows(
+def _refitted_density(
     prior: Any, statistics: Moments, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, *, compiled: bool
 ) -> np.ndarray:
     """As `ConjugateFamily.row_log_left_out`, refitted.
@@ -248,7 +249,7 @@ def _refitted_rows(
 def _refitted(
     prior: Any, statistics: Moments, x: np.ndarray, codes: np.ndarray, weight: Any, *, compiled: bool
 ) -> np.ndarray:
-    """As `_refitted_rows`; the weight is one number for all rows, or an array of shape (rows, 1, 1)."""
+    """As `_refitted_density`; the weight is one number for all rows, or an array of shape (rows, 1, 1)."""
     log_sums: Any = _compiled_log_sums if compiled else partial(_log_sums, add=_plain_sum)
     observed = (~np.isnan(x)).astype(np.float64)
     found = []
@@ -542,10 +543,10 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     ) -> np.ndarray | None:
         if refitted:
             compiled = x.size * len(statistics.n) >= COMPILED_FROM
-            return _refitted_rows(self, statistics, x, codes, weights, compiled=compiled)
+            return _refitted_density(self, statistics, x, codes, weights, compiled=compiled)
         if (weights != 1.0).any():
             return None
-        return _left_out(self.update(statistics), statistics, x, codes, compiled=x.size >= COMPILED_FROM // 8)
+        return _left_out_density(self.update(statistics), statistics, x, codes, compiled=x.size >= COMPILED_FROM // 8)
 
     def power_scaled(self, statistics: Moments, power: float) -> dict[str, Any]:
         # The density is v^-(shape + 3/2) exp(-(rate + kappa (mean - loc)² / 2) / v): a power multiplies all three.
@@ -629,13 +630,13 @@ class LogNormal(Gaussian):
         return dist.LogNormal(mean, sqrt(variance))
 
     def terms(self, x: Any, origin: Any) -> tuple[Any, Any]:
-        return super().terms(_logs(x), origin)
+        return super().terms(_logs_of_cells(x), origin)
 
     def log_base(self, x: Any, origin: Any) -> Any:
-        return -_logs(x)
+        return -_logs_of_cells(x)
 
     def statistics(self, x: np.ndarray, membership: Any) -> Moments:
-        return super().statistics(_logs(x), membership)
+        return super().statistics(_logs_of_cells(x), membership)
 
     def on_scale_of(self, pooled: Moments) -> Self:
         # Another unit adds a number to all logarithms: their magnitude is no scale for the spread of a constant column.
@@ -648,21 +649,21 @@ class LogNormal(Gaussian):
         return super().log_evidence(statistics) - _total_of_logs(statistics)
 
     def cell_log_predictive(self, x: Any) -> Any:
-        logs = _logs(x)
+        logs = _logs_of_cells(x)
         return super().cell_log_predictive(logs) - logs
 
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
         # Logarithms of 32 bits would lose digits that the cells have.
-        logs = _logs(x.astype(np.float64))
+        logs = _logs_of_cells(x.astype(np.float64))
         found = super().row_log_predictive(logs)
-        return found if ratio else found - _of_rows(logs)[:, None]
+        return found if ratio else found - _row_sums(logs)[:, None]
 
     def row_log_left_out(
         self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Moments, *, refitted: bool
     ) -> np.ndarray | None:
-        logs = _logs(x)
+        logs = _logs_of_cells(x)
         found = super().row_log_left_out(logs, codes, weights, statistics, refitted=refitted)
-        return None if found is None else (found.T - _of_rows(logs)).T
+        return None if found is None else (found.T - _row_sums(logs)).T
 
     @property
     def parameter_note(self) -> str:
@@ -672,14 +673,14 @@ class LogNormal(Gaussian):
         return "LogNormal(mean and variance of the logarithm)", super().story()[1]
 
 
-def _logs(x: Any) -> Any:
+def _logs_of_cells(x: Any) -> Any:
     """Logarithms of cells; missing ones stay NaN, and a derivative with respect to them is zero."""
     xp, _ = namespace(x)
     missing = xp.isnan(x)
     return xp.where(missing, xp.nan, xp.log(xp.where(missing, 1.0, x)))
 
 
-def _of_rows(logs: Any) -> Any:
+def _row_sums(logs: Any) -> Any:
     """Sum of each row's logarithms: minus the log of the factor that makes a density of them one of the numbers."""
     xp, _ = namespace(logs)
     return xp.where(xp.isnan(logs), 0.0, logs).sum(axis=-1)

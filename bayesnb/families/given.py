@@ -8,8 +8,8 @@ import numpy as np
 
 from bayesnb.core.arrays import namespace
 from bayesnb.core.deferred import dist, jnp, pytree
-from bayesnb.families.base import Hyperparameter, Parameters
 from bayesnb.families.categories import Categorical, DirichletFamily, dirichlet_log_left_out
+from bayesnb.families.family import Hyperparameter, Parameters
 from bayesnb.families.joint_categorical import MOST, JointCategories
 from bayesnb.families.look_up import look_up_cells
 from bayesnb.families.statistics import Counts
@@ -51,7 +51,7 @@ def _child_given_parent(prob: Any, observed: Any = True) -> "dist.Distribution":
 
     def log_density(value: Any) -> Any:
         codes = _codes(jnp.where(observed, value, jnp.nan), np.shape(prob))
-        found = look_up_cells(jnp.log(_flat(prob)), jnp.nan_to_num(codes))
+        found = look_up_cells(jnp.log(_one_axis(prob)), jnp.nan_to_num(codes))
         return jnp.where(jnp.isnan(codes), 0.0, found)
 
     why = (
@@ -62,13 +62,13 @@ def _child_given_parent(prob: Any, observed: Any = True) -> "dist.Distribution":
     return RowsOfDensity(np.shape(prob)[:-2], (2,), log_density, why)
 
 
-def _flat(values: Any) -> Any:
+def _one_axis(values: Any) -> Any:
     """Values by parent and category (..., parents, categories) as a single axis."""
     return values.reshape(*np.shape(values)[:-2], -1)
 
 
 def _codes(x: Any, shape: Sequence[int]) -> Any:
-    """Places of rows (..., 2) among `_flat` values of a shape, shape (...); NaN where the first cell is missing."""
+    """Places of rows (..., 2) among `_one_axis` values of a shape, shape (...); NaN where the first cell is missing."""
     xp, _ = namespace(x)
     child, parent = (x[..., j].astype(xp.result_type(float)) for j in (0, 1))
     return xp.where(xp.isnan(parent), shape[-2] - 1, parent) * shape[-1] + child
@@ -181,7 +181,7 @@ class Given(DirichletFamily, JointCategories):
 
     def statistics(self, x: np.ndarray, membership: Any) -> _CountsGivenParent:
         shape = np.shape(self.concentration)
-        counted = Categorical(_flat(self.concentration)).statistics(_codes(x, shape)[:, None], membership)
+        counted = Categorical(_one_axis(self.concentration)).statistics(_codes(x, shape)[:, None], membership)
         return _CountsGivenParent(counted.n, counted.total.reshape(-1, *shape[-2:]), counted.log_base)
 
     def missing_as_values(self, statistics: Counts) -> Any:
@@ -200,7 +200,7 @@ class Given(DirichletFamily, JointCategories):
         return self.row_log_likelihood(self.mean(), x)
 
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        of_codes = {"prob": _flat(parameters["prob"])[..., None, :]}
+        of_codes = {"prob": _one_axis(parameters["prob"])[..., None, :]}
         return Categorical().densities_of_rows(of_codes, _codes(x, np.shape(parameters["prob"]))[:, None])
 
     def row_log_left_out(
@@ -221,4 +221,4 @@ class Given(DirichletFamily, JointCategories):
         return {"prob": prob}
 
     def statistics_of_each_column(self, statistics: Counts) -> Counts:
-        return replace(statistics, total=_flat(statistics.total)[:, None])
+        return replace(statistics, total=_one_axis(statistics.total)[:, None])

@@ -9,7 +9,9 @@ import numpy as np
 
 from bayesnb.core.arrays import namespace
 from bayesnb.core.deferred import dist, pytree
-from bayesnb.families.base import (
+from bayesnb.families.categories import Bernoulli
+from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
+from bayesnb.families.family import (
     LIKELIEST,
     Family,
     Hyperparameter,
@@ -19,8 +21,6 @@ from bayesnb.families.base import (
     filled_cells,
     parameter_names,
 )
-from bayesnb.families.categories import Bernoulli
-from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import broadcast_hyperparameter
 from bayesnb.families.probabilities import SampledParameters
@@ -188,7 +188,7 @@ class Hurdle(ConjugateFamily):
         return self.family.must_see(column)
 
     def having_seen(self, cells: Mapping[Any, np.ndarray], weights: np.ndarray | None = None) -> Self:
-        nonzero = {column: _parts(x)[1] for column, x in cells.items()}
+        nonzero = {column: _zeros_apart(x)[1] for column, x in cells.items()}
         return replace(self, family=self.family.having_seen(nonzero, weights))
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
@@ -214,7 +214,7 @@ class Hurdle(ConjugateFamily):
         return Bernoulli(self.concentration1, self.concentration0)
 
     def statistics(self, x: Any, membership: Any) -> _HurdleStatistics:
-        nonzero, values = _parts(x)
+        nonzero, values = _zeros_apart(x)
         return _HurdleStatistics(
             self._of_zeros.statistics(nonzero, membership), self.family.statistics(values, membership)
         )
@@ -242,19 +242,19 @@ class Hurdle(ConjugateFamily):
         return self._of_zeros.log_evidence(statistics.nonzero) + self.family.log_evidence(statistics.values)
 
     def cell_log_predictive(self, x: Any) -> Any:
-        nonzero, values = _parts(x)
+        nonzero, values = _zeros_apart(x)
         is_nonzero, filled = filled_cells(self.family, values)
         xp, _ = namespace(x)
         density = xp.where(is_nonzero, self.family.cell_log_predictive(filled), 0.0)
         return self._of_zeros.cell_log_predictive(nonzero) + density
 
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        pairs = zip((self._of_zeros, self.family), _parameters(parameters), _parts(x), strict=True)
+        pairs = zip((self._of_zeros, self.family), _parameters(parameters), _zeros_apart(x), strict=True)
         each = [family.densities_of_rows(values, cells, ratio=ratio) for family, values, cells in pairs]
         return lambda rows: sum(of_rows(rows) for of_rows in each)
 
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
-        nonzero, values = _parts(x)
+        nonzero, values = _zeros_apart(x)
         of_zeros = self._of_zeros.row_log_predictive(nonzero, ratio=ratio)
         return of_zeros + self.family.row_log_predictive(values, ratio=ratio)
 
@@ -336,7 +336,7 @@ def _require_inner(family: Any) -> None:
         )
 
 
-def _parts(x: Any) -> tuple[Any, Any]:
+def _zeros_apart(x: Any) -> tuple[Any, Any]:
     """Whether each cell is not zero, as 0.0 and 1.0, and the cells in which zeros are missing; missing ones NaN."""
     xp, _ = namespace(x)
     return xp.where(xp.isnan(x), x, (x != 0).astype(x.dtype)), xp.where(x == 0, np.nan, x)

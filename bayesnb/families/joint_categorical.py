@@ -11,7 +11,6 @@ import numpy as np
 from bayesnb.core.arrays import namespace
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import dist, is_jax, jax, jnp, pytree
-from bayesnb.families.base import Hyperparameter, JointFamily, Parameters, Sample
 from bayesnb.families.categories import (
     Categorical,
     dirichlet_log_evidence,
@@ -19,8 +18,9 @@ from bayesnb.families.categories import (
     dirichlet_mode,
 )
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.exponential import times
+from bayesnb.families.family import Hyperparameter, JointFamily, Parameters, Sample
 from bayesnb.families.hyperparameters import format_number
+from bayesnb.families.matrix_product import times
 from bayesnb.families.probabilities import log_of
 from bayesnb.families.statistics import Counts, Occurrences, Tally, entries_of
 from bayesnb.families.supports import NONNEGATIVE_INTEGER

@@ -8,19 +8,11 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import (
-    any_missing,
-    csr_of_ones,
-    dense,
-    filled,
-    missing_entries,
-    namespace,
-    row_pieces,
-    rows_by_class,
-)
+from bayesnb.core.arrays import any_missing, namespace, row_pieces, rows_by_class
 from bayesnb.core.deferred import jnp, map_tree
-from bayesnb.families.base import log_predictive_given
-from bayesnb.families.exponential import Weights
+from bayesnb.core.sparse import csr_of_ones, dense, filled, missing_entries
+from bayesnb.families.family import log_predictive_given
+from bayesnb.families.matrix_product import ProductMatrix
 from bayesnb.families.statistics import classes_of_rows
 
 # --------------------------------------------------------------------------------------------------
@@ -199,7 +191,7 @@ def _without(prior: Any, statistics: Any, classes: Any, columns: Any, cells: Any
 
 
 @dataclass(frozen=True)
-class Table:
+class ValueTable:
     """Log probabilities of values, ready to be summed over the cells of rows.
 
     Attributes
@@ -251,7 +243,7 @@ class Table:
             return distinct.sums_of_own_class(lambda *entry: self.log_prob[entry], codes, len(self.log_prob))
         result = np.empty(len(codes))
         for c, rows in rows_by_class(codes, len(self.log_prob)):
-            result[rows] = Table(self.log_prob[[c]]).of_rows(x[rows])[:, 0]
+            result[rows] = ValueTable(self.log_prob[[c]]).of_rows(x[rows])[:, 0]
         return result
 
     @property
@@ -276,16 +268,16 @@ class Table:
         return self._of_value(0).sum(axis=-1, keepdims=True)
 
     @cached_property
-    def _excess_of_one(self) -> Weights:
-        return Weights.of(self._of_value(1) - self._of_value(0))
+    def _excess_of_one(self) -> ProductMatrix:
+        return ProductMatrix.of(self._of_value(1) - self._of_value(0))
 
     @cached_property
-    def _of_one(self) -> Weights:
-        return Weights.of(self._of_value(1))
+    def _of_one(self) -> ProductMatrix:
+        return ProductMatrix.of(self._of_value(1))
 
     @cached_property
-    def _of_zero(self) -> Weights:
-        return Weights.of(self._of_value(0))
+    def _of_zero(self) -> ProductMatrix:
+        return ProductMatrix.of(self._of_value(0))
 
 
 def look_up_cells(log_prob: Any, x: Any) -> Any:

@@ -7,10 +7,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import log_rising, namespace, row_pieces, sqrt
+from bayesnb.core.arrays import namespace, row_pieces, sqrt
 from bayesnb.core.deferred import dist, is_distribution, is_jax, jax, jit, jnp, pytree
-from bayesnb.families.base import LIKELIEST, Family, Hyperparameter, JointFamily, Parameters, Sample, filled_cells
+from bayesnb.core.gamma_functions import log_rising
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, JointFamily, Parameters, Sample, filled_cells
 from bayesnb.families.gaussian import Gaussian, default_rate, too_far, too_narrow
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
 from bayesnb.families.moments import Moments, Scatter, scatter
@@ -422,7 +423,7 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
                 f"{', ...' * (size > 3)}): the prior is proper for df above {size - 1}; give more, or leave df out for "
                 f"{size + 1}"
             )
-        scale = None if self.scale is None else _matrices(self.scale, num_classes, names)
+        scale = None if self.scale is None else _scale_matrices(self.scale, num_classes, names)
         kappa = _of_each_class("kappa", self.kappa, num_classes)
         return [(range(size), replace(self, loc=loc, kappa=kappa, df=df, scale=scale))]
 
@@ -435,11 +436,11 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
     def prior(self, sample: Sample) -> dict[str, Any]:
         covariance = sample("covariance", _inverse_wishart(self.df[..., 0], self.scale))
         spread = covariance / self.kappa[..., None]
-        mean = sample("mean", _normal(self.loc, spread))
+        mean = sample("mean", _normal_distribution(self.loc, spread))
         return {"mean": mean, "covariance": covariance}
 
     def likelihood(self, mean: Any, covariance: Any) -> "dist.Distribution":
-        return _normal(mean, covariance)
+        return _normal_distribution(mean, covariance)
 
     def likelihood_of_observed(self, observed: Any, **parameters: Any) -> "dist.Distribution":
         mean, covariance = parameters["mean"], parameters["covariance"]
@@ -605,7 +606,7 @@ def _inverse_wishart(df: Any, scale: Any) -> "dist.Distribution":
 
 
 @jit
-def _normal(mean: Any, covariance: Any) -> "dist.Distribution":
+def _normal_distribution(mean: Any, covariance: Any) -> "dist.Distribution":
     return dist.MultivariateNormal(mean, covariance_matrix=covariance, validate_args=False)
 
 
@@ -620,7 +621,7 @@ def _of_each_class(name: str, value: Any, num_classes: int) -> np.ndarray:
     return np.broadcast_to(array, (num_classes, 1))
 
 
-def _matrices(value: Any, num_classes: int, names: tuple) -> np.ndarray:
+def _scale_matrices(value: Any, num_classes: int, names: tuple) -> np.ndarray:
     """The scale as an array of shape (classes, columns, columns)."""
     array, size = np.asarray(value, dtype=np.float64), len(names)
     if array.ndim == 0:

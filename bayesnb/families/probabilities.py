@@ -5,8 +5,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bayesnb.core.arrays import log_rising, namespace
+from bayesnb.core.arrays import namespace
 from bayesnb.core.deferred import is_jax, jnp
+from bayesnb.core.gamma_functions import log_rising
 
 # --------------------------------------------------------------------------------------------------
 # Probabilities that a sampler represents by their logarithms.

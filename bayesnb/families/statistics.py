@@ -8,8 +8,9 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import any_missing, close, filled, missing_entries, namespace
+from bayesnb.core.arrays import any_missing, close, namespace
 from bayesnb.core.deferred import leaves, map_tree, pytree
+from bayesnb.core.sparse import filled, missing_entries
 
 # --------------------------------------------------------------------------------------------------
 # The interface of all sufficient statistics: they add up.
@@ -366,7 +367,7 @@ class Tally(Statistics):
     @classmethod
     def of(cls, place: np.ndarray, number: np.ndarray, weight: np.ndarray) -> Self:
         """The tally of entries in any order; weights of equal entries are added up."""
-        return cls._filled_up(*_summed(place, number, weight))
+        return cls._filled_up(*_sum_entries(place, number, weight))
 
     @classmethod
     def _filled_up(cls, place: np.ndarray, number: np.ndarray, weight: np.ndarray) -> Self:
@@ -401,7 +402,7 @@ class Tally(Statistics):
             axis=1,
         )
         place, number = np.concatenate([self.place, before.place]), np.concatenate([self.number, before.number])
-        place, number, weights = _summed(place, number, weights)
+        place, number, weights = _sum_entries(place, number, weights)
         return self._filled_up(place, number, clear_rounding(weights[:, 0], weights[:, 1]))
 
 
@@ -464,7 +465,9 @@ class Levels(Statistics):
         return type(self)(n, total, log_base, levels, beyond)
 
 
-def _summed(place: np.ndarray, number: np.ndarray, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _sum_entries(
+    place: np.ndarray, number: np.ndarray, weight: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Entries sorted by place and number, those of the same place and number as one, weights added up."""
     if not len(place):
         return place, number, weight

@@ -1,20 +1,81 @@
 """Families without a closed form: gamma, beta, von Mises, negative binomial."""
 
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import dense, log_beta, namespace, stirling_rest
+from bayesnb.core.arrays import namespace
 from bayesnb.core.deferred import dist, is_jax, pytree
-from bayesnb.families.base import LIKELIEST, MODE, Family, Hyperparameter, Parameters, Sample
-from bayesnb.families.exponential import Concentrated, default_rate, maximum
+from bayesnb.core.gamma_functions import log_beta, stirling_rest
+from bayesnb.core.sparse import dense
+from bayesnb.families.exponential import ExponentialFamily
+from bayesnb.families.family import LIKELIEST, MODE, Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.hyperparameters import with_defaults
 from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct
+from bayesnb.families.maximum import maximum
 from bayesnb.families.probabilities import log_negative_binomial, nearest_turn
-from bayesnb.families.statistics import Counts, Occurrences, occurrences, safe_ratio
+from bayesnb.families.statistics import (
+    Counts,
+    Occurrences,
+    occurrences,
+    safe_ratio,
+)
 from bayesnb.families.supports import NONNEGATIVE_INTEGER, POSITIVE, Support
+
+RATE = 0.15
+"""With the default shape 1.5 of the gamma prior, the prior mean of a concentration is ten times that of the column."""
+
+
+class Concentrated(ExponentialFamily):
+    """A family of a location and a concentration.
+
+    The fields `concentration` and `rate` are the gamma prior of the concentration. A subclass states `estimate`, which
+    is cheap. From it follow the defaults that the data determine, and the first point of the search for a maximum.
+    """
+
+    concentration: Hyperparameter
+    rate: Hyperparameter
+
+    why_no_estimate: ClassVar[dict[str, str]] = {
+        LIKELIEST: "no observed cell, or all of them equal",
+        MODE: "no observed cell, and a prior whose density has no single maximum",
+    }
+
+    @abstractmethod
+    def estimate(self, statistics: Any) -> dict[str, np.ndarray]:
+        """Approximate maximum of the likelihood, shape (classes, columns), by name.
+
+        Parameters
+        ----------
+        statistics : Counts
+
+        Returns
+        -------
+        dict of array
+            NaN where the cells do not determine a parameter, and where the likelihood grows with it without bound.
+        """
+
+    def on_scale_of(self, pooled: Any) -> Self:
+        return with_defaults(self, rate=_concentration_rate(self.estimate(pooled)["concentration"]))
+
+    def maximum_likelihood(self, statistics: Any) -> dict[str, Any]:
+        return maximum(self.on_scale_of(statistics.pooled()), statistics, self.estimate(statistics), with_prior=False)
+
+    def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any]:
+        return maximum(self, statistics, self.estimate(statistics), with_prior=True)
+
+
+def _concentration_rate(concentration: np.ndarray) -> np.ndarray:
+    """Rate of a concentration's prior, given the concentration of the whole column; NaN counts as one.
+
+    The prior mean is ten times the column's concentration where that is large, which is the default of `Gaussian` for
+    the precision of a class. It is ten where the column is spread widely, because then the classes may be far apart.
+    """
+    return RATE / (1 + np.where(concentration > 0, concentration, 1.0))
+
 
 ROUNDING = 1e-13
 """Difference of two logarithms, spread, or distance of a resultant length from one, below which it is a rounding error:
@@ -139,7 +200,7 @@ class Gamma(Concentrated):
         of_column = self.estimate(pooled)
         mean, shape = (np.where(value > 0, value, 1.0) for value in of_column.values())
         scale = 2 * np.sqrt(np.log1p(1 / shape))
-        return with_defaults(self, loc=mean, scale=scale, rate=default_rate(of_column["concentration"]))
+        return with_defaults(self, loc=mean, scale=scale, rate=_concentration_rate(of_column["concentration"]))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -226,13 +287,13 @@ class Beta(Concentrated):
     def prior(self, sample: Sample) -> dict[str, Any]:
         from bayesnb.families import distributions
 
-        mean = sample("mean", distributions.Beta(self.concentration1, self.concentration0))
+        mean = sample("mean", distributions.BetaOfLogs(self.concentration1, self.concentration0))
         return {"mean": mean, "concentration": sample("concentration", dist.Gamma(self.concentration, self.rate))}
 
     def likelihood(self, mean: Any, concentration: Any) -> "dist.Distribution":
         from bayesnb.families import distributions
 
-        return distributions.Beta(mean * concentration, (1 - mean) * concentration)
+        return distributions.BetaOfLogs(mean * concentration, (1 - mean) * concentration)
 
     def terms(self, x: Any) -> tuple[Any, Any]:
         xp, _ = namespace(x)
@@ -467,10 +528,10 @@ class LearnedNegativeBinomial(Family):
         xp, _ = namespace(mean, statistics.n)
         place = xp.asarray(statistics.values.place).astype(int)
         of_place = (value.reshape(*value.shape[:-2], -1)[..., place] for value in (mean, dispersion))
-        return statistics.sums(_log_density(statistics.values.number, *of_place))
+        return statistics.sums(_log_density_of_counts(statistics.values.number, *of_place))
 
     def on_scale_of(self, pooled: Occurrences) -> Self:
-        mean, variance = _moments(pooled)
+        mean, variance = _mean_and_variance(pooled)
         mean, variance = np.where(mean > 0, mean, 1.0), np.where(mean > 0, np.maximum(mean, variance), 1.0)
         spread = variance / mean**2
         scale = 2 * np.sqrt(np.log1p(spread))
@@ -490,7 +551,7 @@ class LearnedNegativeBinomial(Family):
         mean, dispersion = (np.reshape(parameters[name], (-1, num_columns)) for name in ("mean", "dispersion"))
 
         def density(places: Any, columns: Any, counts: Any) -> Any:
-            return _log_density(counts, mean[places, columns], dispersion[places, columns])
+            return _log_density_of_counts(counts, mean[places, columns], dispersion[places, columns])
 
         def of_rows(rows: slice) -> np.ndarray:
             cells = dense(x[rows])
@@ -504,11 +565,11 @@ class LearnedNegativeBinomial(Family):
         return "NegativeBinomial"
 
 
-def _log_density(x: Any, mean: Any, dispersion: Any) -> Any:
+def _log_density_of_counts(x: Any, mean: Any, dispersion: Any) -> Any:
     return log_negative_binomial(x, 1 / dispersion, 1 / (dispersion * mean))
 
 
-def _moments(statistics: Occurrences) -> tuple[np.ndarray, np.ndarray]:
+def _mean_and_variance(statistics: Occurrences) -> tuple[np.ndarray, np.ndarray]:
     """Mean and variance of the cells, shape (classes, columns); zero where there is none."""
     number, place = statistics.values.number, statistics.values.place
     mean = safe_ratio(statistics.sums(number), statistics.n)
@@ -517,6 +578,6 @@ def _moments(statistics: Occurrences) -> tuple[np.ndarray, np.ndarray]:
 
 def _estimate(statistics: Occurrences) -> dict[str, np.ndarray]:
     """First values for the search of a maximum: by moments, not positive where they give none."""
-    mean, variance = _moments(statistics)
+    mean, variance = _mean_and_variance(statistics)
     with np.errstate(invalid="ignore", divide="ignore"):
         return {"mean": mean, "dispersion": (variance - mean) / mean**2}

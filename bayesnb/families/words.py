@@ -9,22 +9,13 @@ import numpy as np
 import scipy.sparse
 from scipy.special import gammaln
 
-from bayesnb.core.arrays import (
-    all_whole,
-    csr_pieces,
-    csr_rows,
-    filled,
-    log_factorial,
-    log_rising,
-    namespace,
-    row_pieces,
-    shared_csr,
-    without_duplicates,
-)
+from bayesnb.core.arrays import all_whole, namespace, row_pieces
 from bayesnb.core.deferred import dist, is_jax, jnp, pytree
-from bayesnb.families.base import Hyperparameter, JointFamily, Parameters
+from bayesnb.core.gamma_functions import log_factorial, log_rising
+from bayesnb.core.sparse import csr_pieces, csr_rows, filled, shared_csr, without_duplicates
 from bayesnb.families.categories import Bernoulli, DirichletFamily, dirichlet_log_evidence
-from bayesnb.families.exponential import Weights, times
+from bayesnb.families.family import Hyperparameter, JointFamily, Parameters
+from bayesnb.families.matrix_product import ProductMatrix, times
 from bayesnb.families.probabilities import log_of
 from bayesnb.families.statistics import Counts, class_sums, clear_rounding
 from bayesnb.families.supports import NONNEGATIVE_INTEGER
@@ -208,7 +199,7 @@ def log_coefficient(x: Any) -> np.ndarray:
     return gammaln(x.sum(axis=1) + 1.0) - log_factorial(np.asarray(x)).sum(axis=1)
 
 
-def _rest(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
+def _sum_without(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
     """What is left of sums without some of their terms: zero where that is a rounding error, NaN where it is negative.
 
     NaN is what the density then is, whatever the rest.
@@ -310,7 +301,7 @@ class Multinomial(WordFamily, DirichletFamily):
         if is_jax(x):
             return lambda rows: _log_density_in_jax(parameters, x[rows].astype(jnp.float64))
         log_prob = log_of(parameters, "prob")
-        weights = Weights.of(np.reshape(log_prob, (-1, np.shape(log_prob)[-1])))
+        weights = ProductMatrix.of(np.reshape(log_prob, (-1, np.shape(log_prob)[-1])))
         coefficient = None if ratio else log_coefficient(x)
 
         def of_rows(rows: slice) -> np.ndarray:
@@ -340,15 +331,15 @@ class Multinomial(WordFamily, DirichletFamily):
         words, length = documents.counts, documents.length
         number = np.diff(words.indptr)
         at = np.repeat(codes.astype(np.int64) * total.shape[1], number) + words.indices
-        alpha = weight_of_word.take(at) + _rest(total.take(at), np.repeat(weights, number) * words.data)
+        alpha = weight_of_word.take(at) + _sum_without(total.take(at), np.repeat(weights, number) * words.data)
         # Most words occur once or twice, and logarithms are fast.
         log_terms, twice = np.log(alpha), np.flatnonzero(words.data == 2)
         log_terms[twice] += np.log(alpha[twice] + 1)
         others = np.flatnonzero((words.data != 1) & (words.data != 2))
         log_terms[others] = log_rising(alpha[others], words.data[others])
-        rest_of_class = _rest(total.sum(axis=1)[codes], weights * length)
+        rest_of_class = _sum_without(total.sum(axis=1)[codes], weights * length)
         # A class has tokens only while it has a document.
-        unpeopled = _rest(np.asarray(statistics.n)[codes, 0], weights) == 0
+        unpeopled = _sum_without(np.asarray(statistics.n)[codes, 0], weights) == 0
         log_density = documents.log_coefficient() + _with_data(words, log_terms).sum(axis=1)
         log_density -= log_rising(weight_of_word.sum(axis=1)[codes] + rest_of_class, length)
         return np.where(np.isnan(log_density) | (unpeopled & (rest_of_class > 0)), -np.inf, log_density)
@@ -448,7 +439,7 @@ class Annotations(JointFamily, DirichletFamily):
         if is_jax(x):
             cells, log_prob = jnp.nan_to_num(x.astype(jnp.float64)), log_prob.reshape(num_classes, -1)
             return lambda rows: times(cells[rows][:, None], log_prob).sum(axis=-1)
-        weights, cells = Weights.of(np.asarray(log_prob).reshape(-1, x.shape[1])), filled(x)
+        weights, cells = ProductMatrix.of(np.asarray(log_prob).reshape(-1, x.shape[1])), filled(x)
 
         def of_rows(rows: slice) -> np.ndarray:
             sums = weights.of_rows(cells[rows])

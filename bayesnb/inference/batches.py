@@ -12,14 +12,14 @@ from bayesnb.core.checking import a_type, as_path, whole_number
 from bayesnb.core.running import progress_bar
 from bayesnb.data.labels import Found
 from bayesnb.data.read import read_rows
-from bayesnb.families.base import Family, keeps_others
+from bayesnb.families.family import Family, keeps_others
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, conditioned
 from bayesnb.inference.sources import Batch, count_batches, find, naming_errors
 from bayesnb.model.bound import BoundModel, OpenSchema
 from bayesnb.model.describe import categorical_columns
 from bayesnb.model.naive_bayes import Model, as_model, read_for
-from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # What both read
@@ -266,7 +266,7 @@ def fit_parquet(
 
     def read(what: str) -> Iterator[Batch]:
         wanted = schema.open_names if what == "categories" else schema.used_names
-        return _with_progress(progress, what, _read_rows(files, target, sample_weight, wanted, batch_rows), num_rows)
+        return _with_progress(progress, what, _file_batches(files, target, sample_weight, wanted, batch_rows), num_rows)
 
     problem = count_batches(schema, _find_all(schema, read), read("statistics"), inference.check)
     return conditioned(problem, inference, classes, key)
@@ -308,7 +308,7 @@ def _read_footers(
     return names, num_rows
 
 
-def _read_rows(
+def _file_batches(
     files: Sequence[Path], target: str, weight: str | None, columns: Sequence[str], batch_rows: int | None
 ) -> Iterator[Batch]:
     """Batches of some of the columns, with the labels and the weights."""
@@ -323,12 +323,12 @@ def _read_rows(
                 table = pa.Table.from_batches([piece])
                 w = None if weight is None else table[weight].to_numpy()
                 with naming_errors(where := f"{path}, from row {start}"):
-                    rows = read_rows(table.select(list(columns)), _labels(table[target]), w).counting()
+                    rows = read_rows(table.select(list(columns)), _text_labels(table[target]), w).counting()
                 yield Batch(where, rows)
                 start += len(table)
 
 
-def _labels(column: Any) -> Any:
+def _text_labels(column: Any) -> Any:
     """Labels that are text as a NumPy array, which is faster to encode than a column of Python objects."""
     import pyarrow as pa
 

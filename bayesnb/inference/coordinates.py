@@ -127,7 +127,7 @@ def _sigmoid_of_minus(z: Any) -> Any:
 
 def _slope_of_bend(primals: Any, tangents: Any) -> Any:
     # The derivative with respect to the shape is left out, because nothing uses it.
-    u, slope, curvature = _bend(*primals)
+    u, slope, curvature = _bend_of_shape(*primals)
     return (u, jnp.log(slope)), (slope * tangents[0], curvature / slope * tangents[0])
 
 
@@ -141,11 +141,11 @@ def bend(z: Any, excess: Any) -> tuple[Any, Any]:
     excess : array
         1 / a - 1, not negative.
     """
-    u, slope, _ = _bend(z, excess)
+    u, slope, _ = _bend_of_shape(z, excess)
     return u, jnp.log(slope)
 
 
-def _bend(z: Any, excess: Any) -> tuple[Any, Any, Any]:
+def _bend_of_shape(z: Any, excess: Any) -> tuple[Any, Any, Any]:
     """u(z) and its first two derivatives."""
     below = _sigmoid_of_minus(z)
     log_above = log_sigmoid(z)
@@ -365,7 +365,7 @@ def concentration_of(prior: Any) -> Any:
     return prior.concentration
 
 
-def _position(log_prob: Any, prior: Any, log_density: Any) -> _Position:
+def _position_of_logs(log_prob: Any, prior: Any, log_density: Any) -> _Position:
     r"""The position of logarithms of probabilities, shape (..., categories).
 
     `log_density` is what the coordinate adds to :math:`\sum_k \alpha_k \log p_k` and the prior's constant.
@@ -379,7 +379,7 @@ def _position(log_prob: Any, prior: Any, log_density: Any) -> _Position:
     return _Position(value, jnp.exp(value.log), of_prior + log_density)
 
 
-def _logs(drawn: Drawn) -> np.ndarray:
+def _logs_of_draws(drawn: Drawn) -> np.ndarray:
     """Logarithms of the probabilities of draws, shape (..., categories)."""
     return drawn.logs[0] if len(drawn.logs) == 1 else np.stack(drawn.logs, axis=-1)
 
@@ -402,10 +402,10 @@ class Sticks(Coordinate):
         taken = log_sigmoid(z)
         left = jnp.cumsum(taken - z, axis=-1)
         edge = ((0, 0),) * (z.ndim - 1)
-        return _position(jnp.pad(taken, (*edge, (0, 1))) + jnp.pad(left, (*edge, (1, 0))), prior, 0.0)
+        return _position_of_logs(jnp.pad(taken, (*edge, (0, 1))) + jnp.pad(left, (*edge, (1, 0))), prior, 0.0)
 
     def point(self, drawn: Drawn, prior: "dist.Distribution", rng: np.random.Generator) -> np.ndarray:
-        log_prob = _logs(drawn)
+        log_prob = _logs_of_draws(drawn)
         left = np.exp(log_prob[..., :0:-1]).cumsum(axis=-1)[..., ::-1]
         z = log_prob[..., :-1] - np.log(left)
         return z[..., 0] if isinstance(prior, dist.Beta) else z
@@ -443,11 +443,11 @@ class BentSimplex(Coordinate):
         u, log_slope = bend(z, self.excess)
         log_total = jax.scipy.special.logsumexp(u, axis=-1)
         of_total = (self.total * log_total - jnp.exp(log_total)).sum()
-        return _position(u - log_total[..., None], prior, of_total + log_slope.sum())
+        return _position_of_logs(u - log_total[..., None], prior, of_total + log_slope.sum())
 
     def point(self, drawn: Drawn, prior: "dist.Distribution", rng: np.random.Generator) -> np.ndarray:
         from bayesnb.families.draw import log_gammas
 
-        log_prob = _logs(drawn)
+        log_prob = _logs_of_draws(drawn)
         log_total = log_gammas(np.broadcast_to(self.total, log_prob.shape[:-1]), rng)
         return unbend(log_prob + log_total[..., None], self.excess)

@@ -12,13 +12,14 @@ from scipy.special import logsumexp, softmax
 from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.checking import warn, whole_number
 from bayesnb.core.running import in_order, random_generator
-from bayesnb.families.base import LIKELIEST, MODE, Family
 from bayesnb.families.categories import dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.family import LIKELIEST, MODE, Family
 from bayesnb.families.statistics import ClassCounts, Statistics
 from bayesnb.inference.exact import ConvergenceWarning, Inference
-from bayesnb.model.blocks import ModelParameters, ModelStatistics
+from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem, Unlabelled, another_family, gives_mode, ways_to_fit, ways_to_posterior
 from bayesnb.posterior.kinds import PointPosterior
 
@@ -314,7 +315,7 @@ class _PointEstimate(Inference):
                     c, j = lost[0][:2]
                     raise ValueError(
                         f"{block.owner(j)} in class {classes[c]!r}: the {what} estimate of {parameter!r} does not "
-                        f"exist ({why}); use {_ways_to_posterior(problem)}{' or another prior' * (what == 'mode')}"
+                        f"exist ({why}); use {_full_inferences(problem)}{' or another prior' * (what == 'mode')}"
                     )
             blocks.append(estimate)
         return ModelParameters(class_prob, tuple(blocks))
@@ -428,7 +429,7 @@ class MAP(_PointEstimate):
         problem.model.require_every_feature(type(self).__name__)
         for block in problem.model.blocks:
             if not gives_mode(type(block.family)):
-                ways = ways_to_fit(problem.model) if problem.unlabelled is None else _ways_to_posterior(problem)
+                ways = ways_to_fit(problem.model) if problem.unlabelled is None else _full_inferences(problem)
                 own = not type(block.family).__module__.startswith("bayesnb.")
                 define = "define maximum_a_posteriori(statistics) in the class"
                 raise ValueError(
@@ -447,7 +448,7 @@ class MAP(_PointEstimate):
             raise ValueError(
                 "the density of the class probabilities is unbounded (class_concentration below one and a class "
                 "without rows), so it has no mode: use a class_concentration of at least one, or "
-                f"{_ways_to_posterior(problem)}"
+                f"{_full_inferences(problem)}"
             )
         return np.asarray(class_prob)
 
@@ -455,7 +456,7 @@ class MAP(_PointEstimate):
         return family.maximum_a_posteriori(statistics), MODE, family.why_no_estimate[MODE]
 
 
-def _ways_to_posterior(problem: Problem) -> str:
+def _full_inferences(problem: Problem) -> str:
     """The inferences that give a distribution of the parameters from these data."""
     if problem.unlabelled is None:
         return ways_to_posterior(problem.model)

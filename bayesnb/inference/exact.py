@@ -14,11 +14,11 @@ from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.prior import LearnedPrior
+from bayesnb.model.learned_prior import LearnedPrior
 from bayesnb.model.problem import Problem, ways_to_fit, ways_to_posterior
-from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
+from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # The interface of an inference
@@ -213,12 +213,12 @@ class EmpiricalBayes(Inference):
             for name, prior in learned.hyperpriors.items()
         }
         ends = [
-            _climb(learned, problem.statistics, {name: value[s] for name, value in starts.items()})
+            _climb_evidence(learned, problem.statistics, {name: value[s] for name, value in starts.items()})
             for s in range(STARTS)
         ]
         point = max(ends, key=lambda end: end[0])[1]
-        _require_maximum(learned, problem.statistics, point, source.sites.scalar_labels())
-        model = source.with_hyperparameters(to_numpy(_constrained(learned, point)))
+        _require_finite_maximum(learned, problem.statistics, point, source.sites.scalar_labels())
+        model = source.with_hyperparameters(to_numpy(_constrained_point(learned, point)))
         numbers = replace(problem, model=model, learned_from=source)
         return ExactPosterior(numbers, self)
 
@@ -227,7 +227,7 @@ Point = dict[str, np.ndarray]
 """Hyperparameters on the unconstrained scale, by name."""
 
 
-def _climb(learned: LearnedPrior, statistics: ModelStatistics, start: Point) -> tuple[float, Point]:
+def _climb_evidence(learned: LearnedPrior, statistics: ModelStatistics, start: Point) -> tuple[float, Point]:
     """Local maximum of the log evidence from a start: its value and its place."""
     from jax.flatten_util import ravel_pytree
     from scipy.optimize import minimize
@@ -242,7 +242,7 @@ def _climb(learned: LearnedPrior, statistics: ModelStatistics, start: Point) -> 
     return -float(found.fun), to_numpy(apart(jnp.asarray(found.x)))
 
 
-def _require_maximum(
+def _require_finite_maximum(
     learned: LearnedPrior, statistics: ModelStatistics, point: Point, labels: Mapping[str, list[str]]
 ) -> None:
     """Refuse hyperparameters from which the evidence does not fall; `labels` has the names of those of each site."""
@@ -253,7 +253,7 @@ def _require_maximum(
                 moved = {**point, name: value.copy()}
                 moved[name][index] += step
                 if float(_log_evidence(learned, statistics, moved)[0]) > top - FALL:
-                    here, there = (float(_constrained(learned, p)[name][index]) for p in (point, moved))
+                    here, there = (float(_constrained_point(learned, p)[name][index]) for p in (point, moved))
                     raise ValueError(
                         f"the evidence has no maximum in {label!r}: from {here:.3g} to {there:.3g} it does not fall, "
                         "as where the classes or categories differ by no more than chance; use nb.NUTS(), whose "
@@ -261,7 +261,7 @@ def _require_maximum(
                     )
 
 
-def _constrained(learned: LearnedPrior, point: Point) -> dict[str, Any]:
+def _constrained_point(learned: LearnedPrior, point: Point) -> dict[str, Any]:
     return {name: dist.biject_to(learned.hyperpriors[name].support)(point[name]) for name in learned.names}
 
 
@@ -270,6 +270,6 @@ def _log_evidence(learned: LearnedPrior, statistics: ModelStatistics, point: Poi
     """Log evidence at unconstrained hyperparameters, and its gradient."""
 
     def at(point: Point) -> Any:
-        return learned.given(_constrained(learned, point)).log_evidence(statistics)
+        return learned.given(_constrained_point(learned, point)).log_evidence(statistics)
 
     return jax.value_and_grad(at)(point)

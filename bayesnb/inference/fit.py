@@ -12,19 +12,19 @@ from bayesnb.core.deferred import constraints, dist, map_tree
 from bayesnb.data.labels import warn_of_classes
 from bayesnb.data.read import GivenRows, is_dask
 from bayesnb.data.schema import Schema
-from bayesnb.families.base import Family, JointFamily, parameter_names
+from bayesnb.families.family import Family, JointFamily, parameter_names
 from bayesnb.inference.em import EM, MAP, MLE
 from bayesnb.inference.exact import Exact, Inference
 from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.sources import empty_problem, read_dask
-from bayesnb.model.blocks import CLASS_SITE, ModelParameters
 from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.describe import EVERY_COLUMN, categorical_columns, read_classes
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, read_for
-from bayesnb.model.problem import Problem, count_rows
-from bayesnb.posterior.base import Posterior
+from bayesnb.model.prior import CLASS_SITE, ModelParameters
+from bayesnb.model.problem import Problem, count_given_rows
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
+from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # The inference that a user gives, by name or with settings, or the default
@@ -99,7 +99,7 @@ def problem_of(model: Model, given: GivenRows, classes: Any = None) -> Problem:
             "in classes=3"
         )
     bound = bound_to(model, given, classes)
-    statistics, unlabelled = count_rows(bound, given.of_classes(bound.schema.classes, may_miss=True))
+    statistics, unlabelled = count_given_rows(bound, given.of_classes(bound.schema.classes, may_miss=True))
     weighted = bool((given.weights != 1.0).any())
     return Problem(bound, statistics, None, unlabelled, growing=isinstance(model, NaiveBayes), weighted=weighted)
 
@@ -112,7 +112,7 @@ OTHER_NAMES = {"reached_max_treedepth": "reached_max_tree_depth"}
 """Names of PyMC for statistics of the sampler."""
 
 
-def _columns(model: Model, parameters: Mapping[Any, Any]) -> list[Any]:
+def _column_names(model: Model, parameters: Mapping[Any, Any]) -> list[Any]:
     """Names of the columns, or positions, as far as the model and the parameters tell them."""
     names: list[Any] = []
     for name, (family, chosen) in model.features.items():
@@ -120,7 +120,7 @@ def _columns(model: Model, parameters: Mapping[Any, Any]) -> list[Any]:
             if family.by_column:
                 return list(parameters)
             by_site = _by_site(parameters)
-            shape = np.shape(by_site[_find(by_site, "x", family, parameter_names(family)[0], alone=True)])
+            shape = np.shape(by_site[_given_name(by_site, "x", family, parameter_names(family)[0], alone=True)])
             if len(shape) != 2:
                 raise ValueError(f"the table has shape {shape}: give (classes, columns)")
             return list(range(shape[1]))
@@ -132,7 +132,7 @@ def _columns(model: Model, parameters: Mapping[Any, Any]) -> list[Any]:
     return names
 
 
-def _with_categories(model: Model, schema: Schema, parameters: Mapping[Any, Any]) -> Schema:
+def _schema_with_categories(model: Model, schema: Schema, parameters: Mapping[Any, Any]) -> Schema:
     """The schema with the categories that the model lists, else as many as the columns' tables have."""
     categories = {}
     for position, family, listed in categorical_columns(model.features, schema):
@@ -143,7 +143,7 @@ def _with_categories(model: Model, schema: Schema, parameters: Mapping[Any, Any]
                 f"give nb.{type(family).__name__}(categories=...)"
             )
         if not isinstance(family, JointFamily):
-            size = np.shape(parameters[_find(parameters, column, family, parameter_names(family)[0])])[-1]
+            size = np.shape(parameters[_given_name(parameters, column, family, parameter_names(family)[0])])[-1]
             if listed is not None and len(listed) != size:
                 raise ValueError(f"column {column!r} has {len(listed)} categories and a table of {size}")
         categories[position] = tuple(range(size)) if listed is None else listed
@@ -182,7 +182,9 @@ def _by_site(parameters: Mapping[Any, Any]) -> dict[Any, Any]:
     return found
 
 
-def _find(parameters: Mapping[Any, Any], owner: Any, family: Family, parameter: str, *, alone: bool = False) -> Any:
+def _given_name(
+    parameters: Mapping[Any, Any], owner: Any, family: Family, parameter: str, *, alone: bool = False
+) -> Any:
     """The name under which a parameter is given: the site, the parameter or its column."""
     names = [f"{owner}_{parameter}", *[parameter] * alone, *[owner] * (len(parameter_names(family)) == 1)]
     for name in names:
@@ -209,13 +211,15 @@ def _check_support(model: BoundModel, parameters: ModelParameters) -> None:
         value = parameters.class_prob if site == CLASS_SITE else values[site]
         if not np.all(distribution.support(value)):
             shown = np.asarray(value).tolist() if np.size(value) <= 20 else "..."
-            raise ValueError(f"the values of {names[site]!r} are not all {_in_words(distribution.support)}: {shown}")
+            raise ValueError(
+                f"the values of {names[site]!r} are not all {_support_text(distribution.support)}: {shown}"
+            )
         return value
 
     model.prior.walk(require)
 
 
-def _in_words(support: Any) -> str:
+def _support_text(support: Any) -> str:
     words = {
         "UnitInterval": "between 0 and 1",
         "Probability": "between 0 and 1",
@@ -394,7 +398,7 @@ def from_parameters(
     model = as_model(model)
     if not isinstance(parameters, Mapping):
         raise TypeError(f"parameters is {a_type(parameters)}: give a mapping from block, column or site to values")
-    names = _columns(model, parameters) if columns is None else list(columns)
+    names = _column_names(model, parameters) if columns is None else list(columns)
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise ValueError(f"columns names {twice[0]!r} twice")
@@ -406,7 +410,7 @@ def from_parameters(
         class_probs=next((probs for probs in given if probs is not None), None),
         feature_inclusion=None,
     )
-    bound = BoundModel.of(description, _with_categories(model, schema, parameters))
+    bound = BoundModel.of(description, _schema_with_categories(model, schema, parameters))
     if bound.class_probs is None:
         raise ValueError("class_probs is missing: give the probability of each class")
     if isinstance(bound.class_probs, str):
@@ -419,7 +423,7 @@ def from_parameters(
     for site in resolved.sites:
         block = resolved.blocks[site.block]
         owner = block.name if site.column is None else block.labels[site.column]
-        name = _find(parameters, owner, block.family, site.parameter, alone=alone)
+        name = _given_name(parameters, owner, block.family, site.parameter, alone=alone)
         sites[site.name] = np.asarray(parameters[name], dtype=np.float64)
         read.add(name)
     for name in parameters:

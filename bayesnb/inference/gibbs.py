@@ -19,8 +19,9 @@ from bayesnb.families.statistics import ClassCounts
 from bayesnb.inference.coordinates import unconstrained
 from bayesnb.inference.em import chain_quantiles, first_responsibilities, label_log_joint, probabilities
 from bayesnb.inference.exact import Inference, require_closed_form, warn_of_draws
-from bayesnb.model.blocks import ModelParameters, ModelStatistics, Prior
+from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.prior import ModelParameters, Prior
 from bayesnb.model.problem import Problem, refuse_coupled, ways_to_fit
 from bayesnb.posterior.kinds import CollapsedPosterior, SampledPosterior
 from bayesnb.posterior.under_draws import flatten, in_pieces
@@ -134,7 +135,7 @@ class ChainHyperparameters:
         """Hyperparameters by name, and the log density of each number of the line."""
         if not self._hyperpriors:
             return {}, line
-        values, of_numbers = to_numpy(_constrained(self._hyperpriors, line))
+        values, of_numbers = to_numpy(_constrained_line(self._hyperpriors, line))
         return dict(zip(self._model.hyperpriors, values, strict=True)), of_numbers
 
     @property
@@ -162,7 +163,7 @@ class ChainHyperparameters:
 
 
 @jit
-def _constrained(hyperpriors: tuple[Any, ...], line: Any) -> tuple[list[Any], Any]:
+def _constrained_line(hyperpriors: tuple[Any, ...], line: Any) -> tuple[list[Any], Any]:
     """Hyperparameters from a line of unconstrained numbers, and the log density of each number under its hyperprior."""
     values, densities, start = [], [], 0
     for prior in hyperpriors:
@@ -390,7 +391,7 @@ class Gibbs(Inference):
         self.check(problem)
         rng = random_generator(key)
         parameters, of_rows = self._sample(problem, rng)
-        stats = {"lp": of_rows + _log_density(problem, parameters)}
+        stats = {"lp": of_rows + _log_density_of_state(problem, parameters)}
         posterior = posterior_of_draws(problem, parameters, stats, self)
         settings = {"num_warmup": self.num_warmup, "num_samples": self.num_samples}
         warn_of_draws("Gibbs", posterior.diagnostics, settings, on_groupings(problem))
@@ -434,7 +435,7 @@ class Gibbs(Inference):
         pieces = list(zip(rows.slices, rng.spawn(len(rows.slices)), strict=True))
 
         def count(responsibilities: np.ndarray, cells: tuple[Any, ...], here: slice, stream: Any) -> ModelStatistics:
-            labels = _draw_labels(responsibilities, rows.weights[here], stream)
+            labels = _draw_label_counts(responsibilities, rows.weights[here], stream)
             return model.count(cells, np.moveaxis(labels, 0, 1).reshape(labels.shape[1], -1))
 
         def sweep(parameters: ModelParameters) -> tuple[ModelStatistics, np.ndarray]:
@@ -451,7 +452,7 @@ class Gibbs(Inference):
         return known + reduce(add, first), sweep
 
 
-def _draw_labels(responsibilities: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _draw_label_counts(responsibilities: np.ndarray, weights: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Number of copies of each row, out of its weight, in each class, shape (chains, rows, classes)."""
     if (weights != 1).any():
         return rng.multinomial(weights.astype(np.int64), responsibilities).astype(np.float64)
@@ -492,7 +493,7 @@ def _draw_given(
     return replace(drawn, class_prob=class_prob, hyperparameters=dict(hyperparameters.values))
 
 
-def _log_density(problem: Problem, parameters: ModelParameters) -> np.ndarray:
+def _log_density_of_state(problem: Problem, parameters: ModelParameters) -> np.ndarray:
     """Log density of hyperparameters, parameters and labelled rows, up to a constant, leading axes (chain, draw)."""
     from bayesnb.families.formulas import log_prob
 

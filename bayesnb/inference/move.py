@@ -8,9 +8,9 @@ import numpy as np
 from scipy.special import logsumexp
 
 from bayesnb.core.deferred import dist, numpyro
-from bayesnb.families.base import Sample
-from bayesnb.families.distributions import Beta
+from bayesnb.families.distributions import BetaOfLogs
 from bayesnb.families.draw import draw, log_gammas
+from bayesnb.families.family import Sample
 from bayesnb.inference.coordinates import (
     Anchored,
     BentGamma,
@@ -80,7 +80,7 @@ def _drawn(distribution: dist.Distribution, rng: np.random.Generator, leading: t
     return in_logs(base, rng, (*leading, *distribution.batch_shape, *distribution.event_shape))
 
 
-def _dirichlet(distribution: Any, rng: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
+def _draw_dirichlet(distribution: Any, rng: np.random.Generator, shape: tuple[int, ...]) -> Drawn:
     log_gamma = log_gammas(distribution.concentration, rng, shape)
     log_prob = log_gamma - logsumexp(log_gamma, axis=-1, keepdims=True)
     return Drawn(np.exp(log_prob), (log_prob,))
@@ -103,9 +103,9 @@ def _inverse_gamma(distribution: Any, rng: np.random.Generator, shape: tuple[int
 
 
 IN_LOGS = {
-    dist.Dirichlet: _dirichlet,
+    dist.Dirichlet: _draw_dirichlet,
     dist.Beta: _beta,
-    Beta: _beta,
+    BetaOfLogs: _beta,
     dist.Gamma: _gamma,
     dist.InverseGamma: _inverse_gamma,
 }
@@ -122,7 +122,7 @@ class, three have a divergence with the logarithm at shape 2 and none with softp
 
 
 @dataclass(frozen=True)
-class _Site:
+class _MovingSite:
     """Distributions of a site.
 
     Attributes
@@ -141,30 +141,30 @@ class _Site:
     labelled: Any
 
 
-def _coordinate(site: _Site) -> Coordinate:
+def _coordinate_of_site(site: _MovingSite) -> Coordinate:
     chosen = CHOICES.get(type(site.prior))
     return Plain() if chosen is None else chosen(site)
 
 
-def _of_simplex(site: _Site) -> Coordinate:
+def _of_simplex(site: _MovingSite) -> Coordinate:
     prior, posterior, labelled = map(concentration_of, (site.prior, site.posterior, site.labelled))
     shape = (*site.shape, 2) if isinstance(site.prior, dist.Beta) else site.shape
     if shape[-1] < 2 or np.min(prior) >= 1:
         return Sticks()
-    return BentSimplex(_excess(_steady(labelled, shape)), _steady(posterior, shape).sum(axis=-1))
+    return BentSimplex(_bend_excess(_steady(labelled, shape)), _steady(posterior, shape).sum(axis=-1))
 
 
-def _of_gamma(site: _Site) -> Coordinate:
+def _of_gamma(site: _MovingSite) -> Coordinate:
     return Plain() if np.min(site.prior.concentration) >= 1 else _of_inverse_gamma(site)
 
 
-def _of_inverse_gamma(site: _Site) -> Coordinate:
+def _of_inverse_gamma(site: _MovingSite) -> Coordinate:
     given, labelled = (_steady(of.concentration, site.shape) for of in (site.posterior, site.labelled))
     log_rate, bent = np.log(_steady(site.posterior.rate, site.shape)), given < SHAPE_FOR_LOGARITHM
-    return BentGamma(bent, _excess(labelled), log_rate) if bent.any() else BentGamma(None, None, log_rate)
+    return BentGamma(bent, _bend_excess(labelled), log_rate) if bent.any() else BentGamma(None, None, log_rate)
 
 
-def _of_normal(site: _Site) -> Coordinate:
+def _of_normal(site: _MovingSite) -> Coordinate:
     if not site.closed:
         return Plain()
     pair = site.posterior, site.prior
@@ -176,7 +176,7 @@ def _of_normal(site: _Site) -> Coordinate:
     return Anchored(_steady(site.posterior.loc, site.shape), _steady(ratio, site.shape))
 
 
-def _of_covariance(site: _Site) -> Coordinate:
+def _of_covariance(site: _MovingSite) -> Coordinate:
     return ScaledCovariance(np.linalg.cholesky(_steady(site.posterior.scale_matrix, site.shape)))
 
 
@@ -186,7 +186,7 @@ def _steady(hyperparameter: Any, shape: tuple[int, ...]) -> np.ndarray:
     return np.broadcast_to(array.mean(axis=0) if array.ndim > len(shape) else array, shape)
 
 
-def _excess(shape: np.ndarray) -> np.ndarray:
+def _bend_excess(shape: np.ndarray) -> np.ndarray:
     """`excess` of the bend for gamma variables of these shapes."""
     return 1 / np.minimum(1.0, shape) - 1
 
@@ -194,7 +194,7 @@ def _excess(shape: np.ndarray) -> np.ndarray:
 CHOICES = {
     dist.Dirichlet: _of_simplex,
     dist.Beta: _of_simplex,
-    Beta: _of_simplex,
+    BetaOfLogs: _of_simplex,
     dist.Gamma: _of_gamma,
     dist.InverseGamma: _of_inverse_gamma,
     dist.Normal: _of_normal,
@@ -314,7 +314,7 @@ def begin(walks: Walks, closed: Collection[str], rng: np.random.Generator, numbe
     values = {name: drawn.value for name, drawn in draw_sites(walks.posterior, rng, 2).items()}
     found = [distributions(walk, values) for walk in (walks.prior, walks.posterior, walks.labelled)]
     coordinates = {
-        name: _coordinate(_Site(value.shape[1:], name in closed, *(of_walk[name] for of_walk in found)))
+        name: _coordinate_of_site(_MovingSite(value.shape[1:], name in closed, *(of_walk[name] for of_walk in found)))
         for name, value in values.items()
     }
 

@@ -13,20 +13,22 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from bayesnb.core.arrays import dense, in_float64, to_numpy
+from bayesnb.core.arrays import in_float64, to_numpy
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import constraints, dist, jax, jit, jnp, numpyro
 from bayesnb.core.running import as_key, in_order, progress_bar, random_generator, split
-from bayesnb.families.base import Family, JointFamily, Parameters, Sample, filled_cells, parameter_names
+from bayesnb.core.sparse import dense
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.family import Family, JointFamily, Parameters, Sample, filled_cells, parameter_names
 from bayesnb.inference.coordinates import Coordinate, Plain
 from bayesnb.inference.em import chain_quantiles, first_responsibilities
 from bayesnb.inference.exact import Inference, warn_of_draws
 from bayesnb.inference.gibbs import on_groupings, posterior_of_draws
-from bayesnb.model.blocks import CLASS_SITE, Block, ModelParameters, ModelStatistics, Prior
-from bayesnb.model.prior import LearnedPrior, sample_in_program
+from bayesnb.model.blocks import Block, ModelStatistics
+from bayesnb.model.feature_weights import ConditionalLikelihood, Mixture, NormalWeights
+from bayesnb.model.learned_prior import LearnedPrior, sample_in_program
+from bayesnb.model.prior import CLASS_SITE, ModelParameters, Prior
 from bayesnb.model.problem import Problem, has_closed_form, refuse_coupled
-from bayesnb.model.weights import ConditionalLikelihood, Mixture, NormalWeights
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.kinds import SampledPosterior
 
@@ -85,7 +87,7 @@ def _program_of_model(prior: Prior | LearnedPrior, statistics: ModelStatistics, 
     prior, statistics
         As for `Prior.program`.
     *unlabelled
-        Where rows have no label, what `_cells_of` gives for each block, and weights of shape (rows,).
+        Where rows have no label, what `_observed_cells` gives for each block, and weights of shape (rows,).
     """
     given = prior.sampled(sample_in_program) if isinstance(prior, LearnedPrior) else prior
     parameters = given.program(statistics, integrated=isinstance(prior, LearnedPrior) and not unlabelled)
@@ -106,7 +108,7 @@ def _row_log_density(family: Family, values: Parameters, cells: Any, observed: A
     return jnp.where(observed[:, None], log_density, 0.0).sum(axis=-1)
 
 
-def _cells_of(block: Block, x: Any) -> tuple[np.ndarray, np.ndarray]:
+def _observed_cells(block: Block, x: Any) -> tuple[np.ndarray, np.ndarray]:
     """Cells of rows, and which of them are observed; a joint family takes NaN for the missing ones itself."""
     cells = dense(x)
     if block.is_joint:
@@ -136,7 +138,7 @@ class Target(_Samplable):
         rows = self.problem.unlabelled
         if rows is None:
             return self._prior, self.problem.statistics
-        cells = tuple(_cells_of(block, x) for block, x in zip(self.model.blocks, rows.blocks, strict=True))
+        cells = tuple(_observed_cells(block, x) for block, x in zip(self.model.blocks, rows.blocks, strict=True))
         return self._prior, self.problem.statistics, cells, rows.weights
 
     def begin(self, rng: np.random.Generator, number: int) -> Any:
@@ -361,7 +363,7 @@ class NUTS(Inference):
             keys = split(chain_key, self.num_chains)
             beginning = target.begin(random_generator(start_key), self.num_chains)
             given = {"density": (arguments, beginning.coordinates), "settings": settings}
-            start, points = partial(_begin, variance=beginning.variance, **given), beginning.points
+            start, points = partial(_start_state, variance=beginning.variance, **given), beginning.points
             if settings.vectorised:
                 states = [start(points, jnp.stack(keys))]
             else:
@@ -394,7 +396,7 @@ class NUTS(Inference):
             done, steps = 0, FIRST_STEPS
             while done < total and not stopped.is_set():
                 if done == num_warmup and not settings.adapt_mass_matrix:
-                    state = _with_good_paths(state)
+                    state = _with_shorter_paths(state)
                 steps = min(steps, _most_steps(state), (num_warmup if done < num_warmup else total) - done)
                 began = time.perf_counter()
                 state, draws = advance(state, steps)
@@ -456,7 +458,9 @@ def _vectorised() -> bool:
 
 
 @jit(static_argnames="settings")
-def _begin(points: dict[str, Any], keys: Any, variance: dict[str, Any], density: _Density, settings: _Settings) -> Any:
+def _start_state(
+    points: dict[str, Any], keys: Any, variance: dict[str, Any], density: _Density, settings: _Settings
+) -> Any:
     """State of one chain before its first step, or that of all chains with a leading axis."""
     from jax.flatten_util import ravel_pytree
     from numpyro.infer.util import ParamInfo
@@ -472,7 +476,7 @@ def _begin(points: dict[str, Any], keys: Any, variance: dict[str, Any], density:
     return jax.vmap(one_chain)(points, keys) if settings.vectorised else one_chain(points, keys)
 
 
-def _with_good_paths(state: Any) -> Any:
+def _with_shorter_paths(state: Any) -> Any:
     """The state after warm-up, its step size made smaller where paths would not turn in time."""
     adapted = state.adapt_state
     better = np.vectorize(with_good_paths, otypes=[float])(to_numpy(adapted.step_size))
@@ -570,7 +574,7 @@ def sample_weights(
         parts of the mixture, shape (chain, draw).
     """
     start_key, chain_key, spread_key = split(as_key(key), 3)
-    target = _Weights(likelihood, around)
+    target = _SampledWeights(likelihood, around)
     sites, stats = settings.sample(target, start_key, chain_key)
     draws = np.concatenate([sites["weight"], sites["offset"]], axis=-1)
     diagnostics = diagnose({"weights": draws}, stats, names={"weights": names})
@@ -601,7 +605,7 @@ def _program(
     numpyro.factor("labels", (row_weights * log_likelihood).sum())
 
 
-class _Weights(_Samplable):
+class _SampledWeights(_Samplable):
     """The density that NUTS samples."""
 
     program: Callable = staticmethod(_program)

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import stacked
 from bayesnb.core.checking import a_type
 from bayesnb.core.running import random_generator
+from bayesnb.core.sparse import stacked
 from bayesnb.data.labels import Found
 from bayesnb.data.read import (
     GivenRows,
@@ -160,7 +160,7 @@ def read_dask(
         As for `fit`, naming the partition, counted from 0; or if X, y and weights are not partitioned alike.
     """
     X, y = split_labels(X, y, model.features)
-    X, named = _require_alike(X, y, sample_weight)
+    X, named = _require_same_partitions(X, y, sample_weight)
     table = read_for(model, without_rows(X, named), None, None, feature_names).table
     schema = OpenSchema.of(model, table.names, table.named, classes)
     found, others = Found(), (y, sample_weight)
@@ -208,11 +208,11 @@ class _Sample:
         return _Sample(self.number[kept], tuple(getattr(part, "iloc", part)[kept] for part in self.parts))
 
     def __add__(self, other: "_Sample") -> "_Sample":
-        parts = tuple(_stacked(*pair) for pair in zip(self.parts, other.parts, strict=True))
+        parts = tuple(_stacked_partitions(*pair) for pair in zip(self.parts, other.parts, strict=True))
         return _Sample(np.concatenate([self.number, other.number]), parts).smallest()
 
 
-def _stacked(one: Any, other: Any) -> Any:
+def _stacked_partitions(one: Any, other: Any) -> Any:
     """Rows of two partitions, one after the other."""
     if hasattr(one, "iloc"):
         import pandas as pd
@@ -227,7 +227,7 @@ def sample_dask(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any,
     Parameters and errors as for `read_dask`.
     """
     X, y = split_labels(X, y)
-    X, _ = _require_alike(X, y, sample_weight)
+    X, _ = _require_same_partitions(X, y, sample_weight)
     seeds = random_generator(key).integers(2**63, size=len(delayed_partitions(X)))
     found = _fold_partitions(partial(_Sample.of, seeds), X, y, sample_weight)
     if found is None:
@@ -235,7 +235,7 @@ def sample_dask(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any,
     return (*found.parts, None)[:3]
 
 
-def _require_alike(X: Any, y: Any, sample_weight: Any) -> tuple[Any, bool]:
+def _require_same_partitions(X: Any, y: Any, sample_weight: Any) -> tuple[Any, bool]:
     """X with whole rows in each partition, and whether it is a frame; y and weights must have the same partitions.
 
     Raises

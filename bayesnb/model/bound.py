@@ -9,27 +9,19 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import logit
 
-from bayesnb.core.arrays import dense, in_float64, log
+from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import dist, leaves, map_tree
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
+from bayesnb.core.sparse import dense
 from bayesnb.data.labels import Found, Numbers, read_labels
 from bayesnb.data.read import GivenRows, LabelledRows, as_rows, read_rows
 from bayesnb.data.schema import Schema, shown_categories, warn_unseen, with_other
-from bayesnb.families.base import Family, JointFamily, keeps_others, of_column, parameters_of_column
 from bayesnb.families.bins import names_of_bins, quantile_edges
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.model.blocks import (
-    AveragedPrior,
-    Block,
-    ClassPrior,
-    ModelParameters,
-    ModelStatistics,
-    Prior,
-    log_joint,
-    spread_class_prior,
-)
+from bayesnb.families.family import Family, JointFamily, keeps_others, of_column, parameters_of_column
+from bayesnb.model.blocks import Block, ModelStatistics, log_joint
 from bayesnb.model.describe import (
     Description,
     categorical_columns,
@@ -39,7 +31,7 @@ from bayesnb.model.describe import (
     shared_families,
     spread_inclusion,
 )
-from bayesnb.model.prior import (
+from bayesnb.model.learned_prior import (
     LearnedPrior,
     hyperparameter_axes,
     lay_out,
@@ -49,6 +41,7 @@ from bayesnb.model.prior import (
     to_be_seen,
     with_constants,
 )
+from bayesnb.model.prior import AveragedPrior, ClassPrior, ModelParameters, Prior, spread_class_prior
 from bayesnb.model.program import Sites, draw_cells, run_program, to_table
 from bayesnb.model.reading import Cells, Chunks, count_rows
 

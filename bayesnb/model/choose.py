@@ -9,18 +9,19 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import HALF_LOG_2_PI, in_float64, weighted_values
+from bayesnb.core.arrays import in_float64, weighted_values
 from bayesnb.core.checking import first_few, listed, near_matches, one_of, warn
+from bayesnb.core.gamma_functions import HALF_LOG_2_PI
 from bayesnb.core.running import in_order
 from bayesnb.data.read import GivenRows, LabelledRows
 from bayesnb.data.tables import Column, SparseTable, Table, distinct_objects, shortened
 from bayesnb.data.written_numbers import CELL, NumberForm, are_dates, number_forms, with_numbers
-from bayesnb.families.base import Family, of_column
 from bayesnb.families.binned import PolyaTree
 from bayesnb.families.bins import resolution
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.counts_and_waits import Exponential, Geometric, NegativeBinomial, Poisson
+from bayesnb.families.family import Family, of_column
 from bayesnb.families.gaussian import Gaussian, LogNormal
 from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.supports import support_of
@@ -172,10 +173,10 @@ def warn_of_doubts(doubts: Iterable[_Doubt]) -> None:
 def _lines(doubts: Sequence[_Doubt]) -> str:
     """A line for the doubts of each kind."""
     by_kind = {kind: [doubt for doubt in doubts if doubt.kind == kind] for kind in REMEDIES}
-    return "\n".join(_line(REMEDIES[kind], each) for kind, each in by_kind.items() if each)
+    return "\n".join(_doubt_line(REMEDIES[kind], each) for kind, each in by_kind.items() if each)
 
 
-def _line(remedy: str, doubts: list[_Doubt]) -> str:
+def _doubt_line(remedy: str, doubts: list[_Doubt]) -> str:
     shown = first_few([f"{doubt.column!r} {doubt.seen}" for doubt in doubts])
     return f"- {shown}: {remedy.format(name=doubts[0].column)}"
 
@@ -572,7 +573,7 @@ def _of_intervals(
     density = of_column(posterior.family if candidate.hurdle else posterior, j)
     for c in range(len(rows.classes)):
         with np.errstate(all="ignore"):
-            own, *mean = _at_mean(density, c)
+            own, *mean = _distribution_at_mean(density, c)
             # No interval has so much probability. Rounding of the ends changes less than half of a step.
             if np.log(step) + LOG_PEAK[type(density)](*mean) < np.log(SMALLEST / 2):
                 continue
@@ -588,7 +589,7 @@ def _of_intervals(
     return gain
 
 
-def _at_mean(density: Any, c: int) -> tuple[Any, ...]:
+def _distribution_at_mean(density: Any, c: int) -> tuple[Any, ...]:
     """SciPy's distribution of a cell of a class, and its arguments: the posterior mean given one of `DENSITIES`."""
     from scipy import stats
 

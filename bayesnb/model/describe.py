@@ -17,10 +17,11 @@ from bayesnb.data.labels import as_labels, read_labels
 from bayesnb.data.schema import Schema
 from bayesnb.data.tables import is_missing
 from bayesnb.data.written_numbers import NumberForm
-from bayesnb.families.base import Family, listed_categories, parameter_names, with_hyperparameters
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.family import Family, listed_categories, parameter_names, with_hyperparameters
 from bayesnb.families.hyperparameters import format_number, require_hyperprior
-from bayesnb.model.blocks import CLASS_SITE, Block
+from bayesnb.model.blocks import Block
+from bayesnb.model.prior import CLASS_SITE
 
 # --------------------------------------------------------------------------------------------------
 # The arguments that describe a model, read and checked
@@ -106,7 +107,7 @@ def _read_class_concentration(value: Any) -> Any:
     if is_distribution(value):
         require_hyperprior("class_concentration", value, positive=True)
         return value
-    concentration = _numbers("class_concentration", value)
+    concentration = _array_of_numbers("class_concentration", value)
     if concentration.ndim > 1 or not (np.isfinite(concentration) & (concentration > 0)).all():
         raise ValueError(f"class_concentration is {value!r}: give a positive number, or one per class")
     return float(concentration) if concentration.ndim == 0 else concentration
@@ -122,7 +123,7 @@ def _read_class_probs(value: Any) -> Any:
                 f'class_probs is {value!r}: give the probabilities, or "empirical" for the data\'s frequencies'
             )
         return value
-    probs = _numbers("class_probs", list(value.values()) if isinstance(value, Mapping) else value)
+    probs = _array_of_numbers("class_probs", list(value.values()) if isinstance(value, Mapping) else value)
     if probs.ndim != 1 or not (np.isfinite(probs) & (probs >= 0)).all():
         raise ValueError(f"class_probs is {value!r}: give a probability, zero or more, for each class")
     if not np.isclose(probs.sum(), 1.0, rtol=0, atol=1e-8):
@@ -130,7 +131,7 @@ def _read_class_probs(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else probs
 
 
-def _numbers(name: str, value: Any) -> np.ndarray:
+def _array_of_numbers(name: str, value: Any) -> np.ndarray:
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
@@ -168,7 +169,7 @@ def categorical_columns(
 def declared_categories(family: Family, column: Any) -> tuple | None:
     """Categories that the model lists for a column."""
     declared = listed_categories(family)
-    if _by_column(declared):
+    if _lists_columns(declared):
         declared = dict(declared).get(column)
     if declared is None:
         return None
@@ -189,14 +190,14 @@ def declared_categories(family: Family, column: Any) -> tuple | None:
 def _require_known_columns(family: Family, columns: list[Any]) -> None:
     """Refuse categories listed for a column that the feature does not have."""
     declared = listed_categories(family)
-    for column, _ in declared if _by_column(declared) else ():
+    for column, _ in declared if _lists_columns(declared) else ():
         if column not in columns:
             raise ValueError(
                 f"{family.family_name}(categories=...) names the column {column!r}, its columns are {columns}"
             )
 
 
-def _by_column(declared: Any) -> bool:
+def _lists_columns(declared: Any) -> bool:
     """Whether categories are listed as pairs of a column and its categories."""
     return bool(declared) and all(isinstance(entry, tuple) and len(entry) == 2 for entry in declared)
 
@@ -228,7 +229,7 @@ def printed_story(model: "Description", most: int) -> Code:
     for name, (family, columns) in model.features.items():
         likelihood, priors = family.story()
         told.setdefault((structure(family), likelihood, *priors), []).append(_feature(name, columns))
-    prior = _class_prior(model.class_concentration, model.class_probs)
+    prior = _class_prior_text(model.class_concentration, model.class_probs)
     lines = [
         f"{CLASS_SITE} ~ {prior}",
         f"y ~ Categorical({CLASS_SITE})",
@@ -266,7 +267,7 @@ def _feature(name: Any, columns: Any) -> str:
     return f"{name}[{shown}]"
 
 
-def _class_prior(concentration: Any, probs: Any) -> str:
+def _class_prior_text(concentration: Any, probs: Any) -> str:
     if probs is None:
         return f"Dirichlet({format_number(concentration)})"
     if isinstance(probs, str):

@@ -9,7 +9,7 @@ import numpy as np
 from bayesnb.core.checking import a_type
 from bayesnb.data.read import GivenRows, read_rows
 from bayesnb.data.tables import shortened
-from bayesnb.families.base import Family
+from bayesnb.families.family import Family
 from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.choose import choose_features, family_of_words, guess_features, open_columns
 from bayesnb.model.describe import Description

@@ -1,390 +1,469 @@
-"""A model's hyperparameters laid out in blocks, learned ones among them, and defaults that follow the data."""
+"""The distribution of all parameters, before and after the data."""
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, log_expit
 
-from bayesnb.core.arrays import in_float64
-from bayesnb.core.deferred import dist, is_jax, jax, jnp, leaves, numpyro, pytree
-from bayesnb.core.running import in_order
-from bayesnb.data.labels import Numbers
-from bayesnb.data.read import GivenRows
-from bayesnb.data.schema import Schema
-from bayesnb.data.tables import items_at
-from bayesnb.families.base import Family, JointFamily, Sample, with_hyperparameters
-from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.statistics import Statistics
-from bayesnb.model.blocks import (
-    Block,
-    ClassPrior,
-    ModelParameters,
-    ModelStatistics,
-    Prior,
-    join_blocks,
-    spread_class_prior,
-)
-from bayesnb.model.describe import Description, block_name
+from bayesnb.core.arrays import in_float64, to_numpy
+from bayesnb.core.deferred import dist, jax, jnp, leaves, map_tree, numpyro, pytree
+from bayesnb.families.categories import dirichlet_log_evidence
+from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
+from bayesnb.families.family import Family, Sample, parameter_names
+from bayesnb.families.matrix_product import times
+from bayesnb.families.probabilities import LogProbability, SampledParameters, log_of_prob
+from bayesnb.families.statistics import ClassCounts
+from bayesnb.model.blocks import ModelStatistics
 
-# --------------------------------------------------------------------------------------------------
-# A description laid out over the columns of a table, as blocks
-# --------------------------------------------------------------------------------------------------
-
-
-def lay_out(
-    description: Description, schema: Schema, layout: Sequence[Sequence[int]] | None = None
-) -> tuple[Block, ...]:
-    """The columns in groups of one family and one array shape.
-
-    A hyperparameter that is learned is laid out as a one.
-
-    Parameters
-    ----------
-    description : Description
-    schema : Schema
-    layout : sequence of sequence of int, optional
-        Positions of the columns of each block wanted, in their order. By default, columns named one by one share a
-        block if their families have the same fields, and columns of categories if they have equally many.
-
-    Raises
-    ------
-    ValueError
-        If a column does not exist or is twice in a feature, or a hyperparameter has the wrong shape.
-    """
-    groups: dict[Any, list[Block]] = {}
-    for name, block in _of_features(description.with_placeholders(), schema):
-        again = block.columns[0] >= len(schema.of_table)
-        groups.setdefault((again, block.group_key) if block.by_column else name, []).append(block)
-    blocks = tuple(join_blocks(members) for members in groups.values())
-    return blocks if layout is None else _arranged(blocks, layout)
-
-
-def _of_features(description: Description, schema: Schema) -> Iterator[tuple[Any, Block]]:
-    """The blocks of each feature, each with the feature's name."""
-    features, counted = description.features, schema.categories
-    for name, positions in schema.positions_of(features).items():
-        family, columns = features[name]
-        labels, names = items_at(schema.columns, positions), schema.names(positions)
-        sizes = tuple(len(counted.get(position, ())) for position in positions) if counted else (0,) * len(positions)
-        by_column = family.by_column or (columns is None and not isinstance(family, JointFamily))
-        for members, spread in family.spread(len(schema.classes), names, sizes):
-            if description.feature_inclusion is not None and isinstance(spread, ConjugateFamily):
-                spread = spread.given_dependence()
-            chosen = items_at(positions, members), items_at(labels, members)
-            yield name, Block(block_name(name), spread, *chosen, by_column)
-
-
-def _arranged(blocks: tuple[Block, ...], layout: Sequence[Sequence[int]]) -> tuple[Block, ...]:
-    """The blocks regrouped, so that each has the columns wanted."""
-    whole = {tuple(block.columns): block for block in blocks}
-    single = {position: (block, j) for block in blocks for j, position in enumerate(block.columns)}
-    return tuple(
-        whole[tuple(columns)]
-        if tuple(columns) in whole
-        else join_blocks([_column(*single[position]) for position in columns])
-        for columns in layout
-    )
-
-
-def _column(block: Block, j: int) -> Block:
-    """One column of a block."""
-    family = block.family.take((slice(None), [j]))
-    return Block(str(block.labels[j]), family, (block.columns[j],), (block.labels[j],), by_column=True)
-
-
-# --------------------------------------------------------------------------------------------------
-# Hyperparameters that are learned: a distribution in the place of a number.
-#
-# `Family.spread` lays out numbers only. The blocks are therefore laid out twice, with ones and with different numbers
-# in the places of the learned hyperparameters. The second layout shows the place of each hyperparameter. The arrays
-# for any values of the hyperparameters are then a look-up, with NumPy or under JAX, for values with any leading axes.
-# --------------------------------------------------------------------------------------------------
-
-FIRST_CODE = 2.0
-"""Smallest of the numbers that mark learned hyperparameters; above one, because one is the placeholder."""
-
-
-def _placeholder_codes(hyperpriors: "Mapping[str, dist.Distribution]") -> dict[str, np.ndarray]:
-    """Different numbers for all learned hyperparameters, in the order in which `LearnedPrior.given` lines them up."""
-    codes = {}
-    start = FIRST_CODE
-    for name, distribution in hyperpriors.items():
-        size = int(np.prod(distribution.batch_shape))
-        codes[name] = np.arange(start, start + size).reshape(distribution.batch_shape)
-        start += size
-    return codes
+CLASS_SITE = "class_prob"
+"""Name of the class probabilities in results."""
 
 
 @pytree
 @dataclass(frozen=True)
-class LearnedPrior:
-    """The prior of a model with learned hyperparameters.
+class ClassPrior:
+    """Dirichlet prior on the class probabilities, or known probabilities.
 
     Attributes
     ----------
-    hyperpriors : dict
-        Distribution of each hyperparameter by name.
-    numbers : Prior
-        With a placeholder wherever a hyperparameter is learned.
-    places : tuple of array of int
-        For each array of `numbers`, places among the learned numbers; -1 where a number is given.
-    names : tuple of str
-        The hyperparameters in the order of their numbers.
+    concentration : array, shape (classes,), or None where the probabilities are known
+    probs : array, shape (classes,), or None where they are learned
     """
 
-    hyperpriors: "dict[str, dist.Distribution]"
-    numbers: Prior
-    places: tuple[Any, ...]
-    names: tuple[str, ...] = field(metadata={"static": True})
+    concentration: Any
+    probs: Any
 
-    def given(self, values: Mapping[str, Any]) -> Prior:
-        """The prior for values of the hyperparameters.
+    def prior(self, sample: Callable) -> Any:
+        """Draw the class probabilities, or return the known ones."""
+        if self.probs is not None:
+            return self.probs
+        return sample(CLASS_SITE, dist.Dirichlet(self.concentration))
 
-        Parameters
-        ----------
-        values : mapping
-            By name, arrays of shape (..., *batch shape of the hyperprior).
+    def update(self, counts: ClassCounts) -> "ClassPrior":
+        """Posterior given the classes' weights."""
+        return self if self.probs is not None else ClassPrior(self.concentration + counts.n, None)
 
-        Returns
-        -------
-        Prior
-            Arrays with the leading axes of the values.
-        """
-        xp = jnp if any(is_jax(value) for value in values.values()) else np
-        first = self.names[0]
-        depth = len(self.hyperpriors[first].batch_shape)
-        leading = np.shape(values[first])[: np.ndim(values[first]) - depth]
-        line = xp.concatenate([xp.reshape(xp.asarray(values[name]), (*leading, -1)) for name in self.names], axis=-1)
+    def mean(self) -> Any:
+        """Mean of the class probabilities, shape (classes,)."""
+        if self.probs is not None:
+            return self.probs
+        return self.concentration / self.concentration.sum(axis=-1, keepdims=True)
 
-        def fill(number: Any, place: Any) -> Any:
-            return xp.where(place < 0, number, line[..., xp.maximum(place, 0)])
+    def log_likelihood(self, prob: Any, counts: ClassCounts) -> Any:
+        """Log probability of the labels, shape (...,); `prob` is an array or a `LogProbability`."""
+        return times(counts.n, log_of_prob(prob)).sum(axis=-1)
 
-        leaves, structure = jax.tree.flatten(self.numbers)
-        return jax.tree.unflatten(structure, map(fill, leaves, self.places))
-
-    def draw(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
-        """Independent draws from the prior of hyperparameters and parameters."""
-        values = self.draw_hyperparameters(rng, sample_shape)
-        return replace(self.given(values).draw(rng), hyperparameters=values)
-
-    def draw_hyperparameters(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> dict[str, Any]:
-        """Independent draws of the hyperparameters alone, by name."""
-        from bayesnb.families.draw import draw
-
-        with jax.enable_x64(True):
-            return {name: np.asarray(draw(self.hyperpriors[name], rng, sample_shape)) for name in self.names}
-
-    def sampled(self, sample: Sample) -> Prior:
-        """The prior for hyperparameters that ``sample(name, distribution)`` gives one by one."""
-        return self.given({name: sample(name, self.hyperpriors[name]) for name in self.names})
+    def log_evidence(self, counts: ClassCounts) -> Any:
+        """Log probability of the labels, class probabilities integrated out."""
+        if self.probs is not None:
+            return self.log_likelihood(self.probs, counts)
+        return dirichlet_log_evidence(self.concentration, counts.n)
 
 
-def sample_in_program(name: str, distribution: "dist.Distribution") -> Any:
-    """A NumPyro sample of a hyperparameter, for `LearnedPrior.sampled`."""
-    return numpyro.sample(name, distribution.to_event(len(distribution.batch_shape)))
-
-
-def learned_prior(
-    description: Description, schema: Schema, blocks: Sequence[Block], class_prior: ClassPrior
-) -> LearnedPrior:
-    """The prior of a bound model as a function of the hyperparameters that it learns.
+def spread_class_prior(
+    concentration: Any, probs: Any, classes: np.ndarray, counts: ClassCounts | None = None
+) -> ClassPrior:
+    """The class prior as arrays with a number for each class.
 
     Parameters
     ----------
-    description : Description
-    schema : Schema
-    blocks : sequence of Block
-    class_prior : ClassPrior
-        With ones in the places of the learned hyperparameters, as in the blocks.
+    concentration : float or array, shape (classes,)
+    probs : array of shape (classes,), mapping from label to probability, "empirical" or None
+        As for `NaiveBayes`.
+    classes : array, shape (classes,)
+        Labels.
+    counts : ClassCounts, optional
+        Weights of the labels, which "empirical" needs. If they are all zero, the probabilities are equal.
+
+    Raises
+    ------
+    ValueError
+        If there is not one number, or one for each class; or "empirical" has no counts.
     """
-    coded = description.with_hyperparameters(_placeholder_codes(description.hyperpriors))
-    coded_blocks = lay_out(coded, schema, [block.columns for block in blocks])
-    coded_classes = spread_class_prior(coded.class_concentration, coded.class_probs, schema.classes)
-    numbers = Prior(class_prior, tuple(block.family for block in blocks))
-    codes = Prior(coded_classes, tuple(block.family for block in coded_blocks))
-    places = tuple(map(_place, leaves(numbers), leaves(codes)))
-    return LearnedPrior(dict(description.hyperpriors), numbers, places, tuple(description.hyperpriors))
+    labels = classes.tolist()
+    if probs is None:
+        spread = np.asarray(concentration, dtype=np.float64)
+        if spread.ndim and spread.shape != classes.shape:
+            raise ValueError(
+                f"class_concentration has shape {spread.shape}, there are {len(labels)} classes {labels}: give one "
+                "number, or one per class"
+            )
+        return ClassPrior(np.broadcast_to(spread, classes.shape), None)
+    if isinstance(probs, str):
+        if counts is None:
+            raise ValueError('class_probs="empirical" needs data: fit the model')
+        weight = counts.n.sum()
+        return ClassPrior(None, counts.n / weight if weight > 0 else np.full(len(labels), 1 / len(labels)))
+    if isinstance(probs, Mapping):
+        if set(probs) != set(labels):
+            raise ValueError(f"class_probs names {list(probs)}, the classes are {labels}")
+        return ClassPrior(None, np.array([probs[label] for label in labels], dtype=np.float64))
+    if probs.shape != classes.shape:
+        raise ValueError(f"class_probs has {len(probs)} entries, there are {len(labels)} classes {labels}")
+    return ClassPrior(None, probs)
 
 
-def _place(number: Any, code: Any) -> np.ndarray:
-    return np.where(np.equal(number, code), -1, np.asarray(code) - FIRST_CODE).astype(np.int64)
+PIECE = 250
+"""Draws whose densities under the prior are computed at a time."""
 
 
-def hyperparameter_axes(description: Description, schema: Schema) -> dict[str, tuple[tuple[str, tuple], ...]]:
-    """Name and labels of every axis of each learned hyperparameter: classes and columns where its shape has them.
+@pytree
+@dataclass(frozen=True)
+class ModelParameters:
+    """Values of all parameters; any leading axes.
 
-    A third axis is that of the categories.
+    Attributes
+    ----------
+    class_prob : array, shape (..., classes)
+    blocks : tuple of dict
+        For each block its parameters, shape (..., classes, columns) or (..., classes, columns, categories).
+    hyperparameters : dict
+        Learned hyperparameters by name, shape (..., *shape of the hyperprior); empty where all are given.
     """
-    classes = ("class", tuple(schema.classes.tolist()))
-    found = {}
-    if description.learns_classes:
-        found["class_concentration"] = (classes,) * len(description.class_concentration.batch_shape)
-    for name, feature, field_name in description.learned_fields():
-        family, columns = description.features[feature]
-        labels = tuple(schema.columns[position] for position in schema.positions(feature, columns))
-        shape = family.hyperparameters()[field_name].batch_shape
-        every = (classes, (f"{block_name(feature)}_column", labels), ("category", ()))
-        usual = every if len(shape) == len(every) else every[2 - len(shape) : 2]
-        found[name] = tuple(
-            axis if len(axis[1]) == size else (f"{name}_{axis[0]}", tuple(range(size)))
-            for axis, size in zip(usual, shape, strict=True)
+
+    class_prob: Any
+    blocks: tuple[dict[str, Any], ...]
+    hyperparameters: dict[str, Any] = field(default_factory=dict)
+
+    def weights(self) -> dict[str, Any]:
+        """Weights of features and offsets of classes by the names that results use, in a model that has some."""
+        return {}
+
+
+def draw_from_prior(family: Family, sample: Sample) -> dict[str, Any]:
+    """What the family's `prior` gives: its parameters by name.
+
+    Raises
+    ------
+    TypeError
+        If `prior` does not give a dict with the names that it draws, which are those of the likelihood's arguments.
+    ValueError
+        If a distribution gives several classes or columns one parameter.
+    """
+    names = sorted(parameter_names(family))
+
+    def require(it_is_so: bool, what: str) -> None:
+        if not it_is_so:
+            raise TypeError(
+                f"prior of {type(family).__name__} {what}: draw and return a dict of the likelihood's arguments, "
+                f"{names}, "
+                'as in return {"rate": sample("rate", distribution)}'
+            )
+
+    def checked(name: str, distribution: "dist.Distribution") -> Any:
+        require(name in names, f"draws {name!r}")
+        _require_prior_shape(family, name, distribution)
+        return sample(name, distribution)
+
+    values = family.prior(checked)
+    require(isinstance(values, dict), f"returns an object of the class {type(values).__name__}")
+    require(sorted(values) == names, f"returns {sorted(values)}")
+    return values
+
+
+def _require_prior_shape(family: Family, name: str, distribution: "dist.Distribution") -> None:
+    """Raise an error if a prior gives several classes or columns one parameter.
+
+    Parameters
+    ----------
+    family : Family
+        With arrays for hyperparameters.
+    name : str
+        Name of the parameter.
+    distribution : numpyro.distributions.Distribution
+        What the family's `prior` draws it from. If parameters were drawn before it, its shape begins with their draws.
+
+    Raises
+    ------
+    ValueError
+        If the distribution's shape does not hold that of the hyperparameters, (classes, columns).
+    """
+    fields = np.shape(leaves(family)[0])
+    expected = fields[:-1] if family.cell == "category" else fields
+    found, size = tuple(distribution.shape()), len(expected)
+    if expected not in {found[start : start + size] for start in range(len(found))}:
+        raise ValueError(
+            f"the prior of {type(family).__name__} draws {name!r} from {type(distribution).__name__} of shape "
+            f"{found}, where each class and column needs a parameter of its own, in the shape {expected} of the "
+            "fields: give the distribution the shape of a field, .expand(jnp.shape(self.FIELD))"
         )
+
+
+def off_boundary(value: Any) -> np.ndarray:
+    """Draws of a parameter; values that underflowed or were rounded to one become the next number inside the support.
+
+    Every density is finite there, without a logarithm of zero or a product of zero and infinity.
+    """
+    limits = np.finfo(np.float64)
+    return np.where(np.abs(value) < limits.tiny, limits.tiny, np.where(value == 1, 1 - limits.epsneg, value))
+
+
+def _density_pieces(
+    density: Callable[..., Any], prior: Any, values: Any, leading: tuple[int, ...], learned: bool
+) -> Any:
+    """A density of values under a prior, computed for `PIECE` draws at a time, which bounds the memory."""
+    number = math.prod(leading)
+
+    def flat(leaf: Any) -> np.ndarray:
+        return np.reshape(leaf, (number, *np.shape(leaf)[len(leading) :]))
+
+    values = map_tree(flat, values)
+    prior = map_tree(flat, prior) if learned else prior
+    found = []
+    for start in range(0, number, PIECE):
+        piece = itemgetter(slice(start, start + PIECE))
+        of_piece = map_tree(piece, prior) if learned else prior
+        found.append(density(of_piece, map_tree(piece, values)))
+    return map_tree(lambda *of: np.concatenate(of).reshape((*leading, *of[0].shape[1:])), *found)
+
+
+def _log_class_prior(class_prior: ClassPrior, class_prob: Any) -> np.ndarray:
+    """Log density of class probabilities."""
+    from bayesnb.families.formulas import log_prob
+
+    return log_prob(dist.Dirichlet(class_prior.concentration), off_boundary(class_prob))
+
+
+def _log_priors(family: Family, values: dict[str, Any]) -> dict[str, np.ndarray]:
+    """Log density of each parameter of a block; none of parameters that classes may share."""
+    from bayesnb.families.formulas import log_prob
+
+    if couples_classes(family):
+        return {}
+    found: dict[str, np.ndarray] = {}
+
+    def note(name: str, distribution: "dist.Distribution") -> Any:
+        found[name] = log_prob(distribution, off_boundary(values[name]))
+        return values[name]
+
+    family.prior(note)
     return found
 
 
-# --------------------------------------------------------------------------------------------------
-# Defaults that follow the data, set to the numbers used
-# --------------------------------------------------------------------------------------------------
+@pytree
+@dataclass(frozen=True)
+class Prior:
+    """A distribution of all parameters: the prior, or the posterior given statistics, which has its type.
+
+    Where hyperparameters are learned, its arrays have leading axes, an entry for each value of the hyperparameters.
+
+    Attributes
+    ----------
+    classes : ClassPrior
+    families : tuple of Family
+        For each block.
+    """
+
+    classes: ClassPrior
+    families: tuple[Any, ...]
+
+    def update(self, statistics: ModelStatistics) -> "Prior":
+        """The posterior given statistics; a family without a closed form stays as it is."""
+        after = tuple(
+            given(family, counted) if isinstance(family, ConjugateFamily) else family
+            for family, counted in zip(self.families, statistics.blocks, strict=True)
+        )
+        return Prior(self.classes.update(statistics.classes), after)
+
+    def log_evidence(self, statistics: ModelStatistics) -> Any:
+        """Log density of labels and cells, every parameter integrated out; needs conjugate families."""
+        pairs = zip(self.families, statistics.blocks, strict=True)
+        of_blocks = (family.log_evidence(counted).sum() for family, counted in pairs)
+        return sum(of_blocks, start=self.classes.log_evidence(statistics.classes))
+
+    @in_float64
+    def log_likelihood(self, parameters: ModelParameters, statistics: ModelStatistics) -> Any:
+        """Log likelihood of the data behind the statistics, without terms that hold no parameter, shape (...,)."""
+        total = self.classes.log_likelihood(parameters.class_prob, statistics.classes)
+        for family, values, counted in zip(self.families, parameters.blocks, statistics.blocks, strict=True):
+            total = total + np.asarray(family.log_likelihood(values, counted)).sum(axis=(-1, -2))
+        return total
+
+    def log_density(self, parameters: ModelParameters) -> np.ndarray:
+        """Log density of all parameters, the leading shape of the parameters."""
+        leading = parameters.class_prob.shape[:-1]
+        of_classes, of_blocks = self.log_densities(parameters)
+        total = np.zeros(leading) if of_classes is None else of_classes
+        for density in (density for block in of_blocks for density in block.values()):
+            total = total + density.reshape(*leading, -1).sum(axis=-1)
+        return total
+
+    @in_float64
+    def log_densities(self, parameters: ModelParameters) -> tuple[np.ndarray | None, tuple[dict[str, np.ndarray], ...]]:
+        """Log density of each parameter.
+
+        Returns
+        -------
+        tuple of array and tuple of dict
+            That of the class probabilities, None where they are known. For each block those of its parameters, with the
+            parameters' leading axes and the batch shape of the distribution.
+        """
+        leading = parameters.class_prob.shape[:-1]
+        learned = np.ndim(leaves(self.classes)[0]) > 1
+        of_classes = None
+        if self.classes.probs is None:
+            of_classes = _density_pieces(_log_class_prior, self.classes, parameters.class_prob, leading, learned)
+        pairs = zip(self.families, parameters.blocks, strict=True)
+        return of_classes, tuple(
+            _density_pieces(_log_priors, family, values, leading, learned) for family, values in pairs
+        )
+
+    def draw(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
+        """Independent draws of all parameters; they have the leading axes of the arrays, too."""
+        from bayesnb.families.draw import draw
+
+        def spread(leaf: Any) -> np.ndarray:
+            return np.broadcast_to(leaf, (*sample_shape, *np.shape(leaf)))
+
+        def sample(name: str, distribution: "dist.Distribution") -> np.ndarray:
+            return draw(distribution, rng)
+
+        with jax.enable_x64(True):
+            classes, families = map_tree(spread, (self.classes, self.families))
+            class_prob = np.asarray(classes.prior(sample))
+            blocks = tuple(to_numpy(draw_from_prior(family, sample)) for family in families)
+        return ModelParameters(class_prob, blocks)
+
+    def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+        """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""
+        return Prior(self.classes, tuple(family.take(codes) for family in self.families)).draw(rng).blocks
+
+    def walk(self, sample: Sample, *, integrated: bool = False) -> None:
+        """Call ``sample(site, distribution)`` for every site of `program`."""
+        if not integrated:
+            self.classes.prior(sample)
+        for i, family in enumerate(self.families):
+            if integrated and isinstance(family, ConjugateFamily):
+                continue
+
+            def of_block(name: str, distribution: "dist.Distribution", i: int = i) -> Any:
+                return sample(f"{i}.{name}", distribution)
+
+            draw_from_prior(family, of_block)
+
+    def program(self, statistics: ModelStatistics, *, integrated: bool = False) -> ModelParameters:
+        """The model's density given statistics, as a NumPyro program; `NaiveBayes.program` up to a constant.
+
+        Sites are ``class_prob`` and ``<block>.<parameter>`` with the block's position, arrays of a whole block. Where
+        `integrated`, all parameters that have a closed form are integrated out and have no site. A sampler may set a
+        probability's site to a `LogProbability`, whose logarithms the families' log likelihood then uses. Returns the
+        values of the sites.
+        """
+        class_prob = None
+        blocks: list[dict[str, Any]] = []
+        if integrated:
+            numpyro.factor("classes", self.classes.log_evidence(statistics.classes))
+        else:
+            drawn = self.classes.prior(numpyro.sample)
+            numpyro.factor("classes", self.classes.log_likelihood(drawn, statistics.classes))
+            class_prob = jnp.asarray(drawn.prob if isinstance(drawn, LogProbability) else drawn)
+        for i, (family, counted) in enumerate(zip(self.families, statistics.blocks, strict=True)):
+            if integrated and isinstance(family, ConjugateFamily):
+                numpyro.factor(f"{i}", family.log_evidence(counted).sum())
+                blocks.append({})
+                continue
+            logs: dict[str, LogProbability] = {}
+
+            def sample(name: str, distribution: "dist.Distribution", i: int = i, logs: dict[str, Any] = logs) -> Any:
+                value = numpyro.sample(f"{i}.{name}", distribution.to_event(len(distribution.batch_shape)))
+                if isinstance(value, LogProbability):
+                    logs[name] = value
+                    return value.prob
+                return value
+
+            values = draw_from_prior(family, sample)
+            numpyro.factor(f"{i}", family.log_likelihood(SampledParameters(values, logs), counted).sum())
+            blocks.append(values)
+        return ModelParameters(class_prob, tuple(blocks))
 
 
-@in_float64
-def resolve(
-    description: Description, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
-) -> tuple[Description, tuple[Block, ...]]:
-    """Description and blocks with the numbers that the defaults take from statistics.
+@pytree
+@dataclass(frozen=True)
+class AveragedPrior(Prior):
+    """A distribution of all parameters in which all classes share those of a feature, unless it is included.
+
+    Attributes
+    ----------
+    shared : tuple of Family
+        Distribution of the shared parameters of each block, class axis of length one.
+    log_odds : tuple of array, shape (features of the block,)
+        Log odds that each feature depends on the class.
+    """
+
+    shared: tuple[Any, ...]
+    log_odds: tuple[np.ndarray, ...]
+
+    @property
+    def inclusion(self) -> tuple[np.ndarray, ...]:
+        """Probability that each feature depends on the class."""
+        return tuple(map(expit, self.log_odds))
+
+    def update(self, statistics: ModelStatistics) -> "AveragedPrior":
+        own = super().update(statistics)
+        shared = tuple(given(family, one.pooled()) for family, one in zip(self.shared, statistics.blocks, strict=True))
+        evidences = zip(self.log_odds, log_evidences(self.families, self.shared, statistics), strict=True)
+        log_odds = tuple(odds + alone - together for odds, (alone, together) in evidences)
+        return AveragedPrior(own.classes, own.families, shared, log_odds)
+
+    def log_evidence(self, statistics: ModelStatistics) -> Any:
+        total = self.classes.log_evidence(statistics.classes)
+        evidences = log_evidences(self.families, self.shared, statistics)
+        for odds, (own, together) in zip(self.log_odds, evidences, strict=True):
+            total = total + np.logaddexp(log_expit(odds) + own, log_expit(-odds) + together).sum()
+        return total
+
+    def draw(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
+        own = super().draw(rng, sample_shape)
+        of_all = Prior(self.classes, self.shared).draw(rng, sample_shape)
+        depends = ((rng.uniform(size=(*sample_shape, len(prob))) < prob)[..., None, :] for prob in self.inclusion)
+        return replace(own, blocks=tuple(map(_parameters_where, depends, own.blocks, of_all.blocks)))
+
+    def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
+        own = super().draw_for_rows(codes, rng)
+        of_all = Prior(self.classes, self.shared).draw_for_rows(np.zeros_like(codes), rng)
+        depends = (rng.uniform(size=(len(codes), len(prob))) < prob for prob in self.inclusion)
+        return tuple(map(_parameters_where, depends, own, of_all))
+
+
+def log_evidences(
+    families: Sequence[Any], shared: Sequence[Any], statistics: ModelStatistics
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Log evidence of each feature under both hypotheses, given the labels; call it in float64.
 
     Parameters
     ----------
-    description : Description
-    schema : Schema
-    blocks : sequence of Block
-        The description laid out over the schema.
+    families, shared : sequence of ConjugateFamily
+        For each block the prior of a parameter for each class, and of one that all classes share.
     statistics : ModelStatistics
-        Those of the blocks, in their order.
 
     Returns
     -------
-    tuple of Description and tuple of Block
-        The blocks have the columns and the order that they had.
-
-    Raises
-    ------
-    ValueError
-        If a default depends on a hyperparameter that is learned, or the spread of a column is too small for a default.
+    list of tuple of array, shape (features of the block,)
+        For each block, with a parameter for each class and with a shared one.
     """
-    resolved = _on_scale_of(blocks, statistics)
-    numbers = description.with_placeholders()
-    prior = spread_class_prior(numbers.class_concentration, numbers.class_probs, schema.classes, statistics.classes)
-    concentration = 1.0 if prior.probs is not None else prior.concentration
-    described = replace(
-        description,
-        features=_with_defaults(description, schema, resolved, statistics)
-        if description.hyperpriors
-        else _by_column(description, schema, resolved),
-        class_concentration=description.class_concentration if description.learns_classes else concentration,
-        class_probs=prior.probs,
-    )
-    return described, resolved
+    return [
+        (
+            np.asarray(family.given_dependence().log_evidence(counted)).sum(axis=0),
+            np.asarray(together.log_evidence(counted.pooled()))[0],
+        )
+        for family, together, counted in zip(families, shared, statistics.blocks, strict=True)
+    ]
 
 
-def _on_scale_of(blocks: Sequence[Block], statistics: ModelStatistics) -> tuple[Block, ...]:
-    resolved = []
-    for block, counted in zip(blocks, statistics.blocks, strict=True):
-        pooled = counted.pooled()
-        refuse_beyond_float64(block, pooled)
-        resolved.append(replace(block, family=block.family.on_scale_of(pooled)))
-    return tuple(resolved)
+def _parameters_where(depends: np.ndarray, own: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Parameters of a block: each feature's own ones where it depends on the class, else the shared ones.
 
-
-def refuse_beyond_float64(block: Block, counted: Statistics, classes: Sequence[Any] = ()) -> None:
-    """Raise an error for columns that float64 does not hold, in one of the classes, or in all together.
-
-    Raises
-    ------
-    ValueError
+    Parameters
+    ----------
+    depends : array of bool, shape (..., features)
+    own, shared : mapping
+        Arrays of shape (..., columns) or (..., columns, categories), of as many leading axes as `depends`.
     """
-    found = block.family.beyond_float64(counted)
-    if found is None or np.isnan(found[0]).all():
-        return
-    means, why = found
-    c, j = (int(axis[0]) for axis in np.nonzero(~np.isnan(means)))
-    where = f" in class {classes[c]!r}" if len(classes) else ""
-    raise ValueError(f"column {block.labels[j]!r}{where}{why.format(mean=means[c, j])}, here and where you predict")
-
-
-def _by_column(description: Description, schema: Schema, blocks: Sequence[Block]) -> dict[Any, tuple[Family, Any]]:
-    """The features with numbers: each column that is a site becomes a feature."""
-    features: dict[Any, tuple[Family, Any]] = {}
-    whole = {block.columns[0]: block for block in blocks if not block.by_column}
-    single = {position: (block, j) for block in blocks if block.by_column for j, position in enumerate(block.columns)}
-    for name, (_, columns) in description.features.items():
-        positions = schema.positions(name, columns)
-        if positions[0] in whole:
-            features[name] = (whole[positions[0]].family, columns)
-            continue
-        for position in positions:
-            block, j = single[position]
-            index = (slice(None), j) if block.has_categories else (slice(None), [j])
-            source = None if position < len(schema.of_table) else [*schema.names([position])]
-            features[schema.columns[position]] = (block.family.take(index), source)
-    return features
-
-
-def _with_defaults(
-    description: Description, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
-) -> dict[Any, tuple[Family, Any]]:
-    """The features with numbers in the places of their defaults, and the hyperpriors as they were."""
-    coded = description.with_hyperparameters(_placeholder_codes(description.hyperpriors))
-    others = _on_scale_of(lay_out(coded, schema, [block.columns for block in blocks]), statistics)
-    features: dict[Any, tuple[Family, Any]] = {}
-    for name, (family, columns) in description.features.items():
-        positions = schema.positions(name, columns)
-        defaults = {}
-        for key, value in family.hyperparameters().items():
-            if value is None:
-                defaults[key] = _of_columns(blocks, key, positions)
-                if (defaults[key] != _of_columns(others, key, positions)).any():
-                    raise ValueError(
-                        f"{block_name(name)!r}: the default of {family.family_name}({key}=...) follows from a "
-                        f"hyperparameter that is learned: give {key} a number, or a distribution of its own"
-                    )
-        features[name] = (with_hyperparameters(family, defaults), columns)
-    return features
-
-
-def _of_columns(blocks: Sequence[Block], key: str, positions: Sequence[int]) -> np.ndarray:
-    """A hyperparameter of some columns, shape (classes, columns); of a joint family, the array of its block."""
-    found = {}
-    for block in blocks:
-        if block.is_joint and block.columns[0] == positions[0]:
-            return np.asarray(block.family.hyperparameters()[key])
-        for j, position in enumerate(block.columns):
-            if position in positions:
-                found[position] = np.asarray(block.family.hyperparameters()[key])[:, j]
-    return np.column_stack([found[position] for position in positions])
-
-
-def to_be_seen(description: Description, schema: Schema) -> dict[Any, list[int]]:
-    """By feature, the positions in the table of the columns whose cells its family must see."""
-    wanted = {}
-    for name, (family, columns) in description.features.items():
-        # Most families see none. To ask one about each of 50,000 words takes 3 ms.
-        if type(family).must_see is not Family.must_see:
-            positions = schema.in_table(schema.positions(name, columns))
-            wanted[name] = [position for position in positions if family.must_see(schema.columns[position])]
-    return {name: positions for name, positions in wanted.items() if positions}
-
-
-def with_constants(
-    description: Description, schema: Schema, rows: GivenRows | None, numbers: Mapping[int, Numbers]
-) -> Description:
-    """The description with the constants that its families take from all rows, or, of rows in pieces, from numbers."""
-    if not (wanted := to_be_seen(description, schema)):
-        return description
-    rows = None if rows is None else rows.with_numbers(description.number_forms)
-
-    def numbers_of(position: int) -> Numbers:
-        if rows is None:
-            return numbers[position]
-        return Numbers.of(rows.table.number_column(position, slice(None)), rows.weights)
-
-    def having_seen(name: Any) -> tuple[Family, Any]:
-        family, columns = description.features[name]
-        for own in wanted[name]:
-            seen = numbers_of(own)
-            family = family.having_seen({schema.columns[own]: seen.values}, seen.weights)
-        return family, columns
-
-    found = zip(wanted, in_order(having_seen, list(wanted)), strict=True)
-    return replace(description, features={**description.features, **dict(found)})
+    return {
+        name: np.where(depends.reshape(*depends.shape, *[1] * (np.ndim(value) - depends.ndim)), value, shared[name])
+        for name, value in own.items()
+    }

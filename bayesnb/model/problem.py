@@ -9,21 +9,24 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import csr_rows, distinct_rows, in_float64, stacked, to_numpy
+from bayesnb.core.arrays import in_float64, to_numpy
 from bayesnb.core.checking import listed, proportion, warn
 from bayesnb.core.deferred import leaves, map_tree, structure
+from bayesnb.core.equal_rows import distinct_rows
 from bayesnb.core.running import in_order
+from bayesnb.core.sparse import csr_rows, stacked
 from bayesnb.data.read import LabelledRows, read_rows
 from bayesnb.data.schema import Schema, sort_categories, warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
-from bayesnb.families.base import Family, JointFamily
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
+from bayesnb.families.family import Family, JointFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Statistics
-from bayesnb.model.blocks import Block, ClassPrior, ModelStatistics, Prior, side_by_side, statistics_of_features
+from bayesnb.model.blocks import Block, ModelStatistics, side_by_side, statistics_of_features
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import Description
-from bayesnb.model.prior import refuse_beyond_float64
+from bayesnb.model.learned_prior import refuse_beyond_float64
+from bayesnb.model.prior import ClassPrior, Prior
 from bayesnb.model.reading import Chunks, Counted, Unseen
 
 # --------------------------------------------------------------------------------------------------
@@ -107,7 +110,7 @@ class Unlabelled:
         return reduce(add, counted)
 
 
-def count_rows(model: BoundModel, rows: LabelledRows) -> tuple[ModelStatistics, Unlabelled | None]:
+def count_given_rows(model: BoundModel, rows: LabelledRows) -> tuple[ModelStatistics, Unlabelled | None]:
     """Statistics of the rows that have a label, and the rows that have none.
 
     Parameters
@@ -378,7 +381,7 @@ class Problem:
         left = self.statistics - statistics
         remaining = left.classes.without_rounding(self.statistics.classes)
         classes = self.model.schema.classes.tolist()
-        _refuse(remaining.n < 0, lambda c: f"class {classes[c]!r}")
+        _refuse_statistics(remaining.n < 0, lambda c: f"class {classes[c]!r}")
 
         def cell(block: Block, c: int, j: int = 0) -> str:
             return f"{block.owner(j)} in class {classes[c]!r}"
@@ -386,12 +389,12 @@ class Problem:
         blocks = []
         for block, before, after in zip(self.model.blocks, self.statistics.blocks, left.blocks, strict=True):
             cleaned = after.without_rounding(before)
-            _refuse(~np.asarray(block.family.possible(cleaned)), partial(cell, block))
+            _refuse_statistics(~np.asarray(block.family.possible(cleaned)), partial(cell, block))
             blocks.append(cleaned)
         problem = replace(self, statistics=ModelStatistics(remaining, tuple(blocks)))
         if not self.model.hyperpriors:
             for block, counted in zip(problem.resolved.blocks, blocks, strict=True):
-                _refuse(_without_posterior(block, counted, len(classes)), partial(cell, block))
+                _refuse_statistics(_without_posterior(block, counted, len(classes)), partial(cell, block))
         return problem
 
 
@@ -426,7 +429,7 @@ def _without_posterior(block: Block, counted: Statistics, num_classes: int) -> n
     return refused
 
 
-def _refuse(impossible: np.ndarray, where: Callable[..., str]) -> None:
+def _refuse_statistics(impossible: np.ndarray, where: Callable[..., str]) -> None:
     if impossible.any():
         index = tuple(int(axis[0]) for axis in np.nonzero(impossible))
         raise ValueError(
@@ -571,23 +574,23 @@ def _regroup(blocks: Sequence[Any], before: BoundModel, after: BoundModel) -> tu
     found: dict[int, Any] = {}
     for block, whole in zip(before.blocks, blocks, strict=True):
         found |= zip(block.columns, statistics_of_features(block, whole), strict=False)
-    return tuple(_of_block(block, found, before, after) for block in after.blocks)
+    return tuple(_recoded_block(block, found, before, after) for block in after.blocks)
 
 
-def _of_block(block: Block, found: Mapping[int, Any], before: BoundModel, after: BoundModel) -> Any:
+def _recoded_block(block: Block, found: Mapping[int, Any], before: BoundModel, after: BoundModel) -> Any:
     old, new = (model.schema.categories for model in (before, after))
     if not block.by_column:
         counted = found[block.columns[0]]
         if not block.has_categories:
             return counted
-        places = [_places(old[position], new[position]) for position in block.columns]
+        places = [_places_among(old[position], new[position]) for position in block.columns]
         return counted.recoded(places, [len(new[position]) for position in block.columns])
     if not block.has_categories:
         return side_by_side([found[position] for position in block.columns])
     return side_by_side([_with_zeros(found[position], old[position], new[position]) for position in block.columns])
 
 
-def _places(old: tuple, new: tuple) -> np.ndarray:
+def _places_among(old: tuple, new: tuple) -> np.ndarray:
     """Position of each category among the new ones."""
     place = {category: code for code, category in enumerate(new)}
     return np.array([place[category] for category in old], dtype=np.intp)
@@ -600,7 +603,7 @@ def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
         if leaf.ndim < 3:
             return leaf
         grown = np.zeros((*leaf.shape[:-1], len(new)))
-        grown[..., _places(old, new)] = leaf
+        grown[..., _places_among(old, new)] = leaf
         return grown
 
     return map_tree(grow, counted)

@@ -12,8 +12,9 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.core.deferred import dist, jnp, numpyro
 from bayesnb.data.labels import as_labels
 from bayesnb.data.schema import Schema
-from bayesnb.families.base import Family, JointFamily, Parameters, filled_cells, parameter_names
-from bayesnb.model.blocks import CLASS_SITE, Block, ModelParameters, Prior, draw_from_prior
+from bayesnb.families.family import Family, JointFamily, Parameters, filled_cells, parameter_names
+from bayesnb.model.blocks import Block
+from bayesnb.model.prior import CLASS_SITE, ModelParameters, Prior, draw_from_prior
 
 # --------------------------------------------------------------------------------------------------
 # Names of the parameters in results: sites, dimensions and labels

@@ -12,13 +12,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import all_whole, in_float64, log, row_pieces, stacked
+from bayesnb.core.arrays import all_whole, in_float64, log, row_pieces
 from bayesnb.core.checking import warn
 from bayesnb.core.running import in_order, one_blas_thread
+from bayesnb.core.sparse import stacked
 from bayesnb.data.schema import OutsideSupport, Schema, are_codes, encode_categories, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.data.written_numbers import with_numbers
-from bayesnb.families.base import Family, accepts_fractions
+from bayesnb.families.family import Family, accepts_fractions
 from bayesnb.families.statistics import ClassCounts, Membership
 from bayesnb.families.supports import BOOLEAN, NONNEGATIVE, NONNEGATIVE_INTEGER, REAL, support_of
 from bayesnb.model.blocks import Block, ModelStatistics

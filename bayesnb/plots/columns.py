@@ -26,10 +26,9 @@ from bayesnb.core.panels import (
     wrap_to,
     yes_or_no,
 )
-from bayesnb.core.printing import counted, shortened
+from bayesnb.core.printing import counted, short_name
 from bayesnb.data.read import labelled_rows
 from bayesnb.families.formulas import mean_of
-from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.column_densities import (
     ColumnDensities,
     column_densities,
@@ -37,9 +36,10 @@ from bayesnb.posterior.column_densities import (
     legend_entries,
     simulated_cells,
 )
+from bayesnb.posterior.fitted import of_features
 from bayesnb.posterior.kinds import SampledPosterior
+from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.under_draws import flatten
-from bayesnb.posterior.weighted import of_features
 
 # --------------------------------------------------------------------------------------------------
 # The figure of predictive densities: the distribution of each column in each class
@@ -214,7 +214,7 @@ def _shown_columns(posterior: Posterior) -> dict[Any, tuple[int, int]]:
 
 def _draw_categories(panels: Panels, axis: Any, column: ColumnDensities, shown: list[int]) -> None:
     """A point for the probability of each category, over bars of its share of the data."""
-    places, names = _places(column, shown)
+    places, names = _places_of_categories(column, shown)
     at = np.arange(len(names))
     for i, c in enumerate(shown):
         beside = at + 0.8 * ((i + 0.5) / len(shown) - 0.5)
@@ -236,9 +236,9 @@ def _draw_categories(panels: Panels, axis: Any, column: ColumnDensities, shown: 
     axis.yaxis.get_major_locator().set_params(nbins=3)
 
 
-def _places(column: ColumnDensities, shown: list[int]) -> tuple[np.ndarray, list[str]]:
+def _places_of_categories(column: ColumnDensities, shown: list[int]) -> tuple[np.ndarray, list[str]]:
     """The place of each category, and the names of the places; where there are many, the rarest share the last one."""
-    names = [shortened(str(name), LONGEST_NAME).replace("$", r"\$") for name in column.names]
+    names = [short_name(str(name), LONGEST_NAME).replace("$", r"\$") for name in column.names]
     most = MOST_MARKS // len(shown)
     if len(names) <= most:
         return np.arange(len(names)), names
@@ -348,7 +348,7 @@ def plot_spikes(
     >>> posterior = nb.fit(nb.Bernoulli(), X, y, feature_names=["buy", "cat", "the"])
     >>> figure = nb.plot_spikes(posterior, num_labels=1)
     """
-    position = _position(posterior, block)
+    position = _position_of_block(posterior, block)
     whole = posterior.model.blocks[position]
     one_of("label", label, LABELS)
     if not 0 <= tolerance < 1:
@@ -405,7 +405,7 @@ def _telling(probs: np.ndarray, class_prob: np.ndarray, *, binary: bool) -> np.n
     return np.where(probs > average, score, -1.0)
 
 
-def _position(posterior: Posterior, block: Any) -> int:
+def _position_of_block(posterior: Posterior, block: Any) -> int:
     """Position of the block that is meant."""
     fitting = {i: b for i, b in enumerate(posterior.model.blocks) if b.is_binary or b.has_totals}
     if not fitting:

@@ -13,11 +13,11 @@ from bayesnb.core.forest import how_many
 from bayesnb.core.panels import LINES, TINY, chosen, grid_of_panels, muted
 from bayesnb.core.running import random_generator
 from bayesnb.families.formulas import log_prob, quantile
-from bayesnb.model.blocks import CLASS_SITE
-from bayesnb.posterior.base import Posterior, require
+from bayesnb.model.prior import CLASS_SITE
+from bayesnb.posterior.fitted import of_features
 from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.parameters import marginals_by_site
-from bayesnb.posterior.weighted import of_features
+from bayesnb.posterior.posterior import Posterior, require
 
 LEVELS = np.array([0.002, 0.05, 0.25, 0.5, 0.75, 0.95, 0.998])
 """Quantiles of prior and posterior that determine the range and the height of a panel."""
@@ -162,10 +162,10 @@ def plot_prior_posterior(
     codes = list(range(len(labels)))[: len(LINES)]
     if classes is not None:
         codes = chosen("classes", classes, labels, most=len(LINES))
-    everything = _panels(posterior, _sites(posterior, sites), codes)
+    everything = _parameter_panels(posterior, _sites(posterior, sites), codes)
     with jax.enable_x64(True):
         after, before = _after(posterior), _before(posterior)
-        quantiles = {site: _quantiles(after[site]) for site in {panel.site for panel in everything}}
+        quantiles = {site: _quantile_grid(after[site]) for site in {panel.site for panel in everything}}
         shown = _most_different(everything, quantiles, whole_number("max_panels", max_panels))
         panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
         by_site = itertools.groupby(zip(panels.axes, shown, strict=True), key=lambda each: each[1].site)
@@ -219,7 +219,7 @@ def _sites(posterior: Posterior, sites: Sequence[str] | None) -> list[str]:
     return wanted
 
 
-def _panels(posterior: Posterior, sites: list[str], codes: list[int]) -> list[_Panel]:
+def _parameter_panels(posterior: Posterior, sites: list[str], codes: list[int]) -> list[_Panel]:
     """Each scalar parameter of the sites, its classes together."""
     found = []
     for site in sites:
@@ -252,7 +252,7 @@ def _before(posterior: Posterior) -> dict[str, Any]:
 
 def _draw_site(panels: list[tuple[Any, _Panel]], before: Any, after: Any, new: Any) -> None:
     """Fill the panels of one site; `new` holds the quantiles of the posterior."""
-    old = _quantiles(before)
+    old = _quantile_grid(before)
     curves = [
         (
             [_Curve(after, index, new[(..., *index)]) for index in panel.indices],
@@ -265,7 +265,7 @@ def _draw_site(panels: list[tuple[Any, _Panel]], before: Any, after: Any, new: A
     )
     ranges = [_whole(_range(*pair), pair[0]) if is_prob else _range(*pair) for pair in curves]
     grids = [_grid(ends, *pair) for ends, pair in zip(ranges, curves, strict=True)]
-    lines_after, lines_before = (_densities([pair[k] for pair in curves], grids) for k in (0, 1))
+    lines_after, lines_before = (_curve_densities([pair[k] for pair in curves], grids) for k in (0, 1))
     for (axis, _), ends, grid, (posteriors, priors), of_after, of_before in zip(
         panels, ranges, grids, curves, lines_after, lines_before, strict=True
     ):
@@ -307,7 +307,7 @@ def _draw_priors(axis: Any, grid: np.ndarray, curves: list[_Curve], densities: l
     return max(tops)
 
 
-def _quantiles(distribution: Any) -> Any:
+def _quantile_grid(distribution: Any) -> Any:
     """Shape (levels, ...)."""
     if is_distribution(distribution):
         return quantile(distribution, LEVELS.reshape(-1, *[1] * len(distribution.batch_shape)))
@@ -350,7 +350,7 @@ def _middles(ends: Sequence[float] | np.ndarray, number: int) -> np.ndarray:
     return low + (high - low) * (np.arange(number) + 0.5) / number
 
 
-def _densities(curves: list[list[_Curve]], grids: list[np.ndarray]) -> list[list[np.ndarray | None]]:
+def _curve_densities(curves: list[list[_Curve]], grids: list[np.ndarray]) -> list[list[np.ndarray | None]]:
     """Density of the curves of each panel along its grid; None for draws."""
     distribution = curves[0][0].distribution
     if not is_distribution(distribution):

@@ -7,14 +7,14 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.core.checking import is_one_of, proportion, warns_once, whole_number
-from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.panels import MARKERS, chosen, percent, yes_or_no
-from bayesnb.core.printing import shortened
+from bayesnb.core.printing import short_name
 from bayesnb.data.labels import read_labels
 from bayesnb.data.read import as_table, split_labels
-from bayesnb.posterior.base import Posterior
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.kinds import PointPosterior
-from bayesnb.posterior.weighted import Fitted, posterior_of
+from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # The rows of a table that a figure shows, and their names
@@ -209,7 +209,7 @@ def plot_log_odds(
     >>> figure = nb.plot_log_odds(posterior, X, y, classes=("Adelie", "Chinstrap"), max_rows=20)
     """
     posterior = posterior_of(posterior)
-    pair = None if classes is None else _pair(posterior, classes)
+    pair = None if classes is None else _pair_of_classes(posterior, classes)
     proportion("prob", prob)
     X, y = split_labels(X, y)
     table, shown, rows = _first_rows(X, max_rows)
@@ -238,7 +238,7 @@ def plot_log_odds(
         for i, text in enumerate(kinds)
     ]
     favoured = [f"y = {posterior.classes[each]}" for each in (right, left)]
-    panel = Rows(
+    panel = ForestPanel(
         [names[row] for row in order],
         middle + marks,
         *ends,
@@ -261,7 +261,7 @@ def _most_probable(log_proba: np.ndarray, classes: np.ndarray) -> tuple[int, int
     return int(max(ranked[:2])), int(min(ranked[:2]))
 
 
-def _pair(posterior: Posterior, classes: tuple[Any, Any]) -> tuple[int, int]:
+def _pair_of_classes(posterior: Posterior, classes: tuple[Any, Any]) -> tuple[int, int]:
     """Positions of the class on the right and of that on the left."""
     known = posterior.classes.tolist()
     pair = [classes] if isinstance(classes, str) else list(classes)
@@ -377,7 +377,7 @@ def plot_proba(
     """
     posterior = posterior_of(posterior)
     proportion("prob", prob)
-    shown_classes = _classes(posterior, classes)
+    shown_classes = _classes_to_show(posterior, classes)
     X, y = split_labels(X, y)
     table, shown, rows = _first_rows(X, max_rows)
     names = _names_of_rows(X, labels, shown, rows)
@@ -405,7 +405,9 @@ def plot_proba(
         others = f"{len(known) - number} others"
         of_rows = [[*(known[code] for code in row), others] for row in codes]
         names = [
-            shortened(f"{name}, {label}", NAME) for name, of_row in zip(names, of_rows, strict=True) for label in of_row
+            short_name(f"{name}, {label}", NAME)
+            for name, of_row in zip(names, of_rows, strict=True)
+            for label in of_row
         ]
         marks = [Points(values.ravel(), filled=filled.ravel(), ends=None if ends is None else ends.reshape(2, -1))]
     else:
@@ -418,7 +420,7 @@ def plot_proba(
     examples = []
     if truth is not None:
         examples = [Points([], "the row's true class"), Points([], "another", filled=False)]
-    panel = Rows(
+    panel = ForestPanel(
         names,
         marks,
         x_label=f"p(y = {known[codes[0, 0]]} | x)" if values.shape[1] == 1 else "p(y | x)",
@@ -432,7 +434,7 @@ def plot_proba(
     return forest([panel], title=title, ax=ax, figsize=figsize)
 
 
-def _classes(posterior: Posterior, classes: Sequence[Any] | None) -> list[int] | None:
+def _classes_to_show(posterior: Posterior, classes: Sequence[Any] | None) -> list[int] | None:
     """Positions of the classes to show; None for the most probable of each row."""
     number = len(posterior.classes)
     if classes is not None:

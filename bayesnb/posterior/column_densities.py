@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import dense, in_float64
+from bayesnb.core.arrays import in_float64
 from bayesnb.core.panels import HATCHES, LINES, MARKERS, TINY
+from bayesnb.core.sparse import dense
 from bayesnb.data.labels import read_labels
 from bayesnb.families.bins import averages_between, lattice, steps
-from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import SampledPosterior
+from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.under_draws import flatten, pieces_of_rows
 
 GRID = 300
@@ -111,7 +112,7 @@ def column_densities(
     i, j = at
     block = posterior.model.blocks[i]
     nothing = np.empty(0)
-    cells, codes, weights = (nothing,) * 3 if data is None else (_column(data[0], at), *data[1:])
+    cells, codes, weights = (nothing,) * 3 if data is None else (_cells_of_column(data[0], at), *data[1:])
     names: tuple = ()
     of_atoms = getattr(block.family.support, "atoms", ())
     if block.has_categories or block.is_binary:
@@ -162,7 +163,7 @@ def _density(posterior: Posterior, at: tuple[int, int], values: np.ndarray) -> n
         return np.concatenate(pieces) / prob.sum(axis=0)
 
 
-def _column(cells: Sequence[Any], at: tuple[int, int]) -> np.ndarray:
+def _cells_of_column(cells: Sequence[Any], at: tuple[int, int]) -> np.ndarray:
     i, j = at
     return np.asarray(dense(cells[i][:, [j]]), dtype=float)[:, 0]
 
@@ -175,7 +176,7 @@ def simulated_cells(posterior: Posterior, key: Any) -> tuple[Sequence[Any], np.n
 
 def _ends_of_drawn(cells: Sequence[Any], codes: np.ndarray, at: tuple[int, int]) -> tuple[float, float]:
     """The lowest and the highest value that is in no class's tail."""
-    values = _column(cells, at)
+    values = _cells_of_column(cells, at)
     ends = [np.quantile(values[codes == c], (TAIL, 1 - TAIL)) for c in np.unique(codes)]
     return float(np.min(ends)), float(np.max(ends))
 

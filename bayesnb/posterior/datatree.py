@@ -8,16 +8,17 @@ import numpy as np
 import xarray as xr
 from arviz_base import make_attrs
 
-from bayesnb.core.arrays import dense, in_float64, log
+from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.deferred import dist
 from bayesnb.core.running import random_generator
+from bayesnb.core.sparse import dense
 from bayesnb.data.read import LabelledRows, labelled_rows
 from bayesnb.data.tables import Table
 from bayesnb.families.conjugate import couples_classes
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
-from bayesnb.model.blocks import CLASS_SITE, ModelParameters, off_boundary
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.prior import CLASS_SITE, ModelParameters, off_boundary
 from bayesnb.model.program import Sites, coordinate
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.under_draws import log_joint_under
@@ -53,7 +54,7 @@ def tree_of_draws(
         groups |= _groups_of_data(model, rows, parameters, prior, rng, posterior.model if weighs else None)
     if predictions is not None:
         of_class = log_normalised(log_joint_under(model, predictions, parameters))
-        values = {"y": _draw_labels(of_class, rng), "proba": np.exp(of_class)}
+        values = {"y": _labels_of_draws(of_class, rng), "proba": np.exp(of_class)}
         groups["predictions"] = _rows_to_dataset(values, {"class": groups["posterior"]["class"]})
     attributes = {
         "inference_library": known.library,
@@ -121,13 +122,13 @@ def _groups_of_data(
     of_label = {name: values[:, :, coords["row"], rows.codes] for name, values in likelihood.items()}
     return ({"log_likelihood": _rows_to_dataset(of_label)} if of_label else {}) | {
         "observed_data": xr.Dataset({"y": ("row", rows.codes)}, coords=coords, attrs=labels),
-        "constant_data": xr.Dataset(_numbers(model, rows.table), coords=coords),
-        "posterior_predictive": _rows_to_dataset({"y": _draw_labels(of_class, rng)}),
-        "prior_predictive": _rows_to_dataset({"y": _draw_labels(log_normalised(before), rng)}),
+        "constant_data": xr.Dataset(_number_features(model, rows.table), coords=coords),
+        "posterior_predictive": _rows_to_dataset({"y": _labels_of_draws(of_class, rng)}),
+        "prior_predictive": _rows_to_dataset({"y": _labels_of_draws(log_normalised(before), rng)}),
     }
 
 
-def _numbers(model: BoundModel, table: Table) -> dict[str, Any]:
+def _number_features(model: BoundModel, table: Table) -> dict[str, Any]:
     """Features that are numbers, by column or block, with their dimensions; a feature "row" is called "row_"."""
     found: dict[str, Any] = {}
     for block, x in zip(model.blocks, model.read(table).whole(), strict=True):
@@ -141,7 +142,7 @@ def _numbers(model: BoundModel, table: Table) -> dict[str, Any]:
     return {"row_" if name == "row" else name: cells for name, cells in found.items()}
 
 
-def _draw_labels(log_proba: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def _labels_of_draws(log_proba: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Labels given features, one for each draw and row, from log class probabilities (chain, draw, rows, classes)."""
     return draw(dist.CategoricalProbs(np.exp(log_proba), validate_args=False), rng).astype(np.int64)
 

@@ -16,13 +16,14 @@ from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import a_type
 from bayesnb.core.deferred import constraints, is_jax, jax, jit, jnp, map_tree, pytree, with_derivative
 from bayesnb.core.running import in_order
-from bayesnb.families.base import Family, JointFamily, accepts_fractions, of_column, parameters_of_column
 from bayesnb.families.conjugate import cells_log_predictive, log_average
-from bayesnb.families.exponential import times
-from bayesnb.model.blocks import ModelParameters, summed
+from bayesnb.families.family import Family, JointFamily, accepts_fractions, of_column, parameters_of_column
+from bayesnb.families.matrix_product import times
+from bayesnb.model.blocks import summed
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.feature_weights import FeatureWeights, mixed
+from bayesnb.model.prior import ModelParameters
 from bayesnb.model.reading import LARGEST_COUNT, LARGEST_NUMBER, Cells, log_normalised, normalise_into
-from bayesnb.model.weights import FeatureWeights, mixed
 from bayesnb.posterior.under_draws import flatten, log_sum, pieces_of_rows
 
 # --------------------------------------------------------------------------------------------------
@@ -91,7 +92,7 @@ class Averaged(Integrated):
 
 @pytree
 @dataclass(frozen=True)
-class Given:
+class WithParameters:
     """A block whose parameters are given, or drawn.
 
     Attributes
@@ -111,11 +112,11 @@ class Given:
     def of_rows(self, x: Any, *, ratio: bool = False) -> Any:
         return self.family.row_log_likelihood(self.parameters, x, ratio=ratio)
 
-    def column(self, j: int) -> "Given":
+    def column(self, j: int) -> "WithParameters":
         values = parameters_of_column(self.parameters, j, self.num_leading)
-        return Given(of_column(self.family, j), values, self.num_leading)
+        return WithParameters(of_column(self.family, j), values, self.num_leading)
 
-    def of_class(self, c: int) -> "Given":
+    def of_class(self, c: int) -> "WithParameters":
         """The block with the draws of one class."""
         return replace(self, parameters={name: value[:, c : c + 1] for name, value in self.parameters.items()})
 
@@ -146,7 +147,7 @@ class RowDensity:
     Attributes
     ----------
     log_class_prob : array, shape (classes,)
-    blocks : sequence of Integrated or Given
+    blocks : sequence of Integrated or WithParameters
     """
 
     log_class_prob: np.ndarray
@@ -268,7 +269,9 @@ class MeanOverDraws(RowDensity):
         """The mean over draws of a model's parameters, leading axes (chain, draw)."""
         draws = flatten(parameters)
         pairs = zip(model.families, draws.blocks, strict=True)
-        return cls(log(draws.class_prob), [Given(family, dict(values), num_leading=1) for family, values in pairs])
+        return cls(
+            log(draws.class_prob), [WithParameters(family, dict(values), num_leading=1) for family, values in pairs]
+        )
 
     @in_float64
     def log_joint(self, cells: Cells) -> np.ndarray:
@@ -453,17 +456,17 @@ def function_of_array(
         )
         for block in model.blocks
     ]
-    of_rows = jax.tree_util.Partial(_log_joint, jax.tree_util.Partial(density), families, places, arrays)
+    of_rows = jax.tree_util.Partial(_log_joint_of_array, jax.tree_util.Partial(density), families, places, arrays)
 
     def log_joint(x: Any) -> Any:
-        cells = _as_numbers(x)
+        cells = _floating_array(x)
         if cells.shape[-1:] != (num_columns,):
             raise ValueError(
                 f"x has shape {cells.shape}: its last axis must be the {num_columns} columns of the fit, "
                 f"{list(model.schema.of_table[:10])}{' and so on' if num_columns > 10 else ''}"
             )
         try:
-            found = _in_float64(of_rows, cells.reshape(-1, num_columns))
+            found = _rows_in_float64(of_rows, cells.reshape(-1, num_columns))
         except jax.errors.JAXTypeError as error:
             raise TypeError(
                 f"a density of {sorted({family.family_name for family in families})} needs numbers, which JAX does "
@@ -474,7 +477,7 @@ def function_of_array(
     return log_joint
 
 
-def _as_numbers(x: Any) -> Any:
+def _floating_array(x: Any) -> Any:
     """An array of floating-point numbers, at least float32."""
     try:
         array = jnp.asarray(x)
@@ -492,24 +495,24 @@ def _slope_in_float64(of_rows: "jax.tree_util.Partial", at: tuple[Any], along: t
     # JAX runs a backward pass outside this block, in its own precision. All derivatives are therefore computed here.
     (rows,), (direction,) = at, along
     with jax.enable_x64(True):
-        found, slopes = _values_and_slopes(of_rows, rows)
+        found, slopes = _row_values_and_slopes(of_rows, rows)
     return found, jnp.einsum("crj,rj->rc", slopes, direction)
 
 
 @with_derivative(_slope_in_float64, nondiff_argnums=(0,))
-def _in_float64(of_rows: "jax.tree_util.Partial", rows: Any) -> Any:
+def _rows_in_float64(of_rows: "jax.tree_util.Partial", rows: Any) -> Any:
     """A function of rows, each on its own, computed in float64 and returned in the precision of the rows."""
     with jax.enable_x64(True):
-        return _values(of_rows, rows)
+        return _row_values(of_rows, rows)
 
 
 @jit
-def _values(of_rows: "jax.tree_util.Partial", rows: Any) -> Any:
+def _row_values(of_rows: "jax.tree_util.Partial", rows: Any) -> Any:
     return of_rows(rows.astype(jnp.float64)).astype(rows.dtype)
 
 
 @jit
-def _values_and_slopes(of_rows: "jax.tree_util.Partial", rows: Any) -> tuple[Any, Any]:
+def _row_values_and_slopes(of_rows: "jax.tree_util.Partial", rows: Any) -> tuple[Any, Any]:
     """The function, shape (rows, classes), and its slopes along the columns, shape (classes, rows, columns)."""
     found, backwards = jax.vjp(of_rows, rows.astype(jnp.float64))
     classes = jnp.eye(found.shape[-1])
@@ -517,7 +520,7 @@ def _values_and_slopes(of_rows: "jax.tree_util.Partial", rows: Any) -> tuple[Any
     return found.astype(rows.dtype), slopes.astype(rows.dtype)
 
 
-def _log_joint(
+def _log_joint_of_array(
     density: Callable[[Any, Sequence[Any]], Any],
     families: Sequence[Family],
     places: Sequence[tuple[Any, Any, Any]],

@@ -62,12 +62,12 @@ def _slabs(draws: np.ndarray) -> list[np.ndarray]:
 
 
 def _mean_of_slab(draws: np.ndarray) -> np.ndarray:
-    return _ess(_split(np.ascontiguousarray(np.moveaxis(draws, 2, 0), dtype=np.float64)))
+    return _ess(_half_chains(np.ascontiguousarray(np.moveaxis(draws, 2, 0), dtype=np.float64)))
 
 
 def _of_slab(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     whole = np.ascontiguousarray(np.moveaxis(draws, 2, 0), dtype=np.float64)
-    halves = _split(whole)
+    halves = _half_chains(whole)
     order = _order(halves.reshape(len(halves), -1))
     ordered = halves.take(order)
     scores = _normal_scores(order, ordered).reshape(halves.shape)
@@ -85,7 +85,7 @@ def _of_slab(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return np.maximum(r_hat, _rhat(folded_scores)), bulk, np.minimum(lower, upper)
 
 
-def _split(x: np.ndarray) -> np.ndarray:
+def _half_chains(x: np.ndarray) -> np.ndarray:
     """The halves of chains as chains of their own; arrays are (parameters, chains, draws) here and below."""
     half = x.shape[2] // 2
     return np.concatenate([x[:, :, :half], x[:, :, -half:]], axis=1)
@@ -109,7 +109,7 @@ def _normal_scores(order: np.ndarray, ordered: np.ndarray) -> np.ndarray:
         The sorted draws.
     """
     size = order.shape[1]
-    quantiles = _quantiles(size)
+    quantiles = _rank_quantiles(size)
     sorted_scores = np.tile(quantiles[::2], (len(order), 1))
     like_next = np.zeros(order.shape, dtype=bool)
     np.equal(ordered[:, 1:], ordered[:, :-1], out=like_next[:, :-1])
@@ -126,7 +126,7 @@ def _normal_scores(order: np.ndarray, ordered: np.ndarray) -> np.ndarray:
 
 
 @cache
-def _quantiles(size: int) -> np.ndarray:
+def _rank_quantiles(size: int) -> np.ndarray:
     """Normal scores of the ranks 1, 1.5, 2, ..., `size`: ties have half ranks. One table is used for all parameters."""
     return ndtri((np.arange(2 * size - 1) / 2 + 1 - 3 / 8) / (size + 1 / 4))
 

@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from bayesnb.core.arrays import dense, in_float64, log
+from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import is_one_of, near_matches, proportion, whole_number
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import panel_of_rows, percent, text_color, yes_or_no
+from bayesnb.core.sparse import dense
 from bayesnb.data.read import as_row
 from bayesnb.data.tables import shortened
 from bayesnb.model.blocks import Block
@@ -142,7 +143,7 @@ class Explanation(PrintedFrame):
         axis.axvline(0.0, color=ink, linewidth=1.0, zorder=4)
         axis.axhline(len(values) - 1.5, color=ink, linewidth=1.0, zorder=1)
         axis.get_yticklabels()[-1].set_fontweight("bold")
-        axis.set_xlim(_limits(values, ends, edge))
+        axis.set_xlim(_log_odds_limits(values, ends, edge))
         axis.xaxis.get_major_locator().set_params(nbins=5)
         panels.x_label(f"log odds in {unit}" + f"; lines: {percent(prob)} intervals" * (draws is not None))
         panels.title(f"Log odds of one row: {class_} against {against}")
@@ -173,7 +174,7 @@ def _interval(log_odds: np.ndarray, draws: np.ndarray | None, parts: list[int], 
     return np.array([min(lower, total), max(upper, total)])
 
 
-def _limits(values: np.ndarray, ends: np.ndarray, edge: float) -> tuple[float, float]:
+def _log_odds_limits(values: np.ndarray, ends: np.ndarray, edge: float) -> tuple[float, float]:
     """Ends of the axis: zero and a margin are always there."""
     drawn = np.clip(np.concatenate([values, ends.ravel(), [0.0]]), -edge, edge)
     low, high = np.nanmin(drawn), np.nanmax(drawn)
@@ -200,7 +201,7 @@ def evidence_of_row(
     model = posterior.model
     cells = model.read(as_row(X_row)).whole()
     log_joint = np.add(*posterior.density.log_ratio(cells))[0]
-    pair = _pair(posterior.classes.tolist(), log_joint, class_, against)
+    pair = _pair_of_row(posterior.classes.tolist(), log_joint, class_, against)
     class_, against = (posterior.classes.tolist()[c] for c in pair)
     total = _odds(log_joint, pair)
     if np.isnan(total):
@@ -224,7 +225,7 @@ def evidence_of_row(
     def parts(log_class_prob: np.ndarray, log_odds: LogOdds) -> np.ndarray:
         """Shape (..., parts)."""
         by_block = [
-            _of_block(block, x, log_odds, i, words=words)
+            _block_odds(block, x, log_odds, i, words=words)
             for i, (block, x) in enumerate(zip(model.blocks, cells, strict=True))
         ]
         of_columns = np.add.reduceat(np.concatenate(by_block, axis=-1)[..., order], starts, axis=-1)
@@ -241,7 +242,7 @@ def evidence_of_row(
     rest = posterior.density.rest
     if rest:
         names, texts = [*names, TOGETHER], [*texts, ""]
-        found = np.append(found, _rest(total, found))
+        found = np.append(found, _rest_of_odds(total, found))
         # Given the parameters, the features are independent: under each draw this part is zero.
         draws = None if draws is None else np.pad(draws, ((0, 0), (0, 1)))
         if getattr(posterior.density, "log_given", None) is not None:
@@ -252,7 +253,7 @@ def evidence_of_row(
     return Explanation(names, texts, found / scale, None if draws is None else draws / scale, told, rest)
 
 
-def _pair(labels: list[Any], log_joint: np.ndarray, class_: Any, against: Any) -> tuple[int, int]:
+def _pair_of_row(labels: list[Any], log_joint: np.ndarray, class_: Any, against: Any) -> tuple[int, int]:
     """Positions of the two classes; the most probable ones take the places that are free."""
     if len(labels) < 2:
         raise ValueError(f"there is one class, {labels[0]!r}: log odds need two, so fit with the labels of another")
@@ -277,14 +278,14 @@ def _odds(log_density: np.ndarray, pair: tuple[int, int]) -> np.ndarray:
         return np.asarray(log_density[..., pair[0]] - log_density[..., pair[1]])
 
 
-def _rest(total: np.ndarray, parts: np.ndarray) -> np.ndarray:
+def _rest_of_odds(total: np.ndarray, parts: np.ndarray) -> np.ndarray:
     """The total minus the parts on the last axis; zero where both are infinite."""
     with np.errstate(invalid="ignore"):
         rest = total - parts.sum(axis=-1)
     return np.where(np.isnan(rest), 0.0, rest)
 
 
-def _of_block(block: Block, x: Any, log_odds: LogOdds, i: int, *, words: bool) -> np.ndarray:
+def _block_odds(block: Block, x: Any, log_odds: LogOdds, i: int, *, words: bool) -> np.ndarray:
     """Log odds that the features of a block contribute, or its words, shape (..., features)."""
     if not (words and block.has_totals):
         return np.concatenate([log_odds(i, j, x) for j, _ in enumerate(features_of(block))], axis=-1)
@@ -295,7 +296,7 @@ def _of_block(block: Block, x: Any, log_odds: LogOdds, i: int, *, words: bool) -
     rows = np.arange(len(at))
     alone = scipy.sparse.csr_array((counts, (rows, at)), shape=(len(at), x.shape[1]))
     own = log_odds(i, 0, alone if "sparse" in block.family.takes else dense(alone))
-    return own + _rest(whole[..., 0], own)[..., None] * counts / counts.sum()
+    return own + _rest_of_odds(whole[..., 0], own)[..., None] * counts / counts.sum()
 
 
 def _words(x: Any) -> tuple[np.ndarray, np.ndarray]:

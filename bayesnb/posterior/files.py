@@ -27,7 +27,7 @@ import bayesnb.families as package
 from bayesnb.core.checking import as_path
 from bayesnb.core.deferred import dist, is_distribution, is_jax
 from bayesnb.core.printing import Printed
-from bayesnb.families.base import Family
+from bayesnb.families.family import Family
 from bayesnb.families.statistics import Statistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import EVERY_COLUMN
@@ -122,7 +122,7 @@ class _Writer:
             found = [[name, self.apart(getattr(value, name), f"{kind.__name__}.{name}")] for name in _arguments(kind)]
             self._records[id(value)] = len(self._records), value
             return {"record": [_name_of(kind), *found]}
-        name, parts = _parts(value, where)
+        name, parts = _parts_of_value(value, where)
         return {name: self.apart(parts, where)}
 
     def _array(self, array: np.ndarray, where: str) -> list[Any]:
@@ -157,7 +157,7 @@ def _arguments(kind: Any) -> list[str]:
     return [*signature(BoundModel.of if kind is BoundModel else kind.__init__).parameters][kind is not BoundModel :]
 
 
-def _parts(value: Any, where: str) -> tuple[str, list[Any]]:
+def _parts_of_value(value: Any, where: str) -> tuple[str, list[Any]]:
     """The kind of a value that is no record, and what `TOGETHER` makes it of."""
     if isinstance(value, tuple | frozenset):
         return type(value).__name__, [*value]
@@ -199,7 +199,7 @@ class _Reader:
     def __init__(self, arrays: Sequence[np.ndarray], records: Sequence[type], families: Sequence[type[Family]]) -> None:
         self._arrays = arrays
         self._given = records, families
-        self._classes = _classes(records, families)
+        self._classes = _classes_by_name(records, families)
         self._records: list[Any] = []
 
     def together(self, text: Any) -> Any:
@@ -250,7 +250,7 @@ class _Reader:
         if name not in self._classes:
             for file in iter_modules(package.__path__, f"{package.__name__}."):
                 import_module(file.name)
-            self._classes = _classes(*self._given)
+            self._classes = _classes_by_name(*self._given)
         by_short_name = {kind.__name__: kind for kind in [*_defined([Statistics]), *self._given[1]]}
         found = self._classes.get(name) or by_short_name.get(alone if module else "")
         if found is None:
@@ -261,7 +261,7 @@ class _Reader:
         return found
 
 
-def _classes(records: Sequence[type], families: Sequence[type[Family]]) -> dict[str, type]:
+def _classes_by_name(records: Sequence[type], families: Sequence[type[Family]]) -> dict[str, type]:
     """By name the classes that a file may name; of two families of one name the one given, or else defined last."""
     return {_name_of(kind): kind for kind in [*_defined([Family, Statistics]), *records, *families]}
 

@@ -10,14 +10,14 @@ from scipy.special import log_expit
 from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.deferred import dist
 from bayesnb.core.printing import Piece
-from bayesnb.model.blocks import CLASS_SITE, AveragedPrior, ModelParameters, Prior
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import feature_names, in_column_order
+from bayesnb.model.prior import CLASS_SITE, AveragedPrior, ModelParameters, Prior
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.base import Fitting, Posterior, parameters_by_class
-from bayesnb.posterior.density import Averaged, Given, Integrated, MeanOfClosedForms, MeanOverDraws, RowDensity
+from bayesnb.posterior.density import Averaged, Integrated, MeanOfClosedForms, MeanOverDraws, RowDensity, WithParameters
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.parameters import AveragedForm, ClosedForm, DrawnValues, OnePoint, marginals_by_site
+from bayesnb.posterior.posterior import Fitting, Posterior, parameters_by_class
 
 # --------------------------------------------------------------------------------------------------
 # A single value for every parameter
@@ -69,7 +69,7 @@ class PointPosterior(Posterior):
     @property
     def density(self) -> RowDensity:
         pairs = zip(self.model.families, self.parameters.blocks, strict=True)
-        return RowDensity(log(self.class_probs()), [Given(family, dict(values)) for family, values in pairs])
+        return RowDensity(log(self.class_probs()), [WithParameters(family, dict(values)) for family, values in pairs])
 
     def class_probs(self) -> np.ndarray:
         return np.asarray(self.parameters.class_prob)

@@ -8,21 +8,23 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import log_expit
 
-from bayesnb.core.arrays import PIECE_CELLS, dense, in_float64, log, row_pieces
+from bayesnb.core.arrays import PIECE_CELLS, in_float64, log, row_pieces
 from bayesnb.core.checking import first_few
 from bayesnb.core.deferred import leaves, map_tree
 from bayesnb.core.running import in_order
+from bayesnb.core.sparse import dense
 from bayesnb.data.read import LabelledRows
-from bayesnb.families.base import JointFamily, log_predictive_given, of_column
 from bayesnb.families.conjugate import ConjugateFamily, cells_log_predictive, couples_classes
+from bayesnb.families.family import JointFamily, log_predictive_given, of_column
 from bayesnb.families.statistics import ClassCounts, Statistics, times_each
-from bayesnb.model.blocks import AveragedPrior, Block, ClassPrior, log_evidences
+from bayesnb.model.blocks import Block
 from bayesnb.model.describe import feature_names, features_of, positions_of_features
+from bayesnb.model.prior import AveragedPrior, ClassPrior, log_evidences
 from bayesnb.model.reading import Cells, log_normalised
-from bayesnb.posterior.base import Posterior, require
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
+from bayesnb.posterior.posterior import Posterior, require
 from bayesnb.posterior.under_draws import log_mean_without, pieces_of_rows
-from bayesnb.posterior.weighted import WeightedPosterior
+from bayesnb.posterior.weighted_posterior import WeightedPosterior
 
 # --------------------------------------------------------------------------------------------------
 # Densities of rows under their own class, given the other rows, where all rows have the same prior.
@@ -39,12 +41,7 @@ REMEDY = "give rows, labels and weights as they were given to fit or update"
 
 
 def _refuse_rows(rows: LabelledRows, impossible: np.ndarray, block: Block) -> None:
-    """Raise an error for rows that cannot have been among the data; the cells (rows, columns) mark them.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise a ValueError for rows that cannot have been among the data; the cells (rows, columns) mark them."""
     if impossible.any():
         row, j = (int(index[0]) for index in np.nonzero(impossible))
         column = block.name if block.is_joint else block.labels[j]
@@ -80,7 +77,7 @@ def _log_density_without(block: Block, counted: Any, x: Any, rows: LabelledRows,
     if block.is_joint and not refitted:
         _refuse_rows(rows, np.isneginf(found)[:, None], block)
     slow = np.flatnonzero(~np.isfinite(found.reshape(len(rows), -1)).all(axis=1))
-    for piece, without in _without_rows(block, counted, x[slow], rows.take(slow), refitted=refitted):
+    for piece, without in _blocks_without_rows(block, counted, x[slow], rows.take(slow), refitted=refitted):
         of_classes = without.of_classes().sum(axis=-1)
         found[slow[piece]] = of_classes if refitted else of_classes[:, 0]
     return found
@@ -97,7 +94,7 @@ def _given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> I
     if block.is_joint:
         yield slice(0, len(rows)), _log_density_without(block, counted, x, rows, refitted=False)[:, None]
         return
-    for piece, without in _without_rows(block, counted, x, rows):
+    for piece, without in _blocks_without_rows(block, counted, x, rows):
         yield piece, without.of_classes()[:, 0]
 
 
@@ -163,7 +160,7 @@ class _WithoutRows:
         return self.prior.take(slice(0, 1))
 
 
-def _without_rows(
+def _blocks_without_rows(
     block: Block, counted: Any, x: Any, rows: LabelledRows, *, refitted: bool = False
 ) -> Iterator[tuple[slice, _WithoutRows]]:
     """The block without each row, some rows at a time.
@@ -190,7 +187,7 @@ def _without_rows(
         piece = slice(start, start + max(step, 1))
         some, cells = rows.take(piece), dense(x[piece])
         copied = np.tile(every_class, len(some)) if refitted else some.codes[None]
-        prior, before = map_tree(partial(_copies, copied, block.is_joint), (block.family, counted))
+        prior, before = map_tree(partial(_leaf_for_each_row, copied, block.is_joint), (block.family, counted))
         weights = np.where(copied == some.codes, some.weights, 0.0)
         if block.is_joint:
             membership, weights = np.tile(np.eye(len(some)), len(copied)), weights.ravel()
@@ -207,7 +204,7 @@ def _without_rows(
         yield piece, _WithoutRows(prior, rest, cell, cells, len(some))
 
 
-def _copies(copied: np.ndarray, joint: bool, leaf: Any) -> np.ndarray:
+def _leaf_for_each_row(copied: np.ndarray, joint: bool, leaf: Any) -> np.ndarray:
     """An array (classes, columns, ...) for each row, given the classes (copied classes, rows); see `_WithoutRows`."""
     values = np.asarray(leaf)[copied]
     shape = (-1, *values.shape[2:]) if joint else (len(copied), -1, *values.shape[3:])
@@ -359,7 +356,7 @@ each class's parameter (rows, classes, columns), and under one that all classes 
 
 
 def _refitted_hypotheses(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Hypotheses:
-    for piece, without in _without_rows(block, counted, x, rows, refitted=True):
+    for piece, without in _blocks_without_rows(block, counted, x, rows, refitted=True):
         yield piece, without.log_bayes_factor(), without.of_classes(), without.of_all_together()
 
 
@@ -444,7 +441,7 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior | WeightedPoster
     """Every row predicted from the others; weights of features are kept. Errors as for `require_rows_of_fit`."""
     require_rows_of_fit(posterior, rows)
     log_proba, (of_label, joint, in_sample) = np.empty((len(rows), len(rows.classes))), np.empty((3, len(rows)))
-    densities = _of_rows(posterior) if isinstance(posterior, ExactPosterior) else _of_features(posterior, rows)
+    densities = _block_joint(posterior) if isinstance(posterior, ExactPosterior) else _feature_joint(posterior, rows)
 
     def one_chunk(where: slice, chunk: Cells) -> None:
         some = rows.take(where)
@@ -463,7 +460,7 @@ type JointDensities = Callable[[Cells, LabelledRows], tuple[np.ndarray, np.ndarr
 from which the label follows; arrays of shape (rows, classes)."""
 
 
-def _of_rows(posterior: ExactPosterior) -> JointDensities:
+def _block_joint(posterior: ExactPosterior) -> JointDensities:
     """The densities of whole blocks, which take less time than those of single features."""
     log_class_prob, blocks = log(posterior.class_probs()), _fitted_blocks(posterior)
 
@@ -479,7 +476,7 @@ def _of_rows(posterior: ExactPosterior) -> JointDensities:
     return joint_densities
 
 
-def _of_features(posterior: AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> JointDensities:
+def _feature_joint(posterior: AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> JointDensities:
     """The densities of single features, which are averaged or have weights."""
     density, of_features = posterior.density, _of_features_without(posterior.plain, rows)
     problem = require(posterior, "data", "leave-one-out").problem
@@ -695,6 +692,6 @@ def all_features_left_out(posterior: ExactPosterior | AveragedPosterior, rows: L
     left_out = leave_one_out(posterior, rows)
     log_class_prob = log_class_probs_without(posterior, rows)
     # A class that is impossible in any case adds nothing to what can be learned.
-    impossible = np.isneginf(log_class_prob)
-    log_density = np.where(impossible, 0.0, left_out.log_proba - np.where(impossible, 0.0, log_class_prob))
+    possible = ~np.isneginf(log_class_prob)
+    log_density = np.subtract(left_out.log_proba, log_class_prob, out=np.zeros_like(log_class_prob), where=possible)
     return FeaturesLeftOut(["all features"], log_density[..., None], log_class_prob, rows)

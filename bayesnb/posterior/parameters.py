@@ -13,12 +13,12 @@ from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import dist, map_tree
 from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.model.blocks import CLASS_SITE, AveragedPrior, ModelParameters, Prior
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.feature_weights import FeatureWeights
+from bayesnb.model.prior import CLASS_SITE, AveragedPrior, ModelParameters, Prior
 from bayesnb.model.problem import has_closed_form, ways_to_posterior
 from bayesnb.model.program import Site
-from bayesnb.model.weighted import WeightedModel, WeightedParameters
-from bayesnb.model.weights import FeatureWeights
+from bayesnb.model.weighted_model import WeightedModel, WeightedParameters
 from bayesnb.posterior.diagnostics import Diagnostics
 
 type Need = Literal[
@@ -207,7 +207,7 @@ def _described(marginal: "dist.Distribution", levels: dict[str, float]) -> dict[
     """Mean, standard deviation and quantiles of a distribution."""
     from bayesnb.families.formulas import mean_and_sd
 
-    quantiles = {name: _quantile(marginal, level) for name, level in levels.items()}
+    quantiles = {name: _quantile_of_each(marginal, level) for name, level in levels.items()}
     found = dict(zip(("mean", "sd"), mean_and_sd(marginal), strict=True)) | quantiles
     return {name: np.broadcast_to(value, marginal.batch_shape) for name, value in found.items()}
 
@@ -287,7 +287,7 @@ def _summary_of_mixture(
     found = {"mean": _weighted(weight, *means), "sd": np.sqrt(_weighted(weight, *variances) + between)}
     found = {name: np.broadcast_to(value, shape) for name, value in found.items()}
     for name, level in levels.items():
-        low, high = np.sort([np.broadcast_to(_quantile(part, level), shape) for part in (own, shared)], axis=0)
+        low, high = np.sort([np.broadcast_to(_quantile_of_each(part, level), shape) for part in (own, shared)], axis=0)
         for _ in range(BISECTIONS):
             middle = (low + high) / 2
             below = _weighted(weight, cdf(own, middle), cdf(shared, middle)) < level
@@ -302,7 +302,7 @@ def _weighted(weight: np.ndarray, own: Any, shared: Any) -> np.ndarray:
         return np.where(weight == 0, 0.0, weight * own) + np.where(weight == 1, 0.0, (1 - weight) * shared)
 
 
-def _quantile(distribution: "dist.Distribution", level: float) -> np.ndarray:
+def _quantile_of_each(distribution: "dist.Distribution", level: float) -> np.ndarray:
     from bayesnb.families.formulas import quantile
 
     return quantile(distribution, np.full(distribution.batch_shape, level))

@@ -29,12 +29,12 @@ def _partition_by_partition[**P](
     def wrapped(self: Any, X: Any, *args: P.args, **kwargs: P.kwargs) -> np.ndarray:
         if not is_dask(X):
             return method(self, X, *args, **kwargs)
-        return map_partitions(partial(_answer, self, method.__name__, args, kwargs), X)
+        return map_partitions(partial(_method_of_partition, self, method.__name__, args, kwargs), X)
 
     return wrapped
 
 
-def _answer(posterior: Any, method: str, args: tuple, kwargs: dict[str, Any], X: Any) -> np.ndarray:
+def _method_of_partition(posterior: Any, method: str, args: tuple, kwargs: dict[str, Any], X: Any) -> np.ndarray:
     # The method is sent to Dask by its name. Pickle would look the inner function up by name and find the wrapped one.
     return getattr(posterior, method)(X, *args, **kwargs)
 

@@ -9,8 +9,8 @@ from scipy.special import entr, logsumexp
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.deferred import leaves, map_tree
 from bayesnb.core.running import in_order
-from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.prior import ModelParameters
 from bayesnb.model.reading import Chunks, warn_lost
 
 # --------------------------------------------------------------------------------------------------

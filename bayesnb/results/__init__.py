@@ -11,7 +11,6 @@ from bayesnb.checks.sensitivity import Sensitivity
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.inference.exact import Inference
 from bayesnb.model.bound import BoundModel
-from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.explain import Explanation
 from bayesnb.posterior.kinds import (
     AveragedPosterior,
@@ -20,7 +19,8 @@ from bayesnb.posterior.kinds import (
     PointPosterior,
     SampledPosterior,
 )
-from bayesnb.posterior.weighted import WeightedPosterior, WeightsFrame
+from bayesnb.posterior.posterior import Posterior
+from bayesnb.posterior.weighted_posterior import WeightedPosterior, WeightsFrame
 from bayesnb.selection.families import FamilyChoice
 from bayesnb.selection.features import FeatureSelection
 from bayesnb.selection.grouping import ColumnGrouping

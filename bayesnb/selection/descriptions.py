@@ -6,15 +6,15 @@ import numpy as np
 
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import GivenRows, read_rows
-from bayesnb.families.base import Family, JointFamily
+from bayesnb.families.family import Family, JointFamily
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.model.bound import bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes
 from bayesnb.model.reading import LARGEST_NUMBER
-from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.weighted import Fitted, description_of
+from bayesnb.posterior.fitted import Fitted, description_of
+from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.grouping import group_columns
-from bayesnb.selection.trees import tree_columns, with_features
+from bayesnb.selection.trees import adding_features, tree_columns
 
 MOST_ROWS = 10_000
 """Of more rows a random sample decides which columns depend on each other."""
@@ -110,7 +110,7 @@ def _proposed(description: Any, given: GivenRows) -> NaiveBayes:
         gaussian = NaiveBayes({column: Gaussian() for column in numbers})
         blocks = group_columns(gaussian, *rows, sample_weight=given.weights).model.features
         further = ((name, feature) for name, feature in blocks.items() if isinstance(feature[0], JointFamily))
-        found = with_features(found, further, given.table.names, " (block)")
+        found = adding_features(found, further, given.table.names, " (block)")
     return found
 
 

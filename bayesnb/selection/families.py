@@ -16,8 +16,8 @@ from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import LabelledRows, read_rows
 from bayesnb.data.tables import SparseTable
-from bayesnb.families.base import Family
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.family import Family
 from bayesnb.inference.fit import fit
 from bayesnb.model.choose import (
     Candidate,
@@ -115,7 +115,7 @@ def _best_for_labels(
         changed = False
         for position, of_column in densities.items():
             rest = total - of_column[place[position]]
-            scores = [_score(rest + own, rows.codes) for own in of_column]
+            scores = [_label_score(rest + own, rows.codes) for own in of_column]
             best = int(np.argmax(scores))
             if scores[best] > scores[place[position]] + ROUNDING:
                 place[position], changed = best, True
@@ -123,12 +123,12 @@ def _best_for_labels(
     differences = {}
     for position, of_column in densities.items():
         rest = total - of_column[place[position]]
-        differences[position] = np.array([_score(rest + own, rows.codes) for own in of_column])
-        differences[position] -= _score(total, rows.codes)
+        differences[position] = np.array([_label_score(rest + own, rows.codes) for own in of_column])
+        differences[position] -= _label_score(total, rows.codes)
     return place, differences
 
 
-def _score(log_joint: np.ndarray, codes: np.ndarray) -> float:
+def _label_score(log_joint: np.ndarray, codes: np.ndarray) -> float:
     """Sum of the log probabilities of the labels."""
     return float(log_normalised(log_joint)[np.arange(len(codes)), codes].sum())
 
@@ -456,7 +456,7 @@ def choose_families(
     if not rows.weights.any():
         raise ValueError("sample_weight is zero for every row: give at least one row a positive weight")
     require_two_classes(rows.classes)
-    compared = compare_candidates(rows, {position: _candidates(rows, position) for position in columns.open})
+    compared = compare_candidates(rows, {position: _candidates_of_column(rows, position) for position in columns.open})
     place, differences = dict.fromkeys(compared, 0), None
     if criterion == "labels":
         place, differences = _best_for_labels(columns, rows, compared)
@@ -468,7 +468,7 @@ def choose_families(
             outside_is_missing=columns.open_names,
             number_forms=columns.forms,
         ),
-        table=_as_frame(names, compared, place, differences),
+        table=_choice_frame(names, compared, place, differences),
         criterion=criterion,
         first_two={
             names[j]: _first_two(each, place[j], None if differences is None else differences[j])
@@ -486,7 +486,7 @@ def _refuse_sparse(columns: OpenColumns) -> None:
         )
 
 
-def _candidates(rows: LabelledRows, position: int) -> tuple[Candidate, ...]:
+def _candidates_of_column(rows: LabelledRows, position: int) -> tuple[Candidate, ...]:
     found = candidates(rows.table, position, rows.weights)
     name = rows.table.names[position]
     if not found:
@@ -508,7 +508,7 @@ def _first_two(
     return tuple((families[k].candidate, measure[k]) for k in [best, *others[:1]])
 
 
-def _as_frame(
+def _choice_frame(
     names: Sequence[Any],
     compared: Mapping[int, Sequence[Compared]],
     chosen: Mapping[int, int],

@@ -11,24 +11,25 @@ import pandas as pd
 
 from bayesnb.core.arrays import in_float64, row_pieces
 from bayesnb.core.checking import first_few, warn_of, warns_once, whole_number
-from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import read_rows
-from bayesnb.families.base import Family, listed_categories
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.family import Family, listed_categories
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import problem_of, warn_of_quantities
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import declared_categories, feature_names, in_column_order
+from bayesnb.model.feature_weights import FeatureWeights, mixed_features
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem
-from bayesnb.model.weights import FeatureWeights, mixed_features
+from bayesnb.posterior.fitted import model_of
 from bayesnb.posterior.left_out import FeaturesLeftOut, features_left_out
-from bayesnb.posterior.weighted import WeightedPosterior, model_of
+from bayesnb.posterior.weighted_posterior import WeightedPosterior
 from bayesnb.selection.families import ROUNDING
-from bayesnb.selection.weights import weight_features
+from bayesnb.selection.weighing import weight_features
 
 # --------------------------------------------------------------------------------------------------
 # The features of a model of which some columns are dropped or merged; the other columns keep their families
@@ -112,7 +113,7 @@ def rewritten_features(
     return features
 
 
-def changed(model: Model, *, categories: Mapping[int, tuple] = MappingProxyType({}), **fields: Any) -> Model:
+def changed_model(model: Model, *, categories: Mapping[int, tuple] = MappingProxyType({}), **fields: Any) -> Model:
     """A model with other fields, and further categories of the columns of a bound one."""
     if not isinstance(model, BoundModel):
         return replace(model, **fields)
@@ -139,7 +140,7 @@ def _free_name(name: Any, taken: Collection[Any]) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 
-def with_features(model: Model, bound: BoundModel, kept: Sequence[int]) -> Model:
+def with_some_features(model: Model, bound: BoundModel, kept: Sequence[int]) -> Model:
     """The model with some of its features; the model itself if these are all.
 
     Parameters
@@ -160,7 +161,7 @@ def with_features(model: Model, bound: BoundModel, kept: Sequence[int]) -> Model
         return model
     dropped = {column: () for feature in {*range(len(columns_of))} - {*kept} for column in columns_of[feature]}
     features = rewritten_features(model, bound, dropped, {})
-    return changed(
+    return changed_model(
         model, features=features, feature_inclusion=_inclusion(model.feature_inclusion, feature_names(blocks), kept)
     )
 
@@ -205,8 +206,8 @@ class _LabelRatios:
         total = self.of_classes + self.of_features @ kept
         scores = np.zeros(len(kept))
         for rows in row_pieces(len(total), self.of_features[:1].size):
-            changed = total[rows, :, None] + sign * self.of_features[rows]
-            scores += self.weights[rows] @ _of_own_class(changed)
+            changed_model = total[rows, :, None] + sign * self.of_features[rows]
+            scores += self.weights[rows] @ _of_own_class(changed_model)
         return scores
 
 
@@ -343,7 +344,7 @@ class FeatureSelection(Printed):
             raise ValueError("no feature was dropped, because that would lower the score: there is nothing to draw")
         shown = self.table.head(1 + whole_number("max_steps", max_steps))
         difference, error = shown["difference"], STANDARD_ERRORS * shown["se"]
-        rows = Rows(
+        rows = ForestPanel(
             [f"{action} {feature}".strip() for action, feature in zip(shown["action"], shown["feature"], strict=True)],
             [Points(difference)],
             difference - error,
@@ -473,7 +474,7 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     problem = problem_of(model, given)
     warn_of_quantities(problem)
     problem.model.schema.require_one_description("select_features")
-    _refuse(problem, given.weights)
+    _refuse_features(problem, given.weights)
     rows = given.of_classes(problem.model.schema.classes)
     exact = Exact().fit(problem)
     found = features_left_out(exact, rows, np.flatnonzero(rows.weights))
@@ -488,7 +489,7 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     warn_of(remarks)
     ratios = _ratios(found)
     steps = _while_rising(ratios)
-    table = _as_frame(steps, ratios, found.names)
+    table = _selection_frame(steps, ratios, found.names)
     gain, error = table[["difference", "se"]].iloc[-1]
     better = gain > STANDARD_ERRORS * error
     kept = steps[-1 if better else 0] > 0
@@ -499,7 +500,7 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
             f"which is not more than two standard errors of {error:.1f}.",
         )
     return FeatureSelection(
-        model=with_features(model, problem.model, np.flatnonzero(kept).tolist()),
+        model=with_some_features(model, problem.model, np.flatnonzero(kept).tolist()),
         kept=tuple(compress(found.names, kept)),
         dropped=tuple(compress(found.names, ~kept)),
         table=table,
@@ -507,7 +508,7 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     )
 
 
-def _refuse(problem: Problem, weights: np.ndarray) -> None:
+def _refuse_features(problem: Problem, weights: np.ndarray) -> None:
     model = problem.model
     for block in model.blocks:
         if not isinstance(block.family, ConjugateFamily):
@@ -545,7 +546,7 @@ def _ratios(found: FeaturesLeftOut) -> _LabelRatios:
     return _LabelRatios(of_classes - of_classes[own][:, None], of_features, found.rows.weights)
 
 
-def _as_frame(steps: np.ndarray, ratios: _LabelRatios, names: Sequence[Any]) -> pd.DataFrame:
+def _selection_frame(steps: np.ndarray, ratios: _LabelRatios, names: Sequence[Any]) -> pd.DataFrame:
     """The attribute `table` of `FeatureSelection`."""
     from bayesnb.posterior.loo import sum_with_error
 

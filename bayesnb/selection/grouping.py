@@ -11,19 +11,19 @@ import pandas as pd
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import whole_number
-from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.panels import MARKERS
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import read_rows
 from bayesnb.data.tables import SparseTable
-from bayesnb.families.base import Family
+from bayesnb.families.family import Family
 from bayesnb.inference.fit import problem_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model
-from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.weighted import Fitted, model_of
-from bayesnb.selection.features import changed, rewritten_features
+from bayesnb.posterior.fitted import Fitted, model_of
+from bayesnb.posterior.posterior import Posterior
+from bayesnb.selection.features import changed_model, rewritten_features
 from bayesnb.selection.joint_blocks import (
     ZERO_AND_ONE,
     Blocks,
@@ -58,7 +58,7 @@ def _grouped_model(model: Model, bound: BoundModel, merged: Mapping[tuple[int, .
     categories = {
         column: ZERO_AND_ONE for columns, family in merged.items() if family.cell == "category" for column in columns
     }
-    return changed(model, categories=categories, features=rewritten_features(model, bound, placed_in, merged))
+    return changed_model(model, categories=categories, features=rewritten_features(model, bound, placed_in, merged))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -103,7 +103,7 @@ class _Merge:
 
 
 @dataclass(frozen=True)
-class _Search:
+class _MergeSearch:
     """What a search found.
 
     Attributes
@@ -127,7 +127,7 @@ class _Search:
     too_many: bool
 
 
-def merge_while_rising(parts: Sequence[Part], blocks: Mapping[type[Family], Blocks], max_width: int) -> _Search:
+def merge_while_rising(parts: Sequence[Part], blocks: Mapping[type[Family], Blocks], max_width: int) -> _MergeSearch:
     """Merge the pair of parts with the highest log Bayes factor, again and again while it exceeds its threshold.
 
     All pairs are measured at the beginning, and after a merge those of the new block.
@@ -164,7 +164,7 @@ def merge_while_rising(parts: Sequence[Part], blocks: Mapping[type[Family], Bloc
             best = _Merge(first, second, float(gain[i, j]), competing)
         if best is None or best.log_bayes_factor <= best.threshold:
             merged = [part for part in left.values() if part.given is None]
-            return _Search(merges, merged, best, too_wide, too_many)
+            return _MergeSearch(merges, merged, best, too_wide, too_many)
         merges.append(best)
         gain[[i, j]] = gain[:, [i, j]] = -np.inf
         del left[j]
@@ -258,7 +258,7 @@ class ColumnGrouping(Printed):
         shown = self.table.head(whole_number("max_merges", max_merges))
         texts = zip(shown["first"], shown["second"], shown["log_bayes_factor"], strict=True)
         families = list(dict.fromkeys(shown["family"]))
-        rows = Rows(
+        rows = ForestPanel(
             [f"{first}\n+ {second}: +{factor:.1f}" for first, second, factor in texts],
             [
                 Points(shown["total"].where(shown["family"] == family), family, MARKERS[i], f"C{i}")
@@ -418,7 +418,7 @@ def group_columns(
     families = {part.columns: blocks[part.joint].family(part.columns) for part in search.blocks}
     return ColumnGrouping(
         model=_grouped_model(model, problem.model, families),
-        table=_as_frame(search.merges),
+        table=_merge_frame(search.merges),
         blocks={part.label: part.names for part in search.blocks},
         notes=tuple(_notes(parts, search, cells, width)),
     )
@@ -436,7 +436,7 @@ def _with_every_row(part: Part, blocks: Blocks) -> Part:
     return replace(part, log_evidence=blocks.log_evidence_with_gaps(part.columns))
 
 
-def _as_frame(merges: Sequence[_Merge]) -> pd.DataFrame:
+def _merge_frame(merges: Sequence[_Merge]) -> pd.DataFrame:
     """The attribute `table` of `ColumnGrouping`."""
     found = {
         "first": [merge.first.label for merge in merges],
@@ -449,7 +449,7 @@ def _as_frame(merges: Sequence[_Merge]) -> pd.DataFrame:
     return table.assign(total=table["log_bayes_factor"].cumsum())
 
 
-def _notes(parts: Sequence[Part], search: _Search, cells: Cells, max_width: int) -> Iterator[str]:
+def _notes(parts: Sequence[Part], search: _MergeSearch, cells: Cells, max_width: int) -> Iterator[str]:
     joints = [part.joint for part in parts]
     if len(joints) == len(set(joints)):
         yield (

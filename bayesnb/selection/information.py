@@ -11,13 +11,13 @@ from scipy.special import chdtr, chdtrc, chndtrinc, expit, logit, ndtri
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import first_few, proportion, warn, warns_once, whole_number
 from bayesnb.core.deferred import map_tree
-from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import chosen, percent, yes_or_no
 from bayesnb.core.running import random_generator
-from bayesnb.families.base import Family, JointFamily, Parameters
 from bayesnb.families.categories import Bernoulli
-from bayesnb.model.blocks import Block, ModelParameters, ModelStatistics, log_evidences
+from bayesnb.families.family import Family, JointFamily, Parameters
+from bayesnb.model.blocks import Block, ModelStatistics
 from bayesnb.model.describe import (
     feature_names,
     in_column_order,
@@ -25,11 +25,12 @@ from bayesnb.model.describe import (
     shared_families,
     spread_inclusion,
 )
-from bayesnb.posterior.base import Posterior, require
+from bayesnb.model.prior import ModelParameters, log_evidences
+from bayesnb.posterior.fitted import of_features
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
+from bayesnb.posterior.posterior import Posterior, require
 from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.under_draws import draws_in_pieces, independent_draws
-from bayesnb.posterior.weighted import of_features
 
 # --------------------------------------------------------------------------------------------------
 # Mutual information of a posterior's parameters: at their mean, and averaged over draws
@@ -39,12 +40,12 @@ CHAINS, DRAWS = 4, 50
 """Number of draws from a closed form, unless the user gives it."""
 
 
-def _labels(block: Block) -> tuple[Any, ...]:
+def _information_rows(block: Block) -> tuple[Any, ...]:
     """Names of the rows of `mutual_information`: a block's columns, or the name of a joint block of categories."""
     return (block.name,) if block.is_joint and block.has_categories else block.labels
 
 
-def _at_mean(posterior: Posterior) -> list[np.ndarray]:
+def _information_at_mean(posterior: Posterior) -> list[np.ndarray]:
     """Mutual information at the posterior mean, in nats, for each block an array of shape (columns,).
 
     NaN for all columns if a family has no mean.
@@ -53,7 +54,7 @@ def _at_mean(posterior: Posterior) -> list[np.ndarray]:
         with np.errstate(divide="ignore"):  # an infinite mean
             mean = posterior.distribution.mean()
     except NotImplementedError:
-        return [np.full(len(_labels(block)), np.nan) for block in posterior.model.blocks]
+        return [np.full(len(_information_rows(block)), np.nan) for block in posterior.model.blocks]
     return [found[0] for found in _under_draws(posterior, map_tree(lambda value: np.asarray(value)[None], mean))]
 
 
@@ -63,7 +64,7 @@ def _averaged(posterior: Posterior, num_draws: int | None, key: Any) -> list[np.
     NaN for a point estimate, which has no distribution.
     """
     if isinstance(posterior, PointPosterior):
-        return [np.full(len(_labels(block)), np.nan) for block in posterior.model.blocks]
+        return [np.full(len(_information_rows(block)), np.nan) for block in posterior.model.blocks]
     sums = [
         (len(draws.class_prob), [found.sum(axis=0) for found in _under_draws(posterior, draws)])
         for draws in _some_at_a_time(posterior, num_draws, key)
@@ -79,7 +80,7 @@ def _under_draws(posterior: Posterior, draws: ModelParameters) -> list[np.ndarra
     for block, parameters in zip(posterior.model.blocks, draws.blocks, strict=True):
         family = block.family
         of_columns = family.parameters_of_each_column(parameters) if isinstance(family, JointFamily) else parameters
-        found.append(_information(block, class_prob, {name: np.asarray(value) for name, value in of_columns.items()}))
+        found.append(_of_block(block, class_prob, {name: np.asarray(value) for name, value in of_columns.items()}))
     return found
 
 
@@ -91,7 +92,7 @@ def _some_at_a_time(posterior: Posterior, num_draws: int | None, key: Any) -> It
     return independent_draws(posterior, number, random_generator(key))
 
 
-def _information(block: Block, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
+def _of_block(block: Block, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
     """Mutual information of the columns of a block, in nats; NaN, with a warning, if the family cannot compute it.
 
     Parameters
@@ -105,7 +106,7 @@ def _information(block: Block, class_prob: np.ndarray, parameters: Parameters) -
     -------
     array, shape (draws, columns)
     """
-    shape = *class_prob.shape[:2], len(_labels(block)), -1
+    shape = *class_prob.shape[:2], len(_information_rows(block)), -1
     known = np.logical_and.reduce([np.isfinite(value).reshape(shape).all(axis=(1, 3)) for value in parameters.values()])
     reason = "the integral of the likelihood is not accurate"
     try:
@@ -115,7 +116,7 @@ def _information(block: Block, class_prob: np.ndarray, parameters: Parameters) -
         found = np.full(known.shape, np.nan)
     lost = (np.isnan(found) & known).any(axis=0)
     if lost.any():
-        names = [label for label, without in zip(_labels(block), lost, strict=True) if without]
+        names = [label for label, without in zip(_information_rows(block), lost, strict=True) if without]
         shown = first_few(list(map(repr, names)), 3)
         warn(
             f"column {shown}: the mutual information of {block.family.family_name} is NaN, because {reason}: define "
@@ -164,11 +165,11 @@ def information_in_data(block: Block, statistics: Any, prob: float) -> dict[str,
     family = own or Bernoulli()
     parameters = None if statistics is None else family.maximum_likelihood(counted)
     if parameters is None:
-        return dict.fromkeys(OF_DATA, np.full(len(_labels(block)), np.nan))
+        return dict.fromkeys(OF_DATA, np.full(len(_information_rows(block)), np.nan))
     weight, parameters = _where_known(np.asarray(counted.n), parameters)
     total = weight.sum(axis=0)
     share = weight / np.where(total > 0, total, 1.0)
-    plug_in = _information(block, share[None], {name: value[None] for name, value in parameters.items()})[0]
+    plug_in = _of_block(block, share[None], {name: value[None] for name, value in parameters.items()})[0]
     df, expected = family.information_by_chance(weight, counted)
     # With one class or one value there is nothing to compare: no information, and no interval.
     known = (total > 0) & ~np.isnan(plug_in)
@@ -311,13 +312,13 @@ class FeatureEvidence(PrintedFrame):
         table = self if features is None else self.iloc[chosen("features", features, self.index)]
         shown, number = _first(table, "log_bayes_factor", sort, max_features)
         names = [str(name) for name in shown.index]
-        factors = Rows(
+        factors = ForestPanel(
             names,
             [Points(shown["log_bayes_factor"])],
             x_label="log Bayes factor (nats): one parameter for all classes (left), one for each (right)",
             at=0.0,
         )
-        probabilities = Rows(
+        probabilities = ForestPanel(
             names,
             [Points(shown["inclusion_probability"])],
             x_label="probability that the feature depends on the class",
@@ -414,7 +415,7 @@ def _column_inclusion(posterior: Posterior) -> list[np.ndarray]:
     if problem is not None and (problem.unlabelled is not None or problem.model.hyperpriors):
         problem = None
     for i, block in enumerate(posterior.model.blocks):
-        log_bayes_factor = np.full(len(_labels(block)), np.nan)
+        log_bayes_factor = np.full(len(_information_rows(block)), np.nan)
         family, counted = _apart(block, None if problem is None else problem.statistics.blocks[i])
         if problem is not None and family is not None:
             statistics = ModelStatistics(problem.statistics.classes, (counted,))
@@ -509,7 +510,7 @@ class MutualInformation(PrintedFrame):
                 "nb.mutual_information says when it is; a family can define mutual_information(class_prob, parameters)"
             )
         shown, number = _first(frame, point, sort, max_features)
-        rows = Rows(
+        rows = ForestPanel(
             [str(name) for name in shown.index],
             [
                 Points(shown["mean"], "posterior mean", "|", "B1"),
@@ -640,14 +641,14 @@ def mutual_information(
     blocks, nats = posterior.model.blocks, nats_of(unit)
     values = _of_data(posterior, prob) | {
         "inclusion_probability": _column_inclusion(posterior),
-        "at_posterior_mean": _at_mean(posterior),
+        "at_posterior_mean": _information_at_mean(posterior),
         "mean": _averaged(posterior, num_draws, key),
     }
     columns = {
         name: np.array(in_column_order(blocks, of_blocks)) / (1.0 if name in PROBABILITIES else nats)
         for name, of_blocks in values.items()
     }
-    labels = in_column_order(blocks, [_labels(block) for block in blocks])
+    labels = in_column_order(blocks, [_information_rows(block) for block in blocks])
     found = pd.DataFrame(columns, index=pd.Index(labels, name="feature", tupleize_cols=False))
     found.attrs |= {"unit": unit, "prob": prob}
     heading = f"Mutual information with the class in {unit}, lower and upper: {percent(prob)} interval"
@@ -657,14 +658,14 @@ def mutual_information(
 @in_float64
 def information_estimate(posterior: Posterior, unit: str = "nats") -> np.ndarray:
     """The column ``estimate`` of `mutual_information`, ``at_posterior_mean`` where that is NaN, shape (columns,)."""
-    estimate = _of_columns(posterior, _of_data(posterior, 0.5)["estimate"])
+    estimate = _spread_to_columns(posterior, _of_data(posterior, 0.5)["estimate"])
     if np.isnan(estimate).any():
-        at_mean = _of_columns(posterior, _at_mean(posterior))
+        at_mean = _spread_to_columns(posterior, _information_at_mean(posterior))
         estimate = np.where(np.isnan(estimate), at_mean, estimate)
     return estimate / nats_of(unit)
 
 
-def _of_columns(posterior: Posterior, values: list[np.ndarray]) -> np.ndarray:
+def _spread_to_columns(posterior: Posterior, values: list[np.ndarray]) -> np.ndarray:
     """A value for each column of the table; the columns of a block that informs as one have the same."""
     blocks = posterior.model.blocks
     each = [np.broadcast_to(of_block, len(block.columns)) for block, of_block in zip(blocks, values, strict=True)]

@@ -14,9 +14,9 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import listed
 from bayesnb.core.deferred import is_distribution
 from bayesnb.data.read import LabelledRows
-from bayesnb.families.base import Family, JointFamily
 from bayesnb.families.categories import Bernoulli, Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.family import Family, JointFamily
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.joint_categorical import MOST, JointCategorical, default_concentration
@@ -192,7 +192,7 @@ def mergeable_parts(problem: Problem, only: Sequence[Any] | None) -> list[Part]:
     """
     schema, features = problem.model.schema, problem.model.features
     for name, (family, _) in features.items():
-        for key in _learned(family) if type(family) in JOINT else []:
+        for key in _learned_names(family) if type(family) in JOINT else []:
             where = "every column" if name is EVERY_COLUMN else repr(name)
             raise ValueError(
                 f"{where} has {family.family_name}({key}=...), which is learned, and evidences of blocks have "
@@ -236,7 +236,7 @@ def mergeable_parts(problem: Problem, only: Sequence[Any] | None) -> list[Part]:
     return [part for part in parts if named.issuperset(part.columns)]
 
 
-def _learned(family: Family) -> list[str]:
+def _learned_names(family: Family) -> list[str]:
     """Names of the hyperparameters that are learned."""
     values = family.hyperparameters().items()
     return [name for name, value in values if is_distribution(value)]
@@ -254,10 +254,10 @@ def _has_joint_blocks(family: Family) -> bool:
         and not isinstance(family, JointFamily)
         and kind_of_density(support_of(family)) == "as a measurement"
     )
-    return number and isinstance(family, ConjugateFamily) and not _learned(family)
+    return number and isinstance(family, ConjugateFamily) and not _learned_names(family)
 
 
-def _require_alike(parts: Sequence[Part], what: str, values: Sequence[Any]) -> None:
+def _require_same_prior(parts: Sequence[Part], what: str, values: Sequence[Any]) -> None:
     """Refuse parts that differ in what a joint block has one of: numbers of the classes, or a text.
 
     Raises
@@ -327,7 +327,7 @@ class _NumberBlocks(Blocks):
     def _log_evidence_of(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
         """Log evidence of blocks of one width, shape (pairs,)."""
         places, whole = self._places([(*first.columns, *second.columns) for first, second in pairs]), self.statistics
-        counted = Scatter(whole.n, _columns(whole.mean, places), _matrices(whole.scatter, places))
+        counted = Scatter(whole.n, _by_block(whole.mean, places), _cut_matrices(whole.scatter, places))
         try:
             return np.asarray(self._marginal(places).log_evidence(counted)).sum(axis=(-1, -2))
         except ValueError as error:
@@ -344,7 +344,7 @@ class _NumberBlocks(Blocks):
         """The prior of blocks of one width; a block's hyperparameters have an axis of blocks before the classes."""
         prior = self.of_all
         df = prior.df - len(self.columns) + blocks.shape[-1]
-        return MultivariateGaussian(_columns(prior.loc, blocks), prior.kappa, df, _matrices(prior.scale, blocks))
+        return MultivariateGaussian(_by_block(prior.loc, blocks), prior.kappa, df, _cut_matrices(prior.scale, blocks))
 
     def family(self, columns: Sequence[int]) -> MultivariateGaussian:
         prior = self.prior(columns)
@@ -361,12 +361,12 @@ class _NumberBlocks(Blocks):
         return replace(prior, loc=prior.loc[0], scale=prior.scale[0])
 
 
-def _columns(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+def _by_block(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
     """Values (classes, columns) as (blocks, classes, width)."""
     return np.moveaxis(values[:, blocks], 1, 0)
 
 
-def _matrices(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
+def _cut_matrices(values: np.ndarray, blocks: np.ndarray) -> np.ndarray:
     """Matrices (classes, columns, columns) as (blocks, classes, width, width)."""
     return np.moveaxis(values[:, blocks[:, :, None], blocks[:, None, :]], 1, 0)
 
@@ -381,16 +381,16 @@ def _number_blocks(problem: Problem, parts: Sequence[Part], cells: Cells) -> _Nu
     """
     columns = tuple(column for part in parts for column in part.columns)
     given = [part for part in parts if not part.density]
-    own = [_normal(part.own) for part in given]
+    own = [_as_multivariate(part.own) for part in given]
     # In a block of one column df is twice the concentration of a Gaussian.
     concentrations = [(family.df - part.width + 1) / 2 for part, family in zip(given, own, strict=True)]
-    _require_alike(given, "kappa", [family.kappa for family in own])
-    _require_alike(given, "concentration", concentrations)
+    _require_same_prior(given, "kappa", [family.kappa for family in own])
+    _require_same_prior(given, "concentration", concentrations)
     for what, told in (("loc", "loc"), ("scale", "rate")):
         follow = ["from the data" if what in _follows(part) else "a number" for part in given]
-        _require_alike(given, told, follow)
+        _require_same_prior(given, told, follow)
     like = Gaussian(kappa=own[0].kappa, concentration=concentrations[0]) if own else Gaussian()
-    normal = [_on_scale_of(cells, part, like) if part.density else _normal(part.own) for part in parts]
+    normal = [_prior_of_column(cells, part, like) if part.density else _as_multivariate(part.own) for part in parts]
     scale = np.stack([block_diag(*of_class) for of_class in zip(*(family.scale for family in normal), strict=True)])
     loc = np.concatenate([family.loc for family in normal], axis=1)
     of_all = MultivariateGaussian(loc, normal[0].kappa, normal[0].df - parts[0].width + len(columns), scale)
@@ -411,13 +411,13 @@ def _follows(part: Part) -> set[str]:
     return {"loc", "scale"} - {what for what, name in names.items() if getattr(part.given, name) is not None}
 
 
-def _on_scale_of(cells: Cells, part: Part, like: Gaussian) -> MultivariateGaussian:
+def _prior_of_column(cells: Cells, part: Part, like: Gaussian) -> MultivariateGaussian:
     """The prior of a column that is not Gaussian in the model, with kappa and concentration of those that are."""
     ((_, family),) = like.spread(cells.num_classes, part.columns, ())
-    return _normal(family.on_scale_of(family.statistics(cells.of(part.columns), cells.membership).pooled()))
+    return _as_multivariate(family.on_scale_of(family.statistics(cells.of(part.columns), cells.membership).pooled()))
 
 
-def _normal(family: Any) -> MultivariateGaussian:
+def _as_multivariate(family: Any) -> MultivariateGaussian:
     """The family, a `Gaussian` as a `MultivariateGaussian` of one column."""
     if isinstance(family, MultivariateGaussian):
         return family
@@ -537,11 +537,11 @@ def _category_blocks(problem: Problem, parts: Sequence[Part], cells: Cells) -> _
     families = {column: part.given for part in parts for column in part.columns}
     categories = {column: problem.model.schema.categories.get(column, ZERO_AND_ONE) for column in names}
     other = [part.given.cell == "category" and part.given.other for part in parts]
-    _require_alike(parts, "the category for all other values", [f"other={value}" for value in other])
+    _require_same_prior(parts, "the category for all other values", [f"other={value}" for value in other])
     default, totals = all(_has_default(part) for part in parts), []
     if not default:
         totals = [_total(part) for part in parts]
-        _require_alike(parts, "the prior weight of all categories together", totals)
+        _require_same_prior(parts, "the prior weight of all categories together", totals)
     given = {
         column: declared_categories(family, names[column]) if family.cell == "category" else ZERO_AND_ONE
         for column, family in families.items()

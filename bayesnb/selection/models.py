@@ -9,19 +9,20 @@ import pandas as pd
 from scipy.special import softmax
 
 from bayesnb.core.checking import a_type, warns_once
-from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 from bayesnb.data.read import GivenRows, read_rows, split_labels
-from bayesnb.families.base import Family
+from bayesnb.families.family import Family
 from bayesnb.families.supports import kind_of_density, support_of
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, has_closed_form
-from bayesnb.posterior.base import Posterior, require
+from bayesnb.posterior.fitted import posterior_of
 from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.loo import elpd_and_remarks, sum_with_error
-from bayesnb.posterior.weighted import posterior_of, with_weights_of
+from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.weighted_posterior import with_weights_of
 
 
 @dataclass(frozen=True, repr=False)
@@ -112,7 +113,7 @@ class ModelComparison(Printed):
             table[name] for name in ("model_probability", "elpd_difference", "elpd_difference_se")
         )
         number = how_many(len(table), len(table), "model", "")
-        scores = Rows(
+        scores = ForestPanel(
             names,
             [Points(difference, filled=False)],
             difference - se,
@@ -128,7 +129,7 @@ class ModelComparison(Printed):
             marks = [Points(self.prior[table.index], "prior", "|", "B1"), Points(probability, "posterior")]
             names = [f"{name}{number}" for name, number in zip(names, numbers, strict=True)]
             title = f"Probabilities and predictions of {number} (right is better)"
-            rows = [Rows(names, marks, x_label="probability of the model", limits=(-0.03, 1.03)), scores]
+            rows = [ForestPanel(names, marks, x_label="probability of the model", limits=(-0.03, 1.03)), scores]
         return forest(rows, title=title, panels_across=panels_across, axes=axes, figsize=figsize)
 
     def _parts(self) -> list[Piece]:
@@ -237,13 +238,13 @@ def compare_models(
         name: require(posterior, "data", "compare_models").problem.described_once
         for name, posterior in posteriors.items()
     }
-    scores = {name: _score(name, posterior, rows, notes) for name, posterior in posteriors.items()}
+    scores = {name: _model_score(name, posterior, rows, notes) for name, posterior in posteriors.items()}
     evidence = pd.Series({name: _evidence(name, problem, notes) for name, problem in problems.items()})
     saw = {name: ", ".join(problem.prior_saw) for name, problem in problems.items()}
     table = pd.DataFrame(
         {
             "log_evidence": evidence,
-            "model_probability": _probabilities(problems, evidence, prior_probs, notes),
+            "model_probability": _model_probabilities(problems, evidence, prior_probs, notes),
             "elpd": {name: np.nan if score is None else score.elpd for name, score in scores.items()},
             "elpd_se": {name: np.nan if score is None else score.se for name, score in scores.items()},
         },
@@ -255,7 +256,7 @@ def compare_models(
         for name, posterior in posteriors.items()
         if name not in known or np.isnan(evidence[name])
     ]
-    table = table.join(_differences(known)).assign(prior_saw=pd.Series(saw))
+    table = table.join(_score_differences(known)).assign(prior_saw=pd.Series(saw))
     best_first = ["elpd", "log_evidence"] if table["model_probability"].isna().any() else ["log_evidence", "elpd"]
     return ModelComparison(
         table=table.sort_values(best_first, ascending=False, kind="stable"),
@@ -318,7 +319,7 @@ def _evidence(name: Any, problem: Problem, notes: list[str]) -> float:
     return problem.log_evidence
 
 
-def _score(name: Any, posterior: Posterior, rows: GivenRows, notes: list[str]) -> Any:
+def _model_score(name: Any, posterior: Posterior, rows: GivenRows, notes: list[str]) -> Any:
     problem = require(posterior, "data", "compare_models").problem
     if has_closed_form(problem.model):
         posterior = with_weights_of(posterior, Exact().fit(problem))
@@ -336,7 +337,7 @@ def _held_out(posterior: Posterior) -> str:
     return f"nb.kfold(model, X, y, inference=nb.{made_by}()) scores its predictions of rows that it was not fitted to"
 
 
-def _probabilities(
+def _model_probabilities(
     problems: Mapping[Any, Problem], evidence: pd.Series, prior: pd.Series, notes: list[str]
 ) -> pd.Series:
     reason = _why_not_comparable(problems, evidence)
@@ -372,7 +373,7 @@ def _why_not_comparable(problems: Mapping[Any, Problem], evidence: pd.Series) ->
                 f"the priors have seen different parts of the data ({'; '.join(seen)}), and a prior that "
                 "takes numbers from the data has a higher evidence. Compare by elpd, or give numbers"
             )
-        if _class_prior(problem) != _class_prior(reference):
+        if _class_prior_values(problem) != _class_prior_values(reference):
             return (
                 f"the class priors of {first} and {name} differ, so that the evidences of the labels differ. "
                 "Compare by elpd, or give one class prior to all"
@@ -385,7 +386,7 @@ def _told(problem: Problem) -> str:
     return " and ".join(words[what] for what in problem.prior_saw) or "nothing"
 
 
-def _class_prior(problem: Problem) -> dict[Any, tuple[bool, float]]:
+def _class_prior_values(problem: Problem) -> dict[Any, tuple[bool, float]]:
     """For each class whether its probability is known, and the probability or its concentration, to twelve digits."""
     prior = problem.resolved.class_prior
     known = prior.probs is not None
@@ -396,7 +397,7 @@ def _class_prior(problem: Problem) -> dict[Any, tuple[bool, float]]:
 
 def _difference_of_form(one: Problem, other: Problem) -> str:
     """The difference between the data that two models describe, in words; empty if they describe the same data."""
-    mine, theirs = _form(one), _form(other)
+    mine, theirs = _density_forms(one), _density_forms(other)
     schemas = [problem.model.schema for problem in (one, other)]
     for position in mine.keys() & theirs.keys() & {*schemas[0].edges, *schemas[1].edges}:
         for form, schema in zip((mine, theirs), schemas, strict=True):
@@ -408,7 +409,7 @@ def _difference_of_form(one: Problem, other: Problem) -> str:
     return ""
 
 
-def _form(problem: Problem) -> dict[int, str]:
+def _density_forms(problem: Problem) -> dict[int, str]:
     """The form in which a model describes each column, by position."""
     found: dict[int, str] = {}
     for block, lacking in zip(problem.model.blocks, problem.left_out_rows, strict=True):
@@ -423,7 +424,7 @@ def _form(problem: Problem) -> dict[int, str]:
     return found
 
 
-def _differences(scores: Mapping[Any, Any]) -> pd.DataFrame:
+def _score_differences(scores: Mapping[Any, Any]) -> pd.DataFrame:
     """Each model's score minus the highest, with the standard error of the sum of paired differences."""
     rows: dict[Any, tuple[float, float]] = {}
     best = max(scores.values(), key=lambda score: score.elpd, default=None)

@@ -12,13 +12,14 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from bayesnb.core.arrays import dense, in_float64, log
+from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import proportion, whole_number
-from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import chosen, percent
-from bayesnb.core.printing import shortened
+from bayesnb.core.printing import short_name
 from bayesnb.core.running import random_generator
+from bayesnb.core.sparse import dense
 from bayesnb.data.labels import as_labels
 from bayesnb.data.read import as_rows
 from bayesnb.model.blocks import Block, summed
@@ -26,13 +27,13 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import subjects_of
 from bayesnb.model.program import draw_cells, to_table
 from bayesnb.model.reading import Chunks
-from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.explain import ROUNDING, UNITS
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.kinds import SampledPosterior
 from bayesnb.posterior.parameters import OnePoint
+from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.under_draws import log_sum
-from bayesnb.posterior.weighted import Fitted, posterior_of
 
 FEWEST_DRAWS, MOST_DRAWS = 50, 250
 """Draws in each of four chains from a closed form."""
@@ -136,7 +137,7 @@ class TellingFeatures(PrintedFrame):
             of_class = self[self["class"] == label]
             names = zip(of_class["feature"], of_class["value"], strict=True)
             rows.append(
-                Rows(
+                ForestPanel(
                     [str(feature) if pd.isna(value) else f"{feature} = {value}" for feature, value in names],
                     [Points(of_class["log_odds"].to_numpy(), "log odds")],
                     of_class["lower"].to_numpy(),
@@ -155,7 +156,7 @@ class TellingFeatures(PrintedFrame):
         medians = zip(self["median"], self["median_of_others"], strict=True)
         texts = ["" if np.isnan(own) else f"{own:.4g}, others {others:.4g}" for own, others in medians]
         shown["value"] = np.where(self["median"].isna(), shown["value"], texts)
-        return shown.assign(feature=[shortened(str(name), LETTERS) for name in self["feature"]])
+        return shown.assign(feature=[short_name(str(name), LETTERS) for name in self["feature"]])
 
 
 @in_float64
@@ -272,7 +273,7 @@ def telling_features(
     if len(classes) < 2:
         raise ValueError(f"there is one class, {classes[0]!r}: features are evidence for one of several classes")
     candidates, odds, medians = zip(
-        *_candidates(posterior, [(1 - prob) / 2, (1 + prob) / 2], num_draws, key), strict=True
+        *_candidate_values(posterior, [(1 - prob) / 2, (1 + prob) / 2], num_draws, key), strict=True
     )
     names = list(chain(*candidates))
     log_odds, lower, upper, mcse = np.concatenate(odds, axis=1) / scale
@@ -299,7 +300,7 @@ def _heading(frame: pd.DataFrame, unit: str, prob: float) -> str:
     return told
 
 
-def _candidates(
+def _candidate_values(
     posterior: Posterior, levels: list[float], num_draws: int | None, key: Any
 ) -> Iterator[tuple[list[tuple[Any, Any]], np.ndarray, np.ndarray]]:
     """Values of one feature, or words, that may be evidence for a class.
@@ -322,7 +323,7 @@ def _candidates(
     model, parameters = known.model, None if isinstance(known, OnePoint) else known.draw_few(None, num_draws, key)
     class_prob = posterior.class_probs()
     log_prob = log(class_prob)
-    rows = _Rows(model, once, key)
+    rows = _SimulatedRows(model, once, key)
 
     def odds(features: Features, cells: Mapping[int, Any], of: Callable[[Any, Any], np.ndarray]) -> np.ndarray:
         """Log odds of features together under the draws (draws, ...), given the cells of their blocks.
@@ -374,7 +375,7 @@ def _candidates(
             for x, labels in _single_words(block):
                 found = summary(odds(features, dict.fromkeys([i for i, _ in features], x), _against_others))
                 yield [(label, None) for label in labels], found, np.full_like(found[:2], np.nan)
-        elif values := _values(model, block, j):
+        elif values := _values_of_column(model, block, j):
             found = odds_of_values(features, values)
             yield [(name, value) for value in values], found, np.full_like(found[:2], np.nan)
         else:
@@ -444,7 +445,7 @@ def _single_words(block: Block) -> Iterator[tuple[Any, list[Any]]]:
         yield x if "sparse" in block.family.takes else dense(x), [block.labels[k] for k in at]
 
 
-def _values(model: BoundModel, block: Block, j: int) -> list[Any]:
+def _values_of_column(model: BoundModel, block: Block, j: int) -> list[Any]:
     """The values of a column of categories or of zeros and ones, in the order of their codes; else none."""
     if block.is_vector:
         return []
@@ -453,7 +454,7 @@ def _values(model: BoundModel, block: Block, j: int) -> list[Any]:
     return [0, 1] if block.is_binary else []
 
 
-class _Rows:
+class _SimulatedRows:
     """Rows of each class from the posterior predictive distribution, simulated when they are needed.
 
     Cells of a single column are at quantiles of many simulated ones. With as many random cells, the order of features

@@ -11,24 +11,24 @@ import pandas as pd
 import scipy.sparse
 from scipy.sparse.csgraph import breadth_first_order, connected_components, minimum_spanning_tree
 
-from bayesnb.core.arrays import log_rising
 from bayesnb.core.checking import whole_number
 from bayesnb.core.forest import how_many
+from bayesnb.core.gamma_functions import log_rising
 from bayesnb.core.panels import SMALL, TINY, line_height, panel_of_rows, percent, text_color, text_width, wrap_to
-from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, shortened
+from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, short_name
 from bayesnb.core.running import in_order
 from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import read_rows
 from bayesnb.data.tables import SparseTable
-from bayesnb.families.base import Family
+from bayesnb.families.all_trees import AllTrees
+from bayesnb.families.family import Family
 from bayesnb.families.given import Given
 from bayesnb.families.spanning_trees import edge_probabilities
-from bayesnb.families.trees import AllTrees
 from bayesnb.model.bound import bound_to
 from bayesnb.model.describe import EVERY_COLUMN
 from bayesnb.model.naive_bayes import Model, NaiveBayes
-from bayesnb.posterior.base import Posterior
-from bayesnb.posterior.weighted import Fitted, description_of
+from bayesnb.posterior.fitted import Fitted, description_of
+from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.joint_blocks import Cells, cells_of
 
 # --------------------------------------------------------------------------------------------------
@@ -219,7 +219,7 @@ class ColumnForest(Printed):
                 axis.plot([x - indent, x - indent, x], [start, row, row], color="C0", linewidth=thickness)
                 axis.text(width, row, percent(round(probability[column], 2)), ha="right", va="center", fontsize=TINY)
             axis.plot([x], [row], marker="o" if column in parents else "s", color=text_color(), markersize=4, zorder=3)
-            text = wrap_to(shortened(str(column), LETTERS), width - x - room - 0.1, SMALL)
+            text = wrap_to(short_name(str(column), LETTERS), width - x - room - 0.1, SMALL)
             axis.text(x + 0.1, row, text, ha="left", va="center", fontsize=SMALL)
         axis.set_xlim(0, width)
         axis.set_xticks([])
@@ -351,7 +351,7 @@ def tree_columns(
         )
     names = own.schema.names(places)
     # A family that reads cells as `Given` does, beside the features of the model.
-    together = with_features(own.description, [("columns", (AllTrees(), [*names]))], given.table.names, "_")
+    together = adding_features(own.description, [("columns", (AllTrees(), [*names]))], given.table.names, "_")
     bound = bound_to(together, given)
     bound = replace(bound, blocks=bound.blocks[-1:])
     columns = bound.blocks[0].columns
@@ -368,10 +368,10 @@ def tree_columns(
     which = f", those of at most {MOST:,} combinations of categories" if competing < pairs else ""
     compared = f"{competing} of {pairs} pairs were compared{which}"
     note = f"An edge has to exceed log {competing} = {threshold:.1f}: {compared}."
-    return ColumnForest(with_features(description, further, given.table.names, " (tree)"), table, (note,))
+    return ColumnForest(adding_features(description, further, given.table.names, " (tree)"), table, (note,))
 
 
-def with_features(model: Any, further: Iterable[tuple[str, Any]], columns: Sequence[Any], suffix: str) -> NaiveBayes:
+def adding_features(model: Any, further: Iterable[tuple[str, Any]], columns: Sequence[Any], suffix: str) -> NaiveBayes:
     """The model with further features; a name that a feature or a column has gets a suffix."""
     features: dict[Any, Any] = {"x" if name is EVERY_COLUMN else name: own for name, own in model.features.items()}
     for name, feature in further:

@@ -27,7 +27,7 @@ import bayesnb as nb
 from bayesnb.checks import same_draws
 from bayesnb.checks.same_draws import Evidence, ess_and_z, legendre, ranks_among
 from bayesnb.families.conjugate import independent_pits
-from bayesnb.families.distributions import Beta
+from bayesnb.families.distributions import BetaOfLogs
 from bayesnb.families.formulas import independent_pit, pit
 
 Z = ["z_mean", "z_sd", "z_skew", "z_tails"]
@@ -88,7 +88,7 @@ def test_no_more_draws_are_counted_than_there_are():
 
 def test_probabilities_that_are_rounded_to_zero_and_one_are_uniform(float64, rng):
     for a, b in [(0.01, 0.01), (0.001, 3.0), (3.0, 0.001)]:
-        assert stats.kstest(pit(Beta(a, b), rng.beta(a, b, 4000), rng), "uniform").pvalue > 0.001
+        assert stats.kstest(pit(BetaOfLogs(a, b), rng.beta(a, b, 4000), rng), "uniform").pvalue > 0.001
 
 
 def test_a_draw_of_one_is_rounded_for_probabilities_only(rng):

@@ -11,9 +11,9 @@ from scipy import integrate, stats
 from slow import cases_fast
 
 import bayesnb as nb
-from bayesnb.families.base import with_hyperparameters
-from bayesnb.families.distributions import Beta
+from bayesnb.families.distributions import BetaOfLogs
 from bayesnb.families.draw import draw
+from bayesnb.families.family import with_hyperparameters
 from bayesnb.families.formulas import cdf, quantile
 
 POWERS = (0.8, 1.25)
@@ -241,10 +241,10 @@ def test_what_it_shows_of_flat_priors():
         (dist.InverseGamma(A, 3.0 * A), stats.invgamma(A, scale=3.0 * A)),
         (dist.StudentT(A, 2.0 * A, 3.0 * A), stats.t(A, 2.0 * A, 3.0 * A)),
         (dist.Normal(A, 2.0 * A), stats.norm(A, 2.0 * A)),
-        (Beta(A, 3.0 * A), stats.beta(A, 3.0 * A)),
+        (BetaOfLogs(A, 3.0 * A), stats.beta(A, 3.0 * A)),
         (dist.Gamma(A, 3.0 * A), stats.gamma(A, scale=1 / (3.0 * A))),
     ],
-    ids=["InverseGamma", "StudentT", "Normal", "Beta", "Gamma"],
+    ids=["InverseGamma", "StudentT", "Normal", "BetaOfLogs", "Gamma"],
 )
 def test_quantiles_are_those_of_scipy(distribution, reference, float64):
     levels = np.array([[0.1], [0.5], [0.9]])

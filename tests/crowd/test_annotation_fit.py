@@ -13,7 +13,7 @@ from small_crowd import NAMES as OF_SMALL
 
 import bayesnb as nb
 from bayesnb.crowd.label_draws import expected_information
-from bayesnb.model.blocks import ModelParameters
+from bayesnb.model.prior import ModelParameters
 from bayesnb.posterior.kinds import PointPosterior
 
 # The chains are short: the tests compare numbers of the same draws.

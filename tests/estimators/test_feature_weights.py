@@ -97,7 +97,7 @@ TELLS = {"nothing": (0, 0.5, None), "some columns": (6, 0.85, 0.01), "every colu
 
 @pytest.fixture
 def limit(monkeypatch):
-    monkeypatch.setattr("bayesnb.selection.weights.MOST_FEATURES", 150)
+    monkeypatch.setattr("bayesnb.selection.weighing.MOST_FEATURES", 150)
 
 
 def wide(tells):
@@ -163,7 +163,7 @@ def test_many_features_with_weighted_rows_share_a_weight_without_an_average():
 
 
 def test_as_many_features_as_allowed_have_weights(data, monkeypatch):
-    monkeypatch.setattr("bayesnb.selection.weights.MOST_FEATURES", data[0].shape[1])
+    monkeypatch.setattr("bayesnb.selection.weighing.MOST_FEATURES", data[0].shape[1])
     assert hasattr(NaiveBayesClassifier(MODEL).fit(*data), "weights_")
 
 
@@ -171,7 +171,7 @@ def test_the_default_hides_no_other_error(data, monkeypatch):
     def broken(*args, **options):
         raise ValueError("a defect")
 
-    monkeypatch.setattr("bayesnb.selection.weights.approximate", broken)
+    monkeypatch.setattr("bayesnb.selection.weighing.approximate", broken)
     with pytest.raises(ValueError, match="a defect"):
         NaiveBayesClassifier(nb.Gaussian()).fit(*data)
 

@@ -8,7 +8,7 @@ from scipy import stats
 from slow import cases_fast
 
 from bayesnb.families.distributions import CovarianceElement
-from bayesnb.model.blocks import ClassPrior, Prior
+from bayesnb.model.prior import ClassPrior, Prior
 
 FAST = {"given", "outside categorical", *(case.name for case in CASES)}
 

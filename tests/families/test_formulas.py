@@ -8,7 +8,7 @@ import numpyro.distributions as dist
 import pytest
 from scipy import stats
 
-from bayesnb.families.distributions import Beta, GammaVector, TDistribution
+from bayesnb.families.distributions import BetaOfLogs, GammaVector, TDistribution
 from bayesnb.families.formulas import log_prob, mean_of, variance_of
 
 
@@ -24,7 +24,7 @@ X, Y = numbers(5, 2, 3, seed=2), numbers(5, 2, 3, 4, seed=3)
 SHARES = Y / Y.sum(axis=-1, keepdims=True)
 
 OF_NUMBERS = {
-    "beta": (Beta(A, B), stats.beta(A, B)),
+    "beta": (BetaOfLogs(A, B), stats.beta(A, B)),
     "gamma": (dist.Gamma(A, B), stats.gamma(A, scale=1 / B)),
     "inverse gamma": (dist.InverseGamma(A, B), stats.invgamma(A, scale=B)),
     "normal": (dist.Normal(A, B), stats.norm(A, B)),

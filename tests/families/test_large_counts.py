@@ -14,7 +14,7 @@ import scipy.sparse
 from scipy import integrate, stats
 
 import bayesnb as nb
-from bayesnb.core.arrays import stirling_rest
+from bayesnb.core.gamma_functions import stirling_rest
 from bayesnb.families.probabilities import log_negative_binomial
 from bayesnb.families.words import log_dirichlet_multinomial
 

@@ -14,7 +14,7 @@ from scipy.special import betaln, loggamma, logsumexp
 from slow import names_fast
 
 import bayesnb as nb
-from bayesnb.core.arrays import log_beta_ratio, log_choose
+from bayesnb.core.gamma_functions import log_beta_ratio, log_choose
 from bayesnb.families.draw import draw
 from bayesnb.families.probabilities import log_negative_binomial
 from bayesnb.families.words import log_dirichlet_multinomial

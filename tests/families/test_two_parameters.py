@@ -20,14 +20,14 @@ from scipy.integrate import quad
 from scipy.special import i0e
 
 import bayesnb as nb
-import bayesnb.families.exponential as maximum_module
-from bayesnb.families.base import parameter_names
+import bayesnb.families.maximum as maximum_module
 from bayesnb.families.distributions import Direction, Winding
-from bayesnb.families.exponential import LONGEST_STEP, Concentrated, _step, maximum
+from bayesnb.families.family import parameter_names
 from bayesnb.families.formulas import cdf
+from bayesnb.families.maximum import LONGEST_STEP, _step, maximum
 from bayesnb.families.probabilities import log_negative_binomial, nearest_turn
 from bayesnb.families.statistics import Counts
-from bayesnb.families.two_parameters import LARGE, LearnedNegativeBinomial, _log_bessel
+from bayesnb.families.two_parameters import LARGE, Concentrated, LearnedNegativeBinomial, _log_bessel
 from bayesnb.inference.fit import read_table
 from bayesnb.inference.nuts import Target
 

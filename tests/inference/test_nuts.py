@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 import bayesnb as nb
-from bayesnb.families.distributions import Beta, Logistic
+from bayesnb.families.distributions import BetaOfLogs, Logistic
 from bayesnb.inference import nuts
 from bayesnb.inference.nuts import with_good_paths
 
@@ -134,7 +134,7 @@ def test_a_second_fit_of_the_same_shape_does_not_compile(coins):
 
 def test_the_beta_density_in_float32():
     with jax.enable_x64(True):
-        density = Beta(jnp.asarray([2.0, 0.5]), jnp.asarray([3.0, 1.0]))
+        density = BetaOfLogs(jnp.asarray([2.0, 0.5]), jnp.asarray([3.0, 1.0]))
     values = jnp.asarray([0.2, 0.7])
     found = jax.jit(density.log_prob)(values)
     assert found.dtype == np.float32
@@ -241,13 +241,13 @@ def test_interruption_leaves_nothing_broken(coins, monkeypatch):
 def test_progress_says_compiling_before_anything_is_compiled(coins, capsys, monkeypatch):
     nb.fit(*coins, FEW)
     assert "NUTS" not in capsys.readouterr().err
-    begin, seen = nuts._begin, []
+    begin, seen = nuts._start_state, []
 
     def noted(*args, **kwargs):
         seen.append(capsys.readouterr().err)
         return begin(*args, **kwargs)
 
-    monkeypatch.setattr(nuts, "_begin", noted)
+    monkeypatch.setattr(nuts, "_start_state", noted)
     nb.fit(*coins, nb.NUTS(num_samples=50, progress=True))
     assert len(seen) == 4, "one for each chain"
     assert "NUTS: compiling" in seen[0]

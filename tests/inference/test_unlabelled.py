@@ -17,12 +17,12 @@ from slow import names_fast
 from small_crowd import CRITICAL_Z, z_scores
 
 import bayesnb as nb
-from bayesnb.core.arrays import dense
+from bayesnb.core.sparse import dense
 from bayesnb.inference.em import first_responsibilities, label_log_joint
 from bayesnb.inference.fit import read_table
-from bayesnb.inference.gibbs import _draw_labels, exchangeable, relabel
+from bayesnb.inference.gibbs import _draw_label_counts, exchangeable, relabel
 from bayesnb.inference.nuts import Target
-from bayesnb.model.blocks import ModelParameters
+from bayesnb.model.prior import ModelParameters
 
 pytestmark = pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
 
@@ -321,7 +321,7 @@ def test_equal_rows_give_the_estimate_of_the_rows_one_by_one(inference, monkeypa
 @pytest.mark.parametrize("weights", [[1.0, 1.0], [2.0, 2.0], [1.0, 5.0]])
 def test_as_many_labels_as_the_weight_are_drawn(weights):
     responsibilities = np.array([[[0.2, 0.3, 0.5], [1.0, 0.0, 0.0]]] * 2000)
-    drawn = _draw_labels(responsibilities, np.array(weights), np.random.default_rng(0))
+    drawn = _draw_label_counts(responsibilities, np.array(weights), np.random.default_rng(0))
     np.testing.assert_array_equal(drawn.sum(axis=-1), np.broadcast_to(weights, (2000, 2)))
     np.testing.assert_array_equal(drawn[:, 1], np.broadcast_to([weights[1], 0, 0], (2000, 3)))
     expected, n = weights[0] * responsibilities[0, 0], 2000 * weights[0]

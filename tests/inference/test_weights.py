@@ -7,8 +7,8 @@ from numpyro.infer.util import log_density
 from scipy import stats
 from scipy.special import log_softmax, logsumexp, softmax
 
-from bayesnb.inference.nuts import SMALLEST, _program, _spreads, _Weights, sample_weights
-from bayesnb.model.weights import ConditionalLikelihood, approximate, priors
+from bayesnb.inference.nuts import SMALLEST, _program, _SampledWeights, _spreads, sample_weights
+from bayesnb.model.feature_weights import ConditionalLikelihood, approximate, priors
 
 
 def labelled(rng, features, num_again=0):
@@ -23,7 +23,7 @@ def labelled(rng, features, num_again=0):
 def test_the_density_is_likelihood_times_prior(num_weights, num_again, rng, float64):
     """The prior is the sum over the spreads; the power of 2 pi is left out, as in `NormalWeights.log_density`."""
     likelihood, around = labelled(rng, num_weights, num_again)
-    arguments = _Weights(likelihood, around).arguments
+    arguments = _SampledWeights(likelihood, around).arguments
     given = [part.prior for part in around.parts]
     density = jax.jit(lambda sites: log_density(_program, arguments, {}, sites)[0])
     for _ in range(3):
@@ -47,7 +47,7 @@ def test_the_spread_follows_its_probabilities_given_the_weights(rng):
 
 def test_chains_begin_at_draws_of_the_approximation(rng):
     likelihood, around = labelled(rng, 4)
-    beginning = _Weights(likelihood, around).begin(np.random.default_rng(1), 5)
+    beginning = _SampledWeights(likelihood, around).begin(np.random.default_rng(1), 5)
     draws, _ = around.draw(200, np.random.default_rng(1))
     logs = np.log(np.maximum(draws[:, :4], SMALLEST))
     for name, expected in (("weight", logs), ("offset", draws[:, 4:])):

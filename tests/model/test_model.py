@@ -12,7 +12,7 @@ from numpyro.infer.util import log_density
 
 import bayesnb as nb
 from bayesnb.families.hyperparameters import format_number
-from bayesnb.model.blocks import Prior
+from bayesnb.model.prior import Prior
 
 
 @pytest.fixture(scope="module")

@@ -7,8 +7,8 @@ from scipy.special import log_ndtr, logsumexp
 from scipy.stats import kstest, multivariate_normal, norm, truncnorm
 
 from bayesnb.model import truncated_normal
+from bayesnb.model.feature_weights import SPREADS, NormalWeights, priors
 from bayesnb.model.truncated_normal import TruncatedNormal, reflected_draws
-from bayesnb.model.weights import SPREADS, NormalWeights, priors
 
 CORRELATED = np.array([[1.0, 0.9, -0.3, 0.2], [0.9, 1.0, -0.2, 0.1], [-0.3, -0.2, 2.0, 0.7], [0.2, 0.1, 0.7, 1.0]])
 

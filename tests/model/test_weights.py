@@ -8,18 +8,18 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 from scipy.stats import multivariate_normal
 
-from bayesnb.model.truncated_normal import TruncatedNormal
-from bayesnb.model.weights import (
+from bayesnb.model.feature_weights import (
     Approximation,
     ConditionalLikelihood,
     FeatureWeights,
     Mixture,
+    ModeSearch,
     NormalWeights,
-    Search,
     approximate,
     find_mode,
     priors,
 )
+from bayesnb.model.truncated_normal import TruncatedNormal
 
 ROWS, CLASSES, FEATURES = 12, 3, 4
 STEP = 1e-5
@@ -153,7 +153,7 @@ class TestMode:
         likelihood = PROBLEMS[problem](rng)
         size, classes = likelihood.num_features, likelihood.num_classes
         prior = NormalWeights.given_spread(size, classes, spread)
-        found = find_mode(Search.at(likelihood, prior.mean), prior)
+        found = find_mode(ModeSearch.at(likelihood, prior.mean), prior)
         mode = found.point
         # Conditions of Karush, Kuhn and Tucker: no slope where a weight is positive, an upward one where it is zero.
         slope = gradient_of(likelihood, prior, mode)
@@ -186,7 +186,7 @@ class TestMode:
         likelihood = PROBLEMS["harmful features"](rng)
         prior = NormalWeights.given_spread(6, 3, 0.8)
         starts = [np.zeros(9), prior.mean, np.r_[np.full(6, 50.0), 9.0, -9.0, 0.0], -prior.mean]
-        modes = [find_mode(Search.at(likelihood, start), prior).point for start in starts]
+        modes = [find_mode(ModeSearch.at(likelihood, start), prior).point for start in starts]
         for mode in modes[1:]:
             np.testing.assert_allclose(mode, modes[0], atol=1e-5)
 

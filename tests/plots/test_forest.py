@@ -8,13 +8,13 @@ from figures import LABELS, crowd, exact, merges, models, selection, table
 from matplotlib.figure import Figure
 
 import bayesnb as nb
-from bayesnb.core.forest import Points, Rows, forest
+from bayesnb.core.forest import ForestPanel, Points, forest
 
 VALUES = np.array([1.0, -2.0, np.nan, np.inf, -np.inf])
 LOWER, UPPER = np.array([0.5, -3.0, -1.0, np.nan, -np.inf]), np.array([2.0, -1.0, 1.0, np.nan, 0.0])
 NAMES = ["a", "b", "in $ and $", "a name of\ntwo lines", "e"]
 
-ONE = Rows(
+ONE = ForestPanel(
     NAMES,
     [Points(VALUES, "estimate")],
     LOWER,
@@ -25,7 +25,7 @@ ONE = Rows(
     at_label="zero",
     title="first",
 )
-TWO = Rows(["x", "y"], [Points([3.0, 4.0], "estimate"), Points([7.0, 8.0], "prior", "|", "B1")])
+TWO = ForestPanel(["x", "y"], [Points([3.0, 4.0], "estimate"), Points([7.0, 8.0], "prior", "|", "B1")])
 
 
 def offsets(axis):
@@ -63,12 +63,12 @@ def test_rows_their_points_and_their_intervals_are_drawn():
 def test_each_mark_is_in_the_legend_once():
     figure = forest([ONE, TWO])
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["zero", "interval", "estimate", "prior"]
-    assert not forest([Rows(["x"], [Points([3.0])], [2.0], [4.0], at=0.0)]).legends
+    assert not forest([ForestPanel(["x"], [Points([3.0])], [2.0], [4.0], at=0.0)]).legends
 
 
 def test_open_marks_have_the_colour_behind_them():
     marks = [Points([0.0], filled=filled) for filled in (True, False)]
-    closed, opened = forest([Rows(["x"], marks)]).axes[0].collections
+    closed, opened = forest([ForestPanel(["x"], marks)]).axes[0].collections
     np.testing.assert_array_equal(closed.get_facecolor(), closed.get_edgecolor())
     np.testing.assert_array_equal(opened.get_facecolor(), [[1, 1, 1, 1]])
     np.testing.assert_array_equal(opened.get_edgecolor(), closed.get_edgecolor())
@@ -80,13 +80,13 @@ def test_panels_have_the_same_axis_where_they_are_to_be_compared():
     assert apart[0] != apart[1]
     assert same[0] == same[1]
     assert same[0] == pytest.approx((-3.66, 8.66)), "a margin of 0.06 of the range from -3 to 8"
-    begun = Rows(["x"], [Points([3.0])], limits=(0.0, None))
+    begun = ForestPanel(["x"], [Points([3.0])], limits=(0.0, None))
     assert forest([begun]).axes[0].get_xlim()[0] == 0.0
 
 
 def test_the_axis_of_rows_without_a_finite_value():
     for values in ([np.nan], [np.inf], [0.0], [5.0]):
-        low, high = forest([Rows(["x"], [Points(values)])]).axes[0].get_xlim()
+        low, high = forest([ForestPanel(["x"], [Points(values)])]).axes[0].get_xlim()
         assert np.isfinite([low, high]).all()
         assert low < high
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from drawn import collisions
 
-from bayesnb.core.forest import Points, Rows, forest
+from bayesnb.core.forest import ForestPanel, Points, forest
 from bayesnb.core.panels import grid_of_panels, line_height
 
 NARROW = 3.35
@@ -13,7 +13,7 @@ NARROW = 3.35
 @pytest.mark.parametrize("number", [1, 2])
 def test_rows_do_not_overprint_in_a_narrow_figure(number):
     """Names that need a second line where a panel is narrow."""
-    rows = [Rows([f"worst fractal dimension{i}" for i in range(9)], [Points(np.arange(9.0))], x_label="value")]
+    rows = [ForestPanel([f"worst fractal dimension{i}" for i in range(9)], [Points(np.arange(9.0))], x_label="value")]
     assert collisions(forest(rows * number, title="title", figsize=(NARROW, None))) == []
 
 

@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import multivariate_normal
 
 import bayesnb as nb
-from bayesnb.model.weights import NormalWeights
+from bayesnb.model.feature_weights import NormalWeights
 
 AGAIN = {
     "sizes": (nb.MultivariateGaussian(), ["bill_length_mm", "body_mass_g"]),

@@ -10,7 +10,7 @@ import pytest
 import scipy.sparse
 
 import bayesnb as nb
-from bayesnb.selection import weights
+from bayesnb.selection import weighing as weights
 
 rng = np.random.default_rng(3)
 Y = np.repeat(["no", "yes"], [50, 70])

@@ -16,7 +16,7 @@ from scipy.special import xlogy
 
 import bayesnb as nb
 from bayesnb.families.formulas import quantile
-from bayesnb.families.information import by_chance, from_likelihood, tables_by_chance
+from bayesnb.families.mutual_information import by_chance, from_likelihood, tables_by_chance
 from bayesnb.selection.information import information_in_data, noncentrality
 
 OF_DATA = ["estimate", "lower", "upper", "p_value"]

@@ -12,7 +12,7 @@ from sklearn.model_selection import RepeatedStratifiedKFold
 import bayesnb as nb
 from bayesnb.estimators import NaiveBayesClassifier
 from bayesnb.model.naive_bayes import as_model
-from bayesnb.selection.features import with_features
+from bayesnb.selection.features import with_some_features
 
 SCORES = {"rel": 0, "abs": 1e-8}
 
@@ -279,7 +279,7 @@ def test_models_with_some_features_fit_the_table_and_keep_their_priors(table, fo
     codes = np.searchsorted(posterior.classes, y)
     every = list(range(len(found.names)))
     for kept in [[j] for j in every] + [every[1:], every[:-1]]:
-        smaller = with_features(model, posterior.problem.model, kept)
+        smaller = with_some_features(model, posterior.problem.model, kept)
         assert type(smaller) is type(model)
         log_joint = found.log_class_prob + found.log_density[..., kept].sum(axis=-1)
         of_label = log_joint - np.logaddexp.reduce(log_joint, axis=1, keepdims=True)
@@ -288,7 +288,7 @@ def test_models_with_some_features_fit_the_table_and_keep_their_priors(table, fo
         elpd = np.asarray(nb.loo(own, X, y).elpd_i)
         np.testing.assert_allclose(elpd, of_label[np.arange(len(y)), codes], rtol=0, atol=1e-9)
         own.predict(X.iloc[:3])
-    assert with_features(model, posterior.problem.model, every) is model
+    assert with_some_features(model, posterior.problem.model, every) is model
 
 
 def test_the_families_of_the_columns_kept_are_as_the_user_wrote_them(table):
@@ -297,12 +297,12 @@ def test_the_families_of_the_columns_kept_are_as_the_user_wrote_them(table):
         {"sizes": (nb.Histogram(num_bins=4), ["height", "width", "girth"]), "colour": nb.Categorical(0.5)},
         class_concentration=2.0,
     )
-    smaller = with_features(model, model.bind(X, y), [0, 3])
+    smaller = with_some_features(model, model.bind(X, y), [0, 3])
     assert smaller == nb.NaiveBayes(
         {"height": nb.Histogram(num_bins=4), "colour": nb.Categorical(0.5)}, class_concentration=2.0
     )
     given = nb.NaiveBayes({"sizes": (nb.Histogram({"width": [-4, 0, 5]}), ["height", "width"])})
-    smaller = with_features(given, given.bind(X, y), [1])
+    smaller = with_some_features(given, given.bind(X, y), [1])
     assert smaller.features["width"][0].edges == (-4.0, 0.0, 5.0)
 
 

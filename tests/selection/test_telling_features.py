@@ -11,8 +11,8 @@ import scipy.stats
 from trees import feature_weights
 
 import bayesnb as nb
-from bayesnb.model.weights import FeatureWeights
-from bayesnb.selection.telling import _Rows
+from bayesnb.model.feature_weights import FeatureWeights
+from bayesnb.selection.telling import _SimulatedRows
 
 WORDS = ["tea", "the", "rum", "of"]
 X_WORDS = np.array([[9, 1, 0, 2], [8, 3, 1, 0], [0, 2, 7, 1], [1, 4, 6, 1], [0, 9, 1, 1]])
@@ -139,7 +139,7 @@ def test_the_interval_of_a_number_is_over_draws_of_the_parameters(mixed):
         nb.telling_features(mixed, 20, prob=0.8, num_draws=40, key=2).query("feature == 'height'").set_index("class")
     )
     (i,) = (i for i, block in enumerate(mixed.model.blocks) if "height" in block.labels)
-    rows = np.stack([cells[i][:, 0] for cells in _Rows(mixed.model, mixed, 2).of_classes([(i, 0)])])
+    rows = np.stack([cells[i][:, 0] for cells in _SimulatedRows(mixed.model, mixed, 2).of_classes([(i, 0)])])
     draws = mixed.draws(num_chains=4, num_draws=40, key=2)
     mean, sd = draws["height_mean"][..., None], np.sqrt(draws["height_variance"])[..., None]
     for c, label in enumerate(["ash", "fir", "oak"]):

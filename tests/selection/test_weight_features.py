@@ -9,9 +9,9 @@ from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 import bayesnb as nb
-from bayesnb.model import weights as likelihood
+from bayesnb.model import feature_weights as likelihood
 from bayesnb.posterior.left_out import all_features_left_out, features_left_out
-from bayesnb.selection import weights as module
+from bayesnb.selection import weighing as module
 
 
 def bernoulli_table(rng, rows, columns=10, copies=1):

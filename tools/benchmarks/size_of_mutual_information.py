@@ -13,7 +13,7 @@ import scipy.special
 import scipy.stats
 
 import bayesnb as nb
-from bayesnb.families.information import divergence
+from bayesnb.families.mutual_information import divergence
 from bayesnb.selection.information import information_in_data
 
 PROB, LEVEL = 0.89, 0.05

@@ -16,8 +16,8 @@ from scipy.special import betaincinv, ndtr
 
 import bayesnb as nb
 from bayesnb.core.running import random_generator
-from bayesnb.model.blocks import ModelParameters
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.kinds import ExactPosterior
 

@@ -7,15 +7,15 @@ from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import dense
 from bayesnb.core.deferred import pytree
-from bayesnb.families.exponential import times
-from bayesnb.model.blocks import ModelParameters
+from bayesnb.core.sparse import dense
+from bayesnb.families.matrix_product import times
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import feature_names, positions_of_features
-from bayesnb.model.prior import hyperparameter_axes
+from bayesnb.model.feature_weights import priors
+from bayesnb.model.learned_prior import hyperparameter_axes
+from bayesnb.model.prior import ModelParameters
 from bayesnb.model.program import Sites
-from bayesnb.model.weights import priors
 
 
 @pytree

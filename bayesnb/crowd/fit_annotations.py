@@ -7,7 +7,7 @@ import numpy as np
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.deferred import dist, is_distribution
-from bayesnb.crowd.read import AnnotationTable, read_annotations
+from bayesnb.crowd.annotation_table import AnnotationTable, read_annotations
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.words import Annotations
@@ -38,14 +38,14 @@ AGREEMENT = 0.7
 """Probability of the class's own label: the mean of the default prior of draws, and the start of iterations."""
 
 
-def _weights(annotations: AnnotationTable, own: float, other: float) -> np.ndarray:
+def _label_weights(annotations: AnnotationTable, own: float, other: float) -> np.ndarray:
     """A number for the class's own label and one for each other label, shape (classes, labels)."""
     return np.where(np.arange(len(annotations.labels)) == annotations.own_label[:, None], own, other)
 
 
 def _alike(annotations: AnnotationTable) -> np.ndarray:
     """Probability of each label in each class, shape (classes, labels): .7 for the own label, the others are equal."""
-    return _weights(annotations, AGREEMENT, (1 - AGREEMENT) / (len(annotations.labels) - 1))
+    return _label_weights(annotations, AGREEMENT, (1 - AGREEMENT) / (len(annotations.labels) - 1))
 
 
 def _around(concentration: Any, annotations: AnnotationTable) -> "dist.Distribution":
@@ -120,7 +120,7 @@ def _require_inference(inference: Inference, annotations: AnnotationTable, given
         )
 
 
-def _require_maximum(inference: Inference, problem: Problem, concentration: Any) -> None:
+def _require_bounded_density(inference: Inference, problem: Problem, concentration: Any) -> None:
     """Refuse a mode where the density of the annotators' probabilities is unbounded.
 
     The exponent of a probability is its concentration, plus the annotations of known items, minus one. If it is
@@ -274,11 +274,11 @@ def fit_annotations(
     weights = concentration
     if concentration is None:
         interior = hierarchical or isinstance(inference, MAP)
-        weights = _weights(annotations, OWN, OTHER) if interior else NUM_ANNOTATIONS * _alike(annotations)
+        weights = _label_weights(annotations, OWN, OTHER) if interior else NUM_ANNOTATIONS * _alike(annotations)
     if hierarchical:
         weights = _around(weights, annotations)
     problem = _problem(annotations, weights, class_concentration)
-    _require_maximum(inference, problem, weights)
+    _require_bounded_density(inference, problem, weights)
     inference.check(problem)
     return AnnotationFit(annotations, inference.fit(problem, key=key), item, annotator)
 

@@ -136,7 +136,7 @@ def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known
     TypeError, ValueError
         If the table cannot be read, naming column, row and way out, or a known label is not among the classes.
     """
-    whole = _as_table(table, columns)
+    whole = _annotation_columns(table, columns)
     if not whole.num_rows:
         raise ValueError("the table has no rows: give at least one annotation")
     codes, found = {}, {}
@@ -149,7 +149,7 @@ def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known
                 "leave out this row"
             )
     given = set(found["label"].tolist())
-    named = _read_classes(classes, sort_categories(given), columns["label"])
+    named = _classes_of_labels(classes, sort_categories(given), columns["label"])
     if classes is None:
         _warn_of_labels(named.tolist(), columns["label"], len(codes["label"]))
     labels = sort_categories(given | set(named.tolist()))
@@ -164,7 +164,7 @@ def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known
     return AnnotationTable(items, annotators.tolist(), labels, named, counts, known_codes)
 
 
-def _as_table(table: Any, columns: Mapping[str, Any]) -> Table:
+def _annotation_columns(table: Any, columns: Mapping[str, Any]) -> Table:
     """The table, or the columns of a Dask data frame in memory."""
     if table is None or isinstance(table, str | PathLike | Mapping):
         raise TypeError(
@@ -174,11 +174,11 @@ def _as_table(table: Any, columns: Mapping[str, Any]) -> Table:
     index = list(getattr(getattr(table, "index", None), "names", ()))
     lazy = is_dask(table)
     whole = as_table(without_rows(*as_partitioned_table(table)) if lazy else table, "table")
-    _require_columns(whole, columns, index)
+    _require_annotation_columns(whole, columns, index)
     return as_table(table[list(columns.values())].compute()) if lazy else whole
 
 
-def _require_columns(table: Table, columns: Mapping[str, Any], index: list[Any]) -> None:
+def _require_annotation_columns(table: Table, columns: Mapping[str, Any], index: list[Any]) -> None:
     """Refuse columns that are not in the table, or have two roles; `index` names the levels of the table's index."""
     if not table.named:
         raise TypeError("the columns of the table have no names: give a pandas, polars or pyarrow table")
@@ -197,7 +197,7 @@ def _require_columns(table: Table, columns: Mapping[str, Any], index: list[Any])
             raise ValueError(f"{one} and {other} are both {name!r}: give each a column of its own")
 
 
-def _read_classes(classes: Any, labels: list[Any], column: Any) -> np.ndarray:
+def _classes_of_labels(classes: Any, labels: list[Any], column: Any) -> np.ndarray:
     """The classes, by default the labels of the table."""
     if isinstance(classes, str | int):
         raise TypeError(f"classes is {classes!r}: give the labels that an item may have, as in classes={labels!r}")

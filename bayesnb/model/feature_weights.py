@@ -160,15 +160,15 @@ class FeatureWeights:
     def summary(self, prob: float) -> dict[str, dict[str, Any]]:
         """Columns of `Posterior.summary` by site."""
         shape = self.weight.shape
-        of_weights = _columns(self.weight_draws[..., :1] if self.shared else self.weight_draws, prob)
+        of_weights = _summary_columns(self.weight_draws[..., :1] if self.shared else self.weight_draws, prob)
         found = {"feature_weight": {name: np.broadcast_to(column, shape) for name, column in of_weights.items()}}
-        found["class_offset"] = _columns(self.offset_draws, prob)
+        found["class_offset"] = _summary_columns(self.offset_draws, prob)
         if self.spread_draws is not None:
-            found["weight_spread"] = _columns(self.spread_draws, prob)
+            found["weight_spread"] = _summary_columns(self.spread_draws, prob)
         return found
 
 
-def _columns(draws: np.ndarray, prob: float) -> dict[str, Any]:
+def _summary_columns(draws: np.ndarray, prob: float) -> dict[str, Any]:
     lower, upper = np.quantile(draws, [(1 - prob) / 2, (1 + prob) / 2], axis=(0, 1))
     return {"mean": draws.mean(axis=(0, 1)), "sd": draws.std(axis=(0, 1), ddof=1), "lower": lower, "upper": upper}
 
@@ -232,7 +232,7 @@ class ConditionalLikelihood:
 
     def information(self, point: np.ndarray) -> np.ndarray:
         """Minus the second derivatives, shape (features + classes, features + classes)."""
-        squares, crossed, of_offsets = self._sum(_information, point)
+        squares, crossed, of_offsets = self._sum(_second_derivatives, point)
         return np.block([[squares, crossed], [crossed.T, of_offsets]])
 
     def take(self, rows: slice | np.ndarray) -> Self:
@@ -267,7 +267,7 @@ def _value_and_gradient(rows: ConditionalLikelihood, point: np.ndarray) -> Parts
     return rows.row_weights @ log_likelihood, np.concatenate([of_weights, residual.sum(axis=1)])
 
 
-def _information(rows: ConditionalLikelihood, point: np.ndarray) -> Parts:
+def _second_derivatives(rows: ConditionalLikelihood, point: np.ndarray) -> Parts:
     """The parts of the weights, of weights and offsets, and of the offsets.
 
     Each row adds the covariance, over the classes, of its log ratios and of the indicators of the classes. The log
@@ -507,7 +507,7 @@ def approximate(
     parts = []
     # Second derivatives have threads of their own. BLAS's wait for each other in the many small products beside them.
     with one_blas_thread():
-        search = _start(likelihood, priors[-1], rng) if start is None else Search.at(likelihood, start)
+        search = _start(likelihood, priors[-1], rng) if start is None else ModeSearch.at(likelihood, start)
         for prior in reversed(priors):
             search = find_mode(search, prior).refreshed()
             parts.append(_expand(search, prior, rng))
@@ -532,20 +532,20 @@ def learn_on(weights: FeatureWeights, likelihood: ConditionalLikelihood, rng: np
     )
 
 
-def _start(likelihood: ConditionalLikelihood, prior: NormalWeights, rng: np.random.Generator) -> "Search":
+def _start(likelihood: ConditionalLikelihood, prior: NormalWeights, rng: np.random.Generator) -> "ModeSearch":
     """Where the search begins: at the mode of some of the rows, if there are many, with their second derivatives."""
     fewer = len(likelihood.codes) // FEWER
     if fewer * likelihood.log_ratio[:, 0].size < FEW_NUMBERS:
-        return Search.at(likelihood, prior.mean)
+        return ModeSearch.at(likelihood, prior.mean)
     some = likelihood.take(np.sort(rng.choice(len(likelihood.codes), fewer, replace=False)))
     share = some.row_weights.sum() / likelihood.row_weights.sum()
     if share == 0.0:
-        return Search.at(likelihood, prior.mean)
+        return ModeSearch.at(likelihood, prior.mean)
     found = find_mode(_start(some, prior, rng), prior)
     return replace(found, likelihood=likelihood, information=found.information / share)
 
 
-def _expand(search: "Search", prior: NormalWeights, rng: np.random.Generator) -> Approximation:
+def _expand(search: "ModeSearch", prior: NormalWeights, rng: np.random.Generator) -> Approximation:
     """The normal distribution at a mode."""
     mode, information = search.point, search.information + prior.precision
     from_prior = mode - prior.mean
@@ -571,7 +571,7 @@ def _expand(search: "Search", prior: NormalWeights, rng: np.random.Generator) ->
 
 
 @dataclass(frozen=True)
-class Search:
+class ModeSearch:
     """A point, the likelihood there, and its second derivatives at this point or at an earlier one.
 
     Attributes
@@ -606,7 +606,7 @@ class Search:
         return replace(self, information=self.likelihood.information(self.point))
 
 
-def find_mode(search: Search, prior: NormalWeights) -> Search:
+def find_mode(search: ModeSearch, prior: NormalWeights) -> ModeSearch:
     """The mode of the posterior given the spread, by a projected Newton method.
 
     A weight at zero that the gradient holds there does not take part in a step (Bertsekas 1982, *SIAM Journal on
@@ -615,7 +615,7 @@ def find_mode(search: Search, prior: NormalWeights) -> Search:
 
     Parameters
     ----------
-    search : Search
+    search : ModeSearch
         Where to begin.
     prior : NormalWeights
 
@@ -626,10 +626,10 @@ def find_mode(search: Search, prior: NormalWeights) -> Search:
     """
     size, centre, precision = prior.num_weights, prior.mean, prior.precision
 
-    def negative_log_density(at: Search) -> float:
+    def negative_log_density(at: ModeSearch) -> float:
         return -at.log_likelihood + (at.point - centre) @ precision @ (at.point - centre) / 2
 
-    def gradient_of(at: Search) -> np.ndarray:
+    def gradient_of(at: ModeSearch) -> np.ndarray:
         return precision @ (at.point - centre) - at.slope
 
     search = search.moved(np.concatenate([np.maximum(search.point[:size], 0.0), search.point[size:]]))

@@ -6,17 +6,17 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import dense
 from bayesnb.core.checking import warn, warns_once, whole_number
 from bayesnb.core.deferred import dist
 from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus
 from bayesnb.core.running import random_generator
+from bayesnb.core.sparse import dense
 from bayesnb.data.read import as_table
 from bayesnb.families.bins import Resolution, as_written
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.model.blocks import CLASS_SITE
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import parameter_notes, printed_story
+from bayesnb.model.prior import CLASS_SITE
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.program import draw_cells, to_table
 from bayesnb.posterior.draws import Draws, headline
@@ -51,10 +51,10 @@ def parameters_by_class(model: BoundModel, moments: Callable[[str], Mapping[str,
 
     axes = model.sites.axes()
     features = _sites_by_feature(model)
-    labels, rows = _rows(CLASS_SITE, axes[CLASS_SITE], moments)
+    labels, rows = _cell_rows(CLASS_SITE, axes[CLASS_SITE], moments)
     shown = 0
     for sites in features:
-        found = [_rows(site, axes[site], moments) for site in sites]
+        found = [_cell_rows(site, axes[site], moments) for site in sites]
         if shown and len(labels) + sum(len(names) for names, _ in found) > MOST_ROWS:
             break
         for names, cells in found:
@@ -69,7 +69,7 @@ def parameters_by_class(model: BoundModel, moments: Callable[[str], Mapping[str,
     of_rows = {CLASS_SITE, *(site.name for site in model.sites)}
     learned = [name for name in axes if name not in of_rows]
     if learned:
-        parts += [Paragraph("Hyperparameters, mean ± sd:"), Code(_learned(learned, axes, moments))]
+        parts += [Paragraph("Hyperparameters, mean ± sd:"), Code(_hyper_lines(learned, axes, moments))]
     return parts
 
 
@@ -82,13 +82,13 @@ def _sites_by_feature(model: BoundModel) -> list[list[str]]:
     return [found[column] for column in sorted(found)]
 
 
-def _rows(site: str, axes: Axes, moments: Callable[[str], Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
+def _cell_rows(site: str, axes: Axes, moments: Callable[[str], Mapping[str, Any]]) -> tuple[list[str], list[list[str]]]:
     """Labels and cells of a parameter, whose first axis is the class."""
     (_, classes), *others = axes
     number = int(np.prod([len(names) for _, names in others]))
-    labels = _labels(site, others)
+    labels = _value_labels(site, others)
     try:
-        values = _as_text(moments(site), (len(classes), number))
+        values = _moments_as_text(moments(site), (len(classes), number))
     except NotImplementedError:
         # A family of a user may be without the means of its parameters, and has predictions nevertheless.
         return [site], [["?"] * len(classes)]
@@ -98,13 +98,13 @@ def _rows(site: str, axes: Axes, moments: Callable[[str], Mapping[str, Any]]) ->
     return labels, values
 
 
-def _labels(site: str, axes: Axes) -> list[str]:
+def _value_labels(site: str, axes: Axes) -> list[str]:
     """Names of the first values of a parameter, without the class."""
     places = itertools.islice(itertools.product(*(names for _, names in axes)), MOST_OF_SITE)
     return [f"{site}[{', '.join(map(str, place))}]" if place else site for place in places]
 
 
-def _as_text(moments: Mapping[str, Any], shape: tuple[int, int]) -> list[list[str]]:
+def _moments_as_text(moments: Mapping[str, Any], shape: tuple[int, int]) -> list[list[str]]:
     """Cells of the first values: a row for each, and a column for each class."""
     arrays = np.broadcast_arrays(*moments.values())
     first = [array.reshape(shape)[:, :MOST_OF_SITE].T for array in arrays]
@@ -112,13 +112,15 @@ def _as_text(moments: Mapping[str, Any], shape: tuple[int, int]) -> list[list[st
     return [[cell(*cells) for cells in zip(*row, strict=True)] for row in zip(*first, strict=True)]
 
 
-def _learned(names: Sequence[str], axes: Mapping[str, Axes], moments: Callable[[str], Mapping[str, Any]]) -> list[str]:
+def _hyper_lines(
+    names: Sequence[str], axes: Mapping[str, Axes], moments: Callable[[str], Mapping[str, Any]]
+) -> list[str]:
     """A line for each of the first values of learned hyperparameters."""
     lines = []
     for name in names:
         number = int(np.prod([len(labels) for _, labels in axes[name]]))
-        cells = _as_text(moments(name), (1, number))
-        lines += [f"  {label} = {cell}" for label, [cell] in zip(_labels(name, axes[name]), cells, strict=True)]
+        cells = _moments_as_text(moments(name), (1, number))
+        lines += [f"  {label} = {cell}" for label, [cell] in zip(_value_labels(name, axes[name]), cells, strict=True)]
         if number > MOST_OF_SITE:
             lines.append(f"  … and {number - MOST_OF_SITE} more of {name}")
     return lines

@@ -11,16 +11,18 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from bayesnb.core.arrays import dense, in_float64
+from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type
 from bayesnb.core.deferred import jax
+from bayesnb.core.sparse import dense
 from bayesnb.data.read import as_table, read_rows
 from bayesnb.families.draw import draw, draw_words
-from bayesnb.model.blocks import Block, ModelParameters
+from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.prior import ModelParameters
 from bayesnb.model.program import to_table
-from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
+from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.under_draws import flatten, independent_draws
 
 # --------------------------------------------------------------------------------------------------
@@ -54,7 +56,7 @@ class LMomentWeights:
         """The weights for a class with these missing cells, shape (rows, columns)."""
         n = (~missing).sum(axis=0)
         different = n if (n != n[:1]).any() else n[:1]
-        return cls(n, _weights(different[:, None], len(missing)))
+        return cls(n, _observed_weights(different[:, None], len(missing)))
 
     def shapes(self, x: np.ndarray, tied: np.ndarray) -> np.ndarray:
         """The numbers that `SHAPES` names, NaN where they are undefined.
@@ -82,7 +84,7 @@ class LMomentWeights:
         return found
 
 
-def _weights(n: np.ndarray, rows: int) -> np.ndarray:
+def _observed_weights(n: np.ndarray, rows: int) -> np.ndarray:
     """Weights for columns with n observed cells, shape (columns, 1); missing cells come last and are zero."""
     i = np.arange(rows)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -131,13 +133,13 @@ def _departures(values: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, n
     above : array of bool, shape (data sets, numbers)
         Whether the value is above the median.
     """
-    low, centre, high = _quantiles(values)
+    low, centre, high = _quantiles_of_replicates(values)
     above = values > centre
     scale = np.maximum(np.where(above, high - centre, centre - low), smallest)
     return np.abs(values - centre) / scale, above
 
 
-def _quantiles(values: np.ndarray) -> np.ndarray:
+def _quantiles_of_replicates(values: np.ndarray) -> np.ndarray:
     """Quantiles over the data sets that define a number, shape (levels, numbers)."""
     found = np.quantile(values, LEVELS, axis=0)
     # Slow, and therefore only for numbers that some data sets leave undefined.
@@ -172,7 +174,7 @@ def _share_at_least(observed: np.ndarray, replicated: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Labels:
+class ObservedLabels:
     """The observed labels, which all replicates share, class by class.
 
     Attributes
@@ -207,12 +209,12 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Rows:
+class DataSet:
     """A data set in encoded form, its rows sorted by class.
 
     Attributes
     ----------
-    labels : Labels
+    labels : ObservedLabels
         The observed labels, in a replicate too.
     cells : tuple
         Cells of each block, shape (rows, columns), CSR or an array whose columns are contiguous.
@@ -220,7 +222,7 @@ class Rows:
         Number of rows of each class; in a replicate, that of labels drawn anew.
     """
 
-    labels: Labels
+    labels: ObservedLabels
     cells: tuple[Any, ...]
     class_counts: np.ndarray
 
@@ -235,7 +237,7 @@ def columns_at(cells: Sequence[Any], places: Sequence[tuple[int, int]]) -> np.nd
     return found
 
 
-def encode(model: BoundModel, X: Any, y: Any, sample_weight: Any = None) -> Rows:
+def encode(model: BoundModel, X: Any, y: Any, sample_weight: Any = None) -> DataSet:
     """The observed data, in which a row of weight w occurs w times.
 
     Raises
@@ -244,7 +246,7 @@ def encode(model: BoundModel, X: Any, y: Any, sample_weight: Any = None) -> Rows
         If X or y does not fit the model, a weight is no whole number, or count vectors hold fractions.
     """
     given = read_rows(X, y, sample_weight).of_classes(model.schema.classes)
-    copies = given.take(_copies(given.weights))
+    copies = given.take(_repeated_rows(given.weights))
     by_class = np.argsort(copies.codes, kind="stable")
     rows = copies.take(by_class)
     cells = []
@@ -256,11 +258,11 @@ def encode(model: BoundModel, X: Any, y: Any, sample_weight: Any = None) -> Rows
                 "distribution of counts draws: check the model of the counts themselves"
             )
         cells.append(x[rows.place] if scipy.sparse.issparse(x) else np.asfortranarray(x[rows.place]))
-    labels = Labels(rows.codes, [str(label) for label in rows.classes.tolist()], np.argsort(by_class))
-    return Rows(labels, tuple(cells), labels.sizes)
+    labels = ObservedLabels(rows.codes, [str(label) for label in rows.classes.tolist()], np.argsort(by_class))
+    return DataSet(labels, tuple(cells), labels.sizes)
 
 
-def _copies(weights: np.ndarray) -> np.ndarray:
+def _repeated_rows(weights: np.ndarray) -> np.ndarray:
     """Positions of rows, each as often as its weight."""
     broken = np.flatnonzero(weights != np.rint(weights))
     if len(broken):
@@ -287,15 +289,17 @@ def draws(posterior: Posterior, number: int, rng: np.random.Generator) -> Iterat
 
 
 @in_float64
-def replicate(model: BoundModel, parameters: ModelParameters, data: Rows, rng: np.random.Generator) -> Rows:
+def replicate(model: BoundModel, parameters: ModelParameters, data: DataSet, rng: np.random.Generator) -> DataSet:
     """A data set of the model in which each row keeps its label, its missing cells and its totals of count vectors."""
     prob = np.asarray(parameters.class_prob, dtype=np.float64)
     class_counts = rng.multinomial(len(data.labels.codes), prob / prob.sum())
     each = zip(model.blocks, parameters.blocks, data.cells, strict=True)
-    return Rows(data.labels, tuple(_draw_cells(*of_block, data.labels, rng) for of_block in each), class_counts)
+    return DataSet(data.labels, tuple(_new_cells(*of_block, data.labels, rng) for of_block in each), class_counts)
 
 
-def _draw_cells(block: Block, values: Mapping[str, Any], x: Any, labels: Labels, rng: np.random.Generator) -> Any:
+def _new_cells(
+    block: Block, values: Mapping[str, Any], x: Any, labels: ObservedLabels, rng: np.random.Generator
+) -> Any:
     """New cells of a block, like the observed `x` in shape, missing cells and totals."""
     totals = np.asarray(x.sum(axis=1)).astype(np.int64) if block.has_totals else None
     if totals is not None and scipy.sparse.issparse(x):
@@ -357,7 +361,7 @@ class Statistic:
     """
 
     labels: list[str]
-    values: Callable[[Rows], np.ndarray]
+    values: Callable[[DataSet], np.ndarray]
     next_step: str | Sequence[str]
     next_step_below: str = ""
     fitted: bool | Sequence[bool] = False
@@ -405,7 +409,7 @@ class Statistic:
         return lines, pd.DataFrame(values[1:], columns=self.labels)
 
 
-Build = Callable[[BoundModel, Rows, np.random.Generator], Statistic | None]
+Build = Callable[[BoundModel, DataSet, np.random.Generator], Statistic | None]
 """Prepares a statistic for a model and its data; returns None if the model does not have the columns."""
 
 
@@ -437,7 +441,7 @@ FIND_THE_CAUSE = "look for the columns or the family behind it; nb.calibration o
 
 
 def of_function(
-    function: Callable, model: BoundModel, X: Any, taken: Collection[str], data: Rows
+    function: Callable, model: BoundModel, X: Any, taken: Collection[str], data: DataSet
 ) -> tuple[Statistic, np.ndarray]:
     """The statistic of a user's function, and its observed values.
 
@@ -450,7 +454,7 @@ def of_function(
         Whose kind the function gets.
     taken : collection of str
         Labels of other statistics, which this one must not have.
-    data : Rows
+    data : DataSet
         The observed data.
 
     Raises
@@ -462,17 +466,19 @@ def of_function(
     sparse, has_names = scipy.sparse.issparse(X), as_table(X).named
     classes = model.schema.classes
 
-    def given(rows: Rows) -> tuple[Any, np.ndarray]:
-        return _table(model, rows, sparse=sparse, named=has_names), classes[rows.labels.codes[rows.labels.place]]
+    def given(rows: DataSet) -> tuple[Any, np.ndarray]:
+        return _table_of_cells(model, rows, sparse=sparse, named=has_names), classes[
+            rows.labels.codes[rows.labels.place]
+        ]
 
-    seen = _as_numbers(function(*given(data)), name)
+    seen = _named_numbers(function(*given(data)), name)
     title, copy = name, 1
     while any(_label(title, part) in taken for part in seen):
         copy += 1
         title = f"{name} ({copy})"
 
-    def values(rows: Rows) -> np.ndarray:
-        found = _as_numbers(function(*given(rows)), name)
+    def values(rows: DataSet) -> np.ndarray:
+        found = _named_numbers(function(*given(rows)), name)
         return np.array([found.get(part, np.nan) for part in seen])
 
     return Statistic([_label(title, part) for part in seen], values, FIND_THE_CAUSE), np.array(list(seen.values()))
@@ -482,7 +488,7 @@ def _label(name: str, part: Any) -> str:
     return name if part is None else f"{name}[{part}]"
 
 
-def _as_numbers(value: Any, name: str) -> dict[Any, float]:
+def _named_numbers(value: Any, name: str) -> dict[Any, float]:
     parts = dict(value) if isinstance(value, Mapping) else {None: value}
     for part, number in parts.items():
         if np.ndim(number) or np.asarray(number).dtype.kind not in "biuf":
@@ -494,7 +500,7 @@ def _as_numbers(value: Any, name: str) -> dict[Any, float]:
     return {part: float(number) for part, number in parts.items()}
 
 
-def _table(model: BoundModel, rows: Rows, *, sparse: bool, named: bool) -> Any:
+def _table_of_cells(model: BoundModel, rows: DataSet, *, sparse: bool, named: bool) -> Any:
     """Encoded rows as a table of the kind that the user gave (CSR array, array or data frame), in its order."""
     place = rows.labels.place
     if sparse and not any(block.has_categories for block in model.blocks):

@@ -12,16 +12,17 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import compiled, dense, namespace
+from bayesnb.core.arrays import compiled, namespace
 from bayesnb.core.checking import Params
 from bayesnb.core.deferred import dist, is_jax, jax, jnp, map_tree
+from bayesnb.core.sparse import dense
 from bayesnb.families.hyperparameters import (
     broadcast_hyperparameter,
     format_number,
     require_numbers,
     spread_over_categories,
 )
-from bayesnb.families.information import by_chance, from_likelihood, tables_by_chance
+from bayesnb.families.mutual_information import by_chance, from_likelihood, tables_by_chance
 from bayesnb.families.statistics import Counts, Statistics
 from bayesnb.families.supports import BOOLEAN, REAL, some_cell, support_of
 
@@ -405,14 +406,14 @@ class Family(Params, ABC):
 
     def hyperparameters(self) -> dict[str, Any]:
         """The prior's hyperparameters by name, and after them those of the families in fields of this one."""
-        parts = _parts(self)
+        parts = _inner_families(self)
         own = {name: getattr(self, name) for name in _field_names(type(self), static=False) if name not in parts}
         return reduce(operator.or_, (part.hyperparameters() for part in parts.values()), own)
 
     def settings(self) -> dict[str, Any]:
         """The static fields by name: constants of the likelihood, and what the table's cells may be."""
         own = {name: getattr(self, name) for name in _field_names(type(self), static=True)}
-        return reduce(operator.or_, (part.settings() for part in _parts(self).values()), own)
+        return reduce(operator.or_, (part.settings() for part in _inner_families(self).values()), own)
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Sequence[int], Self]]:
         """The same family with each hyperparameter as an array for every class and column.
@@ -541,7 +542,7 @@ class JointFamily(Family):
             return {"prob": np.asarray(self.likelihood(**parameters, total_count=1).mean)}
 
 
-def _parts(family: Family) -> dict[str, Family]:
+def _inner_families(family: Family) -> dict[str, Family]:
     """The families in fields of a family, by the field."""
     own = {name: getattr(family, name) for name in _field_names(type(family), static=False)}
     return {name: value for name, value in own.items() if isinstance(value, Family)}
@@ -551,7 +552,7 @@ def with_hyperparameters[F: Family](family: F, values: Mapping[str, Any]) -> F:
     """The same family with other values of some hyperparameters, by the names of `Family.hyperparameters`."""
     own = {name: value for name, value in values.items() if name in _field_names(type(family), static=False)}
     inner = {name: value for name, value in values.items() if name not in own}
-    parts = {name: with_hyperparameters(part, inner) for name, part in _parts(family).items() if inner}
+    parts = {name: with_hyperparameters(part, inner) for name, part in _inner_families(family).items() if inner}
     return replace(family, **own, **parts)
 
 
@@ -559,7 +560,7 @@ def parameter_names(family: Family) -> tuple[str, ...]:
     """Names of the parameters, in the order of the likelihood's arguments; ``**parameters`` are those of its parts."""
     arguments = inspect.signature(family.likelihood).parameters.values()
     own = [argument.name for argument in arguments if argument.kind is not argument.VAR_KEYWORD]
-    parts = _parts(family).values() if len(own) < len(arguments) else ()
+    parts = _inner_families(family).values() if len(own) < len(arguments) else ()
     return (*(name for name in own if name != "total_count"), *itertools.chain(*map(parameter_names, parts)))
 
 

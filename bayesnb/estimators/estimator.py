@@ -28,9 +28,9 @@ from bayesnb.inference.fit import as_inference, read_table
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.reading import LARGEST_NUMBER, not_negative_up_to
-from bayesnb.posterior.base import Posterior
 from bayesnb.posterior.files import save
 from bayesnb.posterior.kinds import ExactPosterior, SpreadPosterior
+from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # Labels, checked with scikit-learn's error messages
@@ -203,7 +203,7 @@ def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported")
     if X.dtype.kind == "O":
-        numbers = _as_numbers(X)
+        numbers = _numbers_of_objects(X)
         X = X if numbers is None else numbers
     if X.dtype.kind in "fiu":
         X = check_array(
@@ -262,7 +262,7 @@ def with_fitted_columns(estimator: BaseEstimator, X: Any) -> Any:
     return X if frame.columns == fitted else frame.select(fitted).to_native()
 
 
-def _as_numbers(X: np.ndarray) -> np.ndarray | None:
+def _numbers_of_objects(X: np.ndarray) -> np.ndarray | None:
     """An array of Python numbers as float64, missing ones as NaN; None if it holds anything else."""
     flat = X.ravel().tolist()
     if any(not is_missing(value) and (isinstance(value, bool) or not is_number(value)) for value in flat):

@@ -1,28 +1,24 @@
 """A posterior with weights of features, and the picture of the weights."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property, wraps
-from typing import Any, ClassVar, Concatenate, Protocol, Self
+from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
 from scipy.special import softmax
 
 from bayesnb.core.arrays import in_float64, log
-from bayesnb.core.checking import a_type, whole_number
-from bayesnb.core.forest import Points, Rows, forest, how_many
+from bayesnb.core.checking import whole_number
+from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.panels import chosen, yes_or_no
-from bayesnb.core.printing import DataTable, Paragraph, Piece, Printed
+from bayesnb.core.printing import DataTable, Paragraph, Piece
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import warn_of_absent_classes
 from bayesnb.data.read import labelled_rows
-from bayesnb.families.base import Family
-from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import feature_names
-from bayesnb.model.naive_bayes import Model, as_model
-from bayesnb.model.weighted import WeightedModel
-from bayesnb.model.weights import (
+from bayesnb.model.feature_weights import (
     ConditionalLikelihood,
     FeatureWeights,
     learn_on,
@@ -30,10 +26,12 @@ from bayesnb.model.weights import (
     share_without_information,
     some_rows,
 )
-from bayesnb.posterior.base import Posterior, require
+from bayesnb.model.weighted_model import WeightedModel
 from bayesnb.posterior.density import WeightedDensity
-from bayesnb.posterior.kinds import ClosedFormPosterior, PointPosterior, SampledPosterior
+from bayesnb.posterior.fitted import ON_LABELS_ONLY
+from bayesnb.posterior.kinds import ClosedFormPosterior, SampledPosterior
 from bayesnb.posterior.parameters import PROB, WithWeights
+from bayesnb.posterior.posterior import Posterior, require
 
 # --------------------------------------------------------------------------------------------------
 # The frame of weights of features, which draws itself
@@ -119,7 +117,7 @@ class WeightsFrame(pd.DataFrame):
         if yes_or_no("sort", sort):
             table = table.sort_values("mean", ascending=False, kind="stable")
         shown = table.head(whole_number("max_features", max_features))
-        rows = Rows(
+        rows = ForestPanel(
             [str(name) for name in shown.index],
             [Points(shown["mean"], "mean")],
             shown["lower"],
@@ -138,9 +136,6 @@ class WeightsFrame(pd.DataFrame):
 # --------------------------------------------------------------------------------------------------
 # A posterior with weights of features, which act when rows are predicted
 # --------------------------------------------------------------------------------------------------
-
-ON_LABELS_ONLY = "Weights of features act on the labels only: the features given the class are those without weights."
-"""What results say that describe the features."""
 
 
 def no_information(posterior: ClosedFormPosterior | SampledPosterior, more: float = 0.0) -> float:
@@ -360,101 +355,3 @@ class WeightedPosterior(Posterior):
 def with_weights_of(given: Posterior, posterior: Any) -> Any:
     """Another posterior of the same features with the weights of the one given; itself if that has none."""
     return WeightedPosterior(posterior, given.feature_weights) if isinstance(given, WeightedPosterior) else posterior
-
-
-# --------------------------------------------------------------------------------------------------
-# The posterior that a function is given, alone or inside a fitted estimator
-# --------------------------------------------------------------------------------------------------
-
-
-class Fitted(Protocol):
-    """A fitted estimator of `bayesnb.estimators`, which holds its posterior."""
-
-    posterior_: Any
-
-
-def posterior_of(given: Any, name: str = "posterior") -> Posterior:
-    """The posterior itself, or that of a fitted estimator.
-
-    Estimators are recognised by their attributes, so that scikit-learn need not be installed.
-
-    Parameters
-    ----------
-    given : Posterior or fitted estimator
-    name : str, default "posterior"
-        Name of the argument, for errors.
-
-    Raises
-    ------
-    TypeError
-        If it is neither, or a pipeline or a search, because the table that these get is not the one that their
-        estimator gets.
-    ValueError
-        If it is an estimator that is not fitted, or that predicts with ``predictive="plugin"`` and not with its
-        posterior.
-    """
-    if isinstance(given, Posterior):
-        return given
-    posterior = getattr(given, "posterior_", None)
-    if isinstance(posterior, Posterior):
-        if getattr(given, "predictive", None) == "plugin" and not isinstance(posterior, PointPosterior):
-            raise ValueError(
-                f'{name} is {a_type(given)} with predictive="plugin", which predicts with one value of the parameters '
-                "and not with its posterior: give estimator.posterior_ if the posterior is meant"
-            )
-        return posterior
-    if hasattr(given, "named_steps"):
-        raise TypeError(
-            f"{name} is {a_type(given)}: give its last step, pipeline[-1], and the table that this step gets, "
-            "pipeline[:-1].transform(X)"
-        )
-    if hasattr(given, "best_estimator_"):
-        raise TypeError(f"{name} is {a_type(given)}: give the estimator that it found, search.best_estimator_")
-    # The rule by which scikit-learn recognises fitted estimators.
-    if hasattr(given, "fit") and not any(attribute.endswith("_") for attribute in vars(given)):
-        raise ValueError(
-            f"This {type(given).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "
-            "using this estimator."
-        )
-    raise TypeError(
-        f"{name} is {a_type(given)}: give what nb.fit(model, X, y) returns, or a fitted estimator of bayesnb.estimators"
-    )
-
-
-def of_features[**P, R](
-    verb: Callable[Concatenate[Posterior, P], R],
-) -> Callable[Concatenate[Posterior | Fitted, P], R]:
-    """Give a function, in place of its first argument, the posterior of the features given the class.
-
-    Weights of features, and features that describe columns once more, change nothing that such a function tells. A
-    result that prints itself says so.
-    """
-
-    @wraps(verb)
-    def wrapped(posterior: Any, *args: P.args, **kwargs: P.kwargs) -> R:
-        given = posterior_of(posterior)
-        found = verb(given.generative, *args, **kwargs)
-        if given.generative is not given and isinstance(found, Printed):
-            object.__setattr__(found, "note", ON_LABELS_ONLY)
-        return found
-
-    return wrapped
-
-
-def description_of(given: Any) -> Any:
-    """The description of a model, or of the model of a posterior or fitted estimator; errors as for `model_of`."""
-    model = model_of(given)
-    return model.description if isinstance(model, BoundModel) else model
-
-
-def model_of(given: Any) -> Model:
-    """The model itself, or that of a posterior or of a fitted estimator.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If it is none of these.
-    """
-    if isinstance(given, Model | Family) or not isinstance(getattr(given, "posterior_", given), Posterior):
-        return as_model(given)
-    return require(posterior_of(given, "model"), "data", "the model").generative.problem.model

@@ -7,10 +7,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import xlogy
 
-from bayesnb.core.arrays import csr_of_ones, log, log_rising, namespace
+from bayesnb.core.arrays import log, namespace
 from bayesnb.core.deferred import dist, is_jax, jnp, pytree
+from bayesnb.core.gamma_functions import log_rising
 from bayesnb.core.running import in_order
-from bayesnb.families.base import Parameters, Sample
+from bayesnb.core.sparse import csr_of_ones
+from bayesnb.families.family import Parameters, Sample
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.joint_categorical import JointCategories
 from bayesnb.families.spanning_trees import edge_probabilities, log_sum_over_trees, log_sums_near
@@ -187,7 +189,7 @@ class AllTrees(JointCategories):
         """Dirichlet weights of the pairs (..., values, values), of the values (..., values), and their sum (..., 1)."""
         single = namespace(self.counts)[0].diagonal(self.counts, axis1=-2, axis2=-1)
         rows = single[..., : self._numbers[0]].sum(axis=-1, keepdims=True)
-        return _dirichlet(self.concentration, self._shares, self.counts, rows)
+        return _pair_weights(self.concentration, self._shares, self.counts, rows)
 
     def _given(self, statistics: _PairCounts) -> tuple[Self, Any]:
         """The posterior, and the log evidence of each column, shape (..., classes, columns)."""
@@ -256,7 +258,7 @@ class AllTrees(JointCategories):
             sums = log_sums_near(log_weights, pairs[:, at[:, :, None], at[:, None, :]])
             return (alone[:, at].sum(axis=-1) + sums - log_sum).T
 
-        return _in_pieces(of_piece, len(x), log_weights.size * len(alone))
+        return _graphs_in_pieces(of_piece, len(x), log_weights.size * len(alone))
 
     def row_log_left_out(
         self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: _PairCounts, *, refitted: bool
@@ -270,7 +272,7 @@ class AllTrees(JointCategories):
             counts, n = statistics.total[own[:, None, None], one, other], statistics.n[own]
             rest = clear_rounding(counts - weight[..., None], counts)
             others = np.maximum(rest, 0.0), np.maximum(clear_rounding(n - weight, n), 0.0)
-            weights_of_others = _dirichlet(self.concentration[own], self._shares[at], *others)
+            weights_of_others = _pair_weights(self.concentration[own], self._shares[at], *others)
             # The graph without the row, and the row under each class, of which its own changes.
             gained = _log_ratio(*map(log_rising, weights_of_others, (weight[..., None], weight, weight)))
             of_pairs, of_values, of_rows = map(np.log, weights_of_others)
@@ -279,7 +281,7 @@ class AllTrees(JointCategories):
             found = cells.sum(axis=-1) + log_sums_near(near, factors - gained) - log_sums_near(near, -gained)
             return np.where((rest < 0).any(axis=(1, 2)), -np.inf, found).T
 
-        return _in_pieces(of_piece, len(x), after.log_weights.size)
+        return _graphs_in_pieces(of_piece, len(x), after.log_weights.size)
 
     # Parameters: a tree, and the probabilities of each column's values given its parent's.
 
@@ -358,14 +360,14 @@ def _log_ratio(of_pairs: Any, of_values: Any, of_rows: Any) -> Any:
     return of_pairs - of_rows[..., None] - alone[..., :, None] - alone[..., None, :]
 
 
-def _in_pieces(of_piece: Callable[[slice], np.ndarray], num_rows: int, size: int) -> np.ndarray:
+def _graphs_in_pieces(of_piece: Callable[[slice], np.ndarray], num_rows: int, size: int) -> np.ndarray:
     """Results for all rows, whose graphs, so many numbers for a row, are in memory some rows at a time."""
     step = max(GRAPH_CELLS // size, 16)
     pieces = [slice(start, start + step) for start in range(0, max(num_rows, 1), step)]
     return np.concatenate(list(in_order(of_piece, pieces)))
 
 
-def _dirichlet(strength: Any, shares: Any, of_pairs: Any, n: Any) -> tuple[Any, Any, Any]:
+def _pair_weights(strength: Any, shares: Any, of_pairs: Any, n: Any) -> tuple[Any, Any, Any]:
     """Weights of pairs (..., n, n), single values (..., n) and rows (..., 1) after counts of pairs, values diagonal."""
     single = namespace(of_pairs)[0].diagonal(of_pairs, axis1=-2, axis2=-1)
     pairs = strength[..., None] * (shares[..., :, None] * shares[..., None, :]) + of_pairs

@@ -12,14 +12,13 @@ from bayesnb.core.checking import a_type, warn, warn_of
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import GivenRows, is_dask, read_rows
-from bayesnb.families.base import Family
+from bayesnb.families.family import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import read_for_inference, warn_of_quantities
 from bayesnb.inference.nuts import NUTS, sample_weights
 from bayesnb.inference.sources import sample_dask
 from bayesnb.model.describe import feature_names
-from bayesnb.model.naive_bayes import Model, as_model
-from bayesnb.model.weights import (
+from bayesnb.model.feature_weights import (
     MOST_NUMBERS,
     ConditionalLikelihood,
     FeatureWeights,
@@ -29,7 +28,8 @@ from bayesnb.model.weights import (
     priors,
     some_rows,
 )
-from bayesnb.posterior.base import Posterior, require, warn_of_lost_weights
+from bayesnb.model.naive_bayes import Model, as_model
+from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
 from bayesnb.posterior.left_out import (
     DensityError,
@@ -39,7 +39,8 @@ from bayesnb.posterior.left_out import (
     features_left_out,
     log_class_probs_without,
 )
-from bayesnb.posterior.weighted import Fitted, WeightedPosterior, no_information, posterior_of
+from bayesnb.posterior.posterior import Posterior, require, warn_of_lost_weights
+from bayesnb.posterior.weighted_posterior import WeightedPosterior, no_information
 
 NUM_CHAINS, NUM_DRAWS = 4, 1000
 """Shape of the draws of the weights."""

@@ -182,7 +182,7 @@ def of_gaussian_cells(class_prob: np.ndarray, mean: np.ndarray, deviation: np.nd
         z = (x[:, None] - mean[piece][..., None]) / scale
         return divergence(of_class, np.exp(-0.5 * z**2) / (scale * np.sqrt(2 * np.pi)), weight)
 
-    return _in_pieces(class_prob, mean.shape, mean.shape[1] ** 2 * len(BREAKS) * len(NODES), of_piece)
+    return _piecewise(class_prob, mean.shape, mean.shape[1] ** 2 * len(BREAKS) * len(NODES), of_piece)
 
 
 def _breaks(centre: np.ndarray, scale: np.ndarray, away: np.ndarray) -> np.ndarray:
@@ -278,9 +278,9 @@ def _over_circle(
         both = np.broadcast_to([-np.pi, np.pi], (*breaks.shape[:2], 2))
         x, weight = _gauss_legendre(np.concatenate([(breaks + np.pi) % (2 * np.pi) - np.pi, both], axis=-1))
         some = likelihood(**{name: np.asarray(value)[piece] for name, value in parameters.items()})
-        return _if_accurate(of_class, _densities(some, x), weight)
+        return _if_accurate(of_class, _densities_of_numbers(some, x), weight)
 
-    return _in_pieces(class_prob, centre.shape, centre.shape[1] ** 2 * len(FAR_BREAKS) * len(NODES), of_piece)
+    return _piecewise(class_prob, centre.shape, centre.shape[1] ** 2 * len(FAR_BREAKS) * len(NODES), of_piece)
 
 
 def _if_accurate(class_prob: np.ndarray, density: np.ndarray, weight: np.ndarray) -> np.ndarray:
@@ -303,10 +303,10 @@ def _over_counts(
         with dist.distribution.validation_enabled(False):  # the integral takes numbers between counts
             some = likelihood(**{name: np.asarray(value)[piece] for name, value in parameters.items()})
             if few:
-                return divergence(of_class, _densities(some, np.arange(int(last) + 1)))
+                return divergence(of_class, _densities_of_numbers(some, np.arange(int(last) + 1)))
             return _over_many_counts(some, of_class, last)
 
-    return _in_pieces(class_prob, whole.batch_shape, whole.batch_shape[1] * cells, of_piece)
+    return _piecewise(class_prob, whole.batch_shape, whole.batch_shape[1] * cells, of_piece)
 
 
 def _last_count(distribution: "dist.Distribution") -> float:
@@ -318,7 +318,7 @@ def _last_count(distribution: "dist.Distribution") -> float:
     if support is constraints.nonnegative_integer:
         highest = np.max(np.asarray(distribution.mean + 9 * np.sqrt(distribution.variance) + 30))
         while highest < COUNTED:
-            if (_densities(distribution, np.arange(highest + 1)).sum(axis=-1) > 1 - LOST).all():
+            if (_densities_of_numbers(distribution, np.arange(highest + 1)).sum(axis=-1) > 1 - LOST).all():
                 return float(highest)
             # The tail of a geometric distribution reaches farther in standard deviations than that of a Poisson one.
             highest = min(2 * highest, COUNTED - 1.0) if highest < COUNTED - 1 else np.inf
@@ -332,7 +332,7 @@ def _last_count(distribution: "dist.Distribution") -> float:
     )
 
 
-def _densities(distribution: "dist.Distribution", x: np.ndarray) -> np.ndarray:
+def _densities_of_numbers(distribution: "dist.Distribution", x: np.ndarray) -> np.ndarray:
     """Densities or probabilities of numbers, shape (draws, classes, columns, numbers).
 
     Parameters
@@ -377,10 +377,10 @@ def _over_many_counts(distribution: "dist.Distribution", class_prob: np.ndarray,
         shape = (*x.shape[:2], len(values))
         x = np.concatenate([x, np.broadcast_to(values, shape)], axis=-1)
         weight = np.concatenate([weight, np.broadcast_to(weights, shape)], axis=-1)
-    return _if_accurate(class_prob, _densities(distribution, x), weight)
+    return _if_accurate(class_prob, _densities_of_numbers(distribution, x), weight)
 
 
-def _in_pieces(
+def _piecewise(
     class_prob: np.ndarray,
     shape: tuple[int, ...],
     cells: int,

@@ -1,0 +1,169 @@
+"""Differences of log-gamma functions that keep their digits, for NumPy and JAX."""
+
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from bayesnb.core.arrays import namespace
+from bayesnb.core.deferred import jax, jit, jnp, with_derivative
+
+HALF_LOG_2_PI = 0.5 * float(np.log(2 * np.pi))
+
+
+def log_beta(a: Any, b: Any) -> Any:
+    """Log of the Beta function.
+
+    SciPy's ``betaln`` is accurate if one argument is large. JAX's loses half of its digits for small arguments, so that
+    JAX arrays use log-gamma functions.
+    """
+    xp, special = namespace(a, b)
+    if xp is np:
+        return special.betaln(a, b)
+    # One call of the function, whose derivatives are long formulas, compiles in a third of the time of three.
+    of_a, of_b, of_sum = special.gammaln(jnp.stack(jnp.broadcast_arrays(a, b, a + b)))
+    return of_a + of_b - of_sum
+
+
+LOG_FACTORIALS = scipy.special.gammaln(np.arange(256) + 1.0)
+
+
+def log_factorial(counts: Any) -> Any:
+    """Log of x!, in NumPy looked up in a table if all are small whole numbers, as most counts are."""
+    xp, special = namespace(counts)
+    if xp is np and counts.size and counts.min() >= 0 and counts.max() < len(LOG_FACTORIALS):
+        whole = counts.astype(np.uint8)
+        if (whole == counts).all():
+            return LOG_FACTORIALS[whole]
+    return special.gammaln(counts + 1.0)
+
+
+def log_rising(a: Any, x: Any) -> Any:
+    r"""Log of the rising factorial, :math:`\log\Gamma(a + x) - \log\Gamma(a)`, for a > 0 and a + x > 0.
+
+    For a >= 16 it is a difference of two Stirling series. No term of it is larger than the result if `a` is large, so
+    that the relative error is a few roundings.
+    """
+    xp, _ = namespace(a, x)
+    if xp is jnp:
+        dtype = jnp.result_type(a, x, 1.0)
+        return _rising_in_jax(jnp.asarray(a, dtype), jnp.asarray(x, dtype))
+    small = a < 16
+    if np.all(small):
+        return _rising_by_log_gamma(a, x)
+    by_series = _rising_by_series(a, x)
+    return np.where(small, _rising_by_log_gamma(a, x), by_series) if np.any(small) else by_series
+
+
+def _slope_of_rising(at: tuple[Any, Any], direction: tuple[Any, Any]) -> tuple[Any, Any]:
+    """Derivatives by digamma functions. They compile in a quarter of the time of the formulas' own derivatives."""
+    (a, x), (da, dx) = at, direction
+    return _rising_in_jax(a, x), _digamma_rise(a, x) * da + jax.scipy.special.digamma(a + x) * dx
+
+
+@with_derivative(_slope_of_rising)
+@jit
+def _rising_in_jax(a: Any, x: Any) -> Any:
+    # What both branches need is outside them, so that it is compiled once.
+    small, by_series = a < 16, _rising_by_series(a, x)
+    return jax.lax.cond(
+        jnp.any(small), lambda: jnp.where(small, _rising_by_log_gamma(a, x), by_series), lambda: by_series
+    )
+
+
+def _digamma_rise(a: Any, x: Any) -> Any:
+    """Difference of the digamma functions of a + x and of a, under JAX, for a > 0 and x >= 0.
+
+    For a >= 16 by series, as in `log_rising`: the functions themselves are nearly equal if a is large and x small.
+    """
+    large = jnp.maximum(a, 16.0)
+    by_series = jnp.log1p(x / large) + (_digamma_rest(large + x) - _digamma_rest(large))
+    return jnp.where(a < 16, jax.scipy.special.digamma(a + x) - jax.scipy.special.digamma(a), by_series)
+
+
+def _digamma_rest(z: Any) -> Any:
+    """Difference between the digamma function and the logarithm, for z >= 16, with an error of 1e-15."""
+    square = 1 / z**2
+    return -0.5 / z - square * (1 / 12 - square * (1 / 120 - square * (1 / 252 - square * (1 / 240 - square / 132))))
+
+
+def _rising_by_log_gamma(a: Any, x: Any) -> Any:
+    _, special = namespace(a, x)
+    return special.gammaln(a + x) - special.gammaln(a)
+
+
+def _rising_by_series(a: Any, x: Any) -> Any:
+    """`log_rising` for a >= 16; for smaller a, a finite number without meaning."""
+    xp, _ = namespace(a, x)
+    large = xp.maximum(a, 16.0)
+    logs = (large + x - 0.5) * xp.log1p(x / large) + x * (xp.log(large) - 1)
+    return logs + (stirling_rest(large + x) - _rest_by_series(large))
+
+
+def stirling_rest(z: Any) -> Any:
+    r"""Difference between the log-gamma function and Stirling's formula, for z > 0.
+
+    .. math:: \log\Gamma(z) - (z - \tfrac12) \log z + z - \tfrac12 \log 2\pi
+
+    For z >= 16 by the series 1/(12 z) - 1/(360 z³) + ..., with an error of 1e-14. For smaller z by the log-gamma
+    function.
+    """
+    xp, _ = namespace(z)
+    if xp is jnp:
+        return _rest_in_jax(z)
+    small, by_series = z < 16, _rest_by_series(z)
+    return np.where(small, _rest_of_small(z), by_series) if np.any(small) else by_series
+
+
+@jit
+def _rest_in_jax(z: Any) -> Any:
+    small, by_series = z < 16, _rest_by_series(z)
+    return jax.lax.cond(jnp.any(small), lambda: jnp.where(small, _rest_of_small(z), by_series), lambda: by_series)
+
+
+def _rest_of_small(z: Any) -> Any:
+    """`stirling_rest` for z < 16; for larger z, a finite number without meaning."""
+    xp, special = namespace(z)
+    low = xp.where(z < 16, z, 1.0)
+    return special.gammaln(low) - (low - 0.5) * xp.log(low) + low - HALF_LOG_2_PI
+
+
+def _rest_by_series(z: Any) -> Any:
+    xp, _ = namespace(z)
+    large = xp.maximum(z, 16.0)
+    square = 1 / large**2
+    return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / large
+
+
+def log_choose(one: Any, other: Any) -> Any:
+    r"""Log of the binomial coefficient :math:`\Gamma(s + f + 1) / (\Gamma(s + 1)\, \Gamma(f + 1))`.
+
+    Parameters
+    ----------
+    one, other : array
+        Numbers s and f from zero; they broadcast.
+
+    Returns
+    -------
+    array
+    """
+    xp, special = namespace(one, other)
+    fewer = xp.minimum(one, other)
+    return log_rising(xp.maximum(one, other) + 1.0, fewer) - special.gammaln(fewer + 1.0)
+
+
+def log_beta_ratio(one: Any, other: Any, a: Any, b: Any) -> Any:
+    r"""Log of :math:`B(a + s, b + f) / B(a, b)`, the density of a sequence of s successes and f failures.
+
+    Parameters
+    ----------
+    one, other : array
+        Numbers s and f from zero.
+    a, b : array
+        Positive; all arguments broadcast.
+
+    Returns
+    -------
+    array
+    """
+    return log_rising(a, one) + log_rising(b, other) - log_rising(a + b, one + other)
