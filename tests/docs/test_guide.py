@@ -16,14 +16,17 @@ LONG = {
     "add-a-family-without-a-closed-form",
     "annotators",
     "bring-your-own-sampler",
+    "checking",
     "decisions",
-    "inference",
     "families",
+    "inference",
     "learned-priors",
     "scikit-learn",
     "selection",
     "unlabelled",
     "use-jax-transformations",
+    "weights",
+    "write-an-inference",
 }
 """Pages that sample or compile for more than two seconds run in the slow suite."""
 
