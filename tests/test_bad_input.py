@@ -817,6 +817,8 @@ def test_a_wrong_name_of_an_argument_says_which_is_meant(call, wrong, meant):
 def test_a_name_of_no_argument_says_where_it_belongs():
     with refused("'seed': perhaps key of another call", error=TypeError):
         nb.NUTS(seed=1)
+    with refused("'beta': leave it out; it takes", error=TypeError):
+        nb.Multinomial(beta=1)
     with refused("'nothing': leave it out", error=TypeError):
         nb.Exact(nothing=1)
 

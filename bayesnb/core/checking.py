@@ -152,7 +152,8 @@ def _require_arguments(called: Callable[..., Any], given: Iterable[str]) -> None
     for name in () if "**" in own else {*given}.difference(own):
         meant = [each for same in SAME_ARGUMENT.split("|") if name in (names := same.split()) for each in names]
         found = [each for each in meant if each in own] or get_close_matches(name, own, 1)
-        hint = f"write {found[0]}" if found else f"perhaps {meant[0]} of another call" if meant else "leave it out"
+        elsewhere = f"perhaps {meant[0]} of another call" if meant and meant[0] != name else "leave it out"
+        hint = f"write {found[0]}" if found else elsewhere
         raise TypeError(f"{called.__name__}() got an unexpected keyword argument {name!r}: {hint}; it takes {own}")
 
 
