@@ -17,7 +17,8 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem, count_and_grow, with_categories
 
 MOST_CELLS = 2 * 10**6
-"""Cells of a sample at most: 16 MB of numbers. Of a sparse table those that are stored count."""
+"""Cells of a sample at most: 16 MB of numbers, and more of objects, which hold columns of several types. Of a sparse
+table those that are stored count."""
 
 GROWTH, GROWTH_OF_WIDE, WIDE = 0.25, 1.0, 1000
 """Growth of the weight of all rows after which families, bins and weights are learned again; of tables of more than
@@ -179,7 +180,6 @@ class KeptRows:
 # --------------------------------------------------------------------------------------------------
 # Cells of tables of any kind, one below the other
 # --------------------------------------------------------------------------------------------------
-
 
 UNREAD = datetime(1970, 1, 1)
 """In place of the cells that no model reads: a date, which none takes."""
