@@ -25,7 +25,8 @@ from bayesnb.inference.em import chain_quantiles, first_responsibilities
 from bayesnb.inference.exact import Inference, warn_of_draws
 from bayesnb.inference.gibbs import on_groupings, posterior_of_draws
 from bayesnb.model.blocks import Block, ModelStatistics
-from bayesnb.model.feature_weights import ConditionalLikelihood, Mixture, NormalWeights
+from bayesnb.model.feature_weights import ConditionalLikelihood, NormalWeights
+from bayesnb.model.laplace import Mixture
 from bayesnb.model.learned_prior import LearnedPrior, sample_in_program
 from bayesnb.model.prior import CLASS_SITE, ModelParameters, Prior
 from bayesnb.model.problem import Problem, has_closed_form, refuse_coupled

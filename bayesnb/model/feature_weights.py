@@ -1,16 +1,15 @@
 """The posterior of weights of features, given arrays."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any, Self
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve, cholesky
-from scipy.special import log_ndtr, logsumexp, softmax
+from scipy.special import log_ndtr, logsumexp
 
 from bayesnb.core.arrays import PIECE_CELLS, namespace, row_pieces
-from bayesnb.core.running import added, in_order, one_blas_thread
+from bayesnb.core.running import added, in_order
 from bayesnb.model.truncated_normal import TruncatedNormal
 
 # --------------------------------------------------------------------------------------------------
@@ -239,6 +238,10 @@ class ConditionalLikelihood:
         """The likelihood of some rows."""
         return type(self)(self.log_ratio[:, rows], self.log_prior[:, rows], self.codes[rows], self.row_weights[rows])
 
+    def first(self, number: int) -> Self:
+        """The likelihood of the first weights, the others zero."""
+        return replace(self, log_ratio=np.ascontiguousarray(self.log_ratio[..., :number]))
+
     def _sum(self, part: Callable[[Self, np.ndarray], Parts], point: np.ndarray) -> Parts:
         """The sum of the parts of all rows, computed in pieces by several threads."""
         # A piece adds a matrix of all pairs of features: it has at least as many rows as that has columns.
@@ -304,11 +307,18 @@ def some_rows(num_rows: int, numbers: int, rng: np.random.Generator) -> np.ndarr
 #
 # restricted to :math:`w \geq 0`. With the level :math:`\eta` integrated out, the weights are jointly normal with mean
 # one and covariance :math:`\tau^2 I + 1 1^T`. Features that describe columns once more come last. Their level is zero,
-# so that many of them that do not help cost little.
+# so that many of them that do not help cost little. The last of these are readings of columns, whose spread is r tau:
+#
+# .. math:: r \sim \mathrm{Uniform}\{0, 1/4, 1/2, 1, 2\}.
+#
+# Useless readings then make r small, and not the spread of all other weights.
 # --------------------------------------------------------------------------------------------------
 
 SPREADS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
 """Values of the spread of the weights around their level."""
+
+RATIOS = (0.25, 0.5, 1.0, 2.0)
+"""Values of the ratio of the readings' spread to that of the other weights; without readings, it is zero."""
 
 NODES = 4001
 """Nodes of the integral over the level; twenty are where the probability of a spread of .05 rises."""
@@ -330,6 +340,8 @@ class NormalWeights:
         prior that is compared with no other.
     spread : float, default 0.0
         tau, where the distribution is the prior given the spread; zero if all features share one weight.
+    ratio : float, default 0.0
+        r, where there are readings.
     """
 
     num_weights: int
@@ -337,16 +349,37 @@ class NormalWeights:
     precision: np.ndarray
     log_normaliser: float = 0.0
     spread: float = 0.0
+    ratio: float = 0.0
 
     @classmethod
-    def before_any_row(cls, num_weights: int, num_classes: int, num_again: int = 0) -> Self:
+    def before_any_row(
+        cls,
+        num_weights: int,
+        num_classes: int,
+        num_again: int = 0,
+        num_readings: int = 0,
+        reading_spread: float = SPREAD,
+    ) -> Self:
         """Independent weights of standard deviation 0.5, and offsets of mean zero and deviation one."""
-        deviation = np.concatenate([np.full(num_weights, SPREAD), np.ones(num_classes)])
+        others = num_weights - num_readings
+        deviation = np.repeat([SPREAD, reading_spread, 1.0], [others, num_readings, num_classes])
         return cls(num_weights, _mean(num_weights, num_classes, num_again), np.diag(deviation**-2))
 
     @classmethod
-    def given_spread(cls, num_weights: int, num_classes: int, spread: float, num_again: int = 0) -> Self:
-        """The prior given the spread, which is zero for the one weight that all features share."""
+    def given_spread(
+        cls,
+        num_weights: int,
+        num_classes: int,
+        spread: float,
+        num_again: int = 0,
+        num_readings: int = 0,
+        ratio: float = 0.0,
+    ) -> Self:
+        """The prior given the spread, which is zero for the one weight that all features share.
+
+        The last `num_again` features describe columns once more; the last `num_readings` of these are readings, whose
+        spread is `ratio` times that of the others.
+        """
         mean = _mean(num_weights, num_classes, num_again)
         precision, variance = np.eye(len(mean)), spread**2
         if num_weights == 1:
@@ -358,8 +391,13 @@ class NormalWeights:
             # The inverse of tau^2 I + 1 1^T, by Sherman and Morrison.
             precision[:first, :first] -= 1.0 / (variance * (variance + first))
             log_determinant = num_weights * np.log(variance) + np.log1p(first / variance)
+            if num_readings:
+                precision[
+                    range(num_weights - num_readings, num_weights), range(num_weights - num_readings, num_weights)
+                ] /= ratio**2
+                log_determinant += 2 * num_readings * np.log(ratio)
             log_normaliser = log_determinant / 2 + _log_probability(first, spread) + num_again * np.log(0.5)
-        return cls(num_weights, mean, precision, float(log_normaliser), spread)
+        return cls(num_weights, mean, precision, float(log_normaliser), spread, ratio)
 
     def log_density(self, draws: np.ndarray) -> np.ndarray:
         """Log density of weights and offsets, shape (..., weights + classes), the power of 2 pi left out."""
@@ -384,283 +422,18 @@ def _log_probability(num_weights: int, spread: float) -> float:
     return float(logsumexp(log_density + num_weights * log_ndtr((1.0 + nodes) / spread)) + np.log(step))
 
 
-def priors(num_features: int, num_classes: int, *, shared: bool, num_again: int = 0) -> list[NormalWeights]:
-    """The prior given each spread; a single one if all features share a weight.
+def priors(
+    num_features: int, num_classes: int, *, shared: bool, num_again: int = 0, num_readings: int = 0
+) -> list[NormalWeights]:
+    """The prior given each spread, and each ratio of readings; a single one if all features share a weight.
 
-    The last `num_again` features describe columns once more.
+    The last `num_again` features describe columns once more; the last `num_readings` of these are readings.
     """
     if shared or num_features == 1:
         return [NormalWeights.given_spread(1, num_classes, 0.0)]
-    return [NormalWeights.given_spread(num_features, num_classes, spread, num_again) for spread in SPREADS]
-
-
-# --------------------------------------------------------------------------------------------------
-# The posterior of weights and offsets, as normal distributions at the modes, restricted to w >= 0
-# --------------------------------------------------------------------------------------------------
-
-MOST_STEPS = 200
-"""Newton steps. The function is convex, and a dozen are usual."""
-
-GOOD_ENOUGH = 1e-10
-"""Expected gain of a step, in nats, at which the search ends; and that gain as a share of the function."""
-
-SUFFICIENT = 1e-4
-"""Share of the expected gain that a step must have (Armijo's rule)."""
-
-SHORTEST = 1e-12
-"""Length of a step, in Newton steps, at which the search gives up to improve a point."""
-
-TOLERANCE = 0.3
-"""Relative error of the second derivatives that a search uses, measured by the gradients at both ends of a step."""
-
-SMALL = 1e-6
-"""Gain of a step, in nats, up to which the step leaves the second derivatives as they are."""
-
-FEWER, FEW_NUMBERS = 4, 10**5
-"""The search begins with one row of 4 where these have 10^5 densities or more."""
-
-SIMULATIONS = 500
-"""Draws for the probability that no weight is negative."""
-
-
-@dataclass(frozen=True)
-class Approximation:
-    """A normal distribution restricted to w >= 0, which approximates the posterior given the spread.
-
-    Attributes
-    ----------
-    prior : NormalWeights
-    mode : array, shape (weights + classes,)
-    gaussian : NormalWeights
-        The approximation as the prior of further rows. Its mean differs from the mode where a weight is zero.
-    distribution : TruncatedNormal
-        The same for draws.
-    log_evidence : float
-        Log density of the labels given the features and the spread.
-    """
-
-    prior: NormalWeights
-    mode: np.ndarray
-    gaussian: NormalWeights
-    distribution: TruncatedNormal
-    log_evidence: float
-
-
-@dataclass(frozen=True)
-class Mixture:
-    """The approximations given each spread, weighted by their evidence.
-
-    Attributes
-    ----------
-    parts : sequence of Approximation
-    """
-
-    parts: Sequence[Approximation]
-
-    @property
-    def probabilities(self) -> np.ndarray:
-        """Posterior probability of each spread."""
-        return softmax([part.log_evidence for part in self.parts])
-
-    @property
-    def log_evidence(self) -> float:
-        """Log density of the labels given the features, the spread integrated out."""
-        return float(logsumexp([part.log_evidence for part in self.parts]) - np.log(len(self.parts)))
-
-    @property
-    def mode(self) -> np.ndarray:
-        """The modes, averaged over the spread, shape (weights + classes,)."""
-        return np.einsum("k,kp->p", self.probabilities, [part.mode for part in self.parts])
-
-    def draw(self, num_draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-        """Draws in random order, shape (draws, weights + classes), and the position of each one's part."""
-        numbers = rng.multinomial(num_draws, self.probabilities)
-        found = [
-            part.distribution.draw(number, rng) for part, number in zip(self.parts, numbers, strict=True) if number
-        ]
-        which = np.repeat(np.arange(len(self.parts)), numbers)
-        order = rng.permutation(num_draws)
-        return np.concatenate(found)[order], which[order]
-
-
-def approximate(
-    likelihood: ConditionalLikelihood,
-    priors: Sequence[NormalWeights],
-    rng: np.random.Generator,
-    start: np.ndarray | None = None,
-) -> Mixture:
-    """Laplace's approximation of the posterior.
-
-    Given the spread, the posterior density is log-concave. It is expanded to second order at its mode, which may be at
-    a weight of zero.
-
-    Parameters
-    ----------
-    likelihood : ConditionalLikelihood
-    priors : sequence of NormalWeights
-        One for each spread; they are equally probable.
-    rng : numpy.random.Generator
-        For the probability that no weight is negative, and for the rows that the search begins with.
-    start : array, shape (weights + classes,), optional
-        Where the search begins; by default at the mode of some of the rows.
-    """
-    parts = []
-    # Second derivatives have threads of their own. BLAS's wait for each other in the many small products beside them.
-    with one_blas_thread():
-        search = _start(likelihood, priors[-1], rng) if start is None else ModeSearch.at(likelihood, start)
-        for prior in reversed(priors):
-            search = find_mode(search, prior).refreshed()
-            parts.append(_expand(search, prior, rng))
-    return Mixture(parts[::-1])
-
-
-def learn_on(weights: FeatureWeights, likelihood: ConditionalLikelihood, rng: np.random.Generator) -> FeatureWeights:
-    """The weights after more rows, each predicted before it is among the data (Dawid 1984, *JRSS A* 147, 278-292).
-
-    The prior is the normal distribution that earlier rows left. The spread of the weights stays as it was learned.
-    """
-    assert weights.gaussian is not None
-    (part,) = approximate(likelihood, [weights.gaussian], rng).parts
-    shape, size = weights.weight_draws.shape[:2], weights.weight_draws.shape[2]
-    return FeatureWeights.of(
-        part.mode,
-        part.distribution.draw(shape[0] * shape[1], rng).reshape(*shape, -1),
-        size,
-        spread_draws=weights.spread_draws,
-        num_rows=weights.num_rows + len(likelihood.codes),
-        gaussian=part.gaussian,
-    )
-
-
-def _start(likelihood: ConditionalLikelihood, prior: NormalWeights, rng: np.random.Generator) -> "ModeSearch":
-    """Where the search begins: at the mode of some of the rows, if there are many, with their second derivatives."""
-    fewer = len(likelihood.codes) // FEWER
-    if fewer * likelihood.log_ratio[:, 0].size < FEW_NUMBERS:
-        return ModeSearch.at(likelihood, prior.mean)
-    some = likelihood.take(np.sort(rng.choice(len(likelihood.codes), fewer, replace=False)))
-    share = some.row_weights.sum() / likelihood.row_weights.sum()
-    if share == 0.0:
-        return ModeSearch.at(likelihood, prior.mean)
-    found = find_mode(_start(some, prior, rng), prior)
-    return replace(found, likelihood=likelihood, information=found.information / share)
-
-
-def _expand(search: "ModeSearch", prior: NormalWeights, rng: np.random.Generator) -> Approximation:
-    """The normal distribution at a mode."""
-    mode, information = search.point, search.information + prior.precision
-    from_prior = mode - prior.mean
-    gradient = prior.precision @ from_prior - search.slope
-    # The gradient is zero, up to what the search tolerates, except for weights that are held at zero.
-    gradient[~_held(mode, gradient, prior)] = 0.0
-    solved = cho_factor(information, lower=True)
-    # Complete the square: the gradient at a bound moves the centre beyond it.
-    step = cho_solve(solved, gradient)
-    covariance = cho_solve(solved, np.eye(len(mode)))
-    factor = cholesky((covariance + covariance.T) / 2, lower=True)
-    distribution = TruncatedNormal.of(mode - step, factor, prior.num_weights)
-    log_evidence = (
-        search.log_likelihood
-        - from_prior @ prior.precision @ from_prior / 2
-        + gradient @ step / 2
-        + np.log(np.diag(factor)).sum()
-        + distribution.log_probability(SIMULATIONS, rng)
-        - prior.log_normaliser
-    )
-    gaussian = NormalWeights(prior.num_weights, mode - step, information)
-    return Approximation(prior, mode, gaussian, distribution, float(log_evidence))
-
-
-@dataclass(frozen=True)
-class ModeSearch:
-    """A point, the likelihood there, and its second derivatives at this point or at an earlier one.
-
-    Attributes
-    ----------
-    likelihood : ConditionalLikelihood
-    point : array, shape (weights + classes,)
-    log_likelihood : float
-    slope : array, shape (weights + classes,)
-        Gradient of the log likelihood.
-    information : array, shape (weights + classes, weights + classes)
-        Minus its second derivatives.
-    """
-
-    likelihood: ConditionalLikelihood
-    point: np.ndarray
-    log_likelihood: float
-    slope: np.ndarray
-    information: np.ndarray
-
-    @classmethod
-    def at(cls, likelihood: ConditionalLikelihood, point: np.ndarray) -> Self:
-        """All computed at the point."""
-        return cls(likelihood, point, *likelihood.value_and_gradient(point), likelihood.information(point))
-
-    def moved(self, point: np.ndarray) -> Self:
-        """At another point, with the second derivatives of before."""
-        value, slope = self.likelihood.value_and_gradient(point)
-        return replace(self, point=point, log_likelihood=value, slope=slope)
-
-    def refreshed(self) -> Self:
-        """With the second derivatives at the point."""
-        return replace(self, information=self.likelihood.information(self.point))
-
-
-def find_mode(search: ModeSearch, prior: NormalWeights) -> ModeSearch:
-    """The mode of the posterior given the spread, by a projected Newton method.
-
-    A weight at zero that the gradient holds there does not take part in a step (Bertsekas 1982, *SIAM Journal on
-    Control and Optimization* 20, 221-246). Second derivatives take most of the time. Those of an earlier point are used
-    as long as they predict the change of the gradient, within a tolerance.
-
-    Parameters
-    ----------
-    search : ModeSearch
-        Where to begin.
-    prior : NormalWeights
-
-    Returns
-    -------
-    Search
-        At the mode. Its second derivatives may be those of an earlier point.
-    """
-    size, centre, precision = prior.num_weights, prior.mean, prior.precision
-
-    def negative_log_density(at: ModeSearch) -> float:
-        return -at.log_likelihood + (at.point - centre) @ precision @ (at.point - centre) / 2
-
-    def gradient_of(at: ModeSearch) -> np.ndarray:
-        return precision @ (at.point - centre) - at.slope
-
-    search = search.moved(np.concatenate([np.maximum(search.point[:size], 0.0), search.point[size:]]))
-    for _ in range(MOST_STEPS):
-        value, gradient, curvature = negative_log_density(search), gradient_of(search), search.information + precision
-        free = ~_held(search.point, gradient, prior)
-        solved = cho_factor(curvature[np.ix_(free, free)])
-        step = np.zeros(len(gradient))
-        step[free] = -cho_solve(solved, gradient[free])
-        expected = -gradient @ step / 2
-        if expected <= GOOD_ENOUGH * max(1.0, abs(value) * 1e-3):
-            break
-        length = 1.0
-        while True:
-            tried = search.point + length * step
-            tried[:size] = np.maximum(tried[:size], 0.0)
-            there = search.moved(tried)
-            gain = gradient @ (search.point - tried)
-            if negative_log_density(there) <= value - SUFFICIENT * gain or length < SHORTEST:
-                break
-            length /= 2
-        change = tried - search.point
-        predicted = curvature @ change
-        missed = (gradient_of(there) - gradient - predicted)[free]
-        stale = missed @ cho_solve(solved, missed) > TOLERANCE**2 * (change @ predicted)
-        search = there.refreshed() if stale and expected > SMALL else there
-    return search
-
-
-def _held(point: np.ndarray, gradient: np.ndarray, prior: NormalWeights) -> np.ndarray:
-    """Which entries are weights of zero that the gradient holds there."""
-    held = (point <= 0.0) & (gradient > 0.0)
-    held[prior.num_weights :] = False
-    return held
+    size = num_features, num_classes
+    return [
+        NormalWeights.given_spread(*size, spread, num_again, num_readings, ratio)
+        for ratio in (RATIOS if num_readings else [0.0])
+        for spread in SPREADS
+    ]

@@ -21,11 +21,11 @@ from bayesnb.model.describe import feature_names
 from bayesnb.model.feature_weights import (
     ConditionalLikelihood,
     FeatureWeights,
-    learn_on,
     mixed_features,
     share_without_information,
     some_rows,
 )
+from bayesnb.model.laplace import learn_on
 from bayesnb.model.weighted_model import WeightedModel
 from bayesnb.posterior.density import WeightedDensity
 from bayesnb.posterior.fitted import ON_LABELS_ONLY

@@ -23,11 +23,11 @@ from bayesnb.model.feature_weights import (
     ConditionalLikelihood,
     FeatureWeights,
     NormalWeights,
-    approximate,
     mixed_features,
     priors,
     some_rows,
 )
+from bayesnb.model.laplace import approximate, approximate_with_readings
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
@@ -293,8 +293,16 @@ def _learn(
     left_out.require_finite("no weights can be learned")
     left_out, of_labels = left_out.of_possible_labels("the weights")
     likelihood = _likelihood(left_out, shared=shared)
-    number, num_again = likelihood.num_features, 0 if shared else unweighted.model.num_again
-    found = approximate(likelihood, priors(number, len(labels), shared=shared, num_again=num_again), rng)
+    num_again, num_readings = (0, 0) if shared else (unweighted.model.num_again, unweighted.model.num_readings)
+    if num_readings:
+        found = approximate_with_readings(likelihood, num_again, num_readings, rng)
+        if found.num_weights < likelihood.num_features:
+            unweighted = unweighted.inference.fit(unweighted.problem.without_readings, key=0)
+            names, likelihood = names[:-num_readings], likelihood.first(found.num_weights)
+            num_again, num_readings = num_again - num_readings, 0
+    else:
+        given = priors(likelihood.num_features, len(labels), shared=shared, num_again=num_again)
+        found = approximate(likelihood, given, rng)
     if inference is None:
         draws, which = found.draw(NUM_CHAINS * NUM_DRAWS, rng)
         draws, which = draws.reshape(NUM_CHAINS, NUM_DRAWS, -1), which.reshape(NUM_CHAINS, NUM_DRAWS)
@@ -302,7 +310,8 @@ def _learn(
         weighed = ["all features"] if shared else [str(name) for name in names]
         draws, which = sample_weights(likelihood, found, [*weighed, *map(str, labels)], inference, key)
     # Further rows update one distribution under a fixed prior: that of the spread would take all rows at once.
-    alone = NormalWeights.before_any_row(number, len(labels), num_again)
+    readings = num_again, num_readings, found.mean_spread_of_readings
+    alone = NormalWeights.before_any_row(likelihood.num_features, len(labels), *readings)
     (one,) = approximate(likelihood, [alone], rng, start=found.mode).parts
     weights = FeatureWeights.of(
         found.mode,

@@ -8,7 +8,8 @@ from scipy import stats
 from scipy.special import log_softmax, logsumexp, softmax
 
 from bayesnb.inference.nuts import SMALLEST, _program, _SampledWeights, _spreads, sample_weights
-from bayesnb.model.feature_weights import ConditionalLikelihood, approximate, priors
+from bayesnb.model.feature_weights import ConditionalLikelihood, priors
+from bayesnb.model.laplace import approximate
 
 
 def labelled(rng, features, num_again=0):

@@ -8,17 +8,8 @@ from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
 from scipy.stats import multivariate_normal
 
-from bayesnb.model.feature_weights import (
-    Approximation,
-    ConditionalLikelihood,
-    FeatureWeights,
-    Mixture,
-    ModeSearch,
-    NormalWeights,
-    approximate,
-    find_mode,
-    priors,
-)
+from bayesnb.model.feature_weights import ConditionalLikelihood, FeatureWeights, NormalWeights, priors
+from bayesnb.model.laplace import Approximation, Mixture, ModeSearch, approximate, find_mode
 from bayesnb.model.truncated_normal import TruncatedNormal
 
 ROWS, CLASSES, FEATURES = 12, 3, 4
