@@ -242,7 +242,7 @@ def _fold_score(posterior: Posterior, rows: LabelledRows, cells: Cells) -> tuple
 
     Impossible rows get the class probabilities, as in `Posterior.predict_proba`.
     """
-    log_proba = log_normalised(posterior.density.log_joint(cells))
+    log_proba = log_normalised(posterior.belief.density.log_joint(cells))
     impossible = is_lost(log_proba, -np.inf)
     log_proba[impossible] = log(posterior.class_probs())
     return log_proba[np.arange(len(rows)), rows.codes], impossible

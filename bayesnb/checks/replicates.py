@@ -1,9 +1,8 @@
 """What a statistic of a posterior predictive check is, and the replicated tables that it takes."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import repeat
 from operator import itemgetter
 from typing import Any, Self
 
@@ -21,9 +20,7 @@ from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.program import to_table
-from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
 from bayesnb.posterior.posterior import Posterior
-from bayesnb.posterior.under_draws import flatten, independent_draws
 
 # --------------------------------------------------------------------------------------------------
 # Shapes of the columns of a class: ratios of sample L-moments, and the share of the commonest value
@@ -275,16 +272,7 @@ def _repeated_rows(weights: np.ndarray) -> np.ndarray:
 
 def draws(posterior: Posterior, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
     """One set of parameters for each replicate, no leading axes."""
-    if isinstance(posterior, PointPosterior):
-        return repeat(posterior.parameters, number)
-    pieces: Iterable[ModelParameters]
-    if isinstance(posterior, SampledPosterior):
-        flat = flatten(posterior.parameters)
-        places = np.linspace(0, len(flat.class_prob) - 1, number).round().astype(int)
-        pieces = [jax.tree.map(lambda value: value[places], flat)]
-    else:
-        pieces = independent_draws(posterior, number, rng)
-    one_by_one = ((piece, s) for piece in pieces for s in range(len(piece.class_prob)))
+    one_by_one = ((piece, s) for piece in posterior.belief.pieces(number, rng) for s in range(len(piece.class_prob)))
     return (jax.tree.map(itemgetter(s), piece) for piece, s in one_by_one)
 
 

@@ -20,7 +20,7 @@ from bayesnb.posterior.diagnostics import ess_of_mean
 from bayesnb.posterior.draws import summary_frame
 from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
 from bayesnb.posterior.posterior import mean_total_count
-from bayesnb.posterior.under_draws import draws_in_pieces, independent_draws
+from bayesnb.posterior.under_draws import draws_in_pieces
 
 # --------------------------------------------------------------------------------------------------
 # Tests of numbers that are uniform if draws are right.
@@ -424,10 +424,10 @@ def _exact_reference(
     values : dict
         By site, leading axis the draws.
     """
-    size = sum(np.size(leaf) for leaf in jax.tree.leaves(exact.distribution.mean()))
+    size = sum(np.size(leaf) for leaf in jax.tree.leaves(exact.belief.mean()))
     number = max(at_least, min(EXACT_DRAWS, EXACT_CELLS // size))
     densities, kept = [], []
-    for parameters in independent_draws(exact, number, rng):
+    for parameters in exact.belief.pieces(number, rng):
         densities.append(log_densities(exact, parameters, rows))
         values = exact.model.sites.by_name(parameters)
         kept.append({site: values[site] for site in sites})

@@ -27,9 +27,9 @@ from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
+from bayesnb.posterior.belief import offers
 from bayesnb.posterior.datatree import as_tree, dataset_of_sites
 from bayesnb.posterior.diagnostics import KINDS
-from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
 from bayesnb.posterior.posterior import Posterior, mean_total_count, require
 
 # --------------------------------------------------------------------------------------------------
@@ -69,10 +69,10 @@ def _pits(
     rng: np.random.Generator,
 ) -> dict[str, np.ndarray]:
     """PIT of every parameter, by site, and of the log likelihood."""
-    require(posterior, "a distribution of the parameters", "sbc")
+    belief = require(posterior, "a distribution of the parameters", "sbc").belief
     true_values = model.sites.by_name(truth)
-    if isinstance(posterior, ExactPosterior):
-        draws = posterior.model.sites.by_name(posterior.closed_form.draw(rng, (RANK_DRAWS,)))
+    if offers(posterior, "the closed form of one model"):
+        draws = belief.model.sites.by_name(belief.prior.draw(rng, (RANK_DRAWS,)))
     else:
         draws = {site: _thinned(values) for site, values in posterior.draws(key=key).items()}
     found = {site: _ranked(true_values[site], draws[site], rng) for site in true_values}
@@ -456,9 +456,9 @@ def _simulations(
 
 def _problems(posterior: Posterior) -> list[bool]:
     """Which kinds of `JUDGED` problems the draws of a fit have; none for a posterior without draws."""
-    if not isinstance(posterior, SampledPosterior):
+    if not offers(posterior, "draws of a sampler"):
         return [False] * len(JUDGED)
-    diagnostics = posterior.diagnostics
+    diagnostics = posterior.belief.diagnostics
     found = diagnostics.problems_by_kind(max_r_hat=LARGEST_R_HAT, min_ess_per_chain=LEAST_ESS / diagnostics.num_chains)
     return [kind in found for kind in JUDGED]
 

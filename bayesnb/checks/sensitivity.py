@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -352,7 +352,7 @@ def _likelihood_scaled(posterior: ExactPosterior, power: float) -> ExactPosterio
 
 def _with(posterior: ExactPosterior, closed_form: Prior) -> ExactPosterior:
     other = copy(posterior)
-    other.closed_form = closed_form
+    other.belief = replace(posterior.belief, prior=closed_form)
     return other
 
 

@@ -33,7 +33,6 @@ from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.posterior.files import replace_file
 from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.posterior import Posterior
-from bayesnb.posterior.weighted_posterior import WeightedPosterior
 from bayesnb.selection.descriptions import propose_descriptions
 from bayesnb.selection.weighing import weight_features, weighted_or_plain
 
@@ -394,8 +393,7 @@ def _fit_exactly(
         typer.echo(f"Rows without a {labels.name}, left out: {unlabelled}")
     if cells := int(features.isna().to_numpy().sum()):
         typer.echo(f"Missing cells, skipped, which is exact if cells are missing at random: {cells}")
-    posterior = fit(model, features, labels)
-    assert isinstance(posterior, ExactPosterior)
+    posterior: Any = fit(model, features, labels)
     typer.echo(f"Closed form: log evidence {posterior.log_evidence:.4f}")
     return posterior, features, labels
 
@@ -524,7 +522,7 @@ def _fit_command(
         _refuse_overwriting(out, table)
         exact, *rows = _fit_exactly(table, target, drop, categorical, missing=missing, sep=sep, decimal=decimal)
         posterior = weighted_or_plain(exact, *rows)
-        if isinstance(posterior, WeightedPosterior) and not posterior.feature_weights.shared:
+        if posterior.feature_weights is not None and not posterior.feature_weights.shared:
             posterior = weight_features(propose_descriptions(exact.problem.model, *rows), *rows)
             typer.echo("A weight for each feature, learned from the same rows (naive Bayes has weights of one):")
             typer.echo(posterior.weights.to_string(float_format="%.2f"))

@@ -20,8 +20,8 @@ from bayesnb.crowd.label_draws import LabelDraws, accuracy, information, label_b
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Unlabelled
 from bayesnb.model.program import coordinate
+from bayesnb.posterior.belief import offers
 from bayesnb.posterior.files import save
-from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.posterior import Posterior, require
 from bayesnb.posterior.under_draws import flatten
 
@@ -552,14 +552,14 @@ class AnnotationFit(Printed, AnnotationFigures):
 
     @property
     def _is_point(self) -> bool:
-        return isinstance(self.posterior, PointPosterior)
+        return not offers(self.posterior, "a distribution of the parameters")
 
     @cached_property
     def _draws(self) -> ModelParameters:
         """Draws of the parameters, one leading axis; a point estimate is a single draw."""
-        if isinstance(self.posterior, PointPosterior):
-            return map_tree(lambda value: np.asarray(value)[None], self.posterior.parameters)
-        return flatten(self.posterior.distribution.draw(None, None, 0))
+        if self._is_point:
+            return map_tree(lambda value: np.asarray(value)[None], self.posterior.belief.mean())
+        return flatten(self.posterior.belief.draw(None, None, 0))
 
     @cached_property
     def _accuracy(self) -> np.ndarray:

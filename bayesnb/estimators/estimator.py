@@ -28,8 +28,8 @@ from bayesnb.inference.fit import as_inference, read_table
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.reading import LARGEST_NUMBER, not_negative_up_to
+from bayesnb.posterior.belief import offers
 from bayesnb.posterior.files import save
-from bayesnb.posterior.kinds import ExactPosterior, SpreadPosterior
 from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
@@ -601,12 +601,14 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
 
     def _predictor(self) -> Posterior:
         """The posterior that predicts: the fitted one, or its mean as a point."""
-        posterior = self._posterior()
-        if self.predictive == "exact" or not isinstance(posterior, SpreadPosterior):
+        posterior: Any = self._posterior()
+        if self.predictive == "exact" or not hasattr(posterior, "plugin"):
             return posterior
         if self.predictive != "plugin":
             raise ValueError(f'predictive is {self.predictive!r}: give "exact" or "plugin"')
-        if isinstance(posterior, ExactPosterior) and all(map(number_of_values, posterior.families)):
+        if offers(posterior, "the closed form of one model") and all(
+            map(number_of_values, posterior.belief.prior.families)
+        ):
             return posterior  # it predicts as its mean does, but its mean might round to 0 or 1
         return posterior.plugin()
 

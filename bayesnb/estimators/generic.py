@@ -19,7 +19,7 @@ from bayesnb.inference.fit import fit
 from bayesnb.inference.sources import read_dask, sample_dask
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
 from bayesnb.model.problem import Problem, count_and_grow
-from bayesnb.posterior.weighted_posterior import WeightedPosterior, with_weights_of
+from bayesnb.posterior.weighted_posterior import with_weights_of
 from bayesnb.selection.descriptions import propose_descriptions
 from bayesnb.selection.information import information_estimate
 from bayesnb.selection.weighing import MOST_FEATURES, weight_features, weighted_or_plain
@@ -125,7 +125,7 @@ class NaiveBayesClassifier(Estimator):
     def weights_(self) -> Any:
         """The weight of each feature."""
         check_is_fitted(self)
-        if not isinstance(self.posterior_, WeightedPosterior):
+        if self.posterior_.feature_weights is None:
             raise AttributeError(
                 f'no weights of features were learned, with feature_weights={self.feature_weights!r}: give "each", '
                 "which says why where none can be learned"
@@ -178,7 +178,7 @@ class NaiveBayesClassifier(Estimator):
             weights = check_weights(weight, table.num_rows)
             kept = none.add(table, labels, weights, self.decay, self.keep_rows, self._key())
             self._kept = replace(kept, learned=self.class_count_)
-        elif isinstance(self.posterior_, WeightedPosterior):
+        elif self.posterior_.feature_weights is not None:
             warn_of_absent_classes(self.classes_, labels)
 
     def _add(self, table: Table, labels: np.ndarray, weight: Any) -> None:
@@ -198,7 +198,7 @@ class NaiveBayesClassifier(Estimator):
                 return
         warn_unseen(counted.unseen)
         self._settle(problem)
-        if kept is None and isinstance(before, WeightedPosterior):
+        if kept is None and before.feature_weights is not None:
             before = before.learned(table, labels, sample_weight=weight, key=self._key())
         self.posterior_ = with_weights_of(before, self.posterior_)
         self._kept = kept
@@ -255,7 +255,7 @@ class NaiveBayesClassifier(Estimator):
             problem: Any = self.posterior_.problem
             self._problem = problem
             self._note(problem)
-        if not isinstance(self.posterior_, WeightedPosterior):
+        if self.posterior_.feature_weights is None:
             if self.model is not None:
                 self._problem.model.schema.require_one_description("an estimator without feature_weights")
             elif self._problem.model.schema.views:

@@ -29,6 +29,7 @@ from bayesnb.core.panels import (
 from bayesnb.core.printing import counted, short_name
 from bayesnb.data.read import labelled_rows
 from bayesnb.families.formulas import mean_of
+from bayesnb.posterior.belief import offers
 from bayesnb.posterior.column_densities import (
     ColumnDensities,
     column_densities,
@@ -37,7 +38,6 @@ from bayesnb.posterior.column_densities import (
     simulated_cells,
 )
 from bayesnb.posterior.fitted import of_features
-from bayesnb.posterior.kinds import SampledPosterior
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.under_draws import flatten
 
@@ -432,10 +432,10 @@ def _probs(posterior: Posterior, position: int) -> np.ndarray:
     It is the mean of a cell, or of a vector of one count, averaged over draws. A closed form has it at the posterior
     mean of the parameters.
     """
-    if isinstance(posterior, SampledPosterior):
-        parameters = flatten(posterior.parameters).blocks[position]
+    if offers(posterior, "draws of a sampler"):
+        parameters = flatten(posterior.belief.draw(None, None, 0)).blocks[position]
     else:
-        parameters = {name: value[None] for name, value in posterior.distribution.mean().blocks[position].items()}
+        parameters = {name: value[None] for name, value in posterior.belief.mean().blocks[position].items()}
     return mean_of(posterior.model.blocks[position].family.likelihood(**parameters)).mean(axis=0)
 
 

@@ -14,9 +14,8 @@ from bayesnb.core.panels import LINES, TINY, chosen, grid_of_panels, muted
 from bayesnb.core.running import random_generator
 from bayesnb.families.formulas import log_prob, quantile
 from bayesnb.model.prior import CLASS_SITE
+from bayesnb.posterior.belief import ClosedForm, offers
 from bayesnb.posterior.fitted import of_features
-from bayesnb.posterior.kinds import ExactPosterior
-from bayesnb.posterior.parameters import marginals_by_site
 from bayesnb.posterior.posterior import Posterior, require
 
 LEVELS = np.array([0.002, 0.05, 0.25, 0.5, 0.75, 0.95, 0.998])
@@ -236,15 +235,15 @@ def _parameter_panels(posterior: Posterior, sites: list[str], codes: list[int]) 
 
 def _after(posterior: Posterior) -> dict[str, Any]:
     """Exact marginals, or draws flattened to shape (draws, ...), by site."""
-    if isinstance(posterior, ExactPosterior):
-        return posterior.marginals()
+    if offers(posterior, "the closed form of one model"):
+        return posterior.belief.marginals()
     return {site: values.reshape(-1, *values.shape[2:]) for site, values in posterior.draws().items()}
 
 
 def _before(posterior: Posterior) -> dict[str, Any]:
     """The prior's marginals, or draws where a family has no closed form."""
     model = posterior.model
-    exact = marginals_by_site(model, model.prior)
+    exact = ClosedForm(model, model.prior).marginals()
     if all(site.name in exact for site in model.sites):
         return exact
     return model.sites.by_name(model.draw_prior(random_generator(0), (PRIOR_DRAWS,))) | exact

@@ -12,8 +12,8 @@ from bayesnb.core.panels import MARKERS, chosen, percent, yes_or_no
 from bayesnb.core.printing import short_name
 from bayesnb.data.labels import read_labels
 from bayesnb.data.read import as_table, split_labels
+from bayesnb.posterior.belief import offers
 from bayesnb.posterior.fitted import Fitted, posterior_of
-from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
@@ -223,7 +223,7 @@ def plot_log_odds(
     number = how_many(shown, rows, "row", "first")
     middle: list[Points] = []
     ends, interval = (None, None), ""
-    if isinstance(posterior, PointPosterior):
+    if not offers(posterior, "a distribution of the parameters"):
         remark = "no bars: a point estimate has no interval"
     else:
         joint = posterior.log_joint_draws(table, num_draws=num_draws, num_chains=num_chains, key=key)
@@ -386,7 +386,7 @@ def plot_proba(
     order = np.argsort(-points.max(axis=1), kind="stable") if yes_or_no("sort", sort) else np.arange(shown)
     points, names = points[order], [names[row] for row in order]
     draws = None
-    if not isinstance(posterior, PointPosterior):
+    if offers(posterior, "a distribution of the parameters"):
         draws = posterior.proba_draws(table, num_draws=num_draws, num_chains=num_chains, key=key)[..., order, :]
     named, known = shown_classes is None, posterior.classes.tolist()
     codes = np.argsort(-points, axis=1, kind="stable")[:, :MOST_PROBABLE]

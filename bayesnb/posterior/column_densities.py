@@ -12,9 +12,7 @@ from bayesnb.core.panels import HATCHES, LINES, MARKERS, TINY
 from bayesnb.core.sparse import dense
 from bayesnb.data.labels import read_labels
 from bayesnb.families.bins import averages_between, lattice, steps
-from bayesnb.posterior.kinds import SampledPosterior
 from bayesnb.posterior.posterior import Posterior
-from bayesnb.posterior.under_draws import flatten, pieces_of_rows
 
 GRID = 300
 """Points of a density."""
@@ -144,23 +142,12 @@ def column_densities(
 
 @in_float64
 def _density(posterior: Posterior, at: tuple[int, int], values: np.ndarray) -> np.ndarray:
-    """Density of a column's values under each class, shape (values, classes).
-
-    All other cells are missing, and integrate to one. Draws weigh their densities by the class probabilities, as in the
-    joint density of a row over that of a row without any cell.
-    """
+    """Density of a column's values under each class, all other cells missing, shape (values, classes)."""
     i, j = at
     block = posterior.model.blocks[i]
     cells = np.full((len(values), len(block.columns)), np.nan)
     cells[:, j] = values
-    feature = 0 if block.is_joint else j
-    if not isinstance(posterior, SampledPosterior):
-        return np.exp(posterior.density.feature(i, feature, cells))
-    under_draws = posterior.density.feature_under_draws(i, feature, cells)
-    prob = flatten(posterior.parameters).class_prob
-    pieces = [(np.exp(under_draws(rows)) * prob[:, None]).sum(axis=0) for rows in pieces_of_rows(len(values))]
-    with np.errstate(invalid="ignore"):
-        return np.concatenate(pieces) / prob.sum(axis=0)
+    return posterior.belief.density.feature_density(i, 0 if block.is_joint else j, cells)
 
 
 def _cells_of_column(cells: Sequence[Any], at: tuple[int, int]) -> np.ndarray:

@@ -35,7 +35,7 @@ def tree_of_draws(
     posterior: Any, X: Any, y: Any, predictions: Any, num_chains: int | None, num_draws: int | None, key: Any
 ) -> xr.DataTree:
     """Draws of the parameters as an ``xarray.DataTree``; `Posterior.to_datatree` describes arguments and groups."""
-    known = posterior.distribution
+    known = posterior.belief
     model, parameters = known.model, known.draw(num_chains, num_draws, key)
     weighs = posterior.plain is not posterior
     sample_stats, rng = known.sample_stats(num_chains, num_draws), random_generator(key)

@@ -200,6 +200,10 @@ class RowDensity:
         """
         return np.asarray(self._of_feature(*self._feature(i, j, x)))
 
+    def feature_density(self, i: int, j: int, x: Any) -> np.ndarray:
+        """Density of a feature's cells in a row without any other cell, shape (rows, classes); parameters as above."""
+        return np.exp(self.feature(i, j, x))
+
     def _feature(self, i: int, j: int, x: Any) -> tuple[Any, Any]:
         """The block of a feature alone, and its cells."""
         block = self.blocks[i]
@@ -259,7 +263,16 @@ DRAWS = 64
 
 @dataclass(frozen=True)
 class MeanOverDraws(RowDensity):
-    """The mean of densities over draws of the parameters; log class probabilities have shape (draws, classes)."""
+    """The mean of densities over draws of the parameters; log class probabilities have shape (draws, classes).
+
+    Attributes
+    ----------
+    forms : RowDensity or None
+        Closed forms given draws of the hyperparameters, axis of the draws first, over which the density of a whole row
+        is averaged in place of the draws. A feature alone has the mean over the draws.
+    """
+
+    forms: RowDensity | None = None
 
     # The density of the whole row is averaged over the draws.
     rest: ClassVar[str] = "the features depend on each other through the uncertain parameters"
@@ -275,6 +288,9 @@ class MeanOverDraws(RowDensity):
 
     @in_float64
     def log_joint(self, cells: Cells) -> np.ndarray:
+        return self._mean_of_draws(cells) if self.forms is None else _mean_of_forms(self.forms, cells)
+
+    def _mean_of_draws(self, cells: Cells) -> np.ndarray:
         # One class and some rows at a time, so that no array of all draws, rows and classes is needed.
         num_draws, num_classes = self.log_class_prob.shape
         result = np.empty((cells[0].shape[0], num_classes))
@@ -296,6 +312,13 @@ class MeanOverDraws(RowDensity):
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(self.log_class_prob.shape[-1]), self.log_joint(cells)
 
+    def feature_density(self, i: int, j: int, x: Any) -> np.ndarray:
+        # Draws weigh their densities by the class probabilities, as in the density of a row over that without cells.
+        under_draws, prob = self.feature_under_draws(i, j, x), np.exp(self.log_class_prob)
+        pieces = [(np.exp(under_draws(rows)) * prob[:, None]).sum(axis=0) for rows in pieces_of_rows(x.shape[0])]
+        with np.errstate(invalid="ignore"):
+            return np.concatenate(pieces) / prob.sum(axis=0)
+
     def feature_under_draws(self, i: int, j: int, x: Any) -> Callable[[slice], np.ndarray]:
         """As `feature`, under each draw; a function of rows (draws, rows, classes)."""
         block, cells = self._feature(i, j, x)
@@ -307,30 +330,16 @@ class MeanOverDraws(RowDensity):
         return np.concatenate(pieces) if pieces else np.empty((0, self.log_class_prob.shape[-1]))
 
     def in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
-        return _mean_of_sums, (self.log_class_prob, list(self.blocks))
+        each: RowDensity = self.forms or self
+        return _mean_of_sums, (each.log_class_prob, list(each.blocks))
 
 
-@dataclass(frozen=True)
-class MeanOfClosedForms(MeanOverDraws):
-    """The mean of closed forms over draws of the hyperparameters; a feature alone has the mean over all draws.
-
-    Attributes
-    ----------
-    forms : RowDensity
-        The closed forms, axis of the draws first.
-    """
-
-    forms: RowDensity
-
-    @in_float64
-    def log_joint(self, cells: Cells) -> np.ndarray:
-        number = len(self.forms.log_class_prob)
-        each = (map_tree(lambda leaf, s=s: leaf[s], tuple(self.forms.blocks)) for s in range(number))
-        pairs = zip(self.forms.log_class_prob, each, strict=True)
-        return logsumexp([RowDensity(*form).log_joint(cells) for form in pairs], axis=0) - np.log(number)
-
-    def in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
-        return _mean_of_sums, (self.forms.log_class_prob, list(self.forms.blocks))
+def _mean_of_forms(forms: RowDensity, cells: Cells) -> np.ndarray:
+    """Log of the mean over closed forms, axis of the draws first."""
+    number = len(forms.log_class_prob)
+    each = (map_tree(lambda leaf, s=s: leaf[s], tuple(forms.blocks)) for s in range(number))
+    pairs = zip(forms.log_class_prob, each, strict=True)
+    return logsumexp([RowDensity(*form).log_joint(cells) for form in pairs], axis=0) - np.log(number)
 
 
 def _mean_of_sums(arrays: tuple[Any, Sequence[Any]], cells: Sequence[Any]) -> Any:

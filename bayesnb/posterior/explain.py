@@ -17,7 +17,7 @@ from bayesnb.data.tables import shortened
 from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import columns_alone, features_of, subjects_of
-from bayesnb.posterior.parameters import OnePoint
+from bayesnb.posterior.belief import offers
 from bayesnb.posterior.predictions import NATS, nats_of
 
 BEFORE = "before any cell"
@@ -200,7 +200,7 @@ def evidence_of_row(
     scale = nats_of(unit, UNITS)
     model = posterior.model
     cells = model.read(as_row(X_row)).whole()
-    log_joint = np.add(*posterior.density.log_ratio(cells))[0]
+    log_joint = np.add(*posterior.belief.density.log_ratio(cells))[0]
     pair = _pair_of_row(posterior.classes.tolist(), log_joint, class_, against)
     class_, against = (posterior.classes.tolist()[c] for c in pair)
     total = _odds(log_joint, pair)
@@ -231,21 +231,21 @@ def evidence_of_row(
         of_columns = np.add.reduceat(np.concatenate(by_block, axis=-1)[..., order], starts, axis=-1)
         return np.concatenate([_odds(log_class_prob, pair)[..., None], of_columns], axis=-1)
 
-    found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(posterior.density.feature(i, j, x), pair))
-    known, draws = posterior.distribution, None
-    if not isinstance(known, OnePoint):
-        drawn, parameters = known.model, known.draw_few(None, num_draws, key)
+    found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(posterior.belief.density.feature(i, j, x), pair))
+    belief, draws = posterior.belief, None
+    if offers(posterior, "a distribution of the parameters"):
+        drawn, parameters = belief.model, belief.draw_few(None, num_draws, key)
         draws = parts(
             drawn.log_class_prob(parameters),
             lambda i, j, x: _odds(drawn.feature_log_likelihood(parameters, i, j, x), pair),
         ).reshape(-1, len(names))
-    rest = posterior.density.rest
+    rest = posterior.belief.density.rest
     if rest:
         names, texts = [*names, TOGETHER], [*texts, ""]
         found = np.append(found, _rest_of_odds(total, found))
         # Given the parameters, the features are independent: under each draw this part is zero.
         draws = None if draws is None else np.pad(draws, ((0, 0), (0, 1)))
-        if getattr(posterior.density, "log_given", None) is not None:
+        if getattr(posterior.belief.density, "log_given", None) is not None:
             rest += OFFSETS
             if draws is not None:
                 draws[:, -1], draws[:, 0] = draws[:, 0] - found[0], found[0]

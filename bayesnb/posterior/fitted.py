@@ -9,7 +9,7 @@ from bayesnb.core.printing import Printed
 from bayesnb.families.family import Family
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
-from bayesnb.posterior.kinds import PointPosterior
+from bayesnb.posterior.belief import offers
 from bayesnb.posterior.posterior import Posterior, require
 
 ON_LABELS_ONLY = "Weights of features act on the labels only: the features given the class are those without weights."
@@ -42,11 +42,9 @@ def posterior_of(given: Any, name: str = "posterior") -> Posterior:
         If it is an estimator that is not fitted, or that predicts with ``predictive="plugin"`` and not with its
         posterior.
     """
-    if isinstance(given, Posterior):
-        return given
-    posterior = getattr(given, "posterior_", None)
+    posterior = getattr(given, "posterior_", given)
     if isinstance(posterior, Posterior):
-        if getattr(given, "predictive", None) == "plugin" and not isinstance(posterior, PointPosterior):
+        if getattr(given, "predictive", None) == "plugin" and offers(posterior, "a distribution of the parameters"):
             raise ValueError(
                 f'{name} is {a_type(given)} with predictive="plugin", which predicts with one value of the parameters '
                 "and not with its posterior: give estimator.posterior_ if the posterior is meant"

@@ -21,6 +21,7 @@ from bayesnb.model.blocks import Block
 from bayesnb.model.describe import feature_names, features_of, positions_of_features
 from bayesnb.model.prior import AveragedPrior, ClassPrior, log_evidences
 from bayesnb.model.reading import Cells, log_normalised
+from bayesnb.posterior.belief import offers
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
 from bayesnb.posterior.posterior import Posterior, require
 from bayesnb.posterior.under_draws import log_mean_without, pieces_of_rows
@@ -397,7 +398,7 @@ def _sampled_features(posterior: SampledPosterior) -> Callable[[Cells, LabelledR
     def of_features(chunk: Cells, some: LabelledRows) -> Found:
         for i, (block, x) in enumerate(zip(blocks, chunk, strict=True)):
             for j, _ in enumerate(features_of(block)):
-                under_draws = posterior.density.feature_under_draws(i, j, x)
+                under_draws = posterior.belief.density.feature_under_draws(i, j, x)
                 for rows in pieces_of_rows(len(some)):
                     yield rows, i, j, log_mean_without(under_draws(rows), some.codes[rows])
 
@@ -441,7 +442,8 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior | WeightedPoster
     """Every row predicted from the others; weights of features are kept. Errors as for `require_rows_of_fit`."""
     require_rows_of_fit(posterior, rows)
     log_proba, (of_label, joint, in_sample) = np.empty((len(rows), len(rows.classes))), np.empty((3, len(rows)))
-    densities = _block_joint(posterior) if isinstance(posterior, ExactPosterior) else _feature_joint(posterior, rows)
+    whole = posterior.plain is posterior and offers(posterior, "the closed form of one model")
+    densities = _block_joint(posterior) if whole else _feature_joint(posterior, rows)
 
     def one_chunk(where: slice, chunk: Cells) -> None:
         some = rows.take(where)
@@ -478,9 +480,9 @@ def _block_joint(posterior: ExactPosterior) -> JointDensities:
 
 def _feature_joint(posterior: AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> JointDensities:
     """The densities of single features, which are averaged or have weights."""
-    density, of_features = posterior.density, _of_features_without(posterior.plain, rows)
+    density, of_features = posterior.belief.density, _of_features_without(posterior.plain, rows)
     problem = require(posterior, "data", "leave-one-out").problem
-    prior = problem.rows_class_prior if isinstance(posterior, WeightedPosterior) else None
+    prior = None if posterior.plain is posterior else problem.rows_class_prior
 
     def joint_densities(chunk: Cells, some: LabelledRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         log_class_prob = log_class_probs_without(posterior, some, prior)
@@ -495,9 +497,9 @@ def _feature_joint(posterior: AveragedPosterior | WeightedPosterior, rows: Label
 
 def _of_features_without(posterior: Weighable, rows: LabelledRows) -> Callable[[Cells, LabelledRows], Found]:
     """What gives the log density of each feature of encoded rows, each row given the others."""
-    if isinstance(posterior, ExactPosterior):
+    if offers(posterior, "the closed form of one model"):
         return _closed_form_features(posterior)
-    if isinstance(posterior, SampledPosterior):
+    if offers(posterior, "draws of a sampler"):
         refuse_weights(rows, "draws")
         return _sampled_features(posterior)
     refuse_weights(rows, "posteriors averaged over features")

@@ -16,9 +16,10 @@ from bayesnb.core.checking import warn_of
 from bayesnb.core.running import steps
 from bayesnb.data.read import LabelledRows, labelled_rows
 from bayesnb.model.problem import Problem, has_closed_form, or_closed_form
+from bayesnb.posterior.belief import offers
 from bayesnb.posterior.datatree import as_tree
 from bayesnb.posterior.fitted import Fitted, posterior_of
-from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
+from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 from bayesnb.posterior.left_out import LeftOut, leave_one_out, named_rows, refuse_weights
 from bayesnb.posterior.posterior import Posterior, require
 
@@ -294,11 +295,11 @@ def elpd_and_remarks(
     posterior: Posterior, rows: LabelledRows, progress: bool | None = False
 ) -> tuple[ELPDDataLOO, list[str]]:
     """As `loo`; returns the warnings instead of issuing them."""
-    if isinstance(posterior, SampledPosterior):
+    drawn = offers(posterior, "draws of a sampler")
+    if drawn and posterior.plain is posterior:
         return _psis_loo(posterior, rows, progress)
     instead = "draws by nb.NUTS(), or nb.kfold(model, X, y, inference=nb.MAP())"
     # Draws are not given the labels under weights: of these, each feature's density is estimated without the row.
-    drawn = isinstance(posterior.plain, SampledPosterior)
     known: Any = posterior if drawn else require(posterior, "a closed form", "loo", instead)
     left_out = leave_one_out(known, rows)
     pointwise, remarks = left_out.of_label, _remarks(posterior, left_out)

@@ -19,8 +19,8 @@ from bayesnb.model.describe import parameter_notes, printed_story
 from bayesnb.model.prior import CLASS_SITE
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.program import draw_cells, to_table
+from bayesnb.posterior.belief import Belief, Need, offers
 from bayesnb.posterior.draws import Draws, headline
-from bayesnb.posterior.parameters import Need
 from bayesnb.posterior.predictions import Predictions
 
 # --------------------------------------------------------------------------------------------------
@@ -179,11 +179,9 @@ def require(posterior: Any, need: Need, verb: str, instead: str = "") -> Any:
     ------
     PosteriorError
     """
-    known = posterior.generative.distribution
-    found = {"data": posterior.problem is not None, "a sampler to run again": posterior.inference is not None}
-    if found.get(need, need in known.offers):
-        return posterior
-    raise known.refusal(need, verb, instead)
+    if not offers(posterior, need):
+        raise posterior.belief.plain.refusal(need, verb, instead)
+    return posterior
 
 
 # --------------------------------------------------------------------------------------------------
@@ -206,7 +204,7 @@ class Fitting(Protocol):
 
 
 class Posterior(Printed, Predictions, Draws):
-    """Distribution of a model's parameters given data.
+    """Distribution of a model's parameters given data: a problem, and what is believed of the parameters.
 
     Attributes
     ----------
@@ -216,6 +214,8 @@ class Posterior(Printed, Predictions, Draws):
         Labels, in the column order of `predict_proba`.
     problem : Problem or None
         Model and statistics of the data; None where the parameters were given without data.
+    belief : Belief
+        What is known of the parameters: a point, a closed form or draws, alone or with weights of features.
     inference : object or None
         The inference that made the posterior; None if its draws or parameters were given.
 
@@ -237,8 +237,18 @@ class Posterior(Printed, Predictions, Draws):
     array([[1., 0., 0.]])
     """
 
-    problem: Problem | None
-    inference: Fitting | None
+    feature_weights: Any = None
+    """The weights of features, if there are some."""
+
+    def __init__(self, problem: Problem | None, belief: Belief, inference: Fitting | None) -> None:
+        self.problem = problem
+        self.belief = belief
+        self.inference = inference
+
+    @property
+    def model(self) -> BoundModel:
+        """The model with every default resolved to the numbers used."""
+        return self.belief.plain.model
 
     @property
     def classes(self) -> np.ndarray:
@@ -395,7 +405,7 @@ class Posterior(Printed, Predictions, Draws):
         model = known.model
         probs = np.tile(known.class_probs(), (num_rows, 1))
         codes = draw(dist.CategoricalProbs(probs), rng).astype(np.intp)
-        cells = draw_cells(model.blocks, known.distribution.draw_for_rows(codes, rng), num_rows, rng, total_count)
+        cells = draw_cells(model.blocks, known.belief.draw_for_rows(codes, rng), num_rows, rng, total_count)
         if like is None:
             cells = [_within_bins(block.family, drawn) for block, drawn in zip(model.blocks, cells, strict=True)]
         else:
@@ -588,18 +598,16 @@ class Posterior(Printed, Predictions, Draws):
         return problem, inference
 
     def _parts(self) -> list[Piece]:
-        posterior = parameters_by_class(self.model, self.distribution.moments)
+        parameters = parameters_by_class(self.model, self.belief.moments)
+        if not offers(self, "a distribution of the parameters"):
+            return [*self._title(), *parameters]
         prior = printed_story(self.model.description, FEATURES_OF_PRIOR)
-        return [*self._title(), Paragraph("Posterior, mean ± sd:"), *posterior, Paragraph("Prior:"), prior]
+        return [*self._title(), Paragraph("Posterior, mean ± sd:"), *parameters, Paragraph("Prior:"), prior]
 
     def _title(self) -> list[Piece]:
         """What the posterior is, and how it was made."""
         heading = Heading(headline(type(self).__name__, self.classes.tolist(), self.problem))
-        return [heading, Paragraph(self._details())] if self._details() else [heading]
-
-    def _details(self) -> str:
-        """How the posterior was made, if there is more to say than its class does."""
-        return ""
+        return [heading, Paragraph(self.belief.details)] if self.belief.details else [heading]
 
 
 def warn_of_lost_weights(posterior: Posterior, sample_weight: Any, num_rows: int) -> None:

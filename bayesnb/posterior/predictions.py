@@ -13,7 +13,8 @@ from bayesnb.data.labels import as_labels
 from bayesnb.data.read import is_dask, map_partitions
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.reading import Cells, with_fallback
-from bayesnb.posterior.density import RowDensity, function_of_array
+from bayesnb.posterior.belief import Belief
+from bayesnb.posterior.density import function_of_array
 
 # --------------------------------------------------------------------------------------------------
 # Predictions for Dask collections, one partition at a time
@@ -172,19 +173,19 @@ def _require_labels(loss: Any, labels: list[Any]) -> None:
 class Predictions(ABC):
     """Densities and class probabilities of rows, with the parameters integrated out.
 
-    A subclass defines `density` and `class_probs`.
+    A subclass has a `belief` and its `model`.
     """
 
-    model: BoundModel
+    belief: Belief
 
     @property
     @abstractmethod
-    def density(self) -> RowDensity:
-        """The density of encoded rows together with each class, the parameters integrated out."""
+    def model(self) -> BoundModel:
+        """The model of the parameters."""
 
-    @abstractmethod
     def class_probs(self) -> np.ndarray:
         """Predictive class probabilities before any feature is seen, shape (classes,)."""
+        return self.belief.class_probs()
 
     @_partition_by_partition
     def log_joint(self, X: Any) -> np.ndarray:
@@ -206,7 +207,7 @@ class Predictions(ABC):
         ValueError, TypeError
             If X does not have the columns of the fit, or a cell is outside its family's support.
         """
-        return self._filled(self.density.put_log_joint, X)
+        return self._filled(self.belief.density.put_log_joint, X)
 
     def _filled(self, put: Callable[[Cells, np.ndarray], None], X: Any) -> np.ndarray:
         return self.model.read(X).fill(put, len(self.model.schema.classes))
@@ -219,7 +220,7 @@ class Predictions(ABC):
         -------
         array, shape (rows, classes)
         """
-        return with_fallback(self._filled(self.density.put_log_proba, X), -np.inf, log(self.class_probs()))
+        return with_fallback(self._filled(self.belief.density.put_log_proba, X), -np.inf, log(self.class_probs()))
 
     @_partition_by_partition
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -241,7 +242,7 @@ class Predictions(ABC):
             If a row has probability zero under every class (only point estimates can do that): it gets the class
             probabilities, as if no feature had been seen.
         """
-        return with_fallback(self._filled(self.density.put_proba, X), 0.0, self.class_probs())
+        return with_fallback(self._filled(self.belief.density.put_proba, X), 0.0, self.class_probs())
 
     @_partition_by_partition
     def predict(self, X: Any, *, loss: Any = None, confidence: float | None = None, abstain: Any = None) -> np.ndarray:
@@ -321,7 +322,7 @@ class Predictions(ABC):
         columns = np.concatenate([block.columns for block in blocks])
         ones = np.concatenate([np.zeros((1, len(columns))), np.eye(len(columns))])
         ends = np.cumsum([len(block.columns) for block in blocks])
-        joint = self.density.log_joint(tuple(np.split(ones, ends[:-1], axis=1)))
+        joint = self.belief.density.log_joint(tuple(np.split(ones, ends[:-1], axis=1)))
         bias, *with_one = (joint[:, 1] - joint[:, 0]).tolist()
         return np.array(with_one)[np.argsort(columns)] - bias, bias
 
@@ -375,4 +376,4 @@ class Predictions(ABC):
         >>> jax.vmap(log_odds)(np.array(X)).shape
         (4,)
         """
-        return function_of_array(self.model, *self.density.in_jax())
+        return function_of_array(self.model, *self.belief.density.in_jax())

@@ -10,7 +10,7 @@ from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.deferred import leaves, map_tree
 from bayesnb.core.running import in_order
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.prior import ModelParameters
+from bayesnb.model.prior import ModelParameters, Prior
 from bayesnb.model.reading import Chunks, warn_lost
 
 # --------------------------------------------------------------------------------------------------
@@ -179,13 +179,13 @@ def draws_in_pieces(parameters: ModelParameters) -> Iterator[ModelParameters]:
     yield from _some_draws(flat, max(1, PARAMETER_CELLS // size))
 
 
-def independent_draws(posterior: Any, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
-    """Draws from a posterior in closed form, one leading axis, as many at a time as have so many values."""
+def independent_draws(prior: Prior, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
+    """Draws from a closed form, one leading axis, as many at a time as have so many values."""
     # The hyperparameters are about as many as the parameters, whose mean may not exist.
-    size = sum(np.size(leaf) for leaf in leaves(posterior.closed_form))
+    size = sum(np.size(leaf) for leaf in leaves(prior))
     step = max(1, PARAMETER_CELLS // size)
     for start in range(0, number, step):
-        yield posterior.closed_form.draw(rng, (min(step, number - start),))
+        yield prior.draw(rng, (min(step, number - start),))
 
 
 # --------------------------------------------------------------------------------------------------

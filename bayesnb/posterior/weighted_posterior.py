@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from scipy.special import softmax
 
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import whole_number
@@ -27,10 +26,8 @@ from bayesnb.model.feature_weights import (
     some_rows,
 )
 from bayesnb.model.weighted_model import WeightedModel
-from bayesnb.posterior.density import WeightedDensity
+from bayesnb.posterior.belief import PROB, WithWeights
 from bayesnb.posterior.fitted import ON_LABELS_ONLY
-from bayesnb.posterior.kinds import ClosedFormPosterior, SampledPosterior
-from bayesnb.posterior.parameters import PROB, WithWeights
 from bayesnb.posterior.posterior import Posterior, require
 
 # --------------------------------------------------------------------------------------------------
@@ -138,13 +135,13 @@ class WeightsFrame(pd.DataFrame):
 # --------------------------------------------------------------------------------------------------
 
 
-def no_information(posterior: ClosedFormPosterior | SampledPosterior, more: float = 0.0) -> float:
+def no_information(posterior: Posterior, more: float = 0.0) -> float:
     """`share_without_information` of the rows of a posterior, and of `more` rows."""
     num_rows = 0.0 if posterior.problem is None else float(np.sum(posterior.problem.statistics.classes.n))
     return share_without_information(num_rows + more, _rows_class_probs(posterior))
 
 
-def _rows_class_probs(posterior: ClosedFormPosterior | SampledPosterior) -> np.ndarray:
+def _rows_class_probs(posterior: Posterior) -> np.ndarray:
     """Class probabilities of the rows of a posterior, also where those of another population are given."""
     problem: Any = posterior.problem
     prior = problem and problem.rows_class_prior
@@ -190,12 +187,21 @@ class WeightedPosterior(Posterior):
     array([1.4, 1.1, 1. ])
     """
 
-    def __init__(self, unweighted: ClosedFormPosterior | SampledPosterior, feature_weights: FeatureWeights) -> None:
+    belief: WithWeights
+    feature_weights: FeatureWeights
+
+    def __init__(self, unweighted: Posterior, feature_weights: FeatureWeights) -> None:
         self.unweighted = unweighted
         self.feature_weights = feature_weights
-        self.model = unweighted.model
-        self.problem = unweighted.problem
-        self.inference = unweighted.inference
+        problem, class_probs = unweighted.problem, unweighted.class_probs()
+        belief = WithWeights(
+            WeightedModel.weighing(unweighted.model, shared=feature_weights.shared),
+            unweighted.belief,
+            feature_weights,
+            log(_rows_class_probs(unweighted)),
+            None if problem is None or problem.rows_class_prior is None else log(class_probs),
+        )
+        super().__init__(problem, belief, unweighted.inference)
 
     @property
     def plain(self) -> Any:
@@ -208,10 +214,6 @@ class WeightedPosterior(Posterior):
             return self.unweighted
         once = require(self.unweighted, "data", "a distribution of the rows").problem.described_once
         return require(self.unweighted, "a sampler to run again", "a distribution of the rows").inference.fit(once)
-
-    @cached_property
-    def _weighted_model(self) -> WeightedModel:
-        return WeightedModel.weighing(self.model, shared=self.feature_weights.shared)
 
     @property
     def weights(self) -> WeightsFrame:
@@ -230,24 +232,6 @@ class WeightedPosterior(Posterior):
     def plot(self, **options: Any) -> Any:
         """Draw the weights with their intervals; `WeightsFrame.plot` has the options."""
         return self.weights.plot(**options)
-
-    def class_probs(self) -> np.ndarray:
-        """Given ones, or those of the fit with the offsets."""
-        of_fit = self.unweighted.class_probs()
-        return softmax(log(of_fit) + self.feature_weights.offset) if self._log_given is None else of_fit
-
-    @property
-    def _log_given(self) -> np.ndarray | None:
-        """Logarithm of the class probabilities, if these are given in numbers."""
-        given = self.problem is not None and self.problem.rows_class_prior is not None
-        return log(self.unweighted.class_probs()) if given else None
-
-    @cached_property
-    def density(self) -> WeightedDensity:
-        """The density of encoded rows together with each class, the parameters integrated out."""
-        plain, positions = self.unweighted.density, self._weighted_model.positions
-        log_class_prob = log(_rows_class_probs(self.unweighted))
-        return WeightedDensity(log_class_prob, plain.blocks, plain, self.feature_weights, positions, self._log_given)
 
     def decision_boundary(self) -> tuple[np.ndarray, float]:
         """As `ExactPosterior.decision_boundary`, if no row says nothing about its label.
@@ -276,10 +260,6 @@ class WeightedPosterior(Posterior):
         lower, upper = np.moveaxis(super().proba_interval(X, **options), -1, 0)
         return np.stack([np.minimum(lower, proba), np.maximum(upper, proba)], axis=-1)
 
-    @property
-    def distribution(self) -> WithWeights:
-        return WithWeights(self._weighted_model, self.unweighted.distribution, self.feature_weights)
-
     def marginals(self) -> dict[str, Any]:
         """Distribution of every scalar parameter, as `ExactPosterior.marginals`; none of the weights, which have draws.
 
@@ -299,14 +279,14 @@ class WeightedPosterior(Posterior):
         """
         given = labelled_rows(X, y, sample_weight, classes=self.classes)
         warn_of_absent_classes(self.classes, self.classes[given.codes[given.weights > 0]])
-        positions, rng = self._weighted_model.positions, random_generator(key)
+        positions, rng = self.belief.model.positions, random_generator(key)
         num_features = sum(map(len, positions))
         rows = some_rows(len(given), num_features * len(self.classes), rng)
         log_density = np.empty((len(rows), len(self.classes), num_features))
         for i, x in enumerate(self.model.read(given.table).whole(warn=False)):
             for j, position in enumerate(positions[i]):
-                log_density[..., position] = self.unweighted.density.feature(i, j, x[rows])
-        log_class_prob = np.tile(log(_rows_class_probs(self.unweighted)), (len(rows), 1))
+                log_density[..., position] = self.unweighted.belief.density.feature(i, j, x[rows])
+        log_class_prob = np.tile(self.belief.log_rows_prob, (len(rows), 1))
         log_density = mixed_features(log_density, log_class_prob, self.feature_weights.no_information_in_feature)
         possible = np.isfinite(log_density).all(axis=(1, 2)) & np.isfinite(log_class_prob[0, given.codes[rows]])
         if not possible.any():
@@ -343,15 +323,7 @@ class WeightedPosterior(Posterior):
             Paragraph(ON_LABELS_ONLY),
         ]
 
-    def _details(self) -> str:
-        weights = self.feature_weights
-        kind = "one weight for all features" if weights.shared else "a weight for each feature"
-        if not weights.no_information:
-            return kind
-        nothing = "a row says nothing" if weights.shared else "a cell, and as often a whole row, says nothing"
-        return f"{kind}; {nothing} about the label with probability {weights.no_information:.2g}"
-
 
 def with_weights_of(given: Posterior, posterior: Any) -> Any:
     """Another posterior of the same features with the weights of the one given; itself if that has none."""
-    return WeightedPosterior(posterior, given.feature_weights) if isinstance(given, WeightedPosterior) else posterior
+    return posterior if given.feature_weights is None else WeightedPosterior(posterior, given.feature_weights)

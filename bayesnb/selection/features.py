@@ -27,7 +27,6 @@ from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.fitted import model_of
 from bayesnb.posterior.left_out import FeaturesLeftOut, features_left_out
-from bayesnb.posterior.weighted_posterior import WeightedPosterior
 from bayesnb.selection.families import ROUNDING
 from bayesnb.selection.weighing import weight_features
 
@@ -481,8 +480,8 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     found.require_finite("no subsets can be compared")
     found, remarks = found.of_possible_labels("the score")
     notes = [f"{remark}." for remark in remarks]
-    if isinstance(posterior, WeightedPosterior):
-        shared = posterior.feature_weights.shared
+    if (before := getattr(posterior, "feature_weights", None)) is not None:
+        shared = before.shared
         learned = weight_features(exact, X, y, shared=shared, sample_weight=sample_weight).feature_weights
         found = _weighed(found, learned)
         notes.append(WITH_WEIGHTS)

@@ -26,11 +26,11 @@ from bayesnb.model.describe import (
     spread_inclusion,
 )
 from bayesnb.model.prior import ModelParameters, log_evidences
+from bayesnb.posterior.belief import offers
 from bayesnb.posterior.fitted import of_features
-from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
 from bayesnb.posterior.posterior import Posterior, require
 from bayesnb.posterior.predictions import nats_of
-from bayesnb.posterior.under_draws import draws_in_pieces, independent_draws
+from bayesnb.posterior.under_draws import draws_in_pieces
 
 # --------------------------------------------------------------------------------------------------
 # Mutual information of a posterior's parameters: at their mean, and averaged over draws
@@ -52,7 +52,7 @@ def _information_at_mean(posterior: Posterior) -> list[np.ndarray]:
     """
     try:
         with np.errstate(divide="ignore"):  # an infinite mean
-            mean = posterior.distribution.mean()
+            mean = posterior.belief.mean()
     except NotImplementedError:
         return [np.full(len(_information_rows(block)), np.nan) for block in posterior.model.blocks]
     return [found[0] for found in _under_draws(posterior, map_tree(lambda value: np.asarray(value)[None], mean))]
@@ -63,7 +63,7 @@ def _averaged(posterior: Posterior, num_draws: int | None, key: Any) -> list[np.
 
     NaN for a point estimate, which has no distribution.
     """
-    if isinstance(posterior, PointPosterior):
+    if not offers(posterior, "a distribution of the parameters"):
         return [np.full(len(_information_rows(block)), np.nan) for block in posterior.model.blocks]
     sums = [
         (len(draws.class_prob), [found.sum(axis=0) for found in _under_draws(posterior, draws)])
@@ -86,10 +86,10 @@ def _under_draws(posterior: Posterior, draws: ModelParameters) -> list[np.ndarra
 
 def _some_at_a_time(posterior: Posterior, num_draws: int | None, key: Any) -> Iterator[ModelParameters]:
     """Draws of all parameters with one leading axis, as many at a time as fit in memory."""
-    if isinstance(posterior, SampledPosterior):
-        return draws_in_pieces(posterior.distribution.draw(None, num_draws, key))
+    if offers(posterior, "draws of a sampler"):
+        return draws_in_pieces(posterior.belief.draw(None, num_draws, key))
     number = CHAINS * whole_number("num_draws", DRAWS if num_draws is None else num_draws)
-    return independent_draws(posterior, number, random_generator(key))
+    return posterior.belief.pieces(number, random_generator(key))
 
 
 def _of_block(block: Block, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:

@@ -18,8 +18,8 @@ from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, has_closed_form
+from bayesnb.posterior.belief import offers
 from bayesnb.posterior.fitted import posterior_of
-from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.loo import elpd_and_remarks, sum_with_error
 from bayesnb.posterior.posterior import Posterior, require
 from bayesnb.posterior.weighted_posterior import with_weights_of
@@ -323,7 +323,7 @@ def _model_score(name: Any, posterior: Posterior, rows: GivenRows, notes: list[s
     problem = require(posterior, "data", "compare_models").problem
     if has_closed_form(problem.model):
         posterior = with_weights_of(posterior, Exact().fit(problem))
-    if isinstance(posterior, PointPosterior):
+    if not offers(posterior, "a distribution of the parameters"):
         notes.append(f"{name}: no leave-one-out, because a point estimate leaves no posterior to take a row from.")
         return None
     score, remarks = elpd_and_remarks(posterior, rows.of_classes(posterior.classes))

@@ -27,10 +27,9 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import subjects_of
 from bayesnb.model.program import draw_cells, to_table
 from bayesnb.model.reading import Chunks
+from bayesnb.posterior.belief import offers
 from bayesnb.posterior.explain import ROUNDING, UNITS
 from bayesnb.posterior.fitted import Fitted, posterior_of
-from bayesnb.posterior.kinds import SampledPosterior
-from bayesnb.posterior.parameters import OnePoint
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.under_draws import log_sum
@@ -314,13 +313,13 @@ def _candidate_values(
     array, shape (2, candidates, classes)
         Median of a number in the class, and in the other classes; NaN for other features.
     """
-    once = posterior.generative
-    if num_draws is None and not isinstance(posterior.plain, SampledPosterior):
+    once, drawn = posterior.generative, offers(posterior, "draws of a sampler")
+    if num_draws is None and not drawn:
         columns = sum(len(block.columns) for block in once.model.blocks)
         pairs = math.comb(len(posterior.classes), 2)
         num_draws = min(max(DRAWS_OF_COLUMNS // (columns * pairs), FEWEST_DRAWS), MOST_DRAWS)
-    known = posterior.distribution
-    model, parameters = known.model, None if isinstance(known, OnePoint) else known.draw_few(None, num_draws, key)
+    belief, spread = posterior.belief, offers(posterior, "a distribution of the parameters")
+    model, parameters = belief.model, belief.draw_few(None, num_draws, key) if spread else None
     class_prob = posterior.class_probs()
     log_prob = log(class_prob)
     rows = _SimulatedRows(model, once, key)
@@ -331,7 +330,7 @@ def _candidate_values(
         The function `of` gives them from log densities and log class probabilities.
         """
         if parameters is None:
-            return of(summed(posterior.density.feature(i, j, cells[i]) for i, j in features), log_prob)[None]
+            return of(summed(belief.density.feature(i, j, cells[i]) for i, j in features), log_prob)[None]
         log_probs = np.asarray(model.log_class_prob(parameters))[..., None, :]
         found = of(summed(model.feature_log_likelihood(parameters, i, j, cells[i]) for i, j in features), log_probs)
         return found.reshape(-1, *found.shape[2:])
@@ -343,7 +342,7 @@ def _candidate_values(
         lower, estimate, upper = np.quantile(draws, [levels[0], 0.5, levels[1]], axis=0)
         # The variance of a median of normal draws is pi / 2 times that of their mean.
         of_draws = np.pi / 2 * draws.var(axis=0) / len(draws)
-        if isinstance(posterior.plain, SampledPosterior) and len(draws) >= 2 * RUNS:
+        if drawn and len(draws) >= 2 * RUNS:
             # Each draw depends on the one before.
             runs = np.stack([np.median(run, axis=0) for run in np.array_split(draws, RUNS)])
             of_draws = np.maximum(runs.var(axis=0, ddof=1) / RUNS, of_draws)
@@ -528,7 +527,7 @@ class _SimulatedRows:
         codes = np.repeat(np.arange(num_classes), ROWS)
         found: list[dict[int, np.ndarray]] = []
         for _ in range(self.passes):
-            parameters = self._once.distribution.draw_for_rows(codes, rng)
+            parameters = self._once.belief.draw_for_rows(codes, rng)
             places = [i for i, block in enumerate(once.blocks) if not block.has_totals]
             blocks = [once.blocks[i] for i in places]
             drawn = draw_cells(blocks, [parameters[i] for i in places], len(codes), rng)

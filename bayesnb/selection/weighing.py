@@ -29,8 +29,9 @@ from bayesnb.model.feature_weights import (
     some_rows,
 )
 from bayesnb.model.naive_bayes import Model, as_model
+from bayesnb.posterior.belief import offers
 from bayesnb.posterior.fitted import Fitted, posterior_of
-from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
+from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 from bayesnb.posterior.left_out import (
     DensityError,
     FeaturesLeftOut,
@@ -207,7 +208,7 @@ def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: An
     UserWarning
         If there are more than `MOST_FEATURES`: what all share.
     """
-    if not isinstance(posterior, ExactPosterior | AveragedPosterior) or len(posterior.classes) < 2:
+    if posterior.plain is not posterior or not offers(posterior, "a closed form") or len(posterior.classes) < 2:
         return posterior
     found = posterior
     if posterior.model.schema.views and _number_of_features(posterior) > MOST_FEATURES:
@@ -235,7 +236,7 @@ def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: GivenRows,
     numbers, some = _number_of_features(posterior) * len(posterior.classes), rows
     candidates: list[tuple[float, Any]] = [(1.0, posterior)]
     few = numbers * FEWEST_ROWS <= MOST_NUMBERS
-    if few and isinstance(posterior, ExactPosterior) and (rows.weights == 1.0).all():
+    if few and offers(posterior, "the closed form of one model") and (rows.weights == 1.0).all():
         some = rows.take(some_rows(len(rows), min(4 * numbers, MOST_NUMBERS // FEWEST_ROWS), random_generator(key)))
         # A prior that differs by class, or by category, has no average.
         with suppress(ValueError):
@@ -275,7 +276,7 @@ def _learn(
     rows = given.counting().of_classes(unweighted.classes)
     rng = random_generator(key)
     remarks = []
-    if shared and not isinstance(unweighted, SampledPosterior) and unweighted.class_probs().all():
+    if shared and not offers(unweighted, "draws of a sampler") and unweighted.class_probs().all():
         left_out = all_features_left_out(unweighted, rows)
     else:
         chosen = some_rows(len(rows), len(labels) * len(names), rng)
@@ -326,7 +327,7 @@ def _weighable(posterior: Any) -> Weighable:
     problem = require(
         require(posterior, "a distribution of the parameters", "weight_features"), "data", "weight_features"
     ).problem
-    if not isinstance(posterior, SampledPosterior):
+    if not offers(posterior, "draws of a sampler"):
         return posterior
     problem.require_labels("weight_features", "fit the rows that have a label")
     if problem.model.hyperpriors:

@@ -58,7 +58,7 @@ def test_the_program_of_rows_and_of_statistics_have_one_density_up_to_a_constant
     model, X, y = mixed
     posterior = nb.fit(model, X, y)
     resolved, problem = posterior.model, posterior.problem
-    draws = posterior.distribution.draw(1, 6, 0)
+    draws = posterior.belief.draw(1, 6, 0)
     sites = resolved.sites.by_name(draws)
     differences = []
     args = (resolved.prior, problem.statistics)

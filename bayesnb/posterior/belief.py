@@ -1,25 +1,31 @@
-"""What is known of the parameters: draws, means, and the distribution of each."""
+"""What is known of the parameters: their draws, means and summaries, and the density of rows without them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property
+from itertools import repeat
 from typing import Any, ClassVar, Literal
 
 import numpy as np
+from scipy.special import log_expit, softmax
 
-from bayesnb.core.arrays import in_float64, to_numpy
+from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import dist, map_tree
 from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.describe import feature_names
 from bayesnb.model.feature_weights import FeatureWeights
 from bayesnb.model.prior import CLASS_SITE, AveragedPrior, ModelParameters, Prior
 from bayesnb.model.problem import has_closed_form, ways_to_posterior
 from bayesnb.model.program import Site
 from bayesnb.model.weighted_model import WeightedModel, WeightedParameters
-from bayesnb.posterior.diagnostics import Diagnostics
+from bayesnb.posterior.density import Averaged, Integrated, MeanOverDraws, RowDensity, WeightedDensity, WithParameters
+from bayesnb.posterior.diagnostics import Diagnostics, diagnose
+from bayesnb.posterior.under_draws import flatten, independent_draws
 
 type Need = Literal[
     "data",
@@ -32,13 +38,19 @@ type Need = Literal[
 """What a function may need of a posterior."""
 
 
+def offers(posterior: Any, need: Need) -> bool:
+    """Whether a posterior has what a function needs, without weights of features."""
+    found = {"data": posterior.problem is not None, "a sampler to run again": posterior.inference is not None}
+    return found.get(need, need in posterior.belief.plain.offers)
+
+
 class _PosteriorError(TypeError, ValueError):
     """A function does not take this kind of posterior."""
 
 
 @dataclass(frozen=True)
-class ParameterDistribution(ABC):
-    """Distribution of all parameters, block by block.
+class Belief(ABC):
+    """What is known of all parameters, block by block: a point, a closed form or draws, alone or with weights.
 
     Attributes
     ----------
@@ -49,13 +61,23 @@ class ParameterDistribution(ABC):
     model: BoundModel
 
     told: ClassVar[str]
-    """The kind of posterior, for errors."""
+    """The kind of belief, for errors."""
 
     offers: ClassVar[tuple[Need, ...]]
     """What functions need and the kind has."""
 
     library: ClassVar[str] = "bayesnb"
     """Name of the package that made the draws, for ArviZ."""
+
+    @property
+    def plain(self) -> "Belief":
+        """The belief without weights of features."""
+        return self
+
+    @property
+    def details(self) -> str:
+        """What the printed form says beside the class of the posterior."""
+        return ""
 
     def refusal(self, need: Need, verb: str, instead: str) -> _PosteriorError:
         """The error for a posterior that does not have what a function needs, by what is known of its parameters."""
@@ -73,6 +95,15 @@ class ParameterDistribution(ABC):
             f"{verb} needs {need}, and {self.told}{more}: use {', or '.join(filter(None, (ways, instead)))}"
         )
 
+    @property
+    @abstractmethod
+    def density(self) -> RowDensity:
+        """The density of encoded rows together with each class, the parameters integrated out."""
+
+    @abstractmethod
+    def class_probs(self) -> np.ndarray:
+        """Predictive class probabilities before any feature is seen, shape (classes,)."""
+
     @abstractmethod
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         """Draws of all parameters, leading axes (chain, draw)."""
@@ -84,6 +115,10 @@ class ParameterDistribution(ABC):
     def sample_stats(self, num_chains: int | None, num_draws: int | None) -> dict[str, np.ndarray]:
         """The sampler's statistics of the draws that `draw` gives; empty if no sampler made them."""
         return {}
+
+    @abstractmethod
+    def pieces(self, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
+        """So many draws, as nearly independent as there are, with one leading axis and some at a time."""
 
     @abstractmethod
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
@@ -117,7 +152,7 @@ class ParameterDistribution(ABC):
 
 
 @dataclass(frozen=True)
-class OnePoint(ParameterDistribution):
+class OnePoint(Belief):
     """A single value for every parameter."""
 
     values: ModelParameters
@@ -125,8 +160,19 @@ class OnePoint(ParameterDistribution):
     told = "this is a point estimate"
     offers = ()
 
+    @property
+    def density(self) -> RowDensity:
+        pairs = zip(self.model.families, self.values.blocks, strict=True)
+        return RowDensity(log(self.class_probs()), [WithParameters(family, dict(values)) for family, values in pairs])
+
+    def class_probs(self) -> np.ndarray:
+        return np.asarray(self.values.class_prob)
+
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         raise self.refusal("a distribution of the parameters", "a draw", "mean() for the values")
+
+    def pieces(self, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
+        return repeat(map_tree(lambda value: np.asarray(value)[None], self.values), number)
 
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         return tuple({name: value[codes] for name, value in block.items()} for block in self.values.blocks)
@@ -144,8 +190,8 @@ class OnePoint(ParameterDistribution):
 
 
 @dataclass(frozen=True)
-class ClosedForm(ParameterDistribution):
-    """Families with updated hyperparameters."""
+class ClosedForm(Belief):
+    """A distribution of all parameters in closed form: the posterior, or the prior."""
 
     prior: Prior
 
@@ -155,6 +201,13 @@ class ClosedForm(ParameterDistribution):
         "a closed form",
         "the closed form of one model",
     )
+
+    @property
+    def density(self) -> RowDensity:
+        return RowDensity(log(self.class_probs()), [Integrated(family) for family in self.prior.families])
+
+    def class_probs(self) -> np.ndarray:
+        return np.asarray(self.prior.classes.mean())
 
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         shape = (
@@ -166,12 +219,15 @@ class ClosedForm(ParameterDistribution):
     def draw_few(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         return self.draw(num_chains, 250 if num_draws is None else num_draws, key)
 
+    def pieces(self, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
+        return independent_draws(self.prior, number, rng)
+
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         return self.prior.draw_for_rows(codes, rng)
 
     def mean(self) -> ModelParameters:
         blocks = tuple(to_numpy(family.mean()) for family in self.prior.families)
-        return ModelParameters(np.asarray(self.prior.classes.mean()), blocks)
+        return ModelParameters(self.class_probs(), blocks)
 
     @in_float64
     def summaries(self, prob: float) -> dict[str, dict[str, Any]]:
@@ -190,13 +246,29 @@ class ClosedForm(ParameterDistribution):
     def moments(self, site: str) -> dict[str, Any]:
         return self._of_classes({}) if site == CLASS_SITE else self._of_site(self.model.sites[site], {})
 
-    def _of_classes(self, levels: dict[str, float]) -> dict[str, Any]:
+    @in_float64
+    def marginals(self) -> "dict[str, dist.Distribution]":
+        """Distribution of every scalar parameter, by site; batch shape that of the site.
+
+        Class probabilities that are known, and families that are not conjugate, are left out.
+        """
+        families = self.prior.families
+        found = {} if (of_classes := self._class_marginal()) is None else {CLASS_SITE: of_classes}
+        of_sites = (site for site in self.model.sites if isinstance(families[site.block], ConjugateFamily))
+        return found | {site.name: _marginal_of_site(site, families) for site in of_sites}
+
+    def _class_marginal(self) -> "dist.Distribution | None":
+        """Distribution of each class probability; None if these are known."""
         from bayesnb.families.formulas import dirichlet_marginal
 
         classes = self.prior.classes
-        if classes.probs is None:
-            return _described(dirichlet_marginal(classes.concentration), levels)
-        return {"mean": classes.probs, "sd": 0.0} | dict.fromkeys(levels, classes.probs)
+        return dirichlet_marginal(classes.concentration) if classes.probs is None else None
+
+    def _of_classes(self, levels: dict[str, float]) -> dict[str, Any]:
+        if (marginal := self._class_marginal()) is not None:
+            return _described(marginal, levels)
+        probs = self.prior.classes.probs
+        return {"mean": probs, "sd": 0.0} | dict.fromkeys(levels, probs)
 
     def _of_site(self, site: Site, levels: dict[str, float]) -> dict[str, Any]:
         """Mean, standard deviation and quantiles of the parameters of a site."""
@@ -210,27 +282,6 @@ def _described(marginal: "dist.Distribution", levels: dict[str, float]) -> dict[
     quantiles = {name: _quantile_of_each(marginal, level) for name, level in levels.items()}
     found = dict(zip(("mean", "sd"), mean_and_sd(marginal), strict=True)) | quantiles
     return {name: np.broadcast_to(value, marginal.batch_shape) for name, value in found.items()}
-
-
-def marginals_by_site(model: BoundModel, prior: Prior) -> "dict[str, dist.Distribution]":
-    """Distribution of every scalar parameter, by site; batch shape that of the site.
-
-    Parameters
-    ----------
-    model : BoundModel
-        Names the sites.
-    prior : Prior
-        Prior or posterior. Class probabilities that are known, and families that are not conjugate, are left out.
-    """
-    from bayesnb.families.formulas import dirichlet_marginal
-
-    found: dict[str, dist.Distribution] = {}
-    if prior.classes.probs is None:
-        found[CLASS_SITE] = dirichlet_marginal(prior.classes.concentration)
-    for site in model.sites:
-        if isinstance(prior.families[site.block], ConjugateFamily):
-            found[site.name] = _marginal_of_site(site, prior.families)
-    return found
 
 
 def _marginal_of_site(site: Site, families: Sequence[Any]) -> "dist.Distribution":
@@ -257,6 +308,16 @@ class AveragedForm(ClosedForm):
 
     told = "this is an average over subsets of features"
     offers: ClassVar[tuple[Need, ...]] = ("a distribution of the parameters", "a closed form")
+
+    @property
+    def details(self) -> str:
+        return f"averaged over the subsets of {len(feature_names(self.model.blocks))} features"
+
+    @property
+    def density(self) -> RowDensity:
+        blocks = zip(self.prior.families, self.prior.shared, self.prior.log_odds, strict=True)
+        averaged = [Averaged(own, shared, log_expit(odds), log_expit(-odds)) for own, shared, odds in blocks]
+        return RowDensity(log(self.class_probs()), averaged)
 
     def mean(self) -> ModelParameters:
         blocks = []
@@ -314,7 +375,7 @@ def _quantile_of_each(distribution: "dist.Distribution", level: float) -> np.nda
 
 
 @dataclass(frozen=True)
-class DrawnValues(ParameterDistribution):
+class DrawnValues(Belief):
     """Draws of a sampler.
 
     Attributes
@@ -323,17 +384,37 @@ class DrawnValues(ParameterDistribution):
         Leading axes (chain, draw).
     stats : dict
         The sampler's statistics of each draw.
-    diagnosed : callable
-        Gives the diagnostics of the draws, which take time.
+    own : bool
+        Whether a sampler of the package drew them. If it reports no divergence, it has no trajectories.
     """
 
     values: ModelParameters
     stats: dict[str, np.ndarray]
-    diagnosed: Callable[[], Diagnostics]
+    own: bool
 
     told = "these are draws"
     offers = ("a distribution of the parameters", "draws of a sampler")
     library = "numpyro"
+
+    @property
+    def details(self) -> str:
+        chains, draws = self.values.class_prob.shape[:2]
+        return f"{chains} chains of {draws} draws ({self.diagnostics})"
+
+    @cached_property
+    def diagnostics(self) -> Diagnostics:
+        """R-hat, effective sample sizes and divergences of the draws."""
+        known = () if self.model.class_probs is None else (CLASS_SITE,)
+        stats = {"diverging": np.zeros(1), **self.stats} if self.own else self.stats
+        by_name = {name: np.asarray(value, np.float64) for name, value in self.model.sites.by_name(self.values).items()}
+        return diagnose(by_name, stats, known, self.model.sites.scalar_labels())
+
+    @property
+    def density(self) -> RowDensity:
+        return MeanOverDraws.of(self.model, self.values)
+
+    def class_probs(self) -> np.ndarray:
+        return self.values.class_prob.mean(axis=(0, 1))
 
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         most_chains, most_draws = self.values.class_prob.shape[:2]
@@ -354,6 +435,11 @@ class DrawnValues(ParameterDistribution):
         most = self.values.class_prob.shape[1]
         return np.linspace(0, most - 1, most if num_draws is None else num_draws).round().astype(int)
 
+    def pieces(self, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
+        flat = flatten(self.values)
+        places = np.linspace(0, len(flat.class_prob) - 1, number).round().astype(int)
+        yield map_tree(lambda value: value[places], flat)
+
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         chain, step = (rng.integers(size, size=len(codes)) for size in self.values.class_prob.shape[:2])
         return tuple({name: value[chain, step, codes] for name, value in block.items()} for block in self.values.blocks)
@@ -369,7 +455,7 @@ class DrawnValues(ParameterDistribution):
 
     def summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         found: dict[str, dict[str, Any]] = {}
-        diagnostics, position = self.diagnosed(), 0
+        diagnostics, position = self.diagnostics, 0
         for site, values in self.model.sites.by_name(self.values).items():
             lower, upper = np.quantile(values, [(1 - prob) / 2, (1 + prob) / 2], axis=(0, 1))
             size = int(np.prod(values.shape[2:]))
@@ -386,6 +472,46 @@ class DrawnValues(ParameterDistribution):
 
 
 # --------------------------------------------------------------------------------------------------
+# Draws of hyperparameters, and the closed form given each of them
+# --------------------------------------------------------------------------------------------------
+
+MIXTURE = 400
+"""Number of draws of the hyperparameters over which predictions average closed forms. More draws take longer and remove
+little Monte Carlo error, because the closed form has removed most of it."""
+
+
+@dataclass(frozen=True)
+class DrawnForms(DrawnValues):
+    """Draws of all parameters, and the closed form given each draw of the hyperparameters, which predicts.
+
+    Attributes
+    ----------
+    statistics : ModelStatistics
+        Of the data.
+    """
+
+    statistics: ModelStatistics
+
+    @cached_property
+    def density(self) -> RowDensity:
+        forms = RowDensity(log(self._forms.classes.mean()), [Integrated(family) for family in self._forms.families])
+        return replace(MeanOverDraws.of(self.model, self.values), forms=forms)
+
+    def class_probs(self) -> np.ndarray:
+        return np.asarray(self._forms.classes.mean()).mean(axis=0)
+
+    @cached_property
+    @in_float64
+    def _forms(self) -> Prior:
+        """The closed form given each of some evenly spaced draws of the hyperparameters, axis of the draws first."""
+        flat = flatten(self.values).hyperparameters
+        number = len(next(iter(flat.values())))
+        kept = np.linspace(0, number - 1, min(number, MIXTURE)).round().astype(int)
+        given = self.model.learned.given({name: value[kept] for name, value in flat.items()})
+        return to_numpy(given.update(self.statistics))
+
+
+# --------------------------------------------------------------------------------------------------
 # Weights of features beside the parameters
 # --------------------------------------------------------------------------------------------------
 
@@ -394,12 +520,46 @@ PROB = 0.89
 
 
 @dataclass(frozen=True)
-class WithWeights(ParameterDistribution):
-    """The distribution of the parameters without weights, and independent draws of the weights."""
+class WithWeights(Belief):
+    """A belief without weights of features, and weights that are independent of it.
+
+    Attributes
+    ----------
+    unweighted : Belief
+    weights : FeatureWeights
+        The modes, which predict, and the draws.
+    log_rows_prob : array, shape (classes,)
+        Log class probabilities of the rows from which the weights were learned, without offsets.
+    log_given : array of shape (classes,), or None
+        Log class probabilities of another population, if they are given.
+    """
 
     model: WeightedModel
-    unweighted: ParameterDistribution
+    unweighted: Belief
     weights: FeatureWeights
+    log_rows_prob: np.ndarray
+    log_given: np.ndarray | None
+
+    @property
+    def plain(self) -> Belief:
+        return self.unweighted
+
+    @property
+    def details(self) -> str:
+        kind = "one weight for all features" if self.weights.shared else "a weight for each feature"
+        if not self.weights.no_information:
+            return kind
+        nothing = "a row says nothing" if self.weights.shared else "a cell, and as often a whole row, says nothing"
+        return f"{kind}; {nothing} about the label with probability {self.weights.no_information:.2g}"
+
+    @cached_property
+    def density(self) -> RowDensity:
+        plain, positions = self.unweighted.density, self.model.positions
+        return WeightedDensity(self.log_rows_prob, plain.blocks, plain, self.weights, positions, self.log_given)
+
+    def class_probs(self) -> np.ndarray:
+        of_fit = self.unweighted.class_probs()
+        return softmax(log(of_fit) + self.weights.offset) if self.log_given is None else of_fit
 
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         return self._with_weights(self.unweighted.draw(num_chains, num_draws, key), key)
@@ -413,6 +573,9 @@ class WithWeights(ParameterDistribution):
         num_chains, num_draws = parameters.class_prob.shape[:2]
         other = map_tree(lambda value: np.roll(value, num_draws // 2, axis=1), parameters)
         return WeightedParameters.of(parameters, **self.weights.take(num_chains, num_draws, rng), other=other)
+
+    def pieces(self, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
+        return self.unweighted.pieces(number, rng)
 
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         return self.unweighted.draw_for_rows(codes, rng)
