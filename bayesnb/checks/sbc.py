@@ -454,11 +454,11 @@ def _simulations(
     return by_site, pd.DataFrame(problems, index=index, columns=list(JUDGED))
 
 
-def _problems(posterior: Posterior) -> list[bool]:
+def _problems(posterior: Any) -> list[bool]:
     """Which kinds of `JUDGED` problems the draws of a fit have; none for a posterior without draws."""
     if not offers(posterior, "draws of a sampler"):
         return [False] * len(JUDGED)
-    diagnostics = posterior.belief.diagnostics
+    diagnostics = posterior.diagnostics
     found = diagnostics.problems_by_kind(max_r_hat=LARGEST_R_HAT, min_ess_per_chain=LEAST_ESS / diagnostics.num_chains)
     return [kind in found for kind in JUDGED]
 

@@ -125,12 +125,13 @@ class NaiveBayesClassifier(Estimator):
     def weights_(self) -> Any:
         """The weight of each feature."""
         check_is_fitted(self)
-        if self.posterior_.feature_weights is None:
+        posterior: Any = self.posterior_
+        if posterior.feature_weights is None:
             raise AttributeError(
                 f'no weights of features were learned, with feature_weights={self.feature_weights!r}: give "each", '
                 "which says why where none can be learned"
             )
-        return self.posterior_.weights
+        return posterior.weights
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, feature_names: Any = None) -> Self:
         """Fit the model.
@@ -186,7 +187,8 @@ class NaiveBayesClassifier(Estimator):
         rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
         problem, counted = count_and_grow(self._problem, rows)
         problem = problem.add(counted.statistics, decay=self.decay)
-        before, kept = self.posterior_, self._kept if whole_number("keep_rows", self.keep_rows, or_zero=True) else None
+        before: Any = self.posterior_
+        kept = self._kept if whole_number("keep_rows", self.keep_rows, or_zero=True) else None
         if kept is not None:
             kept = kept.add(table, labels, rows.weights, self.decay, self.keep_rows, self._key())
             # As long as all rows are kept, no cell counts as missing because a family was chosen before it came.

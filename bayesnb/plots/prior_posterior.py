@@ -233,10 +233,10 @@ def _parameter_panels(posterior: Posterior, sites: list[str], codes: list[int]) 
     return found
 
 
-def _after(posterior: Posterior) -> dict[str, Any]:
+def _after(posterior: Any) -> dict[str, Any]:
     """Exact marginals, or draws flattened to shape (draws, ...), by site."""
     if offers(posterior, "the closed form of one model"):
-        return posterior.belief.marginals()
+        return posterior.marginals()
     return {site: values.reshape(-1, *values.shape[2:]) for site, values in posterior.draws().items()}
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from bayesnb.core.deferred import dist
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import feature_names, in_column_order
-from bayesnb.model.prior import AveragedPrior, ModelParameters, Prior
+from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.belief import AveragedForm, ClosedForm, DrawnForms, DrawnValues, OnePoint
 from bayesnb.posterior.diagnostics import Diagnostics
@@ -88,7 +88,29 @@ class SpreadPosterior(Posterior):
 # --------------------------------------------------------------------------------------------------
 
 
-class ExactPosterior(SpreadPosterior):
+class ClosedFormPosterior(SpreadPosterior):
+    """A posterior of updated families."""
+
+    problem: Problem
+    inference: Fitting
+    belief: ClosedForm
+
+    def __init__(self, problem: Problem, inference: Fitting) -> None:
+        form: Any = ClosedForm if problem.model.feature_inclusion is None else AveragedForm
+        super().__init__(problem, form(problem.resolved, problem.posterior), inference)
+
+    @property
+    def closed_form(self) -> Any:
+        """The posterior of all parameters, of the type of the prior."""
+        return self.belief.prior
+
+    @property
+    def families(self) -> tuple[Any, ...]:
+        """Posterior of each block of the model, the same types as the priors."""
+        return self.closed_form.families
+
+
+class ExactPosterior(ClosedFormPosterior):
     """The posterior in closed form: every family with updated hyperparameters.
 
     Attributes
@@ -118,23 +140,6 @@ class ExactPosterior(SpreadPosterior):
     x_prob[a, 0]   0.75  0.19   0.38   0.98
     x_prob[b, 0]   0.25  0.19   0.02   0.62
     """
-
-    problem: Problem
-    inference: Fitting
-    belief: ClosedForm
-
-    def __init__(self, problem: Problem, inference: Fitting) -> None:
-        super().__init__(problem, ClosedForm(problem.resolved, problem.posterior), inference)
-
-    @property
-    def closed_form(self) -> Prior:
-        """The posterior of all parameters, of the type of the prior."""
-        return self.belief.prior
-
-    @property
-    def families(self) -> tuple[Any, ...]:
-        """Posterior of each block of the model, the same types as the priors."""
-        return self.closed_form.families
 
     def marginals(self) -> "dict[str, dist.Distribution]":
         """Distribution of every scalar parameter, by site; batch shape that of the site.
@@ -186,7 +191,7 @@ class ExactPosterior(SpreadPosterior):
 # --------------------------------------------------------------------------------------------------
 
 
-class AveragedPosterior(Posterior):
+class AveragedPosterior(ClosedFormPosterior):
     r"""The posterior in closed form, averaged over all subsets of the features.
 
     A feature either has a parameter for every class, or all classes share one. With D features there are :math:`2^D`
@@ -224,23 +229,6 @@ class AveragedPosterior(Posterior):
     >>> posterior.predict_proba([[1, 1]]).round(3)
     array([[0.692, 0.308]])
     """
-
-    problem: Problem
-    inference: Fitting
-    belief: AveragedForm
-
-    def __init__(self, problem: Problem, inference: Fitting) -> None:
-        super().__init__(problem, AveragedForm(problem.resolved, problem.posterior), inference)
-
-    @property
-    def closed_form(self) -> AveragedPrior:
-        """The posterior of all parameters, of the type of the prior."""
-        return self.belief.prior
-
-    @property
-    def families(self) -> tuple[Any, ...]:
-        """Posterior of each block of the model, the same types as the priors."""
-        return self.closed_form.families
 
     @property
     def inclusion_probability(self) -> Any:

@@ -22,10 +22,8 @@ from bayesnb.model.describe import feature_names, features_of, positions_of_feat
 from bayesnb.model.prior import AveragedPrior, ClassPrior, log_evidences
 from bayesnb.model.reading import Cells, log_normalised
 from bayesnb.posterior.belief import offers
-from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
 from bayesnb.posterior.posterior import Posterior, require
 from bayesnb.posterior.under_draws import log_mean_without, pieces_of_rows
-from bayesnb.posterior.weighted_posterior import WeightedPosterior
 
 # --------------------------------------------------------------------------------------------------
 # Densities of rows under their own class, given the other rows, where all rows have the same prior.
@@ -273,7 +271,7 @@ class _FittedBlock:
         return type(self)(alone, of_column(self.posterior, j), statistics, self.follows)
 
 
-def _fitted_blocks(posterior: ExactPosterior) -> list[_FittedBlock]:
+def _fitted_blocks(posterior: Any) -> list[_FittedBlock]:
     """The blocks of an exact posterior, for leave-one-out."""
     problem = posterior.problem
     return [
@@ -317,7 +315,7 @@ type Found = Iterator[tuple[slice, int, int, np.ndarray]]
 """Some rows, the positions of a block and of one of its features, and log densities of shape (rows, classes)."""
 
 
-def _closed_form_features(posterior: ExactPosterior) -> Callable[[Cells, LabelledRows], Found]:
+def _closed_form_features(posterior: Any) -> Callable[[Cells, LabelledRows], Found]:
     """Maps cells and rows to the log density of each feature given the other rows."""
     blocks = [block.features() for block in _fitted_blocks(posterior)]
 
@@ -329,7 +327,7 @@ def _closed_form_features(posterior: ExactPosterior) -> Callable[[Cells, Labelle
     return of_features
 
 
-def _averaged_features(posterior: AveragedPosterior) -> Callable[[Cells, LabelledRows], Found]:
+def _averaged_features(posterior: Any) -> Callable[[Cells, LabelledRows], Found]:
     """As `_closed_form_features`, the two hypotheses of each feature averaged."""
     before, problem = posterior.model.prior, posterior.problem
     assert isinstance(before, AveragedPrior)
@@ -361,9 +359,7 @@ def _refitted_hypotheses(block: Block, counted: Any, x: Any, rows: LabelledRows)
         yield piece, without.log_bayes_factor(), without.of_classes(), without.of_all_together()
 
 
-def _hypotheses(
-    posterior: AveragedPosterior, i: int, log_bayes_factor: np.ndarray, x: Any, rows: LabelledRows
-) -> Hypotheses:
+def _hypotheses(posterior: Any, i: int, log_bayes_factor: np.ndarray, x: Any, rows: LabelledRows) -> Hypotheses:
     """As `_refitted_hypotheses`, for block i, whose prior has the same numbers for all rows.
 
     Under either hypothesis, the evidence of the rest is the evidence of all data divided by the row's density given the
@@ -386,7 +382,7 @@ def _hypotheses(
         yield piece, log_bayes_factor - (own - of_all), of_classes, of_all
 
 
-def _sampled_features(posterior: SampledPosterior) -> Callable[[Cells, LabelledRows], Found]:
+def _sampled_features(posterior: Any) -> Callable[[Cells, LabelledRows], Found]:
     """Log density of each feature given the other rows, estimated from draws given all rows.
 
     A row changes the parameters of its own class alone. The density of its cell there is a mean over draws with weights
@@ -408,9 +404,6 @@ def _sampled_features(posterior: SampledPosterior) -> Callable[[Cells, LabelledR
 # --------------------------------------------------------------------------------------------------
 # Predictions of each row from the other rows, for posteriors in closed form
 # --------------------------------------------------------------------------------------------------
-
-type Weighable = ExactPosterior | AveragedPosterior | SampledPosterior
-"""Posteriors whose features have densities of their own given the other rows."""
 
 
 @dataclass(frozen=True)
@@ -438,7 +431,7 @@ class LeftOut:
 
 
 @in_float64
-def leave_one_out(posterior: ExactPosterior | AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> LeftOut:
+def leave_one_out(posterior: Posterior, rows: LabelledRows) -> LeftOut:
     """Every row predicted from the others; weights of features are kept. Errors as for `require_rows_of_fit`."""
     require_rows_of_fit(posterior, rows)
     log_proba, (of_label, joint, in_sample) = np.empty((len(rows), len(rows.classes))), np.empty((3, len(rows)))
@@ -462,7 +455,7 @@ type JointDensities = Callable[[Cells, LabelledRows], tuple[np.ndarray, np.ndarr
 from which the label follows; arrays of shape (rows, classes)."""
 
 
-def _block_joint(posterior: ExactPosterior) -> JointDensities:
+def _block_joint(posterior: Any) -> JointDensities:
     """The densities of whole blocks, which take less time than those of single features."""
     log_class_prob, blocks = log(posterior.class_probs()), _fitted_blocks(posterior)
 
@@ -478,7 +471,7 @@ def _block_joint(posterior: ExactPosterior) -> JointDensities:
     return joint_densities
 
 
-def _feature_joint(posterior: AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> JointDensities:
+def _feature_joint(posterior: Any, rows: LabelledRows) -> JointDensities:
     """The densities of single features, which are averaged or have weights."""
     density, of_features = posterior.belief.density, _of_features_without(posterior.plain, rows)
     problem = require(posterior, "data", "leave-one-out").problem
@@ -495,7 +488,7 @@ def _feature_joint(posterior: AveragedPosterior | WeightedPosterior, rows: Label
     return joint_densities
 
 
-def _of_features_without(posterior: Weighable, rows: LabelledRows) -> Callable[[Cells, LabelledRows], Found]:
+def _of_features_without(posterior: Any, rows: LabelledRows) -> Callable[[Cells, LabelledRows], Found]:
     """What gives the log density of each feature of encoded rows, each row given the others."""
     if offers(posterior, "the closed form of one model"):
         return _closed_form_features(posterior)
@@ -647,7 +640,7 @@ class FeaturesLeftOut:
 
 
 @in_float64
-def features_left_out(posterior: Weighable, rows: LabelledRows, places: np.ndarray | None = None) -> FeaturesLeftOut:
+def features_left_out(posterior: Posterior, rows: LabelledRows, places: np.ndarray | None = None) -> FeaturesLeftOut:
     """The log density of each feature of each row, given the other rows.
 
     Parameters
@@ -689,7 +682,7 @@ def features_left_out(posterior: Weighable, rows: LabelledRows, places: np.ndarr
     return FeaturesLeftOut(names, log_density, log_class_prob, rows.take(places))
 
 
-def all_features_left_out(posterior: ExactPosterior | AveragedPosterior, rows: LabelledRows) -> FeaturesLeftOut:
+def all_features_left_out(posterior: Posterior, rows: LabelledRows) -> FeaturesLeftOut:
     """As `features_left_out`, with all features as one: the sum of their log densities, up to a term of each row."""
     left_out = leave_one_out(posterior, rows)
     log_class_prob = log_class_probs_without(posterior, rows)

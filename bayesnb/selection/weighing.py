@@ -31,11 +31,9 @@ from bayesnb.model.feature_weights import (
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.posterior.belief import offers
 from bayesnb.posterior.fitted import Fitted, posterior_of
-from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 from bayesnb.posterior.left_out import (
     DensityError,
     FeaturesLeftOut,
-    Weighable,
     all_features_left_out,
     features_left_out,
     log_class_probs_without,
@@ -226,7 +224,7 @@ def _number_of_features(posterior: Posterior) -> int:
     return len(feature_names(posterior.model.blocks))
 
 
-def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: GivenRows, key: Any) -> WeightedPosterior:
+def _best_shared(posterior: Any, rows: GivenRows, key: Any) -> WeightedPosterior:
     """The posterior, or an average over subsets of its features, whose shared weight has the highest evidence.
 
     The evidence is the density of the labels given the features of each row and the other rows, the weight integrated
@@ -317,7 +315,7 @@ def _learn(
     return WeightedPosterior(unweighted, weights), remarks + of_labels, found.log_evidence
 
 
-def _weighable(posterior: Any) -> Weighable:
+def _weighable(posterior: Any) -> Posterior:
     """The posterior, if its features have densities of their own given the other rows.
 
     Raises
