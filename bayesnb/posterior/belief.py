@@ -105,12 +105,8 @@ class Belief(ABC):
         """Predictive class probabilities before any feature is seen, shape (classes,)."""
 
     @abstractmethod
-    def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        """Draws of all parameters, leading axes (chain, draw)."""
-
-    def draw_few(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        """Draws for the methods that pass over the rows once for each draw; a closed form makes fewer by default."""
-        return self.draw(num_chains, num_draws, key)
+    def draw(self, num_chains: int | None, num_draws: int | None, key: Any, default: int = 1000) -> ModelParameters:
+        """Draws of all parameters, leading axes (chain, draw); by default so many from each chain of a closed form."""
 
     def sample_stats(self, num_chains: int | None, num_draws: int | None) -> dict[str, np.ndarray]:
         """The sampler's statistics of the draws that `draw` gives; empty if no sampler made them."""
@@ -168,7 +164,7 @@ class OnePoint(Belief):
     def class_probs(self) -> np.ndarray:
         return np.asarray(self.values.class_prob)
 
-    def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+    def draw(self, num_chains: int | None, num_draws: int | None, key: Any, default: int = 1000) -> ModelParameters:
         raise self.refusal("a distribution of the parameters", "a draw", "mean() for the values")
 
     def pieces(self, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
@@ -209,15 +205,12 @@ class ClosedForm(Belief):
     def class_probs(self) -> np.ndarray:
         return np.asarray(self.prior.classes.mean())
 
-    def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+    def draw(self, num_chains: int | None, num_draws: int | None, key: Any, default: int = 1000) -> ModelParameters:
         shape = (
             whole_number("num_chains", 4 if num_chains is None else num_chains),
-            whole_number("num_draws", 1000 if num_draws is None else num_draws),
+            whole_number("num_draws", default if num_draws is None else num_draws),
         )
         return self.prior.draw(random_generator(key), shape)
-
-    def draw_few(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        return self.draw(num_chains, 250 if num_draws is None else num_draws, key)
 
     def pieces(self, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
         return independent_draws(self.prior, number, rng)
@@ -384,12 +377,15 @@ class DrawnValues(Belief):
         Leading axes (chain, draw).
     stats : dict
         The sampler's statistics of each draw.
+    statistics : ModelStatistics or None
+        Of the data.
     own : bool
         Whether a sampler of the package drew them. If it reports no divergence, it has no trajectories.
     """
 
     values: ModelParameters
     stats: dict[str, np.ndarray]
+    statistics: ModelStatistics | None
     own: bool
 
     told = "these are draws"
@@ -416,7 +412,7 @@ class DrawnValues(Belief):
     def class_probs(self) -> np.ndarray:
         return self.values.class_prob.mean(axis=(0, 1))
 
-    def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+    def draw(self, num_chains: int | None, num_draws: int | None, key: Any, default: int = 1000) -> ModelParameters:
         most_chains, most_draws = self.values.class_prob.shape[:2]
         chains = most_chains if num_chains is None else whole_number("num_chains", num_chains)
         draws = most_draws if num_draws is None else whole_number("num_draws", num_draws)
@@ -482,13 +478,7 @@ little Monte Carlo error, because the closed form has removed most of it."""
 
 @dataclass(frozen=True)
 class DrawnForms(DrawnValues):
-    """Draws of all parameters, and the closed form given each draw of the hyperparameters, which predicts.
-
-    Attributes
-    ----------
-    statistics : ModelStatistics
-        Of the data.
-    """
+    """Draws of all parameters, and the closed form given each draw of the hyperparameters, which predicts."""
 
     statistics: ModelStatistics
 
@@ -561,18 +551,13 @@ class WithWeights(Belief):
         of_fit = self.unweighted.class_probs()
         return softmax(log(of_fit) + self.weights.offset) if self.log_given is None else of_fit
 
-    def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        return self._with_weights(self.unweighted.draw(num_chains, num_draws, key), key)
-
-    def draw_few(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
-        return self._with_weights(self.unweighted.draw_few(num_chains, num_draws, key), key)
-
-    def _with_weights(self, parameters: ModelParameters, key: Any) -> WeightedParameters:
-        """Draws of the parameters with independent draws of the weights, and the draw half a chain away."""
+    def draw(self, num_chains: int | None, num_draws: int | None, key: Any, default: int = 1000) -> ModelParameters:
+        parameters = self.unweighted.draw(num_chains, num_draws, key, default)
         (rng,) = random_generator(key).spawn(1)
-        num_chains, num_draws = parameters.class_prob.shape[:2]
-        other = map_tree(lambda value: np.roll(value, num_draws // 2, axis=1), parameters)
-        return WeightedParameters.of(parameters, **self.weights.take(num_chains, num_draws, rng), other=other)
+        chains, draws = parameters.class_prob.shape[:2]
+        # For densities that are as uncertain as those of dependent features, the draw half a chain away.
+        other = map_tree(lambda value: np.roll(value, draws // 2, axis=1), parameters)
+        return WeightedParameters.of(parameters, **self.weights.take(chains, draws, rng), other=other)
 
     def pieces(self, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
         return self.unweighted.pieces(number, rng)

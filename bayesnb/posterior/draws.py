@@ -60,6 +60,10 @@ def headline(name: str, classes: list[Any], problem: Problem | None) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
+FEW = 250
+"""Draws from each chain of a closed form, by default, for what passes over the rows once for each draw."""
+
+
 class Draws(ABC):
     """Draws and summaries of the parameters, and densities and class probabilities of rows under each draw.
 
@@ -128,7 +132,7 @@ class Draws(ABC):
     def _under(self, X: Any, *draws: Any) -> tuple[BoundModel, Any, ModelParameters]:
         """Model, rows and draws of the parameters; rows that cannot be read are refused before anything is drawn."""
         X = as_rows(X)
-        return self.belief.model, X, self.belief.draw_few(*draws)
+        return self.belief.model, X, self.belief.draw(*draws, default=FEW)
 
     def log_joint_draws(
         self, X: Any, *, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0

@@ -18,6 +18,7 @@ from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import columns_alone, features_of, subjects_of
 from bayesnb.posterior.belief import offers
+from bayesnb.posterior.draws import FEW
 from bayesnb.posterior.predictions import NATS, nats_of
 
 BEFORE = "before any cell"
@@ -234,7 +235,7 @@ def evidence_of_row(
     found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(posterior.belief.density.feature(i, j, x), pair))
     belief, draws = posterior.belief, None
     if offers(posterior, "a distribution of the parameters"):
-        drawn, parameters = belief.model, belief.draw_few(None, num_draws, key)
+        drawn, parameters = belief.model, belief.draw(None, num_draws, key, FEW)
         draws = parts(
             drawn.log_class_prob(parameters),
             lambda i, j, x: _odds(drawn.feature_log_likelihood(parameters, i, j, x), pair),

@@ -1,7 +1,7 @@
 """The kinds of posterior, by their beliefs: a point, a closed form, its average over subsets of features, draws."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -273,6 +273,7 @@ class SampledPosterior(SpreadPosterior):
     """
 
     belief: DrawnValues
+    _kind: ClassVar[type[DrawnValues]] = DrawnValues
 
     def __init__(
         self,
@@ -284,7 +285,9 @@ class SampledPosterior(SpreadPosterior):
     ) -> None:
         pairs = zip(model.families, parameters.blocks, strict=True)
         parameters = replace(parameters, blocks=tuple(dict(family.on_a_line(block)) for family, block in pairs))
-        super().__init__(problem, DrawnValues(model, parameters, sample_stats, own=inference is not None), inference)
+        statistics = None if problem is None else problem.statistics
+        belief = self._kind(model, parameters, sample_stats, statistics, own=inference is not None)
+        super().__init__(problem, belief, inference)
 
     @property
     def parameters(self) -> ModelParameters:
@@ -342,15 +345,4 @@ class CollapsedPosterior(SampledPosterior):
     array(['b'], dtype='<U1')
     """
 
-    problem: Problem
-
-    def __init__(
-        self,
-        problem: Problem,
-        model: BoundModel,
-        parameters: ModelParameters,
-        sample_stats: dict[str, np.ndarray],
-        inference: Fitting | None,
-    ) -> None:
-        super().__init__(problem, model, parameters, sample_stats, inference)
-        self.belief = DrawnForms(**vars(self.belief), statistics=problem.statistics)
+    _kind = DrawnForms

@@ -244,11 +244,7 @@ class Posterior(Printed, Predictions, Draws):
         self.problem = problem
         self.belief = belief
         self.inference = inference
-
-    @property
-    def model(self) -> BoundModel:
-        """The model with every default resolved to the numbers used."""
-        return self.belief.plain.model
+        self.model = belief.plain.model
 
     @property
     def classes(self) -> np.ndarray:

@@ -1,6 +1,6 @@
 """What every posterior predicts."""
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from typing import Any, Concatenate
@@ -176,12 +176,8 @@ class Predictions(ABC):
     A subclass has a `belief` and its `model`.
     """
 
+    model: BoundModel
     belief: Belief
-
-    @property
-    @abstractmethod
-    def model(self) -> BoundModel:
-        """The model of the parameters."""
 
     def class_probs(self) -> np.ndarray:
         """Predictive class probabilities before any feature is seen, shape (classes,)."""

@@ -319,7 +319,7 @@ def _candidate_values(
         pairs = math.comb(len(posterior.classes), 2)
         num_draws = min(max(DRAWS_OF_COLUMNS // (columns * pairs), FEWEST_DRAWS), MOST_DRAWS)
     belief, spread = posterior.belief, offers(posterior, "a distribution of the parameters")
-    model, parameters = belief.model, belief.draw_few(None, num_draws, key) if spread else None
+    model, parameters = belief.model, belief.draw(None, num_draws, key) if spread else None
     class_prob = posterior.class_probs()
     log_prob = log(class_prob)
     rows = _SimulatedRows(model, once, key)
