@@ -26,11 +26,12 @@ from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.reading import Cells, is_lost, log_normalised
+from bayesnb.posterior.belief import require
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 from bayesnb.posterior.left_out import require_rows_of_fit
 from bayesnb.posterior.loo import by_row, elpd_fields, remark_on_impossible_rows, remark_on_labels, remark_on_weights
-from bayesnb.posterior.posterior import Posterior, require, warn_of_lost_weights
+from bayesnb.posterior.posterior import Posterior, warn_of_lost_weights
 from bayesnb.posterior.weighted_posterior import with_weights_of
 
 # --------------------------------------------------------------------------------------------------

@@ -27,10 +27,10 @@ from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.belief import offers
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.datatree import as_tree, dataset_of_sites
 from bayesnb.posterior.diagnostics import KINDS
-from bayesnb.posterior.posterior import Posterior, mean_total_count, require
+from bayesnb.posterior.posterior import Posterior, mean_total_count
 
 # --------------------------------------------------------------------------------------------------
 # The figure of simulation-based calibration: differences of PIT values from uniform

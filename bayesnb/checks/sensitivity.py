@@ -18,9 +18,10 @@ from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed,
 from bayesnb.families.family import with_hyperparameters
 from bayesnb.families.formulas import cdf, mean_and_sd, quantile
 from bayesnb.model.prior import CLASS_SITE, ClassPrior, Prior
+from bayesnb.posterior.belief import require
 from bayesnb.posterior.fitted import of_features
 from bayesnb.posterior.kinds import ExactPosterior
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # The figures of sensitivity: how much parameters and class probabilities depend on the prior and on the data

@@ -20,9 +20,9 @@ from bayesnb.crowd.label_draws import LabelDraws, accuracy, information, label_b
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Unlabelled
 from bayesnb.model.program import coordinate
-from bayesnb.posterior.belief import offers
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.files import save
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.under_draws import flatten
 
 # --------------------------------------------------------------------------------------------------

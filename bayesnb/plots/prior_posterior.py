@@ -14,9 +14,9 @@ from bayesnb.core.panels import LINES, TINY, chosen, grid_of_panels, muted
 from bayesnb.core.running import random_generator
 from bayesnb.families.formulas import log_prob, quantile
 from bayesnb.model.prior import CLASS_SITE
-from bayesnb.posterior.belief import ClosedForm, offers
+from bayesnb.posterior.belief import ClosedForm, offers, require
 from bayesnb.posterior.fitted import of_features
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.posterior import Posterior
 
 LEVELS = np.array([0.002, 0.05, 0.25, 0.5, 0.75, 0.95, 0.998])
 """Quantiles of prior and posterior that determine the range and the height of a panel."""

@@ -44,6 +44,27 @@ def offers(posterior: Any, need: Need) -> bool:
     return found.get(need, need in posterior.belief.plain.offers)
 
 
+def require(posterior: Any, need: Need, verb: str, instead: str = "") -> Any:
+    """The posterior, if it has what a function needs.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    need : Need
+    verb : str
+        What needs it, for the error.
+    instead : str, optional
+        What else to do, for the error.
+
+    Raises
+    ------
+    PosteriorError
+    """
+    if not offers(posterior, need):
+        raise posterior.belief.plain.refusal(need, verb, instead)
+    return posterior
+
+
 class _PosteriorError(TypeError, ValueError):
     """A function does not take this kind of posterior."""
 

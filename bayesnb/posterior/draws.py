@@ -129,10 +129,12 @@ class Draws(ABC):
         """
         return proba_under(*self._under(X, num_chains, num_draws, key))
 
-    def _under(self, X: Any, *draws: Any) -> tuple[BoundModel, Any, ModelParameters]:
+    def _under(
+        self, X: Any, num_chains: int | None, num_draws: int | None, key: Any
+    ) -> tuple[BoundModel, Any, ModelParameters]:
         """Model, rows and draws of the parameters; rows that cannot be read are refused before anything is drawn."""
         X = as_rows(X)
-        return self.belief.model, X, self.belief.draw(*draws, default=FEW)
+        return self.belief.model, X, self.belief.draw(num_chains, num_draws, key, FEW)
 
     def log_joint_draws(
         self, X: Any, *, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0

@@ -9,8 +9,8 @@ from bayesnb.core.printing import Printed
 from bayesnb.families.family import Family
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
-from bayesnb.posterior.belief import offers
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.belief import offers, require
+from bayesnb.posterior.posterior import Posterior
 
 ON_LABELS_ONLY = "Weights of features act on the labels only: the features given the class are those without weights."
 """What results say that describe the features."""

@@ -21,8 +21,8 @@ from bayesnb.model.blocks import Block
 from bayesnb.model.describe import feature_names, features_of, positions_of_features
 from bayesnb.model.prior import AveragedPrior, ClassPrior, log_evidences
 from bayesnb.model.reading import Cells, log_normalised
-from bayesnb.posterior.belief import offers
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.belief import offers, require
+from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.under_draws import log_mean_without, pieces_of_rows
 
 # --------------------------------------------------------------------------------------------------

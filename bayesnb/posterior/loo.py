@@ -16,12 +16,12 @@ from bayesnb.core.checking import warn_of
 from bayesnb.core.running import steps
 from bayesnb.data.read import LabelledRows, labelled_rows
 from bayesnb.model.problem import Problem, has_closed_form, or_closed_form
-from bayesnb.posterior.belief import offers
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.datatree import as_tree
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 from bayesnb.posterior.left_out import LeftOut, leave_one_out, named_rows, refuse_weights
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # ArviZ's record of a leave-one-out score, and the warnings about it

@@ -19,7 +19,7 @@ from bayesnb.model.describe import parameter_notes, printed_story
 from bayesnb.model.prior import CLASS_SITE
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.program import draw_cells, to_table
-from bayesnb.posterior.belief import Belief, Need, offers
+from bayesnb.posterior.belief import Belief, offers, require
 from bayesnb.posterior.draws import Draws, headline
 from bayesnb.posterior.predictions import Predictions
 
@@ -156,32 +156,6 @@ def mean_total_count(problem: Problem | None) -> int | None:
         if block.has_totals and counted.n.sum() > 0:  # type: ignore[attr-defined]
             return round(float(counted.total.sum() / counted.n.sum()))  # type: ignore[attr-defined]
     return None
-
-
-# --------------------------------------------------------------------------------------------------
-# What functions need of a posterior
-# --------------------------------------------------------------------------------------------------
-
-
-def require(posterior: Any, need: Need, verb: str, instead: str = "") -> Any:
-    """The posterior, if it has what a function needs.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    need : Need
-    verb : str
-        What needs it, for the error.
-    instead : str, optional
-        What else to do, for the error.
-
-    Raises
-    ------
-    PosteriorError
-    """
-    if not offers(posterior, need):
-        raise posterior.belief.plain.refusal(need, verb, instead)
-    return posterior
 
 
 # --------------------------------------------------------------------------------------------------

@@ -26,9 +26,9 @@ from bayesnb.model.feature_weights import (
     some_rows,
 )
 from bayesnb.model.weighted_model import WeightedModel
-from bayesnb.posterior.belief import PROB, WithWeights
+from bayesnb.posterior.belief import PROB, WithWeights, require
 from bayesnb.posterior.fitted import ON_LABELS_ONLY
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # The frame of weights of features, which draws itself

@@ -26,9 +26,9 @@ from bayesnb.model.describe import (
     spread_inclusion,
 )
 from bayesnb.model.prior import ModelParameters, log_evidences
-from bayesnb.posterior.belief import offers
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.fitted import of_features
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.under_draws import draws_in_pieces
 

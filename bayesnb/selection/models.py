@@ -18,10 +18,10 @@ from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, has_closed_form
-from bayesnb.posterior.belief import offers
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.fitted import posterior_of
 from bayesnb.posterior.loo import elpd_and_remarks, sum_with_error
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.weighted_posterior import with_weights_of
 
 

@@ -29,7 +29,7 @@ from bayesnb.model.feature_weights import (
     some_rows,
 )
 from bayesnb.model.naive_bayes import Model, as_model
-from bayesnb.posterior.belief import offers
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.left_out import (
     DensityError,
@@ -38,7 +38,7 @@ from bayesnb.posterior.left_out import (
     features_left_out,
     log_class_probs_without,
 )
-from bayesnb.posterior.posterior import Posterior, require, warn_of_lost_weights
+from bayesnb.posterior.posterior import Posterior, warn_of_lost_weights
 from bayesnb.posterior.weighted_posterior import WeightedPosterior, no_information
 
 NUM_CHAINS, NUM_DRAWS = 4, 1000
