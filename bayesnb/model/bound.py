@@ -7,7 +7,6 @@ from itertools import chain
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import logit
 
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import whole_number
@@ -26,9 +25,9 @@ from bayesnb.model.describe import (
     Description,
     categorical_columns,
     features_of,
+    inclusions,
     printed_model,
     read_classes,
-    shared_families,
     spread_inclusion,
 )
 from bayesnb.model.learned_prior import (
@@ -41,7 +40,7 @@ from bayesnb.model.learned_prior import (
     to_be_seen,
     with_constants,
 )
-from bayesnb.model.prior import AveragedPrior, ClassPrior, ModelParameters, Prior, spread_class_prior
+from bayesnb.model.prior import ClassPrior, ModelParameters, Prior, spread_class_prior
 from bayesnb.model.program import Sites, draw_cells, run_program, to_table
 from bayesnb.model.reading import Cells, Chunks, count_rows
 
@@ -211,10 +210,12 @@ class BoundModel(Printed):
     @property
     def prior(self) -> Prior:
         """The distribution of all parameters before the data."""
-        if self.inclusion is None:
-            return Prior(self.class_prior, self.families)
-        log_odds = tuple(map(logit, self.inclusion))
-        return AveragedPrior(self.class_prior, self.families, shared_families(self.blocks), log_odds)
+        return Prior(self.class_prior, self.prior_families)
+
+    @property
+    def prior_families(self) -> tuple[Any, ...]:
+        """The families as the prior has them, where a feature may not depend on the class."""
+        return self.families if self.inclusion is None else inclusions(self.blocks, self.inclusion)
 
     @cached_property
     def inclusion(self) -> tuple[np.ndarray, ...] | None:

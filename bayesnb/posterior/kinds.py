@@ -10,7 +10,7 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import feature_names, in_column_order
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.belief import AveragedForm, ClosedForm, DrawnForms, DrawnValues, OnePoint
+from bayesnb.posterior.belief import ClosedForm, DrawnForms, DrawnValues, OnePoint
 from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.posterior import Fitting, Posterior
 
@@ -96,8 +96,7 @@ class ClosedFormPosterior(SpreadPosterior):
     belief: ClosedForm
 
     def __init__(self, problem: Problem, inference: Fitting) -> None:
-        form: Any = ClosedForm if problem.model.feature_inclusion is None else AveragedForm
-        super().__init__(problem, form(problem.resolved, problem.posterior), inference)
+        super().__init__(problem, ClosedForm(problem.resolved, problem.posterior), inference)
 
     @property
     def closed_form(self) -> Any:
@@ -231,11 +230,20 @@ class AveragedPosterior(ClosedFormPosterior):
     """
 
     @property
+    def families(self) -> tuple[Any, ...]:
+        return tuple(family.family for family in self.closed_form.families)
+
+    @property
+    def shared(self) -> tuple[Any, ...]:
+        """Posterior of the parameters that all classes share, for each block."""
+        return tuple(family.shared for family in self.closed_form.families)
+
+    @property
     def inclusion_probability(self) -> Any:
         """Posterior probability that each feature depends on the class, a pandas series by feature."""
         import pandas as pd
 
-        values = in_column_order(self.model.blocks, [prob.tolist() for prob in self.closed_form.inclusion])
+        values = in_column_order(self.model.blocks, [family.prob[0].tolist() for family in self.closed_form.families])
         names = pd.Index(feature_names(self.model.blocks), name="feature", tupleize_cols=False)
         return pd.Series(values, index=names, name="inclusion_probability", dtype=np.float64)
 
