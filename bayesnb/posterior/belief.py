@@ -133,13 +133,13 @@ class Belief(ABC):
         """The sampler's statistics of the draws that `draw` gives; empty if no sampler made them."""
         return {}
 
-    @abstractmethod
     def pieces(self, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
-        """So many draws, as nearly independent as there are, with one leading axis and some at a time."""
+        """So many draws without weights, as independent as there are, with one leading axis and some at a time."""
+        return self.plain.pieces(number, rng)
 
-    @abstractmethod
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""
+        return self.plain.draw_for_rows(codes, rng)
 
     @abstractmethod
     def mean(self) -> ModelParameters:
@@ -518,12 +518,6 @@ class WithWeights(Belief):
         # For densities that are as uncertain as those of dependent features, the draw half a chain away.
         other = map_tree(lambda value: np.roll(value, draws // 2, axis=1), parameters)
         return WeightedParameters.of(parameters, **self.weights.take(chains, draws, rng), other=other)
-
-    def pieces(self, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
-        return self.unweighted.pieces(number, rng)
-
-    def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
-        return self.unweighted.draw_for_rows(codes, rng)
 
     def mean(self) -> ModelParameters:
         means = {name: columns["mean"] for name, columns in self.weights.summary(PROB).items()}

@@ -189,21 +189,6 @@ class RowDensity:
     def _of_feature(self, block: Any, x: Any) -> np.ndarray:
         return block.of_rows(x)
 
-    def weighed(self, i: int, j: int, log_density: np.ndarray, log_class_prob: np.ndarray) -> np.ndarray:
-        """What log densities of a feature add to the log joint density of their rows; themselves, without weights.
-
-        Parameters
-        ----------
-        i, j : int
-            Positions of the block, and of the column in it.
-        log_density, log_class_prob : array, shape (rows, classes)
-        """
-        return log_density
-
-    def joined(self, log_class_prob: np.ndarray, of_features: np.ndarray) -> np.ndarray:
-        """Log joint densities of rows from log class probabilities and the sum of what `weighed` gives."""
-        return log_class_prob + of_features
-
     def in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
         """`log_joint` for JAX.
 
@@ -378,10 +363,12 @@ class WeightedDensity(RowDensity):
         return self.weighed(i, j, self.unweighted.feature(i, j, x), self.log_class_prob)
 
     def weighed(self, i: int, j: int, log_density: np.ndarray, log_class_prob: np.ndarray) -> np.ndarray:
+        """What log densities (rows, classes) of feature `j` of block `i` add to the log joint density of their rows."""
         density = mixed(log_density, log_class_prob, self.weights.no_information_in_feature)
         return times(self.weights.weight[self.positions[i][j]], density)
 
     def joined(self, log_class_prob: np.ndarray, of_features: np.ndarray) -> np.ndarray:
+        """Log joint densities of rows from log class probabilities and the sum of what `weighed` gives."""
         log_prior = log_softmax(log_class_prob + self.weights.offset, axis=-1)
         joint = log_prior + mixed(of_features, log_prior, self.weights.no_information)
         return joint if self.log_given is None else joint + (self.log_given - log_class_prob)

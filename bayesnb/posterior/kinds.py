@@ -59,7 +59,7 @@ class PointPosterior(Posterior):
         return self.belief.values
 
 
-class SpreadPosterior(Posterior):
+class _SpreadPosterior(Posterior):
     """A posterior under which the parameters are uncertain."""
 
     def plugin(self) -> PointPosterior:
@@ -88,7 +88,7 @@ class SpreadPosterior(Posterior):
 # --------------------------------------------------------------------------------------------------
 
 
-class ClosedFormPosterior(SpreadPosterior):
+class _ClosedFormPosterior(_SpreadPosterior):
     """A posterior of updated families."""
 
     problem: Problem
@@ -109,7 +109,7 @@ class ClosedFormPosterior(SpreadPosterior):
         return self.closed_form.families
 
 
-class ExactPosterior(ClosedFormPosterior):
+class ExactPosterior(_ClosedFormPosterior):
     """The posterior in closed form: every family with updated hyperparameters.
 
     Attributes
@@ -190,7 +190,7 @@ class ExactPosterior(ClosedFormPosterior):
 # --------------------------------------------------------------------------------------------------
 
 
-class AveragedPosterior(ClosedFormPosterior):
+class AveragedPosterior(_ClosedFormPosterior):
     r"""The posterior in closed form, averaged over all subsets of the features.
 
     A feature either has a parameter for every class, or all classes share one. With D features there are :math:`2^D`
@@ -253,7 +253,7 @@ class AveragedPosterior(ClosedFormPosterior):
 # --------------------------------------------------------------------------------------------------
 
 
-class SampledPosterior(SpreadPosterior):
+class SampledPosterior(_SpreadPosterior):
     """The posterior as draws, by NUTS or by any other sampler.
 
     Attributes
