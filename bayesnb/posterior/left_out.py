@@ -252,8 +252,8 @@ class _FittedBlock:
         Under either hypothesis, the evidence of the rest is the evidence of all data divided by the row's density given
         the rest. The Bayes factor without a row therefore takes one division.
         """
-        prior, after = self.prior.family, self.posterior.family
-        nobody = replace(rows, codes=np.zeros_like(rows.codes))
+        prior: Any = self.prior.family
+        after, nobody = self.posterior.family, replace(rows, codes=np.zeros_like(rows.codes))
         own_class = _given_the_rest(replace(self.prior, family=prior.family), self.statistics, x, rows)
         together = _given_the_rest(replace(self.prior, family=prior.shared), self.statistics.pooled(), x, nobody)
         found = np.empty((len(rows), len(rows.classes)))
@@ -397,8 +397,10 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior | WeightedPoster
     """Every row predicted from the others; weights of features are kept. Errors as for `require_rows_of_fit`."""
     require_rows_of_fit(posterior, rows)
     log_proba, (of_label, joint, in_sample) = np.empty((len(rows), len(rows.classes))), np.empty((3, len(rows)))
-    weighs = isinstance(posterior, WeightedPosterior)
-    densities = _feature_joint(posterior, rows) if weighs else _block_joint(posterior, rows)
+    if isinstance(posterior, WeightedPosterior):
+        densities = _feature_joint(posterior, rows)
+    else:
+        densities = _block_joint(posterior, rows)
 
     def one_chunk(where: slice, chunk: Cells) -> None:
         some = rows.take(where)
