@@ -1,15 +1,16 @@
 """Features whose distribution may not depend on the class."""
 
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from operator import attrgetter
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import expit, logit
 
 from bayesnb.core.arrays import namespace
-from bayesnb.core.deferred import dist, pytree
+from bayesnb.core.deferred import pytree
 from bayesnb.families.conjugate import ConjugateFamily, given
-from bayesnb.families.family import JointFamily, Parameters, Sample, accepts_fractions
+from bayesnb.families.family import JointFamily, Parameters, accepts_fractions
 from bayesnb.families.supports import support_of
 
 # --------------------------------------------------------------------------------------------------
@@ -43,30 +44,22 @@ class FeatureInclusion(ConjugateFamily):
         """The families have checked their own fields."""
 
     @staticmethod
-    def of(family: ConjugateFamily, prob: np.ndarray) -> "FeatureInclusion":
+    def of(family: Any, prob: np.ndarray) -> "FeatureInclusion":
         """The prior that includes each feature with a probability (features,); a family that each class has alike."""
-        kind = JointInclusion if isinstance(family, JointFamily) else FeatureInclusion
+        kind = _JointInclusion if isinstance(family, JointFamily) else FeatureInclusion
         return kind(family, family.take(slice(0, 1)), logit(prob)[None])
 
-    @property
-    def cell(self) -> Any:  # type: ignore[override]
-        """What a cell is; the inner family's."""
-        return self.family.cell
-
-    @property
-    def support(self) -> Any:
-        """The numbers that the inner family holds."""
-        return self.family.support
-
-    @property
-    def own_support(self) -> Any:
-        """The support, in NumPy."""
-        return support_of(self.family)
-
-    @property
-    def fractional(self) -> bool:
-        """Whether cells may be fractions, though the support has whole numbers only."""
-        return accepts_fractions(self.family)
+    # Cells, statistics, and the parameters of each class are those of the inner family.
+    cell: ClassVar[Any] = property(attrgetter("family.cell"))
+    support = property(attrgetter("family.support"))
+    own_support: ClassVar[Any] = property(lambda self: support_of(self.family))
+    fractional: ClassVar[Any] = property(lambda self: accepts_fractions(self.family))
+    whole_rows: ClassVar[Any] = property(attrgetter("family.whole_rows"))
+    statistics: ClassVar[Any] = property(attrgetter("family.statistics"))
+    possible: ClassVar[Any] = property(attrgetter("family.possible"))
+    prior: ClassVar[Any] = property(attrgetter("family.prior"))
+    likelihood: ClassVar[Any] = property(attrgetter("family.likelihood"))
+    log_likelihood: ClassVar[Any] = property(attrgetter("family.log_likelihood"))
 
     @property
     def prob(self) -> np.ndarray:
@@ -75,30 +68,12 @@ class FeatureInclusion(ConjugateFamily):
 
     def take(self, index: Any) -> Self:
         own, *others = index if isinstance(index, tuple) else (index,)
-        # The class axis of what all classes share has length one.
-        if own is not None:
-            own = slice(None) if isinstance(own, slice) else np.zeros_like(own)
-        of_all = (own, *others)
+        # What all classes share has a class axis of length one.
+        of_all = own if own is None else slice(None) if isinstance(own, slice) else np.zeros_like(own)
+        shared = (of_all, *others) if others else of_all
         return replace(
-            self, family=self.family.take(index), shared=self.shared.take(of_all), log_odds=self.log_odds[of_all]
+            self, family=self.family.take(index), shared=self.shared.take(shared), log_odds=self.log_odds[shared]
         )
-
-    # Parameters for each class, and their likelihood, are those of the inner family.
-
-    def prior(self, sample: Sample) -> dict[str, Any]:
-        return self.family.prior(sample)
-
-    def likelihood(self, *args: Any, **parameters: Any) -> "dist.Distribution":
-        return self.family.likelihood(*args, **parameters)
-
-    def log_likelihood(self, parameters: Parameters, statistics: Any) -> Any:
-        return self.family.log_likelihood(parameters, statistics)
-
-    def statistics(self, x: Any, membership: Any) -> Any:
-        return self.family.statistics(x, membership)
-
-    def possible(self, statistics: Any) -> Any:
-        return self.family.possible(statistics)
 
     def on_scale_of(self, pooled: Any) -> Self:
         family = self.family.on_scale_of(pooled)
@@ -117,13 +92,8 @@ class FeatureInclusion(ConjugateFamily):
         return np.subtract(*self.log_evidences(statistics))
 
     def update(self, statistics: Any) -> Self:
-        own, of_all = self.log_evidences(statistics)
-        return replace(
-            self,
-            family=given(self.family, statistics),
-            shared=given(self.shared, statistics.pooled()),
-            log_odds=self.log_odds + own - of_all,
-        )
+        family, shared = given(self.family, statistics), given(self.shared, statistics.pooled())
+        return replace(self, family=family, shared=shared, log_odds=self.log_odds + self.log_bayes_factor(statistics))
 
     def log_evidence(self, statistics: Any) -> Any:
         """Log density of the rows with these statistics, parameters integrated out, of all classes: (1, features)."""
@@ -166,13 +136,8 @@ class FeatureInclusion(ConjugateFamily):
 
 @pytree
 @dataclass(frozen=True)
-class JointInclusion(FeatureInclusion, JointFamily):
+class _JointInclusion(FeatureInclusion, JointFamily):
     """A block of columns that are one observation, included with some probability."""
-
-    @property
-    def whole_rows(self) -> bool:  # type: ignore[override]
-        """Whether the statistics take only rows without a missing cell."""
-        return self.family.whole_rows
 
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
         own, of_all = (family.row_log_predictive(x) for family in (self.family, self.shared))

@@ -301,17 +301,12 @@ class ClosedForm(Belief):
 
 def _described(marginal: "dist.Distribution", levels: dict[str, float]) -> dict[str, Any]:
     """Mean, standard deviation and quantiles of a distribution."""
-    from bayesnb.families.formulas import mean_and_sd
+    from bayesnb.families.formulas import mean_and_sd, quantile
 
-    quantiles = {name: _quantile_of_each(marginal, level) for name, level in levels.items()}
+    shape = marginal.batch_shape
+    quantiles = {name: quantile(marginal, np.full(shape, level)) for name, level in levels.items()}
     found = dict(zip(("mean", "sd"), mean_and_sd(marginal), strict=True)) | quantiles
-    return {name: np.broadcast_to(value, marginal.batch_shape) for name, value in found.items()}
-
-
-def _quantile_of_each(distribution: "dist.Distribution", level: float) -> np.ndarray:
-    from bayesnb.families.formulas import quantile
-
-    return quantile(distribution, np.full(distribution.batch_shape, level))
+    return {name: np.broadcast_to(value, shape) for name, value in found.items()}
 
 
 def _marginal_of_site(site: Site, families: Sequence[Any]) -> "dist.Distribution":

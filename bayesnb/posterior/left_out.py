@@ -251,8 +251,8 @@ class _FittedBlock:
         Under either hypothesis, the evidence of the rest is the evidence of all data divided by the row's density given
         the rest. The Bayes factor without a row therefore takes one division.
         """
-        prior, after = self.prior.family, self.posterior.family
-        nobody = replace(rows, codes=np.zeros_like(rows.codes))
+        prior: Any = self.prior.family
+        after, nobody = self.posterior.family, replace(rows, codes=np.zeros_like(rows.codes))
         own_class = _given_the_rest(replace(self.prior, family=prior.family), self.statistics, x, rows)
         together = _given_the_rest(replace(self.prior, family=prior.shared), self.statistics.pooled(), x, nobody)
         found = np.empty((len(rows), len(rows.classes)))
