@@ -12,7 +12,7 @@ from scipy.special import entr
 
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import listed, proportion, warn, whole_number
-from bayesnb.core.deferred import map_tree, xr
+from bayesnb.core.deferred import xr
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
 from bayesnb.crowd.annotation_table import AnnotationTable, read_labels_of_items
 from bayesnb.crowd.figures import AnnotationFigures, positions_of
@@ -23,7 +23,6 @@ from bayesnb.model.program import coordinate
 from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.files import save
 from bayesnb.posterior.posterior import Posterior
-from bayesnb.posterior.under_draws import flatten
 
 # --------------------------------------------------------------------------------------------------
 # What a fit of annotations gives
@@ -557,9 +556,7 @@ class AnnotationFit(Printed, AnnotationFigures):
     @cached_property
     def _draws(self) -> ModelParameters:
         """Draws of the parameters, one leading axis; a point estimate is a single draw."""
-        if self._is_point:
-            return map_tree(lambda value: np.asarray(value)[None], self.posterior.belief.mean())
-        return flatten(self.posterior.belief.draw(None, None, 0))
+        return self.posterior.belief.to_average()
 
     @cached_property
     def _accuracy(self) -> np.ndarray:

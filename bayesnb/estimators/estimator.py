@@ -578,7 +578,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
                 'predictive="plugin" uses one model, and feature_inclusion averages over many: use '
                 'predictive="exact", or leave feature_inclusion out'
             )
-        self.posterior_ = inference.fit(self._smoothed(problem), key=self._key())
+        self.posterior_: Any = inference.fit(self._smoothed(problem), key=self._key())
         self._problem = problem
         self.class_count_ = problem.statistics.classes.n.copy()
         self._note(problem)
@@ -595,13 +595,13 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             return 0
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _posterior(self) -> Posterior:
+    def _posterior(self) -> Any:
         check_is_fitted(self)
         return self.posterior_
 
     def _predictor(self) -> Posterior:
         """The posterior that predicts: the fitted one, or its mean as a point."""
-        posterior: Any = self._posterior()
+        posterior = self._posterior()
         if self.predictive == "exact" or not hasattr(posterior, "plugin"):
             return posterior
         if self.predictive != "plugin":

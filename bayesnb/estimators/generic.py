@@ -125,13 +125,12 @@ class NaiveBayesClassifier(Estimator):
     def weights_(self) -> Any:
         """The weight of each feature."""
         check_is_fitted(self)
-        posterior: Any = self.posterior_
-        if posterior.feature_weights is None:
+        if self.posterior_.feature_weights is None:
             raise AttributeError(
                 f'no weights of features were learned, with feature_weights={self.feature_weights!r}: give "each", '
                 "which says why where none can be learned"
             )
-        return posterior.weights
+        return self.posterior_.weights
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, feature_names: Any = None) -> Self:
         """Fit the model.
@@ -187,8 +186,7 @@ class NaiveBayesClassifier(Estimator):
         rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
         problem, counted = count_and_grow(self._problem, rows)
         problem = problem.add(counted.statistics, decay=self.decay)
-        before: Any = self.posterior_
-        kept = self._kept if whole_number("keep_rows", self.keep_rows, or_zero=True) else None
+        before, kept = self.posterior_, self._kept if whole_number("keep_rows", self.keep_rows, or_zero=True) else None
         if kept is not None:
             kept = kept.add(table, labels, rows.weights, self.decay, self.keep_rows, self._key())
             # As long as all rows are kept, no cell counts as missing because a family was chosen before it came.
@@ -254,9 +252,8 @@ class NaiveBayesClassifier(Estimator):
         elif self._may_weigh(labels):
             self.posterior_ = weighted_or_plain(self.posterior_, table, labels, **options)
             # Of many features it may be an average over their subsets, to which later rows are added.
-            problem: Any = self.posterior_.problem
-            self._problem = problem
-            self._note(problem)
+            self._problem = self.posterior_.problem
+            self._note(self._problem)
         if self.posterior_.feature_weights is None:
             if self.model is not None:
                 self._problem.model.schema.require_one_description("an estimator without feature_weights")

@@ -334,10 +334,6 @@ class Prior:
             blocks = tuple(to_numpy(draw_from_prior(family, sample)) for family in families)
         return ModelParameters(class_prob, blocks)
 
-    def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
-        """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""
-        return Prior(self.classes, tuple(family.take(codes) for family in self.families)).draw(rng).blocks
-
     def walk(self, sample: Sample, *, integrated: bool = False) -> None:
         """Call ``sample(site, distribution)`` for every site of `program`."""
         if not integrated:

@@ -29,7 +29,6 @@ from bayesnb.core.panels import (
 from bayesnb.core.printing import counted, short_name
 from bayesnb.data.read import labelled_rows
 from bayesnb.families.formulas import mean_of
-from bayesnb.posterior.belief import offers
 from bayesnb.posterior.column_densities import (
     ColumnDensities,
     column_densities,
@@ -39,7 +38,6 @@ from bayesnb.posterior.column_densities import (
 )
 from bayesnb.posterior.fitted import of_features
 from bayesnb.posterior.posterior import Posterior
-from bayesnb.posterior.under_draws import flatten
 
 # --------------------------------------------------------------------------------------------------
 # The figure of predictive densities: the distribution of each column in each class
@@ -432,10 +430,7 @@ def _probs(posterior: Posterior, position: int) -> np.ndarray:
     It is the mean of a cell, or of a vector of one count, averaged over draws. A closed form has it at the posterior
     mean of the parameters.
     """
-    if offers(posterior, "draws of a sampler"):
-        parameters = flatten(posterior.belief.draw(None, None, 0)).blocks[position]
-    else:
-        parameters = {name: value[None] for name, value in posterior.belief.mean().blocks[position].items()}
+    parameters = posterior.belief.to_average().blocks[position]
     return mean_of(posterior.model.blocks[position].family.likelihood(**parameters)).mean(axis=0)
 
 

@@ -145,6 +145,10 @@ class Belief(ABC):
     def mean(self) -> ModelParameters:
         """Mean of all parameters."""
 
+    def to_average(self) -> ModelParameters:
+        """Draws with one leading axis over which a function of the parameters is averaged; without any, the mean."""
+        return map_tree(lambda value: np.asarray(value)[None], self.mean())
+
     @abstractmethod
     def summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         """Columns of `Posterior.summary` by site, arrays of the site's shape."""
@@ -189,7 +193,7 @@ class OnePoint(Belief):
         raise self.refusal("a distribution of the parameters", "a draw", "mean() for the values")
 
     def pieces(self, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
-        return repeat(map_tree(lambda value: np.asarray(value)[None], self.values), number)
+        return repeat(self.to_average(), number)
 
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         return tuple({name: value[codes] for name, value in block.items()} for block in self.values.blocks)
@@ -247,7 +251,7 @@ class ClosedForm(Belief):
         return independent_draws(self.prior, number, rng)
 
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
-        return self.prior.draw_for_rows(codes, rng)
+        return Prior(self.prior.classes, tuple(family.take(codes) for family in self.prior.families)).draw(rng).blocks
 
     def mean(self) -> ModelParameters:
         blocks = tuple(to_numpy(family.mean()) for family in self.prior.families)
@@ -387,7 +391,7 @@ class DrawnValues(Belief):
         return np.linspace(0, most - 1, most if num_draws is None else num_draws).round().astype(int)
 
     def pieces(self, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
-        flat = flatten(self.values)
+        flat = self.to_average()
         places = np.linspace(0, len(flat.class_prob) - 1, number).round().astype(int)
         yield map_tree(lambda value: value[places], flat)
 
@@ -397,6 +401,9 @@ class DrawnValues(Belief):
 
     def mean(self) -> ModelParameters:
         return map_tree(lambda value: value.mean(axis=(0, 1)), self.values)
+
+    def to_average(self) -> ModelParameters:
+        return flatten(self.values)
 
     def moments(self, site: str) -> dict[str, Any]:
         values = np.asarray(self.model.sites.by_name(self.values)[site], dtype=np.float64)
@@ -449,7 +456,7 @@ class DrawnForms(DrawnValues):
     @in_float64
     def _forms(self) -> Prior:
         """The closed form given each of some evenly spaced draws of the hyperparameters, axis of the draws first."""
-        flat = flatten(self.values).hyperparameters
+        flat = self.to_average().hyperparameters
         number = len(next(iter(flat.values())))
         kept = np.linspace(0, number - 1, min(number, MIXTURE)).round().astype(int)
         given = self.model.learned.given({name: value[kept] for name, value in flat.items()})

@@ -118,11 +118,8 @@ def _hyper_lines(
     """A line for each of the first values of learned hyperparameters."""
     lines = []
     for name in names:
-        number = int(np.prod([len(labels) for _, labels in axes[name]]))
-        cells = _moments_as_text(moments(name), (1, number))
-        lines += [f"  {label} = {cell}" for label, [cell] in zip(_value_labels(name, axes[name]), cells, strict=True)]
-        if number > MOST_OF_SITE:
-            lines.append(f"  … and {number - MOST_OF_SITE} more of {name}")
+        labels, cells = _cell_rows(name, [("", ("",)), *axes[name]], moments)
+        lines += [f"  {label} = {cell}" if cell else f"  {label}" for label, [cell] in zip(labels, cells, strict=True)]
     return lines
 
 
