@@ -9,7 +9,7 @@ import numpy as np
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, first_few, warn
 from bayesnb.core.deferred import constraints, dist, map_tree
-from bayesnb.data.labels import warn_of_classes
+from bayesnb.data.labels import read_classes, warn_of_classes
 from bayesnb.data.read import GivenRows, is_dask
 from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family, JointFamily, parameter_names
@@ -18,8 +18,9 @@ from bayesnb.inference.exact import Exact, Inference
 from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.sources import empty_problem, read_dask
+from bayesnb.model.blocks import EVERY_COLUMN
 from bayesnb.model.bound import BoundModel, bound_to
-from bayesnb.model.describe import EVERY_COLUMN, categorical_columns, read_classes
+from bayesnb.model.describe import categorical_columns
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, read_for
 from bayesnb.model.prior import CLASS_SITE, ModelParameters
 from bayesnb.model.problem import Problem, count_given_rows

@@ -2,13 +2,14 @@
 
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from bayesnb.core.arrays import log
-from bayesnb.core.checking import listed
+from bayesnb.core.checking import first_few, listed
 from bayesnb.core.deferred import leaves, map_tree, pytree, structure
 from bayesnb.families.family import Family, JointFamily
 from bayesnb.families.statistics import ClassCounts, Statistics
@@ -17,6 +18,15 @@ from bayesnb.families.supports import BOOLEAN, support_of
 # --------------------------------------------------------------------------------------------------
 # Blocks: columns of a table that one family describes with arrays of one shape
 # --------------------------------------------------------------------------------------------------
+
+
+class _EveryColumn(Enum):
+    # A member of an enumeration stays the same object when it is copied or pickled.
+    EVERY_COLUMN = "every column"
+
+
+EVERY_COLUMN = _EveryColumn.EVERY_COLUMN
+"""Name of the only feature of a model that has one family for every column."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +111,11 @@ class Block:
         return structure(self.family), tuple(leaf.shape[2:] for leaf in leaves(self.family))
 
 
+def block_name(name: Any) -> str:
+    """Name of a feature in results."""
+    return "x" if name is EVERY_COLUMN else str(name)
+
+
 def join_blocks(blocks: list[Block]) -> Block:
     """Several blocks as one, their columns side by side."""
     if len(blocks) == 1:
@@ -117,6 +132,15 @@ def join_blocks(blocks: list[Block]) -> Block:
 def side_by_side(parts: Sequence[Any]) -> Any:
     """Families or statistics of several columns as one; a single one as it is."""
     return parts[0] if len(parts) == 1 else map_tree(lambda *leaves: np.concatenate(leaves, axis=1), *parts)
+
+
+def parameter_notes(blocks: Iterable[Block]) -> list[str]:
+    """Sentences about columns whose parameters are not those of the cells, such as those of the logarithm."""
+    told: dict[str, list[str]] = {}
+    for block in blocks:
+        if note := block.family.parameter_note:
+            told.setdefault(note, []).extend(map(str, block.labels))
+    return [f"{first_few(columns)}: {note}." for note, columns in told.items()]
 
 
 # --------------------------------------------------------------------------------------------------

@@ -15,22 +15,14 @@ from bayesnb.core.deferred import dist, leaves, map_tree
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
 from bayesnb.core.sparse import dense
-from bayesnb.data.labels import Found, Numbers, read_labels
+from bayesnb.data.labels import Found, Numbers, read_classes, read_labels
 from bayesnb.data.read import GivenRows, LabelledRows, as_rows, read_rows
 from bayesnb.data.schema import Schema, shown_categories, warn_unseen, with_other
 from bayesnb.families.bins import names_of_bins, quantile_edges
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, keeps_others, of_column, parameters_of_column
 from bayesnb.model.blocks import Block, ModelStatistics, log_joint
-from bayesnb.model.describe import (
-    Description,
-    categorical_columns,
-    features_of,
-    printed_model,
-    read_classes,
-    shared_families,
-    spread_inclusion,
-)
+from bayesnb.model.describe import categorical_columns, features_of, shared_families, spread_inclusion
 from bayesnb.model.learned_prior import (
     LearnedPrior,
     hyperparameter_axes,
@@ -95,10 +87,10 @@ class BoundModel(Printed):
     ((4, 2), (4,))
     """
 
-    description: Description
+    description: Any
     schema: Schema = field(compare=False)
     blocks: tuple[Block, ...] = field(compare=False)
-    numbers: Description | None = field(default=None, compare=False, kw_only=True)
+    numbers: Any = field(default=None, compare=False, kw_only=True)
 
     why_no_params: ClassVar[str] = (
         ". The model is bound to a table and keeps its numbers: give its description, model.description"
@@ -108,10 +100,10 @@ class BoundModel(Printed):
     @classmethod
     def of(
         cls,
-        description: Description,
+        description: Any,
         schema: Schema,
         layout: Sequence[Sequence[int]] | None = None,
-        numbers: Description | None = None,
+        numbers: Any = None,
     ) -> Self:
         """A description with the columns, classes and categories of a schema.
 
@@ -137,7 +129,7 @@ class BoundModel(Printed):
             _ = self.class_prior
 
     @property
-    def in_numbers(self) -> Description:
+    def in_numbers(self) -> Any:
         """The description with the numbers of the blocks."""
         return self.numbers or self.description
 
@@ -248,7 +240,7 @@ class BoundModel(Printed):
 
     def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> "BoundModel":
         """The model of another table; as `NaiveBayes.bind`. Numbers for each class, column or category stay."""
-        return self.description.bind(X, y, classes=classes)  # type: ignore[attr-defined]
+        return self.description.bind(X, y, classes=classes)
 
     def with_classes(self, classes: Any) -> Self:
         """The model with other classes; its columns and categories stay.
@@ -516,7 +508,7 @@ class BoundModel(Printed):
         run_program(model.blocks, model.sites, prior, size, codes=codes, cells=cells, total_count=total_count)
 
     def _parts(self) -> list[Piece]:
-        return printed_model(self.in_numbers)
+        return self.in_numbers.story()
 
 
 # --------------------------------------------------------------------------------------------------
@@ -540,14 +532,14 @@ class OpenSchema:
         Positions in the table of the columns from whose numbers families take constants.
     """
 
-    model: Description | BoundModel
+    model: Any
     columns: Schema
     classes: np.ndarray | None
     open_columns: tuple[int, ...] = ()
     seen_columns: tuple[int, ...] = ()
 
     @classmethod
-    def of(cls, model: Description | BoundModel, names: tuple[Any, ...], named: bool, classes: Any) -> "OpenSchema":
+    def of(cls, model: Any, names: tuple[Any, ...], named: bool, classes: Any) -> "OpenSchema":
         """The schema as far as it is known before the rows are read; complete if the model is bound.
 
         Parameters
@@ -679,7 +671,7 @@ class OpenSchema:
         return BoundModel.of(description, replace(schema, categories=categories, edges=edges))
 
 
-def bound_to(model: Description | BoundModel, rows: GivenRows, classes: Any = None) -> BoundModel:
+def bound_to(model: Any, rows: GivenRows, classes: Any = None) -> BoundModel:
     """The model that a fit to rows conditions: a description is bound to them, and a bound model stays bound.
 
     Parameters

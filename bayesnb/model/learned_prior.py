@@ -16,8 +16,7 @@ from bayesnb.data.tables import items_at
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, Sample, with_hyperparameters
 from bayesnb.families.statistics import Statistics
-from bayesnb.model.blocks import Block, ModelStatistics, join_blocks
-from bayesnb.model.describe import Description, block_name
+from bayesnb.model.blocks import Block, ModelStatistics, block_name, join_blocks
 from bayesnb.model.prior import ClassPrior, ModelParameters, Prior, spread_class_prior
 
 # --------------------------------------------------------------------------------------------------
@@ -25,16 +24,14 @@ from bayesnb.model.prior import ClassPrior, ModelParameters, Prior, spread_class
 # --------------------------------------------------------------------------------------------------
 
 
-def lay_out(
-    description: Description, schema: Schema, layout: Sequence[Sequence[int]] | None = None
-) -> tuple[Block, ...]:
+def lay_out(description: Any, schema: Schema, layout: Sequence[Sequence[int]] | None = None) -> tuple[Block, ...]:
     """The columns in groups of one family and one array shape.
 
     A hyperparameter that is learned is laid out as a one.
 
     Parameters
     ----------
-    description : Description
+    description : NaiveBayes
     schema : Schema
     layout : sequence of sequence of int, optional
         Positions of the columns of each block wanted, in their order. By default, columns named one by one share a
@@ -53,7 +50,7 @@ def lay_out(
     return blocks if layout is None else _arranged(blocks, layout)
 
 
-def _blocks_of_features(description: Description, schema: Schema) -> Iterator[tuple[Any, Block]]:
+def _blocks_of_features(description: Any, schema: Schema) -> Iterator[tuple[Any, Block]]:
     """The blocks of each feature, each with the feature's name."""
     features, counted = description.features, schema.categories
     for name, positions in schema.positions_of(features).items():
@@ -178,14 +175,12 @@ def sample_in_program(name: str, distribution: "dist.Distribution") -> Any:
     return numpyro.sample(name, distribution.to_event(len(distribution.batch_shape)))
 
 
-def learned_prior(
-    description: Description, schema: Schema, blocks: Sequence[Block], class_prior: ClassPrior
-) -> LearnedPrior:
+def learned_prior(description: Any, schema: Schema, blocks: Sequence[Block], class_prior: ClassPrior) -> LearnedPrior:
     """The prior of a bound model as a function of the hyperparameters that it learns.
 
     Parameters
     ----------
-    description : Description
+    description : NaiveBayes
     schema : Schema
     blocks : sequence of Block
     class_prior : ClassPrior
@@ -204,7 +199,7 @@ def _place(number: Any, code: Any) -> np.ndarray:
     return np.where(np.equal(number, code), -1, np.asarray(code) - FIRST_CODE).astype(np.int64)
 
 
-def hyperparameter_axes(description: Description, schema: Schema) -> dict[str, tuple[tuple[str, tuple], ...]]:
+def hyperparameter_axes(description: Any, schema: Schema) -> dict[str, tuple[tuple[str, tuple], ...]]:
     """Name and labels of every axis of each learned hyperparameter: classes and columns where its shape has them.
 
     A third axis is that of the categories.
@@ -233,13 +228,13 @@ def hyperparameter_axes(description: Description, schema: Schema) -> dict[str, t
 
 @in_float64
 def resolve(
-    description: Description, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
-) -> tuple[Description, tuple[Block, ...]]:
+    description: Any, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
+) -> tuple[Any, tuple[Block, ...]]:
     """Description and blocks with the numbers that the defaults take from statistics.
 
     Parameters
     ----------
-    description : Description
+    description : NaiveBayes
     schema : Schema
     blocks : sequence of Block
         The description laid out over the schema.
@@ -248,7 +243,7 @@ def resolve(
 
     Returns
     -------
-    tuple of Description and tuple of Block
+    tuple of NaiveBayes and tuple of Block
         The blocks have the columns and the order that they had.
 
     Raises
@@ -296,9 +291,7 @@ def refuse_beyond_float64(block: Block, counted: Statistics, classes: Sequence[A
     raise ValueError(f"column {block.labels[j]!r}{where}{why.format(mean=means[c, j])}, here and where you predict")
 
 
-def _column_features(
-    description: Description, schema: Schema, blocks: Sequence[Block]
-) -> dict[Any, tuple[Family, Any]]:
+def _column_features(description: Any, schema: Schema, blocks: Sequence[Block]) -> dict[Any, tuple[Family, Any]]:
     """The features with numbers: each column that is a site becomes a feature."""
     features: dict[Any, tuple[Family, Any]] = {}
     whole = {block.columns[0]: block for block in blocks if not block.by_column}
@@ -317,7 +310,7 @@ def _column_features(
 
 
 def _features_with_defaults(
-    description: Description, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
+    description: Any, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
 ) -> dict[Any, tuple[Family, Any]]:
     """The features with numbers in the places of their defaults, and the hyperpriors as they were."""
     coded = description.with_hyperparameters(_placeholder_codes(description.hyperpriors))
@@ -350,7 +343,7 @@ def _numbers_of_columns(blocks: Sequence[Block], key: str, positions: Sequence[i
     return np.column_stack([found[position] for position in positions])
 
 
-def to_be_seen(description: Description, schema: Schema) -> dict[Any, list[int]]:
+def to_be_seen(description: Any, schema: Schema) -> dict[Any, list[int]]:
     """By feature, the positions in the table of the columns whose cells its family must see."""
     wanted = {}
     for name, (family, columns) in description.features.items():
@@ -361,9 +354,7 @@ def to_be_seen(description: Description, schema: Schema) -> dict[Any, list[int]]
     return {name: positions for name, positions in wanted.items() if positions}
 
 
-def with_constants(
-    description: Description, schema: Schema, rows: GivenRows | None, numbers: Mapping[int, Numbers]
-) -> Description:
+def with_constants(description: Any, schema: Schema, rows: GivenRows | None, numbers: Mapping[int, Numbers]) -> Any:
     """The description with the constants that its families take from all rows, or, of rows in pieces, from numbers."""
     if not (wanted := to_be_seen(description, schema)):
         return description

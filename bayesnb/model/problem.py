@@ -24,8 +24,8 @@ from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import Block, ModelStatistics, side_by_side, statistics_of_features
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import Description
 from bayesnb.model.learned_prior import refuse_beyond_float64
+from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.prior import ClassPrior, Prior
 from bayesnb.model.reading import Chunks, Counted, Unseen
 
@@ -548,7 +548,7 @@ def with_categories(problem: Problem, categories: Mapping[int, tuple], features:
     )
 
 
-def _with_more(before: BoundModel, description: Description, schema: Schema) -> BoundModel:
+def _with_more(before: BoundModel, description: NaiveBayes, schema: Schema) -> BoundModel:
     """The model with the categories of a schema.
 
     Raises

@@ -456,7 +456,8 @@ def choose_families(
     if not rows.weights.any():
         raise ValueError("sample_weight is zero for every row: give at least one row a positive weight")
     require_two_classes(rows.classes)
-    compared = compare_candidates(rows, {position: _candidates_of_column(rows, position) for position in columns.open})
+    each_column = {position: _candidates_of_column(rows, position) for position in columns.open}
+    compared = compare_candidates(rows, each_column, NaiveBayes)
     place, differences = dict.fromkeys(compared, 0), None
     if criterion == "labels":
         place, differences = _best_for_labels(columns, rows, compared)

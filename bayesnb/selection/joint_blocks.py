@@ -23,8 +23,9 @@ from bayesnb.families.joint_categorical import MOST, JointCategorical, default_c
 from bayesnb.families.moments import Scatter, scatter
 from bayesnb.families.multivariate_gaussian import MultivariateGaussian
 from bayesnb.families.supports import kind_of_density, support_of
+from bayesnb.model.blocks import EVERY_COLUMN
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import EVERY_COLUMN, declared_categories
+from bayesnb.model.describe import declared_categories
 from bayesnb.model.problem import Problem
 from bayesnb.selection.features import block_label
 
