@@ -393,7 +393,7 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
                 "the model is not bound to columns and classes: give X and y, or bind it with model.bind(X, y)"
             )
         model.require_numbers()
-        if model.follows_labels:
+        if model.description.follows_labels:
             raise ValueError(
                 'class_probs="empirical" follows the data: give probabilities, or X and y to set them from'
             )

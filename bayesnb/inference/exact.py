@@ -137,7 +137,7 @@ class Exact(Inference):
 
     def fit(self, problem: Problem, *, key: Any = 0) -> ExactPosterior | AveragedPosterior:
         self.check(problem)
-        if problem.model.feature_inclusion is not None:
+        if problem.model.description.feature_inclusion is not None:
             return AveragedPosterior(problem, self)
         return ExactPosterior(problem, self)
 
@@ -192,7 +192,7 @@ class EmpiricalBayes(Inference):
 
     def check(self, problem: Problem) -> None:
         source = problem.learned_from or problem.model
-        if not source.hyperpriors:
+        if not source.description.hyperpriors:
             raise ValueError(
                 "no hyperparameter is learned: give a NumPyro distribution in place of a number, as in "
                 f"nb.Categorical(concentration=dist.Gamma(1, 1)), or use {ways_to_posterior(source)}"

@@ -405,17 +405,15 @@ def from_parameters(
         raise ValueError(f"columns names {twice[0]!r} twice")
     parameters = _by_site(parameters)
     schema = Schema(tuple(names), any(isinstance(name, str) for name in names), read_classes(classes))
-    given = [class_probs, parameters.get(CLASS_SITE), model.class_probs]
-    description = replace(
-        model.description if isinstance(model, BoundModel) else model,
-        class_probs=next((probs for probs in given if probs is not None), None),
-        feature_inclusion=None,
-    )
+    description = model.description if isinstance(model, BoundModel) else model
+    given = [class_probs, parameters.get(CLASS_SITE), description.class_probs]
+    probs = next((probs for probs in given if probs is not None), None)
+    description = replace(description, class_probs=probs, feature_inclusion=None)
     bound = BoundModel.of(description, _schema_with_categories(model, schema, parameters))
-    if bound.class_probs is None:
+    if probs is None:
         raise ValueError("class_probs is missing: give the probability of each class")
-    if isinstance(bound.class_probs, str):
-        raise ValueError(f"class_probs={bound.class_probs!r} needs data: give the probability of each class")
+    if isinstance(probs, str):
+        raise ValueError(f"class_probs={probs!r} needs data: give the probability of each class")
     # There are no data, so that defaults that follow a scale use the scale one. These priors are not used.
     resolved = empty_problem(bound.with_every_value(), growing=False).resolved
     alone = len(model.features) == 1 and EVERY_COLUMN in model.features

@@ -125,7 +125,7 @@ class BoundModel(Printed):
     def __post_init__(self) -> None:
         if self.inclusion is not None:
             self.schema.require_one_description("feature_inclusion")
-        if not self.follows_labels:
+        if not self.description.follows_labels:
             _ = self.class_prior
 
     @property
@@ -137,31 +137,6 @@ class BoundModel(Printed):
     def features(self) -> dict[Any, tuple[Family, Any]]:
         """Family and columns of each feature."""
         return self.in_numbers.features
-
-    @property
-    def class_concentration(self) -> Any:
-        """Concentration of the Dirichlet prior on the class probabilities."""
-        return self.in_numbers.class_concentration
-
-    @property
-    def class_probs(self) -> Any:
-        """Class probabilities where they are known."""
-        return self.in_numbers.class_probs
-
-    @property
-    def feature_inclusion(self) -> Any:
-        """Prior probabilities that features depend on the class, as the description gives them."""
-        return self.description.feature_inclusion
-
-    @property
-    def hyperpriors(self) -> "dict[str, dist.Distribution]":
-        """Distribution of every hyperparameter that is learned, by the name it has in results."""
-        return self.description.hyperpriors
-
-    @property
-    def follows_labels(self) -> bool:
-        """Whether the class probabilities are the frequencies of the labels."""
-        return isinstance(self.class_probs, str)
 
     @property
     def families(self) -> tuple[Family, ...]:
@@ -211,9 +186,9 @@ class BoundModel(Printed):
     @cached_property
     def inclusion(self) -> tuple[np.ndarray, ...] | None:
         """Prior probability that each feature of each block depends on the class; None where all do."""
-        if self.feature_inclusion is None:
+        if self.description.feature_inclusion is None:
             return None
-        return spread_inclusion("feature_inclusion", self.feature_inclusion, self.blocks)
+        return spread_inclusion("feature_inclusion", self.description.feature_inclusion, self.blocks)
 
     @cached_property
     def learned(self) -> LearnedPrior:
@@ -269,7 +244,7 @@ class BoundModel(Printed):
         return changed
 
     def _differs_by_class(self) -> bool:
-        by_label = self.follows_labels or isinstance(self.class_probs, Mapping)
+        by_label = self.description.follows_labels or isinstance(self.description.class_probs, Mapping)
         arrays = leaves((self.families, None if by_label else self.class_prior))
         return any((np.asarray(array) != np.asarray(array)[:1]).any() for array in arrays)
 
@@ -382,7 +357,7 @@ class BoundModel(Printed):
 
     def draw_prior(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
         """Independent draws of all parameters from the prior, shape sample_shape + (classes, ...)."""
-        if self.hyperpriors:
+        if self.description.hyperpriors:
             return self.learned.draw(rng, sample_shape)
         return self.prior.draw(rng, sample_shape)
 
@@ -459,7 +434,7 @@ class BoundModel(Printed):
         ValueError
             If a feature may be left out.
         """
-        if self.feature_inclusion is not None:
+        if self.description.feature_inclusion is not None:
             raise ValueError(
                 f"{what} has a parameter for every class and no subsets of features to average over: fit a model with "
                 "feature_inclusion by nb.Exact(), or leave it out"
@@ -503,7 +478,7 @@ class BoundModel(Printed):
         cells = None if given is None else [dense(x) for x in model.read(given.table).whole()]
         # Arrays of its own for each run: JAX keeps its copy of an array that it traced, in the precision of that run.
         prior = map_tree(np.array, model.prior)
-        if model.hyperpriors:
+        if model.description.hyperpriors:
             prior = model.learned.sampled(sample_in_program)
         run_program(model.blocks, model.sites, prior, size, codes=codes, cells=cells, total_count=total_count)
 

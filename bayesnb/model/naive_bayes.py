@@ -482,6 +482,11 @@ class NaiveBayes(Printed, Params):
         """Whether the concentration of the classes is learned."""
         return is_distribution(self.class_concentration)
 
+    @property
+    def follows_labels(self) -> bool:
+        """Whether the class probabilities are the frequencies of the labels."""
+        return isinstance(self.class_probs, str)
+
     @cached_property
     def hyperpriors(self) -> "dict[str, dist.Distribution]":
         """Distribution of every hyperparameter that is learned, by the name it has in results."""

@@ -44,7 +44,7 @@ def tree_of_draws(
         "posterior": dataset_of_sites(model.sites, model.sites.by_name(parameters)),
         "prior": dataset_of_sites(model.sites, model.sites.by_name(prior)),
     }
-    if model.feature_inclusion is None and not any(couples_classes(family) for family in model.families):
+    if model.description.feature_inclusion is None and not any(couples_classes(family) for family in model.families):
         # Parameters that classes may share have no density: part of the prior's mass is where they are equal.
         groups["log_prior"] = _dataset(_log_prior(model, parameters))
     if sample_stats:
@@ -179,8 +179,8 @@ def _log_prior(model: BoundModel, parameters: ModelParameters) -> dict[str, np.n
     found: dict[str, np.ndarray] = {}
     leading = parameters.class_prob.shape[:2]
     prior = model.prior
-    if model.hyperpriors:
-        for name, distribution in model.hyperpriors.items():
+    if model.description.hyperpriors:
+        for name, distribution in model.description.hyperpriors.items():
             density = log_prob(distribution, off_boundary(parameters.hyperparameters[name]))
             found[name] = density.reshape(*leading, -1).sum(axis=-1)
         prior = model.learned.given(parameters.hyperparameters)

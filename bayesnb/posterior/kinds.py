@@ -343,7 +343,7 @@ class SampledPosterior(SpreadPosterior):
     @cached_property
     def diagnostics(self) -> Diagnostics:
         """R-hat, effective sample sizes and divergences of the draws."""
-        known = () if self.model.class_probs is None else (CLASS_SITE,)
+        known = () if self.model.description.class_probs is None else (CLASS_SITE,)
         # Samplers of the package that report no divergence have no trajectories.
         stats = self.sample_stats if self.inference is None else {"diverging": np.zeros(1), **self.sample_stats}
         return diagnose(self.draws(), stats, known, self.model.sites.scalar_labels())

@@ -292,7 +292,7 @@ def log_class_probs_without(posterior: Posterior, rows: LabelledRows, prior: Cla
     """Log p(y=c | D without i), shape (rows, classes), under the prior of the model or another one."""
     problem = require(posterior, "data", "leave-one-out").problem
     prior, n = prior or posterior.model.class_prior, problem.statistics.classes.n
-    if prior.probs is not None and not problem.model.follows_labels:
+    if prior.probs is not None and not problem.model.description.follows_labels:
         return np.broadcast_to(log(prior.probs), (len(rows), len(n)))
     # All rows of weight one share a table with one line for each class.
     unit = bool((rows.weights == 1.0).all())

@@ -83,7 +83,7 @@ def elpd_fields(pointwise: np.ndarray, in_sample: np.ndarray, remarks: Sequence[
 def remark_on_labels(problem: Problem, pointwise: np.ndarray) -> list[str]:
     """Warning that names the rows whose label has probability zero because no other row has it."""
     alone = np.flatnonzero(np.isneginf(pointwise))
-    if not len(alone) or not problem.model.follows_labels:
+    if not len(alone) or not problem.model.description.follows_labels:
         return []
     label = "their labels have" if len(alone) > 1 else "its label has"
     return [
@@ -108,7 +108,7 @@ def _remark_on_maxima(problem: Problem) -> list[str]:
     """Warning that hyperparameters were also learned from the rows that are left out."""
     if problem.learned_from is None:
         return []
-    names = ", ".join(problem.learned_from.hyperpriors)
+    names = ", ".join(problem.learned_from.description.hyperpriors)
     return [
         f"{names}: nb.EmpiricalBayes chose them by all rows, and they do not change when a row is left out, so that "
         "the score tends to be too high; nb.kfold(posterior, X, y) learns them anew without each fold"

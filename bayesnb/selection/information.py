@@ -412,7 +412,7 @@ def _column_inclusion(posterior: Posterior) -> list[np.ndarray]:
         For each block; NaN if there is no such probability.
     """
     problem, found = posterior.problem, []
-    if problem is not None and (problem.unlabelled is not None or problem.model.hyperpriors):
+    if problem is not None and (problem.unlabelled is not None or problem.model.description.hyperpriors):
         problem = None
     for i, block in enumerate(posterior.model.blocks):
         log_bayes_factor = np.full(len(_information_rows(block)), np.nan)

@@ -329,10 +329,10 @@ def _weighable(posterior: Any) -> Weighable:
     if not isinstance(posterior, SampledPosterior):
         return posterior
     problem.require_labels("weight_features", "fit the rows that have a label")
-    if problem.model.hyperpriors:
+    if problem.model.description.hyperpriors:
         raise ValueError(
             f"weight_features needs features that are independent given the class, and draws of "
-            f"{next(iter(problem.model.hyperpriors))!r} make them dependent: give it a number, or use "
+            f"{next(iter(problem.model.description.hyperpriors))!r} make them dependent: give it a number, or use "
             "nb.EmpiricalBayes()"
         )
     return posterior
