@@ -10,7 +10,7 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, first_few, warn
 from bayesnb.core.deferred import constraints, dist, map_tree
 from bayesnb.data.labels import read_classes, warn_of_classes
-from bayesnb.data.read import GivenRows, is_dask
+from bayesnb.data.read import Rows, is_dask
 from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family, JointFamily, parameter_names
 from bayesnb.inference.em import EM, MAP, MLE
@@ -92,7 +92,7 @@ def read_table(
     return problem_of(model, read_for(model, X, y, sample_weight, feature_names), classes)
 
 
-def problem_of(model: Model, given: GivenRows, classes: Any = None) -> Problem:
+def problem_of(model: Model, given: Rows, classes: Any = None) -> Problem:
     """The problem of rows that `read_for` has read; parameters and errors as for `read_table`."""
     if given.labels is None and classes is None and isinstance(model, NaiveBayes):
         raise ValueError(

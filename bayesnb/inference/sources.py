@@ -15,7 +15,7 @@ from bayesnb.core.running import random_generator
 from bayesnb.core.sparse import stacked
 from bayesnb.data.labels import Found
 from bayesnb.data.read import (
-    GivenRows,
+    Rows,
     as_graph_value,
     as_partitioned_table,
     delayed_partitions,
@@ -43,11 +43,11 @@ class Batch:
     ----------
     where : str
         What errors call these rows, such as "batch 3".
-    rows : GivenRows
+    rows : Rows
     """
 
     where: str
-    rows: GivenRows
+    rows: Rows
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -16,8 +16,9 @@ from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
 from bayesnb.core.sparse import dense
 from bayesnb.data.labels import Found, Numbers, read_classes, read_labels
-from bayesnb.data.read import GivenRows, LabelledRows, as_rows, read_rows
+from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.schema import Schema, shown_categories, warn_unseen, with_other
+from bayesnb.data.tables import Table
 from bayesnb.families.bins import names_of_bins, quantile_edges
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, keeps_others, of_column, parameters_of_column
@@ -277,19 +278,14 @@ class BoundModel(Printed):
         description, blocks = resolve(self.description, self.schema, self.blocks, statistics)
         return replace(self, description=description, blocks=blocks, numbers=None)
 
-    def read(self, X: Any) -> Chunks:
+    def read(self, table: Table) -> Chunks:
         """The rows of a table as this model reads them, to count statistics or to compute densities.
-
-        Parameters
-        ----------
-        X : table, shape (rows, columns)
 
         Raises
         ------
-        TypeError, ValueError
-            If X is not a table, or a column of the model is missing.
+        ValueError
+            If a column of the model is missing.
         """
-        table = as_rows(X)
         columns = self.schema.locate(table.names, table.named, self.layout)
         return Chunks.of(self, table, columns)
 
@@ -308,7 +304,7 @@ class BoundModel(Printed):
         """
         return self.count_labelled(read_rows(X, y, sample_weight).counting().of_classes(self.schema.classes))
 
-    def count_labelled(self, rows: LabelledRows) -> ModelStatistics:
+    def count_labelled(self, rows: Rows) -> ModelStatistics:
         """Sufficient statistics of rows that all have a label."""
         counted = self.read(rows.table).count(rows.codes, rows.weights)
         warn_unseen(counted.unseen)
@@ -573,12 +569,12 @@ class OpenSchema:
         positions = {position for own in found for position in self.columns.in_table(own)}
         return [names[position] for position in sorted(positions)]
 
-    def find(self, rows: GivenRows, *, whole: bool = False) -> Found:
+    def find(self, rows: Rows, *, whole: bool = False) -> Found:
         """The labels, categories and numbers of some rows, as far as they are not known.
 
         Parameters
         ----------
-        rows : GivenRows
+        rows : Rows
         whole : bool, default False
             Whether these are all rows, in memory. Some may then have no label, and `bind` gets them.
         """
@@ -587,7 +583,7 @@ class OpenSchema:
         seen_columns = () if whole else self.seen_columns
         reads_cells = self.open_columns or seen_columns
         rows = rows.with_numbers(self.model.number_forms if reads_cells else {})
-        labels = rows.classes(may_miss=whole) if self.classes is None and len(rows) else None
+        labels = rows.distinct_labels(may_miss=whole) if self.classes is None and len(rows) else None
         places = self.columns.locate(rows.table.names, rows.table.named, [self.open_columns, seen_columns])
         to_see = dict(zip(seen_columns, places[1], strict=True))
         listed, values = {}, {}
@@ -612,13 +608,13 @@ class OpenSchema:
         as_they_are = {place for _, place, family in columns if "numbers in bins" not in family.takes}
         return {p: family.settings()["num_bins"] for p, place, family in columns if place not in as_they_are}
 
-    def bind(self, found: Found, rows: GivenRows | None = None) -> BoundModel:
+    def bind(self, found: Found, rows: Rows | None = None) -> BoundModel:
         """The model bound to the columns, with the classes and categories that were found.
 
         Parameters
         ----------
         found : Found
-        rows : GivenRows, optional
+        rows : Rows, optional
             All rows, if they are in memory.
 
         Raises
@@ -646,13 +642,13 @@ class OpenSchema:
         return BoundModel.of(description, replace(schema, categories=categories, edges=edges))
 
 
-def bound_to(model: Any, rows: GivenRows, classes: Any = None) -> BoundModel:
+def bound_to(model: Any, rows: Rows, classes: Any = None) -> BoundModel:
     """The model that a fit to rows conditions: a description is bound to them, and a bound model stays bound.
 
     Parameters
     ----------
     model : NaiveBayes or BoundModel
-    rows : GivenRows
+    rows : Rows
     classes : sequence or int, optional
         Labels that may occur.
     """

@@ -10,7 +10,7 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.core.deferred import dist, is_jax, jax, jnp, leaves, numpyro, pytree
 from bayesnb.core.running import in_order
 from bayesnb.data.labels import Numbers
-from bayesnb.data.read import GivenRows
+from bayesnb.data.read import Rows
 from bayesnb.data.schema import Schema
 from bayesnb.data.tables import items_at
 from bayesnb.families.conjugate import ConjugateFamily
@@ -354,7 +354,7 @@ def to_be_seen(description: Any, schema: Schema) -> dict[Any, list[int]]:
     return {name: positions for name, positions in wanted.items() if positions}
 
 
-def with_constants(description: Any, schema: Schema, rows: GivenRows | None, numbers: Mapping[int, Numbers]) -> Any:
+def with_constants(description: Any, schema: Schema, rows: Rows | None, numbers: Mapping[int, Numbers]) -> Any:
     """The description with the constants that its families take from all rows, or, of rows in pieces, from numbers."""
     if not (wanted := to_be_seen(description, schema)):
         return description

@@ -11,7 +11,7 @@ import numpy as np
 from bayesnb.core.checking import Params, a_type, with_params
 from bayesnb.core.deferred import dist, is_distribution, structure
 from bayesnb.core.printing import Code, Heading, Piece, Printed
-from bayesnb.data.read import GivenRows, read_rows
+from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.tables import shortened
 from bayesnb.data.written_numbers import NumberForm
 from bayesnb.families.conjugate import ConjugateFamily
@@ -562,7 +562,7 @@ Model = NaiveBayes | BoundModel
 """What is fitted: a description, or the model of a table."""
 
 
-def read_for(model: Model, X: Any, y: Any, sample_weight: Any = None, feature_names: Any = None) -> GivenRows:
+def read_for(model: Model, X: Any, y: Any, sample_weight: Any = None, feature_names: Any = None) -> Rows:
     """The rows to which a model is fitted; parameters and errors as for `bayesnb.data.read.read_rows`.
 
     Raises

@@ -15,7 +15,7 @@ from bayesnb.core.deferred import leaves, map_tree, structure
 from bayesnb.core.equal_rows import distinct_rows
 from bayesnb.core.running import in_order
 from bayesnb.core.sparse import csr_rows, stacked
-from bayesnb.data.read import LabelledRows, read_rows
+from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.schema import Schema, sort_categories, warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
@@ -110,13 +110,13 @@ class Unlabelled:
         return reduce(add, counted)
 
 
-def count_given_rows(model: BoundModel, rows: LabelledRows) -> tuple[ModelStatistics, Unlabelled | None]:
+def count_given_rows(model: BoundModel, rows: Rows) -> tuple[ModelStatistics, Unlabelled | None]:
     """Statistics of the rows that have a label, and the rows that have none.
 
     Parameters
     ----------
     model : BoundModel
-    rows : LabelledRows
+    rows : Rows
         Those of weight zero without a label are left out.
 
     Raises
@@ -469,7 +469,7 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
     return problem, counted.statistics
 
 
-def count_and_grow(problem: Problem, rows: LabelledRows) -> tuple[Problem, Counted]:
+def count_and_grow(problem: Problem, rows: Rows) -> tuple[Problem, Counted]:
     """As `count_more`, without a warning of values that count as missing."""
 
     def read(model: BoundModel) -> Chunks:

@@ -12,7 +12,7 @@ from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.deferred import dist
 from bayesnb.core.running import random_generator
 from bayesnb.core.sparse import dense
-from bayesnb.data.read import LabelledRows, labelled_rows
+from bayesnb.data.read import Rows, as_rows, labelled_rows
 from bayesnb.data.tables import Table
 from bayesnb.families.conjugate import couples_classes
 from bayesnb.families.draw import draw
@@ -53,7 +53,7 @@ def tree_of_draws(
         rows = labelled_rows(X, y, classes=model.schema.classes)
         groups |= _groups_of_data(model, rows, parameters, prior, rng, posterior.model if weighs else None)
     if predictions is not None:
-        of_class = log_normalised(log_joint_under(model, predictions, parameters))
+        of_class = log_normalised(log_joint_under(model, as_rows(predictions), parameters))
         values = {"y": _labels_of_draws(of_class, rng), "proba": np.exp(of_class)}
         groups["predictions"] = _rows_to_dataset(values, {"class": groups["posterior"]["class"]})
     attributes = {
@@ -100,7 +100,7 @@ def _without_slashes(group: xr.Dataset) -> xr.Dataset:
 
 def _groups_of_data(
     model: BoundModel,
-    rows: LabelledRows,
+    rows: Rows,
     parameters: ModelParameters,
     prior: ModelParameters,
     rng: np.random.Generator,

@@ -14,7 +14,7 @@ from scipy.special import logsumexp
 
 from bayesnb.core.checking import warn_of
 from bayesnb.core.running import steps
-from bayesnb.data.read import LabelledRows, labelled_rows
+from bayesnb.data.read import Rows, labelled_rows
 from bayesnb.model.problem import Problem, has_closed_form, or_closed_form
 from bayesnb.posterior.datatree import as_tree
 from bayesnb.posterior.fitted import Fitted, posterior_of
@@ -149,7 +149,7 @@ MIN_DRAWS = 25
 """Smallest number of draws; with fewer, the smoothed tail has fewer than the five draws that its fit needs."""
 
 
-def _psis_loo(posterior: Posterior, rows: LabelledRows, progress: bool | None) -> tuple[ELPDDataLOO, list[str]]:
+def _psis_loo(posterior: Posterior, rows: Rows, progress: bool | None) -> tuple[ELPDDataLOO, list[str]]:
     """ArviZ's leave-one-out score of the labels, and the warnings about it; parameters as for `loo`.
 
     Raises
@@ -187,7 +187,7 @@ def _psis_loo(posterior: Posterior, rows: LabelledRows, progress: bool | None) -
     return found, remarks
 
 
-def _draws_and_densities(posterior: Posterior, rows: LabelledRows) -> xr.DataTree:
+def _draws_and_densities(posterior: Posterior, rows: Rows) -> xr.DataTree:
     """The two groups of `Posterior.to_datatree` that ArviZ's score uses: log p(y_i | x_i, theta), and all parameters.
 
     ArviZ takes the effective number of draws from the mean over all parameters, whatever their names.
@@ -290,9 +290,7 @@ def loo(
     return found
 
 
-def elpd_and_remarks(
-    posterior: Posterior, rows: LabelledRows, progress: bool | None = False
-) -> tuple[ELPDDataLOO, list[str]]:
+def elpd_and_remarks(posterior: Posterior, rows: Rows, progress: bool | None = False) -> tuple[ELPDDataLOO, list[str]]:
     """As `loo`; returns the warnings instead of issuing them."""
     if isinstance(posterior, SampledPosterior):
         return _psis_loo(posterior, rows, progress)

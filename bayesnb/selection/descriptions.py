@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.running import random_generator
-from bayesnb.data.read import GivenRows, read_rows
+from bayesnb.data.read import Rows, read_rows
 from bayesnb.families.family import Family, JointFamily
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.model.bound import bound_to
@@ -82,13 +82,13 @@ def propose_descriptions(
     if len(given) > MOST_ROWS:
         some = np.sort(random_generator(key).choice(len(given), MOST_ROWS, replace=False))
         try:
-            return _proposed(description, given.take(some))
+            return _proposed(description, given.take(some).alone())
         except ValueError:  # as where these rows have one class only, or no cell of a column: all rows decide
             pass
     return _proposed(description, given)
 
 
-def _proposed(description: Any, given: GivenRows) -> NaiveBayes:
+def _proposed(description: Any, given: Rows) -> NaiveBayes:
     """As `propose_descriptions`; all rows decide."""
     bound = bound_to(description, given)
     columns = {

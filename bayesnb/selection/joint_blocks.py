@@ -13,7 +13,7 @@ from scipy.linalg import block_diag
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import listed
 from bayesnb.core.deferred import is_distribution
-from bayesnb.data.read import LabelledRows
+from bayesnb.data.read import Rows
 from bayesnb.families.categories import Bernoulli, Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily
@@ -118,7 +118,7 @@ class Cells:
         return np.column_stack([self.by_column[column] for column in columns])
 
 
-def cells_of(model: BoundModel, given: LabelledRows) -> Cells:
+def cells_of(model: BoundModel, given: Rows) -> Cells:
     """The cells, labels and weights of the rows of positive weight."""
     kept = given.weights > 0
     # The problem has warned of values that are not among the categories.

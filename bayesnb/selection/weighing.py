@@ -11,7 +11,7 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, warn, warn_of
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import require_two_classes
-from bayesnb.data.read import GivenRows, is_dask, read_rows
+from bayesnb.data.read import Rows, is_dask, read_rows
 from bayesnb.families.family import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import read_for_inference, warn_of_quantities
@@ -225,7 +225,7 @@ def _number_of_features(posterior: Posterior) -> int:
     return len(feature_names(posterior.model.blocks))
 
 
-def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: GivenRows, key: Any) -> WeightedPosterior:
+def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: Rows, key: Any) -> WeightedPosterior:
     """The posterior, or an average over subsets of its features, whose shared weight has the highest evidence.
 
     The evidence is the density of the labels given the features of each row and the other rows, the weight integrated
@@ -236,7 +236,8 @@ def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: GivenRows,
     candidates: list[tuple[float, Any]] = [(1.0, posterior)]
     few = numbers * FEWEST_ROWS <= MOST_NUMBERS
     if few and isinstance(posterior, ExactPosterior) and (rows.weights == 1.0).all():
-        some = rows.take(some_rows(len(rows), min(4 * numbers, MOST_NUMBERS // FEWEST_ROWS), random_generator(key)))
+        chosen = some_rows(len(rows), min(4 * numbers, MOST_NUMBERS // FEWEST_ROWS), random_generator(key))
+        some = rows.take(chosen).alone()
         # A prior that differs by class, or by category, has no average.
         with suppress(ValueError):
             candidates += [(inclusion, posterior.averaged(inclusion)) for inclusion in INCLUSIONS]
@@ -257,7 +258,7 @@ def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: GivenRows,
 
 @in_float64
 def _learn(
-    posterior: Posterior, given: GivenRows, key: Any, shared: bool = False, inference: NUTS | None = None
+    posterior: Posterior, given: Rows, key: Any, shared: bool = False, inference: NUTS | None = None
 ) -> tuple[WeightedPosterior, list[str], float]:
     """As `weight_features`; returns the warnings instead of issuing them, and the log evidence of the labels."""
     if inference is not None and not isinstance(inference, NUTS):
