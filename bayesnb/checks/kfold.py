@@ -222,9 +222,9 @@ def kfold(
     )
 
 
-def _fit_training(model: Model, given: Rows, inference: Inference, key: Any) -> Posterior:
+def _fit_training(model: Model, rows: Rows, inference: Inference, key: Any) -> Posterior:
     """The fit to all rows, each of which has a label."""
-    problem = problem_of(model, given.counting())
+    problem = problem_of(model, rows.counting())
     warn_of_quantities(problem)
     problem.require_labels("kfold", "leave them out")
     inference.check(problem)

@@ -18,10 +18,10 @@ from bayesnb.inference.exact import Exact, Inference
 from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.sources import empty_problem, read_dask
-from bayesnb.model.blocks import EVERY_COLUMN
-from bayesnb.model.bound import BoundModel, bound_to
-from bayesnb.model.describe import categorical_columns
+from bayesnb.model.blocks import EVERY_COLUMN, categorical_columns
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, read_for
+from bayesnb.model.open_schema import bound_to
 from bayesnb.model.prior import CLASS_SITE, ModelParameters
 from bayesnb.model.problem import Problem, count_given_rows
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
@@ -92,16 +92,16 @@ def read_table(
     return problem_of(model, read_for(model, X, y, sample_weight, feature_names), classes)
 
 
-def problem_of(model: Model, given: Rows, classes: Any = None) -> Problem:
+def problem_of(model: Model, rows: Rows, classes: Any = None) -> Problem:
     """The problem of rows that `read_for` has read; parameters and errors as for `read_table`."""
-    if given.labels is None and classes is None and isinstance(model, NaiveBayes):
+    if rows.labels is None and classes is None and isinstance(model, NaiveBayes):
         raise ValueError(
             "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
             "in classes=3"
         )
-    bound = bound_to(model, given, classes)
-    statistics, unlabelled = count_given_rows(bound, given.of_classes(bound.schema.classes, may_miss=True))
-    weighted = bool((given.weights != 1.0).any())
+    bound = bound_to(model, rows, classes)
+    statistics, unlabelled = count_given_rows(bound, rows.of_classes(bound.schema.classes, may_miss=True))
+    weighted = bool((rows.weights != 1.0).any())
     return Problem(bound, statistics, None, unlabelled, growing=isinstance(model, NaiveBayes), weighted=weighted)
 
 

@@ -18,9 +18,10 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, parameter_names, with_hyperparameters
 from bayesnb.families.hyperparameters import format_number, require_hyperprior
 from bayesnb.model.blocks import EVERY_COLUMN, block_name
-from bayesnb.model.bound import BoundModel, bound_to
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.choose import choose_features, family_of_words, guess_features, open_columns
 from bayesnb.model.describe import read_inclusion
+from bayesnb.model.open_schema import bound_to
 from bayesnb.model.prior import CLASS_SITE
 
 # --------------------------------------------------------------------------------------------------
@@ -378,15 +379,15 @@ class NaiveBayes(Printed, Params):
                 "sample_weight is given without y: families are chosen by labels and weights, and guessed by the types "
                 "of the columns; give y, or leave the weights out"
             )
-        given = read_rows(frame, y, sample_weight)
-        columns = open_columns(given.table, exclude, families, decimal)
+        rows = read_rows(frame, y, sample_weight)
+        columns = open_columns(rows.table, exclude, families, decimal)
         of_words = family_of_words(columns)
         if of_words is not None:
             return cls(of_words, **class_prior)
-        guessed = given.labels is None
-        features = (
-            guess_features(columns) if guessed else choose_features(columns, given.of_classes(may_miss=True), cls)
-        )
+        if rows.labels is None:
+            features = guess_features(columns)
+        else:
+            features = choose_features(columns, rows.of_classes(may_miss=True), cls)
         return cls(features, outside_is_missing=columns.open_names, number_forms=columns.forms, **class_prior)
 
     def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> BoundModel:

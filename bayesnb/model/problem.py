@@ -24,9 +24,8 @@ from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import Block, ModelStatistics, side_by_side, statistics_of_features
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.learned_prior import refuse_beyond_float64
 from bayesnb.model.naive_bayes import NaiveBayes
-from bayesnb.model.prior import ClassPrior, Prior
+from bayesnb.model.prior import ClassPrior, Prior, refuse_beyond_float64
 from bayesnb.model.reading import Chunks, Counted, Unseen
 
 # --------------------------------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from scipy.special import log_expit
 from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.deferred import dist
 from bayesnb.core.printing import Piece
+from bayesnb.model.blocks import feature_names, in_column_order
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import feature_names, in_column_order
 from bayesnb.model.prior import CLASS_SITE, AveragedPrior, ModelParameters, Prior
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.density import Averaged, Integrated, MeanOfClosedForms, MeanOverDraws, RowDensity, WithParameters

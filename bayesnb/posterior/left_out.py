@@ -17,8 +17,7 @@ from bayesnb.data.read import Rows
 from bayesnb.families.conjugate import ConjugateFamily, cells_log_predictive, couples_classes
 from bayesnb.families.family import JointFamily, log_predictive_given, of_column
 from bayesnb.families.statistics import ClassCounts, Statistics, times_each
-from bayesnb.model.blocks import Block
-from bayesnb.model.describe import feature_names, features_of, positions_of_features
+from bayesnb.model.blocks import Block, feature_names, features_of, positions_of_features
 from bayesnb.model.prior import AveragedPrior, ClassPrior, log_evidences
 from bayesnb.model.reading import Cells, log_normalised
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior

@@ -20,8 +20,8 @@ from bayesnb.families.family import Family, listed_categories
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import problem_of, warn_of_quantities
+from bayesnb.model.blocks import declared_categories, feature_names, in_column_order
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import declared_categories, feature_names, in_column_order
 from bayesnb.model.feature_weights import FeatureWeights, mixed_features
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem

@@ -17,14 +17,8 @@ from bayesnb.core.panels import chosen, percent, yes_or_no
 from bayesnb.core.running import random_generator
 from bayesnb.families.categories import Bernoulli
 from bayesnb.families.family import Family, JointFamily, Parameters
-from bayesnb.model.blocks import Block, ModelStatistics
-from bayesnb.model.describe import (
-    feature_names,
-    in_column_order,
-    read_inclusion,
-    shared_families,
-    spread_inclusion,
-)
+from bayesnb.model.blocks import Block, ModelStatistics, feature_names, in_column_order
+from bayesnb.model.describe import read_inclusion, shared_families, spread_inclusion
 from bayesnb.model.prior import ModelParameters, log_evidences
 from bayesnb.posterior.fitted import of_features
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior

@@ -17,7 +17,7 @@ from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import read_for_inference, warn_of_quantities
 from bayesnb.inference.nuts import NUTS, sample_weights
 from bayesnb.inference.sources import sample_dask
-from bayesnb.model.describe import feature_names
+from bayesnb.model.blocks import feature_names
 from bayesnb.model.feature_weights import (
     MOST_NUMBERS,
     ConditionalLikelihood,
@@ -258,7 +258,7 @@ def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: Rows, key:
 
 @in_float64
 def _learn(
-    posterior: Posterior, given: Rows, key: Any, shared: bool = False, inference: NUTS | None = None
+    posterior: Posterior, rows: Rows, key: Any, shared: bool = False, inference: NUTS | None = None
 ) -> tuple[WeightedPosterior, list[str], float]:
     """As `weight_features`; returns the warnings instead of issuing them, and the log evidence of the labels."""
     if inference is not None and not isinstance(inference, NUTS):
@@ -273,7 +273,7 @@ def _learn(
             "shared=True; words of documents are one feature in a block of counts, such as nb.Multinomial()"
         )
     # No category that only rows of weight zero have is worth a warning.
-    rows = given.counting().of_classes(unweighted.classes)
+    rows = rows.counting().of_classes(unweighted.classes)
     rng = random_generator(key)
     remarks = []
     if shared and not isinstance(unweighted, SampledPosterior) and unweighted.class_probs().all():
