@@ -43,8 +43,10 @@ class ConvergenceWarning(UserWarning):
     """
 
 
-def require_closed_form(model: BoundModel, what: str, remedy: str) -> None:
+def require_closed_form(model: BoundModel, what: str, remedy: str = "") -> None:
     """Refuse a family that is not conjugate, and so has no closed-form posterior or evidence.
+
+    The error advises `remedy`, by default the inferences that take the model.
 
     Raises
     ------
@@ -53,7 +55,8 @@ def require_closed_form(model: BoundModel, what: str, remedy: str) -> None:
     for block in model.blocks:
         if not isinstance(block.family, ConjugateFamily):
             family = block.family.family_name
-            raise ValueError(f"column {block.labels[0]!r} is {family}, which has no closed-form {what}: use {remedy}")
+            ways = remedy or ways_to_fit(model)
+            raise ValueError(f"column {block.labels[0]!r} is {family}, which has no closed-form {what}: use {ways}")
 
 
 def warn_of_draws(sampler: str, diagnostics: Diagnostics, settings: Mapping[str, Any], ending: str) -> None:
@@ -131,7 +134,7 @@ class Exact(Inference):
     """
 
     def check(self, problem: Problem) -> None:
-        require_closed_form(problem.model, "posterior", ways_to_fit(problem.model))
+        require_closed_form(problem.model, "posterior")
         problem.require_numbers()
         problem.require_labels("nb.Exact()", "use nb.MAP() (EM), nb.Gibbs() or nb.NUTS(), or leave them out")
 

@@ -22,7 +22,7 @@ from bayesnb.inference.exact import Inference, require_closed_form, warn_of_draw
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters, Prior
-from bayesnb.model.problem import Problem, refuse_coupled, ways_to_fit
+from bayesnb.model.problem import Problem, refuse_coupled
 from bayesnb.posterior.kinds import CollapsedPosterior, SampledPosterior
 from bayesnb.posterior.under_draws import flatten, in_pieces
 
@@ -374,7 +374,7 @@ class Gibbs(Inference):
 
     def check(self, problem: Problem) -> None:
         problem.model.require_every_feature("Gibbs")
-        require_closed_form(problem.model, "posterior given the labels", ways_to_fit(problem.model))
+        require_closed_form(problem.model, "posterior given the labels")
         if problem.model.description.hyperpriors:
             refuse_coupled(problem.model, "nb.NUTS()" if problem.unlabelled is None else "numbers as hyperparameters")
         if problem.unlabelled is not None:
