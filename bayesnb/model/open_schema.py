@@ -100,22 +100,24 @@ class OpenSchema:
         positions = {position for own in found for position in self.columns.in_table(own)}
         return [names[position] for position in sorted(positions)]
 
-    def find(self, rows: Rows, *, may_miss: bool = False) -> Found:
+    def find(self, rows: Rows, *, whole: bool = False) -> Found:
         """The labels, categories and numbers of some rows, as far as they are not known.
 
         Parameters
         ----------
         rows : Rows
-        may_miss : bool, default False
-            Whether rows may have no label.
+        whole : bool, default False
+            Whether these are all rows, in memory. Some may then have no label, and `bind` sees their numbers, column by
+            column.
         """
         if isinstance(self.model, BoundModel):
             return Found()
-        if self.open_columns or self.seen_columns:
+        seen_columns = () if whole else self.seen_columns
+        if self.open_columns or seen_columns:
             rows = rows.with_numbers(self.model.number_forms)
-        labels = rows.distinct_labels(may_miss=may_miss) if self.classes is None and len(rows) else None
-        places = self.columns.locate(rows.table.names, rows.table.named, [self.open_columns, self.seen_columns])
-        to_see = dict(zip(self.seen_columns, places[1], strict=True))
+        labels = rows.distinct_labels(may_miss=whole) if self.classes is None and len(rows) else None
+        places = self.columns.locate(rows.table.names, rows.table.named, [self.open_columns, seen_columns])
+        to_see = dict(zip(seen_columns, places[1], strict=True))
         listed, values = {}, {}
         for position, place in zip(self.open_columns, places[0], strict=True):
             categories = rows.table.declared_categories(place)
@@ -125,11 +127,7 @@ class OpenSchema:
                 to_see[position] = place
             else:
                 values[position] = frozenset(shown_categories(rows.table, place))
-
-        def numbers_of(place: int) -> Numbers:
-            return Numbers.of(rows.table.number_column(place, slice(None)), rows.weights)
-
-        numbers = dict(zip(to_see, in_order(numbers_of, list(to_see.values())), strict=True))
+        numbers = {position: _numbers_of_column(rows, place) for position, place in to_see.items()}
         return Found(labels, listed, values, numbers)
 
     @cached_property
@@ -141,8 +139,8 @@ class OpenSchema:
         as_they_are = {place for _, place, family in columns if "numbers in bins" not in family.takes}
         return {p: family.settings()["num_bins"] for p, place, family in columns if place not in as_they_are}
 
-    def bind(self, found: Found) -> BoundModel:
-        """The model bound to the columns, with the classes and categories that were found.
+    def bind(self, found: Found, rows: Rows | None = None) -> BoundModel:
+        """The model bound to the columns, with the classes and categories that were found, and all rows if in memory.
 
         Raises
         ------
@@ -165,7 +163,7 @@ class OpenSchema:
             if position not in categories:
                 values = found.categories(position) if listed is None else listed
                 categories[position] = with_other(schema.columns[position], values, keeps_others(family))
-        description = _with_constants(self.model, schema, found.numbers)
+        description = _with_constants(self.model, schema, rows, found.numbers)
         return BoundModel.of(description, replace(schema, categories=categories, edges=edges))
 
 
@@ -180,7 +178,7 @@ def bound_to(model: Any, rows: Rows, classes: Any = None) -> BoundModel:
         Labels that may occur.
     """
     schema = OpenSchema.of(model, rows.table.names, rows.table.named, classes)
-    return schema.bind(schema.find(rows, may_miss=True))
+    return schema.bind(schema.find(rows, whole=True), rows)
 
 
 def _to_be_seen(description: Any, schema: Schema) -> dict[Any, list[int]]:
@@ -194,15 +192,21 @@ def _to_be_seen(description: Any, schema: Schema) -> dict[Any, list[int]]:
     return {name: positions for name, positions in wanted.items() if positions}
 
 
-def _with_constants(description: Any, schema: Schema, numbers: Mapping[int, Numbers]) -> Any:
-    """The description with the constants that its families take from the numbers of columns."""
+def _numbers_of_column(rows: Rows, place: int) -> Numbers:
+    return Numbers.of(rows.table.number_column(place, slice(None)), rows.weights)
+
+
+def _with_constants(description: Any, schema: Schema, rows: Rows | None, numbers: Mapping[int, Numbers]) -> Any:
+    """The description with the constants that its families take from all rows, or, of rows in pieces, from numbers."""
     if not (wanted := _to_be_seen(description, schema)):
         return description
+    rows = None if rows is None else rows.with_numbers(description.number_forms)
 
     def having_seen(name: Any) -> tuple[Family, Any]:
         family, columns = description.features[name]
         for own in wanted[name]:
-            family = family.having_seen({schema.columns[own]: numbers[own].values}, numbers[own].weights)
+            seen = numbers[own] if rows is None else _numbers_of_column(rows, own)
+            family = family.having_seen({schema.columns[own]: seen.values}, seen.weights)
         return family, columns
 
     found = zip(wanted, in_order(having_seen, list(wanted)), strict=True)
