@@ -285,7 +285,7 @@ class _FittedBlock:
 def _fitted_blocks(posterior: ExactPosterior | AveragedPosterior, rows: Rows) -> list[_FittedBlock]:
     """The blocks of a closed form, for leave-one-out."""
     problem = posterior.problem
-    if problem.model.feature_inclusion is not None:
+    if problem.model.description.feature_inclusion is not None:
         refuse_weights(rows, "posteriors averaged over features")
     models = [problem.model if follows else posterior.model for follows in problem.follows]
     return [

@@ -152,14 +152,14 @@ class ClosedForm(ParameterDistribution):
     @property
     def told(self) -> str:  # type: ignore[override]
         """The kind of posterior, for errors."""
-        averaged = self.model.feature_inclusion is not None
+        averaged = self.model.description.feature_inclusion is not None
         return "this is an average over subsets of features" if averaged else "this is a closed form"
 
     @property
     def offers(self) -> tuple[Need, ...]:  # type: ignore[override]
         """What functions need and the kind has."""
         of_all: tuple[Need, ...] = ("a distribution of the parameters", "a closed form")
-        return of_all if self.model.feature_inclusion is not None else (*of_all, "the closed form of one model")
+        return of_all if self.model.description.feature_inclusion is not None else (*of_all, "the closed form of one model")
 
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         shape = (
