@@ -13,11 +13,10 @@ import pandas as pd
 import scipy.sparse
 
 from bayesnb.core.checking import a_type, is_one_of, listed, near_matches, warn
-from bayesnb.data.labels import as_labels
+from bayesnb.data.labels import as_labels, read_classes
 from bayesnb.data.read import as_partitioned_table, as_table, is_dask, without_rows
 from bayesnb.data.schema import Schema, sort_categories
 from bayesnb.data.tables import Table, is_missing
-from bayesnb.model.describe import read_classes
 from bayesnb.model.problem import Unlabelled
 
 # --------------------------------------------------------------------------------------------------

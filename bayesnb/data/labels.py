@@ -9,7 +9,7 @@ import narwhals as nw
 import numpy as np
 
 from bayesnb.core.arrays import weighted_values
-from bayesnb.core.checking import a_type, listed, warn
+from bayesnb.core.checking import a_type, listed, warn, whole_number
 from bayesnb.core.deferred import is_jax
 from bayesnb.data.schema import sort_categories, warn_of_twins
 from bayesnb.data.tables import distinct, is_missing, shortened, unmask
@@ -334,3 +334,18 @@ def _all_labels(labels: Sequence[np.ndarray]) -> np.ndarray:
     as_array = len(kinds) == 1 and kinds != {"O"}
     together = np.concatenate(labels) if as_array else [label for part in labels for label in part.tolist()]
     return read_labels(together, len(together)).classes()
+
+
+def read_classes(classes: Any) -> np.ndarray:
+    """Labels in the order given; a number of classes means the labels 0, 1, 2 and so on."""
+    if isinstance(classes, int | np.integer):
+        return np.arange(whole_number("classes", classes))
+    given = list(classes)
+    if not given:
+        raise ValueError("classes is empty: give at least one label")
+    labels = read_labels(classes, len(given), "classes").classes()
+    if len(labels) != len(given):
+        raise ValueError(f"classes {given} names a class twice")
+    given = as_labels(classes).tolist()
+    order = {label: position for position, label in enumerate(given)}
+    return labels[np.argsort([order[label] for label in labels.tolist()], kind="stable")]

@@ -13,7 +13,7 @@ from bayesnb.core.arrays import in_float64, weighted_values
 from bayesnb.core.checking import first_few, listed, near_matches, one_of, warn
 from bayesnb.core.gamma_functions import HALF_LOG_2_PI
 from bayesnb.core.running import in_order
-from bayesnb.data.read import GivenRows, LabelledRows
+from bayesnb.data.read import Rows
 from bayesnb.data.tables import Column, SparseTable, Table, distinct_objects, shortened
 from bayesnb.data.written_numbers import CELL, NumberForm, are_dates, number_forms, with_numbers
 from bayesnb.families.binned import PolyaTree
@@ -26,8 +26,7 @@ from bayesnb.families.gaussian import Gaussian, LogNormal
 from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.supports import support_of
 from bayesnb.families.words import Multinomial
-from bayesnb.model.bound import bound_to
-from bayesnb.model.describe import Description
+from bayesnb.model.open_schema import bound_to
 from bayesnb.model.reading import outside
 
 # --------------------------------------------------------------------------------------------------
@@ -287,7 +286,8 @@ def _without_useless(columns: OpenColumns, decimal: str | None) -> OpenColumns:
             f"nb.Categorical()}}\n{_lines(doubts)}"
         )
     forms |= {doubt.column: doubt.form for doubt in doubts if doubt.form}
-    return replace(columns, table=with_numbers(table, forms), positions=kept, doubts=tuple(doubts), forms=forms)
+    table = with_numbers(table, forms) if forms else table
+    return replace(columns, table=table, positions=kept, doubts=tuple(doubts), forms=forms)
 
 
 def family_of_words(columns: OpenColumns) -> Multinomial | None:
@@ -491,19 +491,20 @@ class Compared:
     log_evidence: float
 
 
-def _chosen_candidates(rows: LabelledRows, positions: Sequence[int]) -> dict[int, Candidate]:
+def _chosen_candidates(rows: Rows, positions: Sequence[int], describe: Callable[[Any], Any]) -> dict[int, Candidate]:
     """The candidate of the highest evidence for each column, by position; none for a column without observed cells."""
     each_column = in_order(lambda position: candidates(rows.table, position, rows.weights), positions)
     found = dict(zip(positions, each_column, strict=True))
     # The evidence of a single candidate is not needed.
-    compared = compare_candidates(rows, {position: each for position, each in found.items() if len(each) > 1})
+    several = {position: each for position, each in found.items() if len(each) > 1}
+    compared = compare_candidates(rows, several, describe)
     chosen = {position: each[0] for position, each in found.items() if each}
     return chosen | {position: each[0].candidate for position, each in compared.items()}
 
 
 @in_float64
 def compare_candidates(
-    rows: LabelledRows, candidates_of: Mapping[int, Iterable[Candidate]]
+    rows: Rows, candidates_of: Mapping[int, Iterable[Candidate]], describe: Callable[[Any], Any]
 ) -> dict[int, tuple[Compared, ...]]:
     """The candidates of each column with their evidences, the best first.
 
@@ -511,9 +512,11 @@ def compare_candidates(
 
     Parameters
     ----------
-    rows : LabelledRows
+    rows : Rows
     candidates_of : mapping
         By position of the column.
+    describe : callable
+        `NaiveBayes`, which gives the model of features.
     """
     columns: dict[str, dict[int, Candidate]] = defaultdict(dict)
     for position, each in candidates_of.items():
@@ -521,7 +524,7 @@ def compare_candidates(
             columns[candidate.name][position] = candidate
     found: dict[int, list[Compared]] = {position: [] for position in candidates_of}
     for of_family in columns.values():
-        for position, compared in _compare_one(rows, of_family):
+        for position, compared in _compare_one(rows, of_family, describe):
             found[position].append(compared)
     # A stable sort: of equal evidences the first candidate is chosen. NaN, an evidence beyond float64, comes last.
     return {position: tuple(sorted(each, key=_worst_last)) for position, each in found.items()}
@@ -531,11 +534,13 @@ def _worst_last(compared: Compared) -> float:
     return np.inf if np.isnan(compared.log_evidence) else -compared.log_evidence
 
 
-def _compare_one(rows: LabelledRows, candidate_of: Mapping[int, Candidate]) -> list[tuple[int, Compared]]:
+def _compare_one(
+    rows: Rows, candidate_of: Mapping[int, Candidate], describe: Callable[[Any], Any]
+) -> list[tuple[int, Compared]]:
     """The evidences of one family for some columns."""
     table = rows.table
     features = {table.names[position]: candidate.family for position, candidate in candidate_of.items()}
-    model = bound_to(Description(features), GivenRows(table, None, rows.weights), rows.classes)
+    model = bound_to(describe(features), rows, rows.classes)
     statistics = model.read(table).count(rows.codes, rows.weights).statistics
     found = []
     for block, counted in zip(model.resolve(statistics).blocks, statistics.blocks, strict=True):
@@ -559,7 +564,7 @@ LOG_PEAK: Mapping[type, Callable[..., Any]] = {
 
 
 def _of_intervals(
-    rows: LabelledRows, candidate_of: Mapping[int, Candidate], columns: Sequence[int], posterior: Any, j: int
+    rows: Rows, candidate_of: Mapping[int, Candidate], columns: Sequence[int], posterior: Any, j: int
 ) -> float:
     """Log evidence of column j of a block with each cell as the interval that is rounded to it, minus that of points.
 
@@ -605,7 +610,7 @@ def _distribution_at_mean(density: Any, c: int) -> tuple[Any, ...]:
 # --------------------------------------------------------------------------------------------------
 
 
-def choose_features(columns: OpenColumns, rows: LabelledRows) -> dict[Any, Family]:
+def choose_features(columns: OpenColumns, rows: Rows, describe: Callable[[Any], Any]) -> dict[Any, Family]:
     """A family for each column, by its evidence where none is given; warnings as for `NaiveBayes.from_frame`.
 
     A column without an observed cell has the same evidence under every family, and gets the family of its type.
@@ -613,7 +618,7 @@ def choose_features(columns: OpenColumns, rows: LabelledRows) -> dict[Any, Famil
     # Rows without a label do not count, but the family must hold their cells.
     weights = np.where(rows.codes < 0, 0.0, rows.weights)
     rows = replace(rows, table=columns.table.counting(weights), codes=np.maximum(rows.codes, 0), weights=weights)
-    chosen = _chosen_candidates(rows, columns.open)
+    chosen = _chosen_candidates(rows, columns.open, describe)
     warn_of_doubts(columns.doubts)
     families = {position: candidate.family for position, candidate in chosen.items()}
     empty = {position: _guess_family(columns.table, position)[0] for position in columns.open if position not in chosen}

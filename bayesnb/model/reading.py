@@ -309,8 +309,9 @@ class Chunks:
     @classmethod
     def of(cls, model: Any, table: Table, columns: list[Sequence[int]]) -> "Chunks":
         """The rows as a bound model reads them, with numbers in columns of text that hold some."""
-        names = (name for block in model.blocks for name in model.schema.names(block.columns))
-        table = with_numbers(table, model.description.number_forms, zip(chain(*columns), names, strict=True))
+        if forms := model.description.number_forms:
+            names = (name for block in model.blocks for name in model.schema.names(block.columns))
+            table = with_numbers(table, forms, zip(chain(*columns), names, strict=True))
         return cls(model.schema, model.blocks, table, columns, model.description.outside_is_missing)
 
     def count(self, codes: np.ndarray, weights: np.ndarray | None = None) -> Counted:

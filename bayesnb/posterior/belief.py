@@ -15,9 +15,8 @@ from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import dist, map_tree
 from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.model.blocks import ModelStatistics
+from bayesnb.model.blocks import ModelStatistics, feature_names
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import feature_names
 from bayesnb.model.feature_weights import FeatureWeights
 from bayesnb.model.prior import CLASS_SITE, ModelParameters, Prior
 from bayesnb.model.problem import has_closed_form, ways_to_posterior
@@ -217,21 +216,24 @@ class ClosedForm(Belief):
     prior: Prior
 
     @property
+    def _is_average(self) -> bool:
+        """Whether it is an average over subsets of features."""
+        return self.model.description.feature_inclusion is not None
+
+    @property
     def told(self) -> str:  # type: ignore[override]
-        """The kind of posterior, for errors."""
-        averaged = self.model.feature_inclusion is not None
-        return "this is an average over subsets of features" if averaged else "this is a closed form"
+        """The kind of belief, for errors."""
+        return "this is an average over subsets of features" if self._is_average else "this is a closed form"
 
     @property
     def offers(self) -> tuple[Need, ...]:  # type: ignore[override]
         """What functions need and the kind has."""
         of_all: tuple[Need, ...] = ("a distribution of the parameters", "a closed form")
-        return of_all if self.model.feature_inclusion is not None else (*of_all, "the closed form of one model")
+        return of_all if self._is_average else (*of_all, "the closed form of one model")
 
     @property
     def details(self) -> str:
-        number = 0 if self.model.feature_inclusion is None else len(feature_names(self.model.blocks))
-        return f"averaged over the subsets of {number} features" * (number > 0)
+        return f"averaged over the subsets of {len(feature_names(self.model.blocks))} features" * self._is_average
 
     @property
     def density(self) -> RowDensity:
@@ -359,7 +361,7 @@ class DrawnValues(Belief):
     @cached_property
     def diagnostics(self) -> Diagnostics:
         """R-hat, effective sample sizes and divergences of the draws."""
-        known = () if self.model.class_probs is None else (CLASS_SITE,)
+        known = () if self.model.description.class_probs is None else (CLASS_SITE,)
         stats = {"diverging": np.zeros(1), **self.stats} if self.own else self.stats
         by_name = {name: np.asarray(value, np.float64) for name, value in self.model.sites.by_name(self.values).items()}
         return diagnose(by_name, stats, known, self.model.sites.scalar_labels())

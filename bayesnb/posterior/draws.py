@@ -10,8 +10,8 @@ import numpy as np
 from bayesnb.core.checking import proportion
 from bayesnb.core.panels import percent
 from bayesnb.data.read import as_rows
+from bayesnb.model.blocks import parameter_notes
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import parameter_notes
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
 from bayesnb.model.program import Sites

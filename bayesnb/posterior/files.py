@@ -29,8 +29,8 @@ from bayesnb.core.deferred import dist, is_distribution, is_jax
 from bayesnb.core.printing import Printed
 from bayesnb.families.family import Family
 from bayesnb.families.statistics import Statistics
+from bayesnb.model.blocks import EVERY_COLUMN
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import EVERY_COLUMN
 
 # --------------------------------------------------------------------------------------------------
 # Values as JSON and arrays, and back

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from bayesnb.core.deferred import dist
+from bayesnb.model.blocks import feature_names, in_column_order
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import feature_names, in_column_order
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.belief import ClosedForm, DrawnForms, DrawnValues, OnePoint

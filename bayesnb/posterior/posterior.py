@@ -14,8 +14,8 @@ from bayesnb.core.sparse import dense
 from bayesnb.data.read import as_table
 from bayesnb.families.bins import Resolution, as_written
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.model.blocks import parameter_notes
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import parameter_notes, printed_story
 from bayesnb.model.prior import CLASS_SITE
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.program import draw_cells, to_table
@@ -568,7 +568,7 @@ class Posterior(Printed, Predictions, Draws):
         parameters = parameters_by_class(self.model, self.belief.moments)
         if not offers(self, "a distribution of the parameters"):
             return [*self._title(), *parameters]
-        prior = printed_story(self.model.description, FEATURES_OF_PRIOR)
+        _, prior = self.model.description.story(FEATURES_OF_PRIOR)
         return [*self._title(), Paragraph("Posterior, mean ± sd:"), *parameters, Paragraph("Prior:"), prior]
 
     def _title(self) -> list[Piece]:

@@ -24,9 +24,9 @@ from bayesnb.families.all_trees import AllTrees
 from bayesnb.families.family import Family
 from bayesnb.families.given import Given
 from bayesnb.families.spanning_trees import edge_probabilities
-from bayesnb.model.bound import bound_to
-from bayesnb.model.describe import EVERY_COLUMN
+from bayesnb.model.blocks import EVERY_COLUMN
 from bayesnb.model.naive_bayes import Model, NaiveBayes
+from bayesnb.model.open_schema import bound_to
 from bayesnb.posterior.fitted import Fitted, description_of
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.joint_blocks import Cells, cells_of
