@@ -11,6 +11,7 @@ import numpy as np
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import first_few, listed
 from bayesnb.core.deferred import leaves, map_tree, pytree, structure
+from bayesnb.data.tables import as_range
 from bayesnb.families.family import Family, JointFamily
 from bayesnb.families.statistics import ClassCounts, Statistics
 from bayesnb.families.supports import BOOLEAN, support_of
@@ -123,7 +124,7 @@ def join_blocks(blocks: list[Block]) -> Block:
     return Block(
         blocks[0].name,
         side_by_side([block.family for block in blocks]),
-        tuple(column for block in blocks for column in block.columns),
+        as_range([column for block in blocks for column in block.columns]),
         tuple(label for block in blocks for label in block.labels),
         by_column=True,
     )

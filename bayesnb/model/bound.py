@@ -124,7 +124,7 @@ class BoundModel(Printed):
 
     def __post_init__(self) -> None:
         if self.inclusion is not None:
-            self.schema.require_one_description("feature_inclusion")
+            self.require_one_description("feature_inclusion")
         if not self.follows_labels:
             _ = self.class_prior
 
@@ -185,8 +185,8 @@ class BoundModel(Printed):
 
     @property
     def num_again(self) -> int:
-        """Number of features that describe columns once more. They come after all others."""
-        return sum(len(features_of(block)) for block in self.blocks if block.columns[0] >= len(self.schema.of_table))
+        """Number of features of derived columns, which come after all others."""
+        return sum(len(features_of(block)) for block in self.blocks if self.schema.derivation(block.columns[0]))
 
     @cached_property
     def class_prior(self) -> ClassPrior:
@@ -314,9 +314,8 @@ class BoundModel(Printed):
         TypeError, ValueError
             If X is not a table, or a column of the model is missing.
         """
-        table = as_rows(X)
-        columns = self.schema.locate(table.names, table.named, self.layout)
-        return Chunks.of(self, table, columns)
+        table = self.schema.arrange(as_rows(X), self.layout, self.description.number_forms)
+        return Chunks(self.schema, self.blocks, table, self.description.outside_is_missing)
 
     def statistics(self, X: Any, y: Any, *, sample_weight: Any = None) -> ModelStatistics:
         """Sufficient statistics of a table under the bound model.
@@ -412,7 +411,7 @@ class BoundModel(Printed):
         """
         num_rows = whole_number("num_rows", num_rows)
         rng = random_generator(key)
-        self.schema.require_one_description("simulate")
+        self.require_one_description("simulate")
         self.require_numbers()
         model = self.with_every_value()
         parameters = model.draw_prior(rng)
@@ -465,6 +464,21 @@ class BoundModel(Printed):
                 "feature_inclusion by nb.Exact(), or leave it out"
             )
 
+    def require_one_description(self, what: str) -> None:
+        """Refuse a model with features that describe columns once more.
+
+        Raises
+        ------
+        ValueError
+        """
+        for feature, positions in self.schema.positions_of(self.features if self.schema.derived else {}).items():
+            if self.schema.derivation(positions[0]):
+                raise ValueError(
+                    f"{what} needs a distribution of the rows, and the feature {feature!r} has columns that another "
+                    "feature has, which would count twice: learn weights of the features, "
+                    "nb.weight_features(model, X, y), or describe each column once"
+                )
+
     def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
         """The row-level NumPyro program: the definition of the model.
 
@@ -490,7 +504,7 @@ class BoundModel(Printed):
             and y are not both given.
         """
         self.require_every_feature("the program")
-        self.schema.require_one_description("the program")
+        self.require_one_description("the program")
         given = None if X is None else read_rows(X, y)
         labels = None if y is None else read_labels(y, len(y)) if given is None else given.labels
         size = len(given) if given is not None else len(labels.values) if labels is not None else num_rows or 1
@@ -529,7 +543,7 @@ class OpenSchema:
     open_columns : tuple of int
         Positions of the columns whose categories have to be found.
     seen_columns : tuple of int
-        Positions in the table of the columns from whose numbers families take constants.
+        Positions of the columns from whose numbers families take constants.
     """
 
     model: Any
@@ -557,7 +571,7 @@ class OpenSchema:
             return cls(model, columns, model.schema.classes)
         if not names:
             raise ValueError("X has no columns: give at least one")
-        columns = Schema(names, named, np.empty(0)).with_views(model.features)
+        columns = Schema.of(names, named, model.features)
         found = categorical_columns(model.features, columns)
         open_columns = tuple(position for position, _, listed in found if listed is None)
         seen = tuple(dict.fromkeys(chain(*to_be_seen(model, columns).values())))
@@ -587,16 +601,14 @@ class OpenSchema:
         ValueError
             If the model is bound and a column of it is missing.
         """
-        names = self.columns.of_table
+        names = self.columns.source_columns
         if not self.columns.named:
             return list(names)
         if isinstance(self.model, BoundModel):
             places = self.model.schema.locate(names, True, self.model.layout)
-            return [names[place] for block in places for place in block]
-        features = self.model.features.items()
-        found = (self.columns.positions(name, columns) for name, (_, columns) in features)
-        positions = {position for own in found for position in self.columns.in_table(own)}
-        return [names[position] for position in sorted(positions)]
+            return list(dict.fromkeys(names[places[position]] for position in chain(*self.model.layout)))
+        used = chain(*self.columns.positions_of(self.model.features).values())
+        return [names[source] for source in sorted({self.columns.sources[position] for position in used})]
 
     def find(self, rows: GivenRows, *, whole: bool = False) -> Found:
         """The labels, categories and numbers of some rows, as far as they are not known.
@@ -609,22 +621,19 @@ class OpenSchema:
         """
         if isinstance(self.model, BoundModel):
             return Found()
-        seen_columns = () if whole else self.seen_columns
-        reads_cells = self.open_columns or seen_columns
-        rows = rows.with_numbers(self.model.number_forms if reads_cells else {})
         labels = rows.classes(may_miss=whole) if self.classes is None and len(rows) else None
-        places = self.columns.locate(rows.table.names, rows.table.named, [self.open_columns, seen_columns])
-        to_see = dict(zip(seen_columns, places[1], strict=True))
+        to_see = dict.fromkeys(() if whole else self.seen_columns)
+        table = self.columns.arrange(rows.table, [self.open_columns, [*to_see]], self.model.number_forms)
         listed, values = {}, {}
-        for position, place in zip(self.open_columns, places[0], strict=True):
-            categories = rows.table.declared_categories(place)
+        for position in self.open_columns:
+            categories = table.declared_categories(position)
             if categories is not None:
                 listed[position] = categories
-            elif position in self._in_bins and rows.table.kind(place) == "number":
-                to_see[position] = place
+            elif position in self._in_bins and table.kind(position) == "number":
+                to_see[position] = None
             else:
-                values[position] = frozenset(shown_categories(rows.table, place))
-        cells = {position: rows.table.number_column(place, slice(None)) for position, place in to_see.items()}
+                values[position] = frozenset(shown_categories(table, position))
+        cells = {position: table.number_column(position, slice(None)) for position in to_see}
         numbers = {position: Numbers.of(own, rows.weights) for position, own in cells.items()}
         return Found(labels, listed, values, numbers)
 
@@ -632,10 +641,10 @@ class OpenSchema:
     def _in_bins(self) -> dict[int, int]:
         """Number of bins of the columns that their family reads in bins, if they hold numbers, by position."""
         found = categorical_columns(self.model.features, self.columns)
-        columns = [(p, self.columns.in_table([p])[0], family) for p, family, _ in found]
+        columns = [(p, self.columns.sources[p], family) for p, family, _ in found]
         # Numbers that another feature takes as categories are categories in all features.
-        as_they_are = {place for _, place, family in columns if "numbers in bins" not in family.takes}
-        return {p: family.settings()["num_bins"] for p, place, family in columns if place not in as_they_are}
+        as_they_are = {source for _, source, family in columns if "numbers in bins" not in family.takes}
+        return {p: family.settings()["num_bins"] for p, source, family in columns if source not in as_they_are}
 
     def bind(self, found: Found, rows: GivenRows | None = None) -> BoundModel:
         """The model bound to the columns, with the classes and categories that were found.

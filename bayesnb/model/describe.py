@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesnb.core.checking import a_type
 from bayesnb.data.schema import Schema
-from bayesnb.data.tables import is_missing
+from bayesnb.data.tables import is_missing, items_at
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, listed_categories
 from bayesnb.model.blocks import Block
@@ -93,15 +93,13 @@ def subjects_of(block: Block, schema: Schema) -> list[tuple[Any, Any]]:
     own = block.described
     if not block.is_vector:
         return columns_alone(schema, own)
-    own = schema.in_table(own) if block.has_totals else own
+    own = items_at(schema.sources, own) if block.has_totals else own
     return [((own[0], tuple(own)), block.name)]
 
 
 def columns_alone(schema: Schema, positions: Sequence[int]) -> list[tuple[Any, Any]]:
     """Key and name of columns that are described alone, as `subjects_of` gives them."""
-    return [
-        ((place, ()), name) for place, name in zip(schema.in_table(positions), schema.names(positions), strict=True)
-    ]
+    return [((source, ()), schema.columns[source]) for source in items_at(schema.sources, positions)]
 
 
 def feature_names(blocks: Sequence[Block]) -> list[Any]:

@@ -12,7 +12,7 @@ from bayesnb.core.running import in_order
 from bayesnb.data.labels import Numbers
 from bayesnb.data.read import GivenRows
 from bayesnb.data.schema import Schema
-from bayesnb.data.tables import items_at
+from bayesnb.data.tables import COPY, items_at
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, Sample, with_hyperparameters
 from bayesnb.families.statistics import Statistics
@@ -44,8 +44,8 @@ def lay_out(description: Any, schema: Schema, layout: Sequence[Sequence[int]] | 
     """
     groups: dict[Any, list[Block]] = {}
     for name, block in _blocks_of_features(description.with_placeholders(), schema):
-        again = block.columns[0] >= len(schema.of_table)
-        groups.setdefault((again, block.group_key) if block.by_column else name, []).append(block)
+        derived = schema.derivation(block.columns[0]) is not None
+        groups.setdefault((derived, block.group_key) if block.by_column else name, []).append(block)
     blocks = tuple(join_blocks(members) for members in groups.values())
     return blocks if layout is None else _arranged(blocks, layout)
 
@@ -304,8 +304,9 @@ def _column_features(description: Any, schema: Schema, blocks: Sequence[Block]) 
         for position in positions:
             block, j = single[position]
             index = (slice(None), j) if block.has_categories else (slice(None), [j])
-            source = None if position < len(schema.of_table) else [*schema.names([position])]
-            features[schema.columns[position]] = (block.family.take(index), source)
+            derived = schema.derivation(position)
+            own = None if derived is None else [derived.of if derived.recipe == COPY else derived]
+            features[schema.columns[position]] = (block.family.take(index), own)
     return features
 
 
@@ -344,13 +345,14 @@ def _numbers_of_columns(blocks: Sequence[Block], key: str, positions: Sequence[i
 
 
 def to_be_seen(description: Any, schema: Schema) -> dict[Any, list[int]]:
-    """By feature, the positions in the table of the columns whose cells its family must see."""
+    """By feature, the positions of the columns whose cells its family must see."""
     wanted = {}
     for name, (family, columns) in description.features.items():
         # Most families see none. To ask one about each of 50,000 words takes 3 ms.
         if type(family).must_see is not Family.must_see:
-            positions = schema.in_table(schema.positions(name, columns))
-            wanted[name] = [position for position in positions if family.must_see(schema.columns[position])]
+            positions = schema.positions(name, columns)
+            columns_seen = zip(positions, schema.names(positions), strict=True)
+            wanted[name] = [position for position, column in columns_seen if family.must_see(column)]
     return {name: positions for name, positions in wanted.items() if positions}
 
 
@@ -358,18 +360,18 @@ def with_constants(description: Any, schema: Schema, rows: GivenRows | None, num
     """The description with the constants that its families take from all rows, or, of rows in pieces, from numbers."""
     if not (wanted := to_be_seen(description, schema)):
         return description
-    rows = None if rows is None else rows.with_numbers(description.number_forms)
+    table = rows and schema.arrange(rows.table, list(wanted.values()), description.number_forms)
 
     def numbers_of(position: int) -> Numbers:
         if rows is None:
             return numbers[position]
-        return Numbers.of(rows.table.number_column(position, slice(None)), rows.weights)
+        return Numbers.of(table.number_column(position, slice(None)), rows.weights)
 
     def having_seen(name: Any) -> tuple[Family, Any]:
         family, columns = description.features[name]
-        for own in wanted[name]:
-            seen = numbers_of(own)
-            family = family.having_seen({schema.columns[own]: seen.values}, seen.weights)
+        for position, column in zip(wanted[name], schema.names(wanted[name]), strict=True):
+            seen = numbers_of(position)
+            family = family.having_seen({column: seen.values}, seen.weights)
         return family, columns
 
     found = zip(wanted, in_order(having_seen, list(wanted)), strict=True)
