@@ -299,7 +299,7 @@ class Schema:
         return {column: position for position, column in enumerate(self.derived, len(self.source_columns))}
 
     def positions(self, feature: Any, columns: Any) -> Sequence[int]:
-        """Positions of the columns of a feature, in the order given; a range if they follow each other.
+        """Positions of the columns of a feature, in the order given; a range if `columns` is a slice of adjacent ones.
 
         Parameters
         ----------
@@ -312,11 +312,8 @@ class Schema:
         ValueError
             If a column does not exist.
         """
-        if self.derived:
-            found = [self._position_of_derived.get(column) for column in self._derivations(feature, columns)]
-            if None not in found:
-                return as_range(found)
-        return as_range(self._sources_of(feature, columns))
+        derived, at = self._derivations(feature, columns) if self.derived else [], self._position_of_derived
+        return [at[column] for column in derived if column in at] or self._sources_of(feature, columns)
 
     def positions_of(self, features: Mapping[Any, tuple[Any, Any]]) -> dict[Any, Sequence[int]]:
         """Positions of the columns of every feature.
@@ -341,7 +338,7 @@ class Schema:
             positions = range(len(self.source_columns))[columns]
             if not positions:
                 raise ValueError(f"block {feature!r}: {columns} selects none of the {len(self.source_columns)} columns")
-            return positions
+            return as_range(positions)
         return tuple(self._position(column) for column in ([feature] if columns is None else columns))
 
     def _derivations(self, feature: Any, columns: Any) -> list[DerivedColumn]:
@@ -426,7 +423,7 @@ class Schema:
             return table
         start = len(self.source_columns)
         recipes = {start + k: column for k, column in enumerate(self.derived) if column.recipe != COPY}
-        names = items_at(table.names, places)
+        names = self.names(range(len(self.columns)))
         return ArrangedTable(table, names, table.named, table.non_negative, table.counted, places, recipes)
 
     @cached_property

@@ -54,6 +54,9 @@ class Block:
     labels: tuple[Any, ...]
     by_column: bool
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", as_range(self.columns))
+
     @property
     def is_joint(self) -> bool:
         """Whether the block's columns are one observation."""
@@ -124,7 +127,7 @@ def join_blocks(blocks: list[Block]) -> Block:
     return Block(
         blocks[0].name,
         side_by_side([block.family for block in blocks]),
-        as_range([column for block in blocks for column in block.columns]),
+        tuple(column for block in blocks for column in block.columns),
         tuple(label for block in blocks for label in block.labels),
         by_column=True,
     )

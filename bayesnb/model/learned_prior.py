@@ -360,12 +360,13 @@ def with_constants(description: Any, schema: Schema, rows: GivenRows | None, num
     """The description with the constants that its families take from all rows, or, of rows in pieces, from numbers."""
     if not (wanted := to_be_seen(description, schema)):
         return description
-    table = rows and schema.arrange(rows.table, list(wanted.values()), description.number_forms)
+    if rows is not None:
+        rows = replace(rows, table=schema.arrange(rows.table, list(wanted.values()), description.number_forms))
 
     def numbers_of(position: int) -> Numbers:
         if rows is None:
             return numbers[position]
-        return Numbers.of(table.number_column(position, slice(None)), rows.weights)
+        return Numbers.of(rows.table.number_column(position, slice(None)), rows.weights)
 
     def having_seen(name: Any) -> tuple[Family, Any]:
         family, columns = description.features[name]

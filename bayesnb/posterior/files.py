@@ -225,7 +225,7 @@ class _Reader:
         if kind == "record":
             name, *arguments = parts
             kind = self._class(name)
-            make = {BoundModel: BoundModel.of, Schema: _schema}.get(kind, kind)
+            make: Any = {BoundModel: BoundModel.of, Schema: _schema}.get(kind, kind)
             self._records.append(make(**dict(arguments)))
             return self._records[-1]
         return TOGETHER[kind](*parts)
