@@ -14,7 +14,7 @@ from bayesnb.core.checking import a_type, one_of, proportion, warns_once, whole_
 from bayesnb.core.panels import SMALL, background, grid_of_panels, muted, percent, text_width
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
 from bayesnb.core.running import random_generator
-from bayesnb.data.read import LabelledRows, labelled_rows, split_labels
+from bayesnb.data.read import Rows, labelled_rows, split_labels
 from bayesnb.data.tables import Table
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.posterior import Posterior
@@ -394,7 +394,7 @@ def calibration(
     )
 
 
-def _are_rows_of_fit(posterior: Posterior, rows: LabelledRows) -> bool:
+def _are_rows_of_fit(posterior: Posterior, rows: Rows) -> bool:
     """Whether the rows have the sufficient statistics of the posterior's data."""
     problem = posterior.problem
     if problem is None or not np.array_equal(

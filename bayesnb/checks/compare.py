@@ -437,7 +437,10 @@ def _problem_differences(mine: Problem, theirs: Problem) -> list[str]:
     priors = [
         name for name in one if not any(close(one[name][kind], other[name][kind]) for kind in ("used", "written"))
     ]
-    if not close(mine.resolved.class_prior, theirs.resolved.class_prior) and mine.model.class_probs != "empirical":
+    if (
+        not close(mine.resolved.class_prior, theirs.resolved.class_prior)
+        and mine.model.description.class_probs != "empirical"
+    ):
         priors.insert(0, CLASS_SITE)
     same = (
         theirs.unlabelled is None

@@ -17,7 +17,7 @@ from bayesnb.core.checking import warn, warn_of, whole_number
 from bayesnb.core.deferred import jax
 from bayesnb.core.running import as_key, progress_bar, random_generator, split
 from bayesnb.data.labels import read_labels
-from bayesnb.data.read import GivenRows, LabelledRows, read_rows
+from bayesnb.data.read import Rows, read_rows
 from bayesnb.families.family import Family
 from bayesnb.families.statistics import Membership
 from bayesnb.inference.exact import ConvergenceWarning, Inference
@@ -188,7 +188,7 @@ def kfold(
     cells = chunks.whole(warn=not isinstance(posterior, Model | Family))
     size = chunks.slices[0].stop
 
-    def some_at_a_time(members: np.ndarray) -> Iterator[tuple[LabelledRows, Cells]]:
+    def some_at_a_time(members: np.ndarray) -> Iterator[tuple[Rows, Cells]]:
         for start in range(0, len(members), size):
             some = labelled.take(members[start : start + size])
             yield some, tuple(x[some.place] for x in cells)
@@ -222,9 +222,9 @@ def kfold(
     )
 
 
-def _fit_training(model: Model, given: GivenRows, inference: Inference, key: Any) -> Posterior:
+def _fit_training(model: Model, rows: Rows, inference: Inference, key: Any) -> Posterior:
     """The fit to all rows, each of which has a label."""
-    problem = problem_of(model, given.counting())
+    problem = problem_of(model, rows.counting())
     warn_of_quantities(problem)
     problem.require_labels("kfold", "leave them out")
     inference.check(problem)
@@ -232,12 +232,12 @@ def _fit_training(model: Model, given: GivenRows, inference: Inference, key: Any
     return inference.fit(problem, key=key)
 
 
-def _fold_statistics(model: BoundModel, rows: LabelledRows, cells: Cells) -> ModelStatistics:
+def _fold_statistics(model: BoundModel, rows: Rows, cells: Cells) -> ModelStatistics:
     """Statistics of encoded rows."""
     return model.count(cells, Membership.of(rows.codes, rows.weights, len(rows.classes)))
 
 
-def _fold_score(posterior: Posterior, rows: LabelledRows, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+def _fold_score(posterior: Posterior, rows: Rows, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
     """Log probability of the labels of encoded rows, and which rows are impossible under every class.
 
     Impossible rows get the class probabilities, as in `Posterior.predict_proba`.

@@ -11,7 +11,7 @@ from scipy.special import eval_legendre, ndtr, ndtri
 
 from bayesnb.core.deferred import dist, jax
 from bayesnb.core.running import as_key, random_generator, split, steps
-from bayesnb.data.read import labelled_rows
+from bayesnb.data.read import as_rows, labelled_rows
 from bayesnb.families.conjugate import independent_pits
 from bayesnb.families.formulas import cdf, independent_pit, mean_and_sd, pit
 from bayesnb.model.prior import ModelParameters
@@ -372,7 +372,7 @@ class _CodedRows:
 def rows_of(exact: ExactPosterior, X: Any, probabilities: np.ndarray) -> _CodedRows:
     """Six rows of X, or all if there are fewer, each with its most probable class."""
     chosen = np.unique(np.linspace(0, len(probabilities) - 1, NUM_ROWS).round().astype(int))
-    chunk = tuple(x[chosen] for x in exact.model.read(X).whole())
+    chunk = tuple(x[chosen] for x in exact.model.read(as_rows(X)).whole())
     return _CodedRows(chunk, probabilities[chosen].argmax(axis=1), tuple(f"row {row}" for row in chosen))
 
 

@@ -23,8 +23,9 @@ from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.inference.fit import as_inference
 from bayesnb.inference.nuts import NUTS
 from bayesnb.model.blocks import ModelStatistics
-from bayesnb.model.bound import BoundModel, bound_to
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
+from bayesnb.model.open_schema import bound_to
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.datatree import as_tree, dataset_of_sites
@@ -393,7 +394,7 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
                 "the model is not bound to columns and classes: give X and y, or bind it with model.bind(X, y)"
             )
         model.require_numbers()
-        if model.follows_labels:
+        if model.description.follows_labels:
             raise ValueError(
                 'class_probs="empirical" follows the data: give probabilities, or X and y to set them from'
             )

@@ -334,7 +334,7 @@ class AnnotationFit(Printed, AnnotationFigures):
             If hyperparameters are learned, so that there is no closed form.
         """
         problem = require(self.posterior, "data", "log_evidence_bound").problem
-        if problem.model.hyperpriors:
+        if problem.model.description.hyperpriors:
             raise ValueError(
                 "log_evidence_bound needs a given concentration, and here it is learned (hierarchical=True, or a "
                 "distribution): fit with numbers as concentration and without hierarchical=True"

@@ -127,8 +127,6 @@ def with_numbers(table: Table, forms: Mapping[Column, NumberForm], columns: Any 
     UserWarning
         If cells are neither numbers nor marks of missing cells.
     """
-    if not forms:
-        return table
     numbers, told = {}, []
     for place, name in dict(enumerate(table.names) if columns is None else columns).items():
         if name in forms and (values := table.stored_values(place, slice(None))).dtype.kind not in "biuf":

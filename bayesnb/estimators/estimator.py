@@ -573,7 +573,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """Fit the problem and set the fitted attributes."""
         inference = self._inference()
         inference.check(problem)
-        if problem.model.feature_inclusion is not None and self.predictive == "plugin":
+        if problem.model.description.feature_inclusion is not None and self.predictive == "plugin":
             raise ValueError(
                 'predictive="plugin" uses one model, and feature_inclusion averages over many: use '
                 'predictive="exact", or leave feature_inclusion out'

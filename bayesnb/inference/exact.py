@@ -43,8 +43,10 @@ class ConvergenceWarning(UserWarning):
     """
 
 
-def require_closed_form(model: BoundModel, what: str, remedy: str) -> None:
+def require_closed_form(model: BoundModel, what: str, remedy: str = "") -> None:
     """Refuse a family that is not conjugate, and so has no closed-form posterior or evidence.
+
+    The error advises `remedy`, by default the inferences that take the model.
 
     Raises
     ------
@@ -53,7 +55,8 @@ def require_closed_form(model: BoundModel, what: str, remedy: str) -> None:
     for block in model.blocks:
         if not isinstance(block.family, ConjugateFamily):
             family = block.family.family_name
-            raise ValueError(f"column {block.labels[0]!r} is {family}, which has no closed-form {what}: use {remedy}")
+            ways = remedy or ways_to_fit(model)
+            raise ValueError(f"column {block.labels[0]!r} is {family}, which has no closed-form {what}: use {ways}")
 
 
 def warn_of_draws(sampler: str, diagnostics: Diagnostics, settings: Mapping[str, Any], ending: str) -> None:
@@ -131,13 +134,13 @@ class Exact(Inference):
     """
 
     def check(self, problem: Problem) -> None:
-        require_closed_form(problem.model, "posterior", ways_to_fit(problem.model))
+        require_closed_form(problem.model, "posterior")
         problem.require_numbers()
         problem.require_labels("nb.Exact()", "use nb.MAP() (EM), nb.Gibbs() or nb.NUTS(), or leave them out")
 
     def fit(self, problem: Problem, *, key: Any = 0) -> ExactPosterior | AveragedPosterior:
         self.check(problem)
-        if problem.model.feature_inclusion is not None:
+        if problem.model.description.feature_inclusion is not None:
             return AveragedPosterior(problem, self)
         return ExactPosterior(problem, self)
 
@@ -192,7 +195,7 @@ class EmpiricalBayes(Inference):
 
     def check(self, problem: Problem) -> None:
         source = problem.learned_from or problem.model
-        if not source.hyperpriors:
+        if not source.description.hyperpriors:
             raise ValueError(
                 "no hyperparameter is learned: give a NumPyro distribution in place of a number, as in "
                 f"nb.Categorical(concentration=dist.Gamma(1, 1)), or use {ways_to_posterior(source)}"

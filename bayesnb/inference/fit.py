@@ -10,7 +10,7 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, first_few, warn
 from bayesnb.core.deferred import constraints, dist, map_tree
 from bayesnb.data.labels import read_classes, warn_of_classes
-from bayesnb.data.read import GivenRows, is_dask
+from bayesnb.data.read import Rows, is_dask
 from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family, JointFamily, parameter_names
 from bayesnb.inference.em import EM, MAP, MLE
@@ -18,10 +18,10 @@ from bayesnb.inference.exact import Exact, Inference
 from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.sources import empty_problem, read_dask
-from bayesnb.model.blocks import EVERY_COLUMN
-from bayesnb.model.bound import BoundModel, bound_to
-from bayesnb.model.describe import categorical_columns
+from bayesnb.model.blocks import EVERY_COLUMN, categorical_columns
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, read_for
+from bayesnb.model.open_schema import bound_to
 from bayesnb.model.prior import CLASS_SITE, ModelParameters
 from bayesnb.model.problem import Problem, count_given_rows
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
@@ -92,16 +92,16 @@ def read_table(
     return problem_of(model, read_for(model, X, y, sample_weight, feature_names), classes)
 
 
-def problem_of(model: Model, given: GivenRows, classes: Any = None) -> Problem:
+def problem_of(model: Model, rows: Rows, classes: Any = None) -> Problem:
     """The problem of rows that `read_for` has read; parameters and errors as for `read_table`."""
-    if given.labels is None and classes is None and isinstance(model, NaiveBayes):
+    if rows.labels is None and classes is None and isinstance(model, NaiveBayes):
         raise ValueError(
             "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
             "in classes=3"
         )
-    bound = bound_to(model, given, classes)
-    statistics, unlabelled = count_given_rows(bound, given.of_classes(bound.schema.classes, may_miss=True))
-    weighted = bool((given.weights != 1.0).any())
+    bound = bound_to(model, rows, classes)
+    statistics, unlabelled = count_given_rows(bound, rows.of_classes(bound.schema.classes, may_miss=True))
+    weighted = bool((rows.weights != 1.0).any())
     return Problem(bound, statistics, None, unlabelled, growing=isinstance(model, NaiveBayes), weighted=weighted)
 
 
@@ -405,17 +405,15 @@ def from_parameters(
         raise ValueError(f"columns names {twice[0]!r} twice")
     parameters = _by_site(parameters)
     schema = Schema(tuple(names), any(isinstance(name, str) for name in names), read_classes(classes))
-    given = [class_probs, parameters.get(CLASS_SITE), model.class_probs]
-    description = replace(
-        model.description if isinstance(model, BoundModel) else model,
-        class_probs=next((probs for probs in given if probs is not None), None),
-        feature_inclusion=None,
-    )
+    description = model.description if isinstance(model, BoundModel) else model
+    given = [class_probs, parameters.get(CLASS_SITE), description.class_probs]
+    probs = next((probs for probs in given if probs is not None), None)
+    description = replace(description, class_probs=probs, feature_inclusion=None)
     bound = BoundModel.of(description, _schema_with_categories(model, schema, parameters))
-    if bound.class_probs is None:
+    if probs is None:
         raise ValueError("class_probs is missing: give the probability of each class")
-    if isinstance(bound.class_probs, str):
-        raise ValueError(f"class_probs={bound.class_probs!r} needs data: give the probability of each class")
+    if isinstance(probs, str):
+        raise ValueError(f"class_probs={probs!r} needs data: give the probability of each class")
     # There are no data, so that defaults that follow a scale use the scale one. These priors are not used.
     resolved = empty_problem(bound.with_every_value(), growing=False).resolved
     alone = len(model.features) == 1 and EVERY_COLUMN in model.features

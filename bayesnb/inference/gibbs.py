@@ -22,7 +22,7 @@ from bayesnb.inference.exact import Inference, require_closed_form, warn_of_draw
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters, Prior
-from bayesnb.model.problem import Problem, refuse_coupled, ways_to_fit
+from bayesnb.model.problem import Problem, refuse_coupled
 from bayesnb.posterior.kinds import CollapsedPosterior, SampledPosterior
 from bayesnb.posterior.under_draws import flatten, in_pieces
 
@@ -59,7 +59,7 @@ class ChainHyperparameters:
         from bayesnb.families.draw import draw
 
         self._model = model
-        self._hyperpriors = tuple(model.hyperpriors.values())
+        self._hyperpriors = tuple(model.description.hyperpriors.values())
         drawn = ((prior, draw(prior, rng, (num_chains,))) for prior in self._hyperpriors)
         free = (compiled(unconstrained, prior.support, value) for prior, value in drawn)
         lines = [np.reshape(value, (num_chains, -1)) for value in free]
@@ -136,7 +136,7 @@ class ChainHyperparameters:
         if not self._hyperpriors:
             return {}, line
         values, of_numbers = to_numpy(_constrained_line(self._hyperpriors, line))
-        return dict(zip(self._model.hyperpriors, values, strict=True)), of_numbers
+        return dict(zip(self._model.description.hyperpriors, values, strict=True)), of_numbers
 
     @property
     def _num_owners(self) -> int:
@@ -199,7 +199,7 @@ def exchangeable(problem: Problem) -> list[np.ndarray]:
     exchangeable, because the draws of the hyperparameters name the classes.
     """
     model = problem.resolved
-    learned = model.learned.places if model.hyperpriors else ()
+    learned = model.learned.places if model.description.hyperpriors else ()
     alike: dict[bytes, list[int]] = {}
     for c in np.flatnonzero(problem.statistics.classes.n == 0).tolist():
         prior = jax.tree.map(lambda leaf, c=c: np.asarray(leaf)[c], (model.prior, learned))
@@ -294,7 +294,7 @@ def posterior_of_draws(
 ) -> SampledPosterior:
     """The posterior behind draws, whose ``"lp"`` is the log density, with a label that means the same in all draws."""
     named = relabel(problem, parameters, sample_stats["lp"])
-    closed = problem.model.hyperpriors and problem.unlabelled is None and problem.model.conjugate
+    closed = problem.model.description.hyperpriors and problem.unlabelled is None and problem.model.conjugate
     kind = CollapsedPosterior if closed else SampledPosterior
     return kind(problem, problem.resolved, named, sample_stats, inference)
 
@@ -374,8 +374,8 @@ class Gibbs(Inference):
 
     def check(self, problem: Problem) -> None:
         problem.model.require_every_feature("Gibbs")
-        require_closed_form(problem.model, "posterior given the labels", ways_to_fit(problem.model))
-        if problem.model.hyperpriors:
+        require_closed_form(problem.model, "posterior given the labels")
+        if problem.model.description.hyperpriors:
             refuse_coupled(problem.model, "nb.NUTS()" if problem.unlabelled is None else "numbers as hyperparameters")
         if problem.unlabelled is not None:
             fractions = problem.unlabelled.weights[problem.unlabelled.weights % 1 != 0]
@@ -399,7 +399,7 @@ class Gibbs(Inference):
 
     def _sample(self, problem: Problem, rng: np.random.Generator) -> tuple[ModelParameters, np.ndarray]:
         """Draws, and the log density of the unlabelled rows at each, leading axes (chain, draw)."""
-        if problem.unlabelled is None and not problem.model.hyperpriors:
+        if problem.unlabelled is None and not problem.model.description.hyperpriors:
             shape = (self.num_chains, self.num_samples)
             return problem.posterior.draw(rng, shape), np.zeros(shape)
         hyperparameters = ChainHyperparameters(problem.resolved, self.num_chains, rng)
@@ -501,6 +501,6 @@ def _log_density_of_state(problem: Problem, parameters: ModelParameters) -> np.n
     prior = model.learned.given(values) if values else model.prior
     total = prior.log_likelihood(parameters, problem.statistics) + prior.log_density(parameters)
     for name, value in values.items():
-        density = log_prob(model.hyperpriors[name], value)
+        density = log_prob(model.description.hyperpriors[name], value)
         total = total + density.reshape(*total.shape, -1).sum(axis=-1)
     return total

@@ -130,9 +130,11 @@ class Target(_Samplable):
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.model = problem.resolved
-        self._prior = self.model.learned if self.model.hyperpriors else self.model.prior
-        self._integrated = bool(self.model.hyperpriors) and problem.unlabelled is None
-        self.knows_scale = problem.model.conjugate and problem.unlabelled is None and not self.model.hyperpriors
+        self._prior = self.model.learned if self.model.description.hyperpriors else self.model.prior
+        self._integrated = bool(self.model.description.hyperpriors) and problem.unlabelled is None
+        self.knows_scale = (
+            problem.model.conjugate and problem.unlabelled is None and not self.model.description.hyperpriors
+        )
 
     def _arguments(self) -> tuple[Any, ...]:
         rows = self.problem.unlabelled
@@ -173,7 +175,7 @@ class Target(_Samplable):
     @in_float64
     def parameters(self, sites: dict[str, np.ndarray], rng: np.random.Generator) -> ModelParameters:
         """The parameters behind draws by site, leading axes (chain, draw); those integrated out are drawn here."""
-        values = {name: sites[name] for name in self.model.hyperpriors}
+        values = {name: sites[name] for name in self.model.description.hyperpriors}
         if self._integrated:
             after = self.model.learned.given(values).update(self.problem.statistics)
             drawn = after.draw(rng)
@@ -339,7 +341,7 @@ class NUTS(Inference):
     def check(self, problem: Problem) -> None:
         problem.model.require_every_feature("NUTS")
         # With labels, NUTS samples only the hyperparameters that are learned.
-        if problem.unlabelled is not None or not problem.model.hyperpriors:
+        if problem.unlabelled is not None or not problem.model.description.hyperpriors:
             refuse_coupled(problem.model, "nb.Exact(), with missing labels nb.Gibbs()")
 
     def fit(self, problem: Problem, *, key: Any = 0) -> SampledPosterior:

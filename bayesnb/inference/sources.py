@@ -15,7 +15,7 @@ from bayesnb.core.running import random_generator
 from bayesnb.core.sparse import stacked
 from bayesnb.data.labels import Found
 from bayesnb.data.read import (
-    GivenRows,
+    Rows,
     as_graph_value,
     as_partitioned_table,
     delayed_partitions,
@@ -25,8 +25,9 @@ from bayesnb.data.read import (
     without_rows,
 )
 from bayesnb.data.schema import warn_unseen
-from bayesnb.model.bound import BoundModel, OpenSchema
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, read_for
+from bayesnb.model.open_schema import OpenSchema
 from bayesnb.model.problem import Problem, count_and_grow
 from bayesnb.model.reading import Counted, Unseen, add_unseen
 
@@ -43,11 +44,11 @@ class Batch:
     ----------
     where : str
         What errors call these rows, such as "batch 3".
-    rows : GivenRows
+    rows : Rows
     """
 
     where: str
-    rows: GivenRows
+    rows: Rows
 
     def __len__(self) -> int:
         return len(self.rows)

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,31 +14,23 @@ from bayesnb.core.deferred import dist, leaves, map_tree
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
 from bayesnb.core.sparse import dense
-from bayesnb.data.labels import Found, Numbers, read_classes, read_labels
-from bayesnb.data.read import GivenRows, LabelledRows, as_rows, read_rows
-from bayesnb.data.schema import Schema, shown_categories, warn_unseen, with_other
-from bayesnb.families.bins import names_of_bins, quantile_edges
+from bayesnb.data.labels import read_classes, read_labels
+from bayesnb.data.read import Rows, read_rows
+from bayesnb.data.schema import Schema, warn_unseen
+from bayesnb.data.tables import Table
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, keeps_others, of_column, parameters_of_column
-from bayesnb.model.blocks import Block, ModelStatistics, log_joint
-from bayesnb.model.describe import categorical_columns, features_of, shared_families, spread_inclusion
+from bayesnb.model.blocks import Block, ModelStatistics, categorical_columns, features_of, lay_out, log_joint
+from bayesnb.model.describe import shared_families, spread_inclusion
 from bayesnb.model.learned_prior import (
     LearnedPrior,
     hyperparameter_axes,
-    lay_out,
     learned_prior,
-    resolve,
     sample_in_program,
-    to_be_seen,
-    with_constants,
 )
-from bayesnb.model.prior import AveragedPrior, ClassPrior, ModelParameters, Prior, spread_class_prior
+from bayesnb.model.prior import AveragedPrior, ClassPrior, ModelParameters, Prior, resolve, spread_class_prior
 from bayesnb.model.program import Sites, draw_cells, run_program, to_table
 from bayesnb.model.reading import Cells, Chunks, count_rows
-
-# --------------------------------------------------------------------------------------------------
-# A model of a table: the description with the columns, classes and categories that the table has
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, repr=False)
@@ -125,7 +116,7 @@ class BoundModel(Printed):
     def __post_init__(self) -> None:
         if self.inclusion is not None:
             self.require_one_description("feature_inclusion")
-        if not self.follows_labels:
+        if not self.description.follows_labels:
             _ = self.class_prior
 
     @property
@@ -137,31 +128,6 @@ class BoundModel(Printed):
     def features(self) -> dict[Any, tuple[Family, Any]]:
         """Family and columns of each feature."""
         return self.in_numbers.features
-
-    @property
-    def class_concentration(self) -> Any:
-        """Concentration of the Dirichlet prior on the class probabilities."""
-        return self.in_numbers.class_concentration
-
-    @property
-    def class_probs(self) -> Any:
-        """Class probabilities where they are known."""
-        return self.in_numbers.class_probs
-
-    @property
-    def feature_inclusion(self) -> Any:
-        """Prior probabilities that features depend on the class, as the description gives them."""
-        return self.description.feature_inclusion
-
-    @property
-    def hyperpriors(self) -> "dict[str, dist.Distribution]":
-        """Distribution of every hyperparameter that is learned, by the name it has in results."""
-        return self.description.hyperpriors
-
-    @property
-    def follows_labels(self) -> bool:
-        """Whether the class probabilities are the frequencies of the labels."""
-        return isinstance(self.class_probs, str)
 
     @property
     def families(self) -> tuple[Family, ...]:
@@ -211,9 +177,9 @@ class BoundModel(Printed):
     @cached_property
     def inclusion(self) -> tuple[np.ndarray, ...] | None:
         """Prior probability that each feature of each block depends on the class; None where all do."""
-        if self.feature_inclusion is None:
+        if self.description.feature_inclusion is None:
             return None
-        return spread_inclusion("feature_inclusion", self.feature_inclusion, self.blocks)
+        return spread_inclusion("feature_inclusion", self.description.feature_inclusion, self.blocks)
 
     @cached_property
     def learned(self) -> LearnedPrior:
@@ -269,7 +235,7 @@ class BoundModel(Printed):
         return changed
 
     def _differs_by_class(self) -> bool:
-        by_label = self.follows_labels or isinstance(self.class_probs, Mapping)
+        by_label = self.description.follows_labels or isinstance(self.description.class_probs, Mapping)
         arrays = leaves((self.families, None if by_label else self.class_prior))
         return any((np.asarray(array) != np.asarray(array)[:1]).any() for array in arrays)
 
@@ -302,19 +268,15 @@ class BoundModel(Printed):
         description, blocks = resolve(self.description, self.schema, self.blocks, statistics)
         return replace(self, description=description, blocks=blocks, numbers=None)
 
-    def read(self, X: Any) -> Chunks:
+    def read(self, table: Table) -> Chunks:
         """The rows of a table as this model reads them, to count statistics or to compute densities.
-
-        Parameters
-        ----------
-        X : table, shape (rows, columns)
 
         Raises
         ------
-        TypeError, ValueError
-            If X is not a table, or a column of the model is missing.
+        ValueError
+            If a column of the model is missing.
         """
-        table = self.schema.arrange(as_rows(X), self.layout, self.description.number_forms)
+        table = self.schema.arrange(table, self.layout, self.description.number_forms)
         return Chunks(self.schema, self.blocks, table, self.description.outside_is_missing)
 
     def statistics(self, X: Any, y: Any, *, sample_weight: Any = None) -> ModelStatistics:
@@ -332,7 +294,7 @@ class BoundModel(Printed):
         """
         return self.count_labelled(read_rows(X, y, sample_weight).counting().of_classes(self.schema.classes))
 
-    def count_labelled(self, rows: LabelledRows) -> ModelStatistics:
+    def count_labelled(self, rows: Rows) -> ModelStatistics:
         """Sufficient statistics of rows that all have a label."""
         counted = self.read(rows.table).count(rows.codes, rows.weights)
         warn_unseen(counted.unseen)
@@ -381,7 +343,7 @@ class BoundModel(Printed):
 
     def draw_prior(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
         """Independent draws of all parameters from the prior, shape sample_shape + (classes, ...)."""
-        if self.hyperpriors:
+        if self.description.hyperpriors:
             return self.learned.draw(rng, sample_shape)
         return self.prior.draw(rng, sample_shape)
 
@@ -458,7 +420,7 @@ class BoundModel(Printed):
         ValueError
             If a feature may be left out.
         """
-        if self.feature_inclusion is not None:
+        if self.description.feature_inclusion is not None:
             raise ValueError(
                 f"{what} has a parameter for every class and no subsets of features to average over: fit a model with "
                 "feature_inclusion by nb.Exact(), or leave it out"
@@ -517,178 +479,9 @@ class BoundModel(Printed):
         cells = None if given is None else [dense(x) for x in model.read(given.table).whole()]
         # Arrays of its own for each run: JAX keeps its copy of an array that it traced, in the precision of that run.
         prior = map_tree(np.array, model.prior)
-        if model.hyperpriors:
+        if model.description.hyperpriors:
             prior = model.learned.sampled(sample_in_program)
         run_program(model.blocks, model.sites, prior, size, codes=codes, cells=cells, total_count=total_count)
 
     def _parts(self) -> list[Piece]:
         return self.in_numbers.story()
-
-
-# --------------------------------------------------------------------------------------------------
-# What rows show of classes and categories, and the model bound to it: rows in memory at once, others batch by batch
-# --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class OpenSchema:
-    """A model and the columns of a table; some classes and categories may not be known yet.
-
-    Attributes
-    ----------
-    model : NaiveBayes or BoundModel
-    columns : Schema
-        The table's columns; named where model and table both name them.
-    classes : array, or None if they have to be found among the labels
-    open_columns : tuple of int
-        Positions of the columns whose categories have to be found.
-    seen_columns : tuple of int
-        Positions of the columns from whose numbers families take constants.
-    """
-
-    model: Any
-    columns: Schema
-    classes: np.ndarray | None
-    open_columns: tuple[int, ...] = ()
-    seen_columns: tuple[int, ...] = ()
-
-    @classmethod
-    def of(cls, model: Any, names: tuple[Any, ...], named: bool, classes: Any) -> "OpenSchema":
-        """The schema as far as it is known before the rows are read; complete if the model is bound.
-
-        Parameters
-        ----------
-        model : NaiveBayes or BoundModel
-        names : tuple
-            The table's columns.
-        named : bool
-            Whether these are names, rather than positions.
-        classes : as for `fit`
-        """
-        if isinstance(model, BoundModel):
-            model = model if classes is None else model.with_classes(classes)
-            columns = Schema(names, named and model.schema.named, np.empty(0))
-            return cls(model, columns, model.schema.classes)
-        if not names:
-            raise ValueError("X has no columns: give at least one")
-        columns = Schema.of(names, named, model.features)
-        found = categorical_columns(model.features, columns)
-        open_columns = tuple(position for position, _, listed in found if listed is None)
-        seen = tuple(dict.fromkeys(chain(*to_be_seen(model, columns).values())))
-        return cls(model, columns, None if classes is None else read_classes(classes), open_columns, seen)
-
-    @property
-    def growing(self) -> bool:
-        """Whether rows may bring more categories; not if the model is already bound."""
-        return not isinstance(self.model, BoundModel)
-
-    @property
-    def complete(self) -> bool:
-        """Whether all classes, categories and bins are known."""
-        return self.classes is not None and not self.open_columns and not self.seen_columns
-
-    @property
-    def open_names(self) -> list[Any]:
-        """Names of the columns whose categories or numbers have to be found."""
-        return list(dict.fromkeys(self.columns.names((*self.open_columns, *self.seen_columns))))
-
-    @property
-    def used_names(self) -> list[Any]:
-        """Names of the columns that the model reads; of all columns, if the model counts them.
-
-        Raises
-        ------
-        ValueError
-            If the model is bound and a column of it is missing.
-        """
-        names = self.columns.source_columns
-        if not self.columns.named:
-            return list(names)
-        if isinstance(self.model, BoundModel):
-            places = self.model.schema.locate(names, True, self.model.layout)
-            return list(dict.fromkeys(names[places[position]] for position in chain(*self.model.layout)))
-        used = chain(*self.columns.positions_of(self.model.features).values())
-        return [names[source] for source in sorted({self.columns.sources[position] for position in used})]
-
-    def find(self, rows: GivenRows, *, whole: bool = False) -> Found:
-        """The labels, categories and numbers of some rows, as far as they are not known.
-
-        Parameters
-        ----------
-        rows : GivenRows
-        whole : bool, default False
-            Whether these are all rows, in memory. Some may then have no label, and `bind` gets them.
-        """
-        if isinstance(self.model, BoundModel):
-            return Found()
-        labels = rows.classes(may_miss=whole) if self.classes is None and len(rows) else None
-        to_see = dict.fromkeys(() if whole else self.seen_columns)
-        table = self.columns.arrange(rows.table, [self.open_columns, [*to_see]], self.model.number_forms)
-        listed, values = {}, {}
-        for position in self.open_columns:
-            categories = table.declared_categories(position)
-            if categories is not None:
-                listed[position] = categories
-            elif position in self._in_bins and table.kind(position) == "number":
-                to_see[position] = None
-            else:
-                values[position] = frozenset(shown_categories(table, position))
-        cells = {position: table.number_column(position, slice(None)) for position in to_see}
-        numbers = {position: Numbers.of(own, rows.weights) for position, own in cells.items()}
-        return Found(labels, listed, values, numbers)
-
-    @cached_property
-    def _in_bins(self) -> dict[int, int]:
-        """Number of bins of the columns that their family reads in bins, if they hold numbers, by position."""
-        found = categorical_columns(self.model.features, self.columns)
-        columns = [(p, self.columns.sources[p], family) for p, family, _ in found]
-        # Numbers that another feature takes as categories are categories in all features.
-        as_they_are = {source for _, source, family in columns if "numbers in bins" not in family.takes}
-        return {p: family.settings()["num_bins"] for p, source, family in columns if source not in as_they_are}
-
-    def bind(self, found: Found, rows: GivenRows | None = None) -> BoundModel:
-        """The model bound to the columns, with the classes and categories that were found.
-
-        Parameters
-        ----------
-        found : Found
-        rows : GivenRows, optional
-            All rows, if they are in memory.
-
-        Raises
-        ------
-        ValueError
-            If the classes are not known and no label was found; or a column has no category.
-        """
-        if isinstance(self.model, BoundModel):
-            return self.model
-        classes = found.labels if self.classes is None else self.classes
-        if classes is None:
-            raise ValueError("X has no rows: give at least one")
-        schema = replace(self.columns, classes=classes)
-        edges = {}
-        for p in found.numbers.keys() & self._in_bins.keys() - found.listed.keys():
-            if not found.values.get(p):
-                x = found.numbers[p]
-                edges[p] = quantile_edges(x.values, x.weights, self._in_bins[p])[1:-1]
-        categories = {position: names_of_bins(own) for position, own in edges.items()}
-        for position, family, listed in categorical_columns(self.model.features, schema):
-            if position not in categories:
-                values = found.categories(position) if listed is None else listed
-                categories[position] = with_other(schema.columns[position], values, keeps_others(family))
-        description = with_constants(self.model, schema, rows, found.numbers)
-        return BoundModel.of(description, replace(schema, categories=categories, edges=edges))
-
-
-def bound_to(model: Any, rows: GivenRows, classes: Any = None) -> BoundModel:
-    """The model that a fit to rows conditions: a description is bound to them, and a bound model stays bound.
-
-    Parameters
-    ----------
-    model : NaiveBayes or BoundModel
-    rows : GivenRows
-    classes : sequence or int, optional
-        Labels that may occur.
-    """
-    schema = OpenSchema.of(model, rows.table.names, rows.table.named, classes)
-    return schema.bind(schema.find(rows, whole=True), rows)

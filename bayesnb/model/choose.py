@@ -13,7 +13,7 @@ from bayesnb.core.arrays import in_float64, weighted_values
 from bayesnb.core.checking import first_few, listed, near_matches, one_of, warn
 from bayesnb.core.gamma_functions import HALF_LOG_2_PI
 from bayesnb.core.running import in_order
-from bayesnb.data.read import GivenRows, LabelledRows
+from bayesnb.data.read import Rows
 from bayesnb.data.tables import Column, SparseTable, Table, distinct_objects, shortened
 from bayesnb.data.written_numbers import CELL, NumberForm, are_dates, number_forms, with_numbers
 from bayesnb.families.binned import PolyaTree
@@ -26,7 +26,7 @@ from bayesnb.families.gaussian import Gaussian, LogNormal
 from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.supports import support_of
 from bayesnb.families.words import Multinomial
-from bayesnb.model.bound import bound_to
+from bayesnb.model.open_schema import bound_to
 from bayesnb.model.reading import outside
 
 # --------------------------------------------------------------------------------------------------
@@ -286,7 +286,8 @@ def _without_useless(columns: OpenColumns, decimal: str | None) -> OpenColumns:
             f"nb.Categorical()}}\n{_lines(doubts)}"
         )
     forms |= {doubt.column: doubt.form for doubt in doubts if doubt.form}
-    return replace(columns, table=with_numbers(table, forms), positions=kept, doubts=tuple(doubts), forms=forms)
+    table = with_numbers(table, forms) if forms else table
+    return replace(columns, table=table, positions=kept, doubts=tuple(doubts), forms=forms)
 
 
 def family_of_words(columns: OpenColumns) -> Multinomial | None:
@@ -490,9 +491,7 @@ class Compared:
     log_evidence: float
 
 
-def _chosen_candidates(
-    rows: LabelledRows, positions: Sequence[int], describe: Callable[[Any], Any]
-) -> dict[int, Candidate]:
+def _chosen_candidates(rows: Rows, positions: Sequence[int], describe: Callable[[Any], Any]) -> dict[int, Candidate]:
     """The candidate of the highest evidence for each column, by position; none for a column without observed cells."""
     each_column = in_order(lambda position: candidates(rows.table, position, rows.weights), positions)
     found = dict(zip(positions, each_column, strict=True))
@@ -505,7 +504,7 @@ def _chosen_candidates(
 
 @in_float64
 def compare_candidates(
-    rows: LabelledRows, candidates_of: Mapping[int, Iterable[Candidate]], describe: Callable[[Any], Any]
+    rows: Rows, candidates_of: Mapping[int, Iterable[Candidate]], describe: Callable[[Any], Any]
 ) -> dict[int, tuple[Compared, ...]]:
     """The candidates of each column with their evidences, the best first.
 
@@ -513,7 +512,7 @@ def compare_candidates(
 
     Parameters
     ----------
-    rows : LabelledRows
+    rows : Rows
     candidates_of : mapping
         By position of the column.
     describe : callable
@@ -536,12 +535,12 @@ def _worst_last(compared: Compared) -> float:
 
 
 def _compare_one(
-    rows: LabelledRows, candidate_of: Mapping[int, Candidate], describe: Callable[[Any], Any]
+    rows: Rows, candidate_of: Mapping[int, Candidate], describe: Callable[[Any], Any]
 ) -> list[tuple[int, Compared]]:
     """The evidences of one family for some columns."""
     table = rows.table
     features = {table.names[position]: candidate.family for position, candidate in candidate_of.items()}
-    model = bound_to(describe(features), GivenRows(table, None, rows.weights), rows.classes)
+    model = bound_to(describe(features), rows, rows.classes)
     statistics = model.read(table).count(rows.codes, rows.weights).statistics
     found = []
     for block, counted in zip(model.resolve(statistics).blocks, statistics.blocks, strict=True):
@@ -565,7 +564,7 @@ LOG_PEAK: Mapping[type, Callable[..., Any]] = {
 
 
 def _of_intervals(
-    rows: LabelledRows, candidate_of: Mapping[int, Candidate], columns: Sequence[int], posterior: Any, j: int
+    rows: Rows, candidate_of: Mapping[int, Candidate], columns: Sequence[int], posterior: Any, j: int
 ) -> float:
     """Log evidence of column j of a block with each cell as the interval that is rounded to it, minus that of points.
 
@@ -611,7 +610,7 @@ def _distribution_at_mean(density: Any, c: int) -> tuple[Any, ...]:
 # --------------------------------------------------------------------------------------------------
 
 
-def choose_features(columns: OpenColumns, rows: LabelledRows, describe: Callable[[Any], Any]) -> dict[Any, Family]:
+def choose_features(columns: OpenColumns, rows: Rows, describe: Callable[[Any], Any]) -> dict[Any, Family]:
     """A family for each column, by its evidence where none is given; warnings as for `NaiveBayes.from_frame`.
 
     A column without an observed cell has the same evidence under every family, and gets the family of its type.

@@ -11,16 +11,17 @@ import numpy as np
 from bayesnb.core.checking import Params, a_type, with_params
 from bayesnb.core.deferred import dist, is_distribution, structure
 from bayesnb.core.printing import Code, Heading, Piece, Printed
-from bayesnb.data.read import GivenRows, read_rows
+from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.tables import shortened
 from bayesnb.data.written_numbers import NumberForm
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, parameter_names, with_hyperparameters
 from bayesnb.families.hyperparameters import format_number, require_hyperprior
 from bayesnb.model.blocks import EVERY_COLUMN, block_name
-from bayesnb.model.bound import BoundModel, bound_to
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.choose import choose_features, family_of_words, guess_features, open_columns
 from bayesnb.model.describe import read_inclusion
+from bayesnb.model.open_schema import bound_to
 from bayesnb.model.prior import CLASS_SITE
 
 # --------------------------------------------------------------------------------------------------
@@ -378,15 +379,15 @@ class NaiveBayes(Printed, Params):
                 "sample_weight is given without y: families are chosen by labels and weights, and guessed by the types "
                 "of the columns; give y, or leave the weights out"
             )
-        given = read_rows(frame, y, sample_weight)
-        columns = open_columns(given.table, exclude, families, decimal)
+        rows = read_rows(frame, y, sample_weight)
+        columns = open_columns(rows.table, exclude, families, decimal)
         of_words = family_of_words(columns)
         if of_words is not None:
             return cls(of_words, **class_prior)
-        guessed = given.labels is None
-        features = (
-            guess_features(columns) if guessed else choose_features(columns, given.of_classes(may_miss=True), cls)
-        )
+        if rows.labels is None:
+            features = guess_features(columns)
+        else:
+            features = choose_features(columns, rows.of_classes(may_miss=True), cls)
         return cls(features, outside_is_missing=columns.open_names, number_forms=columns.forms, **class_prior)
 
     def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> BoundModel:
@@ -482,6 +483,11 @@ class NaiveBayes(Printed, Params):
         """Whether the concentration of the classes is learned."""
         return is_distribution(self.class_concentration)
 
+    @property
+    def follows_labels(self) -> bool:
+        """Whether the class probabilities are the frequencies of the labels."""
+        return isinstance(self.class_probs, str)
+
     @cached_property
     def hyperpriors(self) -> "dict[str, dist.Distribution]":
         """Distribution of every hyperparameter that is learned, by the name it has in results."""
@@ -557,7 +563,7 @@ Model = NaiveBayes | BoundModel
 """What is fitted: a description, or the model of a table."""
 
 
-def read_for(model: Model, X: Any, y: Any, sample_weight: Any = None, feature_names: Any = None) -> GivenRows:
+def read_for(model: Model, X: Any, y: Any, sample_weight: Any = None, feature_names: Any = None) -> Rows:
     """The rows to which a model is fitted; parameters and errors as for `bayesnb.data.read.read_rows`.
 
     Raises

@@ -11,13 +11,15 @@ from scipy.special import expit, log_expit
 
 from bayesnb.core.arrays import in_float64, to_numpy
 from bayesnb.core.deferred import dist, jax, jnp, leaves, map_tree, numpyro, pytree
+from bayesnb.data.schema import Schema
+from bayesnb.data.tables import COPY
 from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
-from bayesnb.families.family import Family, Sample, parameter_names
+from bayesnb.families.family import Family, Sample, parameter_names, with_hyperparameters
 from bayesnb.families.matrix_product import times
 from bayesnb.families.probabilities import LogProbability, SampledParameters, log_of_prob
-from bayesnb.families.statistics import ClassCounts
-from bayesnb.model.blocks import ModelStatistics
+from bayesnb.families.statistics import ClassCounts, Statistics
+from bayesnb.model.blocks import Block, ModelStatistics, block_name, lay_out
 
 CLASS_SITE = "class_prob"
 """Name of the class probabilities in results."""
@@ -467,3 +469,141 @@ def _parameters_where(depends: np.ndarray, own: Mapping[str, Any], shared: Mappi
         name: np.where(depends.reshape(*depends.shape, *[1] * (np.ndim(value) - depends.ndim)), value, shared[name])
         for name, value in own.items()
     }
+
+
+# --------------------------------------------------------------------------------------------------
+# Defaults that follow the data, set to the numbers used
+# --------------------------------------------------------------------------------------------------
+
+
+@in_float64
+def resolve(
+    description: Any, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
+) -> tuple[Any, tuple[Block, ...]]:
+    """Description and blocks with the numbers that the defaults take from statistics.
+
+    Parameters
+    ----------
+    description : NaiveBayes
+    schema : Schema
+    blocks : sequence of Block
+        The description laid out over the schema.
+    statistics : ModelStatistics
+        Those of the blocks, in their order.
+
+    Returns
+    -------
+    tuple of NaiveBayes and tuple of Block
+        The blocks have the columns and the order that they had.
+
+    Raises
+    ------
+    ValueError
+        If a default depends on a hyperparameter that is learned, or the spread of a column is too small for a default.
+    """
+    resolved = _blocks_on_scale(blocks, statistics)
+    numbers = description.with_placeholders()
+    prior = spread_class_prior(numbers.class_concentration, numbers.class_probs, schema.classes, statistics.classes)
+    concentration = 1.0 if prior.probs is not None else prior.concentration
+    described = replace(
+        description,
+        features=_features_with_defaults(description, schema, resolved, statistics)
+        if description.hyperpriors
+        else _column_features(description, schema, resolved),
+        class_concentration=description.class_concentration if description.learns_classes else concentration,
+        class_probs=prior.probs,
+    )
+    return described, resolved
+
+
+def _blocks_on_scale(blocks: Sequence[Block], statistics: ModelStatistics) -> tuple[Block, ...]:
+    resolved = []
+    for block, counted in zip(blocks, statistics.blocks, strict=True):
+        pooled = counted.pooled()
+        refuse_beyond_float64(block, pooled)
+        resolved.append(replace(block, family=block.family.on_scale_of(pooled)))
+    return tuple(resolved)
+
+
+def refuse_beyond_float64(block: Block, counted: Statistics, classes: Sequence[Any] = ()) -> None:
+    """Raise an error for columns that float64 does not hold, in one of the classes, or in all together.
+
+    Raises
+    ------
+    ValueError
+    """
+    found = block.family.beyond_float64(counted)
+    if found is None or np.isnan(found[0]).all():
+        return
+    means, why = found
+    c, j = (int(axis[0]) for axis in np.nonzero(~np.isnan(means)))
+    where = f" in class {classes[c]!r}" if len(classes) else ""
+    raise ValueError(f"column {block.labels[j]!r}{where}{why.format(mean=means[c, j])}, here and where you predict")
+
+
+def _column_features(description: Any, schema: Schema, blocks: Sequence[Block]) -> dict[Any, tuple[Family, Any]]:
+    """The features with numbers: each column that is a site becomes a feature."""
+    features: dict[Any, tuple[Family, Any]] = {}
+    whole = {block.columns[0]: block for block in blocks if not block.by_column}
+    single = {position: (block, j) for block in blocks if block.by_column for j, position in enumerate(block.columns)}
+    for name, (_, columns) in description.features.items():
+        positions = schema.positions(name, columns)
+        if positions[0] in whole:
+            features[name] = (whole[positions[0]].family, columns)
+            continue
+        for position in positions:
+            block, j = single[position]
+            index = (slice(None), j) if block.has_categories else (slice(None), [j])
+            derived = schema.derivation(position)
+            own = None if derived is None else [derived.of if derived.recipe == COPY else derived]
+            features[schema.columns[position]] = (block.family.take(index), own)
+    return features
+
+
+def _features_with_defaults(
+    description: Any, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
+) -> dict[Any, tuple[Family, Any]]:
+    """The features with numbers in the places of their defaults, and the hyperpriors as they were."""
+    coded = description.with_hyperparameters(placeholder_codes(description.hyperpriors))
+    others = _blocks_on_scale(lay_out(coded, schema, [block.columns for block in blocks]), statistics)
+    features: dict[Any, tuple[Family, Any]] = {}
+    for name, (family, columns) in description.features.items():
+        positions = schema.positions(name, columns)
+        defaults = {}
+        for key, value in family.hyperparameters().items():
+            if value is None:
+                defaults[key] = _numbers_of_columns(blocks, key, positions)
+                if (defaults[key] != _numbers_of_columns(others, key, positions)).any():
+                    raise ValueError(
+                        f"{block_name(name)!r}: the default of {family.family_name}({key}=...) follows from a "
+                        f"hyperparameter that is learned: give {key} a number, or a distribution of its own"
+                    )
+        features[name] = (with_hyperparameters(family, defaults), columns)
+    return features
+
+
+def _numbers_of_columns(blocks: Sequence[Block], key: str, positions: Sequence[int]) -> np.ndarray:
+    """A hyperparameter of some columns, shape (classes, columns); of a joint family, the array of its block."""
+    found = {}
+    for block in blocks:
+        if block.is_joint and block.columns[0] == positions[0]:
+            return np.asarray(block.family.hyperparameters()[key])
+        for j, position in enumerate(block.columns):
+            if position in positions:
+                found[position] = np.asarray(block.family.hyperparameters()[key])[:, j]
+    return np.column_stack([found[position] for position in positions])
+
+
+FIRST_CODE = 2.0
+"""Smallest of the numbers that mark learned hyperparameters; above one, because one is the placeholder."""
+
+
+def placeholder_codes(hyperpriors: "Mapping[str, dist.Distribution]") -> dict[str, np.ndarray]:
+    """Different numbers for all learned hyperparameters, in the order in which `LearnedPrior.given` lines them up."""
+    codes = {}
+    start = FIRST_CODE
+    for name, distribution in hyperpriors.items():
+        size = int(np.prod(distribution.batch_shape))
+        codes[name] = np.arange(start, start + size).reshape(distribution.batch_shape)
+        start += size
+    return codes

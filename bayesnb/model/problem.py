@@ -15,7 +15,7 @@ from bayesnb.core.deferred import leaves, map_tree, structure
 from bayesnb.core.equal_rows import distinct_rows
 from bayesnb.core.running import in_order
 from bayesnb.core.sparse import csr_rows, stacked
-from bayesnb.data.read import LabelledRows, read_rows
+from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.schema import Schema, sort_categories, warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
@@ -24,9 +24,8 @@ from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import Block, ModelStatistics, side_by_side, statistics_of_features
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.learned_prior import refuse_beyond_float64
 from bayesnb.model.naive_bayes import NaiveBayes
-from bayesnb.model.prior import ClassPrior, Prior
+from bayesnb.model.prior import ClassPrior, Prior, refuse_beyond_float64
 from bayesnb.model.reading import Chunks, Counted, Unseen
 
 # --------------------------------------------------------------------------------------------------
@@ -110,13 +109,13 @@ class Unlabelled:
         return reduce(add, counted)
 
 
-def count_given_rows(model: BoundModel, rows: LabelledRows) -> tuple[ModelStatistics, Unlabelled | None]:
+def count_given_rows(model: BoundModel, rows: Rows) -> tuple[ModelStatistics, Unlabelled | None]:
     """Statistics of the rows that have a label, and the rows that have none.
 
     Parameters
     ----------
     model : BoundModel
-    rows : LabelledRows
+    rows : Rows
         Those of weight zero without a label are left out.
 
     Raises
@@ -153,7 +152,7 @@ def _require_enough(model: BoundModel, missing: np.ndarray) -> None:
     classes = model.schema.classes.tolist()
     if len(classes) > len(missing):
         raise ValueError(f"there are {len(classes)} classes and {len(missing)} rows: give at least one row per class")
-    if isinstance(model.class_probs, str) and missing.all():
+    if model.description.follows_labels and missing.all():
         raise ValueError(
             'class_probs="empirical" takes the frequencies of the labels, and no row has one: leave it out, or give '
             "the probabilities in numbers"
@@ -218,7 +217,7 @@ class Problem:
         """
         model = self.model.resolve(ModelStatistics(self.statistics.classes, self.statistics_to_pool))
         for block, counted in zip(model.blocks, self.statistics.blocks, strict=True):
-            if not model.hyperpriors:
+            if not model.description.hyperpriors:
                 refuse_beyond_float64(block, counted, model.schema.classes.tolist())
         rows = self.statistics.classes.n.sum()
         for block, lacking in zip(model.blocks, self.left_out_rows, strict=True):
@@ -237,8 +236,8 @@ class Problem:
 
         Given probabilities say nothing of how often each class is among the rows, whose prior is Dirichlet(1).
         """
-        given = self.model.class_probs
-        if given is None or self.model.follows_labels:
+        given = self.model.description.class_probs
+        if given is None or self.model.description.follows_labels:
             return None
         return ClassPrior(np.ones(len(given)), None)
 
@@ -301,7 +300,7 @@ class Problem:
         of the columns; ``"maximised"``: hyperparameters maximise the evidence.
         """
         seen = {
-            "labels": self.model.follows_labels,
+            "labels": self.model.description.follows_labels,
             "scale": any(self.follows),
             "maximised": self.learned_from is not None,
         }
@@ -317,7 +316,7 @@ class Problem:
         ways = "nb.Gibbs() or nb.NUTS() for draws" if self.model.conjugate else "nb.NUTS() for draws"
         if self.model.conjugate and self.unlabelled is None:
             ways += ", nb.EmpiricalBayes() to maximise the evidence"
-        for name, distribution in self.model.hyperpriors.items():
+        for name, distribution in self.model.description.hyperpriors.items():
             raise ValueError(
                 f"the hyperparameter {name!r} is learned, {format_number(distribution)}, which leaves no closed form: "
                 f"use {ways}, or give a number"
@@ -393,7 +392,7 @@ class Problem:
             _refuse_statistics(~np.asarray(block.family.possible(cleaned)), partial(cell, block))
             blocks.append(cleaned)
         problem = replace(self, statistics=ModelStatistics(remaining, tuple(blocks)))
-        if not self.model.hyperpriors:
+        if not self.model.description.hyperpriors:
             for block, counted in zip(problem.resolved.blocks, blocks, strict=True):
                 _refuse_statistics(_without_posterior(block, counted, len(classes)), partial(cell, block))
         return problem
@@ -470,7 +469,7 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
     return problem, counted.statistics
 
 
-def count_and_grow(problem: Problem, rows: LabelledRows) -> tuple[Problem, Counted]:
+def count_and_grow(problem: Problem, rows: Rows) -> tuple[Problem, Counted]:
     """As `count_more`, without a warning of values that count as missing."""
 
     def read(model: BoundModel) -> Chunks:
@@ -617,7 +616,7 @@ def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
 
 def has_closed_form(model: BoundModel) -> bool:
     """Whether `nb.Exact()` takes the model, given labels: every family is conjugate, and every hyperparameter given."""
-    return model.conjugate and not model.hyperpriors
+    return model.conjugate and not model.description.hyperpriors
 
 
 def or_closed_form(model: BoundModel) -> str:
@@ -636,7 +635,7 @@ def ways_to_fit(model: BoundModel) -> str:
     ways = ["nb.NUTS() for draws"] * _has_density(model)
     if has_closed_form(model):
         ways.insert(0, "nb.Exact() for the closed form")
-    if all(gives_mode(type(family)) for family in model.families) and not model.hyperpriors:
+    if all(gives_mode(type(family)) for family in model.families) and not model.description.hyperpriors:
         ways.append("nb.MAP() for a point estimate")
     return ", ".join(ways)
 

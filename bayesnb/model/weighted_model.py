@@ -10,8 +10,8 @@ import numpy as np
 from bayesnb.core.deferred import pytree
 from bayesnb.core.sparse import dense
 from bayesnb.families.matrix_product import times
+from bayesnb.model.blocks import feature_names, positions_of_features
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import feature_names, positions_of_features
 from bayesnb.model.feature_weights import priors
 from bayesnb.model.learned_prior import hyperparameter_axes
 from bayesnb.model.prior import ModelParameters

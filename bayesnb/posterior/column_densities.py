@@ -11,6 +11,7 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.core.panels import HATCHES, LINES, MARKERS, TINY
 from bayesnb.core.sparse import dense
 from bayesnb.data.labels import read_labels
+from bayesnb.data.read import as_table
 from bayesnb.families.bins import averages_between, lattice, steps
 from bayesnb.posterior.kinds import SampledPosterior
 from bayesnb.posterior.posterior import Posterior
@@ -171,7 +172,7 @@ def _cells_of_column(cells: Sequence[Any], at: tuple[int, int]) -> np.ndarray:
 def simulated_cells(posterior: Posterior, key: Any) -> tuple[Sequence[Any], np.ndarray]:
     """Cells of rows from the posterior predictive distribution, and their classes."""
     rows, labels = posterior.simulate(SIMULATED, key=key, total_count=1)
-    return posterior.model.read(rows).whole(), read_labels(labels, SIMULATED).codes(posterior.classes)
+    return posterior.model.read(as_table(rows)).whole(), read_labels(labels, SIMULATED).codes(posterior.classes)
 
 
 def _ends_of_drawn(cells: Sequence[Any], codes: np.ndarray, at: tuple[int, int]) -> tuple[float, float]:

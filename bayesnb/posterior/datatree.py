@@ -12,7 +12,7 @@ from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.deferred import dist
 from bayesnb.core.running import random_generator
 from bayesnb.core.sparse import dense
-from bayesnb.data.read import LabelledRows, labelled_rows
+from bayesnb.data.read import Rows, as_rows, labelled_rows
 from bayesnb.data.tables import Table
 from bayesnb.families.conjugate import couples_classes
 from bayesnb.families.draw import draw
@@ -44,7 +44,7 @@ def tree_of_draws(
         "posterior": dataset_of_sites(model.sites, model.sites.by_name(parameters)),
         "prior": dataset_of_sites(model.sites, model.sites.by_name(prior)),
     }
-    if model.feature_inclusion is None and not any(couples_classes(family) for family in model.families):
+    if model.description.feature_inclusion is None and not any(couples_classes(family) for family in model.families):
         # Parameters that classes may share have no density: part of the prior's mass is where they are equal.
         groups["log_prior"] = _dataset(_log_prior(model, parameters))
     if sample_stats:
@@ -53,7 +53,7 @@ def tree_of_draws(
         rows = labelled_rows(X, y, classes=model.schema.classes)
         groups |= _groups_of_data(model, rows, parameters, prior, rng, posterior.model if weighs else None)
     if predictions is not None:
-        of_class = log_normalised(log_joint_under(model, predictions, parameters))
+        of_class = log_normalised(log_joint_under(model, as_rows(predictions), parameters))
         values = {"y": _labels_of_draws(of_class, rng), "proba": np.exp(of_class)}
         groups["predictions"] = _rows_to_dataset(values, {"class": groups["posterior"]["class"]})
     attributes = {
@@ -100,7 +100,7 @@ def _without_slashes(group: xr.Dataset) -> xr.Dataset:
 
 def _groups_of_data(
     model: BoundModel,
-    rows: LabelledRows,
+    rows: Rows,
     parameters: ModelParameters,
     prior: ModelParameters,
     rng: np.random.Generator,
@@ -179,8 +179,8 @@ def _log_prior(model: BoundModel, parameters: ModelParameters) -> dict[str, np.n
     found: dict[str, np.ndarray] = {}
     leading = parameters.class_prob.shape[:2]
     prior = model.prior
-    if model.hyperpriors:
-        for name, distribution in model.hyperpriors.items():
+    if model.description.hyperpriors:
+        for name, distribution in model.description.hyperpriors.items():
             density = log_prob(distribution, off_boundary(parameters.hyperparameters[name]))
             found[name] = density.reshape(*leading, -1).sum(axis=-1)
         prior = model.learned.given(parameters.hyperparameters)

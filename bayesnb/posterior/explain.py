@@ -14,9 +14,8 @@ from bayesnb.core.panels import panel_of_rows, percent, text_color, yes_or_no
 from bayesnb.core.sparse import dense
 from bayesnb.data.read import as_row
 from bayesnb.data.tables import shortened
-from bayesnb.model.blocks import Block
+from bayesnb.model.blocks import Block, columns_alone, features_of, subjects_of
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import columns_alone, features_of, subjects_of
 from bayesnb.posterior.parameters import OnePoint
 from bayesnb.posterior.predictions import NATS, nats_of
 

@@ -10,8 +10,8 @@ from scipy.special import log_expit
 from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.deferred import dist
 from bayesnb.core.printing import Piece
+from bayesnb.model.blocks import feature_names, in_column_order
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import feature_names, in_column_order
 from bayesnb.model.prior import CLASS_SITE, AveragedPrior, ModelParameters, Prior
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.density import Averaged, Integrated, MeanOfClosedForms, MeanOverDraws, RowDensity, WithParameters
@@ -343,7 +343,7 @@ class SampledPosterior(SpreadPosterior):
     @cached_property
     def diagnostics(self) -> Diagnostics:
         """R-hat, effective sample sizes and divergences of the draws."""
-        known = () if self.model.class_probs is None else (CLASS_SITE,)
+        known = () if self.model.description.class_probs is None else (CLASS_SITE,)
         # Samplers of the package that report no divergence have no trajectories.
         stats = self.sample_stats if self.inference is None else {"diverging": np.zeros(1), **self.sample_stats}
         return diagnose(self.draws(), stats, known, self.model.sites.scalar_labels())

@@ -13,12 +13,11 @@ from bayesnb.core.checking import first_few
 from bayesnb.core.deferred import leaves, map_tree
 from bayesnb.core.running import in_order
 from bayesnb.core.sparse import dense
-from bayesnb.data.read import LabelledRows
+from bayesnb.data.read import Rows
 from bayesnb.families.conjugate import ConjugateFamily, cells_log_predictive, couples_classes
 from bayesnb.families.family import JointFamily, log_predictive_given, of_column
 from bayesnb.families.statistics import ClassCounts, Statistics, times_each
-from bayesnb.model.blocks import Block
-from bayesnb.model.describe import feature_names, features_of, positions_of_features
+from bayesnb.model.blocks import Block, feature_names, features_of, positions_of_features
 from bayesnb.model.prior import AveragedPrior, ClassPrior, log_evidences
 from bayesnb.model.reading import Cells, log_normalised
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
@@ -40,7 +39,7 @@ HYPERPARAMETERS = 2**16
 REMEDY = "give rows, labels and weights as they were given to fit or update"
 
 
-def _refuse_rows(rows: LabelledRows, impossible: np.ndarray, block: Block) -> None:
+def _refuse_rows(rows: Rows, impossible: np.ndarray, block: Block) -> None:
     """Raise a ValueError for rows that cannot have been among the data; the cells (rows, columns) mark them."""
     if impossible.any():
         row, j = (int(index[0]) for index in np.nonzero(impossible))
@@ -51,7 +50,7 @@ def _refuse_rows(rows: LabelledRows, impossible: np.ndarray, block: Block) -> No
         )
 
 
-def _log_density_without(block: Block, counted: Any, x: Any, rows: LabelledRows, *, refitted: bool) -> np.ndarray:
+def _log_density_without(block: Block, counted: Any, x: Any, rows: Rows, *, refitted: bool) -> np.ndarray:
     """Log density of each row of a block given the other rows, by the family's faster way where it has one.
 
     Parameters
@@ -61,7 +60,7 @@ def _log_density_without(block: Block, counted: Any, x: Any, rows: LabelledRows,
     counted : Statistics
         Of all rows.
     x : array or CSR array, shape (rows, columns)
-    rows : LabelledRows
+    rows : Rows
     refitted : bool
         Whether the prior follows the other rows, or couples the classes.
 
@@ -83,7 +82,7 @@ def _log_density_without(block: Block, counted: Any, x: Any, rows: LabelledRows,
     return found
 
 
-def _given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Iterator[tuple[slice, np.ndarray]]:
+def _given_the_rest(block: Block, counted: Any, x: Any, rows: Rows) -> Iterator[tuple[slice, np.ndarray]]:
     """Log p(x_i | y_i, D without i) of a block's columns, some rows at a time.
 
     Yields
@@ -161,7 +160,7 @@ class _WithoutRows:
 
 
 def _blocks_without_rows(
-    block: Block, counted: Any, x: Any, rows: LabelledRows, *, refitted: bool = False
+    block: Block, counted: Any, x: Any, rows: Rows, *, refitted: bool = False
 ) -> Iterator[tuple[slice, _WithoutRows]]:
     """The block without each row, some rows at a time.
 
@@ -237,12 +236,12 @@ class _FittedBlock:
     statistics: Any
     follows: bool
 
-    def log_densities(self, x: Any, rows: LabelledRows) -> tuple[np.ndarray, np.ndarray]:
+    def log_densities(self, x: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Log density of each row under each class given all rows, and given the other rows, shape (rows, classes)."""
         held = np.asarray(self.posterior.row_log_predictive(x))
         return held, self.left_out(x, rows, held)
 
-    def left_out(self, x: Any, rows: LabelledRows, held: np.ndarray | None = None) -> np.ndarray:
+    def left_out(self, x: Any, rows: Rows, held: np.ndarray | None = None) -> np.ndarray:
         """The second array of `log_densities`, given the first where it is known."""
         lacking = np.isnan(x).any(axis=1) if self.prior.whole_rows else np.zeros(len(rows), bool)
         if self.follows and not lacking.any():
@@ -288,11 +287,11 @@ def _fitted_blocks(posterior: ExactPosterior) -> list[_FittedBlock]:
     ]
 
 
-def log_class_probs_without(posterior: Posterior, rows: LabelledRows, prior: ClassPrior | None = None) -> np.ndarray:
+def log_class_probs_without(posterior: Posterior, rows: Rows, prior: ClassPrior | None = None) -> np.ndarray:
     """Log p(y=c | D without i), shape (rows, classes), under the prior of the model or another one."""
     problem = require(posterior, "data", "leave-one-out").problem
     prior, n = prior or posterior.model.class_prior, problem.statistics.classes.n
-    if prior.probs is not None and not problem.model.follows_labels:
+    if prior.probs is not None and not problem.model.description.follows_labels:
         return np.broadcast_to(log(prior.probs), (len(rows), len(n)))
     # All rows of weight one share a table with one line for each class.
     unit = bool((rows.weights == 1.0).all())
@@ -316,11 +315,11 @@ type Found = Iterator[tuple[slice, int, int, np.ndarray]]
 """Some rows, the positions of a block and of one of its features, and log densities of shape (rows, classes)."""
 
 
-def _closed_form_features(posterior: ExactPosterior) -> Callable[[Cells, LabelledRows], Found]:
+def _closed_form_features(posterior: ExactPosterior) -> Callable[[Cells, Rows], Found]:
     """Maps cells and rows to the log density of each feature given the other rows."""
     blocks = [block.features() for block in _fitted_blocks(posterior)]
 
-    def of_features(chunk: Cells, some: LabelledRows) -> Found:
+    def of_features(chunk: Cells, some: Rows) -> Found:
         for i, (features, x) in enumerate(zip(blocks, chunk, strict=True)):
             for j, (columns, block) in enumerate(features):
                 yield slice(None), i, j, block.left_out(x[:, columns], some)
@@ -328,13 +327,13 @@ def _closed_form_features(posterior: ExactPosterior) -> Callable[[Cells, Labelle
     return of_features
 
 
-def _averaged_features(posterior: AveragedPosterior) -> Callable[[Cells, LabelledRows], Found]:
+def _averaged_features(posterior: AveragedPosterior) -> Callable[[Cells, Rows], Found]:
     """As `_closed_form_features`, the two hypotheses of each feature averaged."""
     before, problem = posterior.model.prior, posterior.problem
     assert isinstance(before, AveragedPrior)
     evidences = log_evidences(before.families, before.shared, problem.statistics)
 
-    def of_features(chunk: Cells, some: LabelledRows) -> Found:
+    def of_features(chunk: Cells, some: Rows) -> Found:
         for i, (x, log_odds) in enumerate(zip(chunk, before.log_odds, strict=True)):
             block, counted = problem.model.blocks[i], problem.statistics.blocks[i]
             if problem.follows[i] or couples_classes(block.family):
@@ -355,14 +354,12 @@ type Hypotheses = Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]
 each class's parameter (rows, classes, columns), and under one that all classes share (rows, columns)."""
 
 
-def _refitted_hypotheses(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Hypotheses:
+def _refitted_hypotheses(block: Block, counted: Any, x: Any, rows: Rows) -> Hypotheses:
     for piece, without in _blocks_without_rows(block, counted, x, rows, refitted=True):
         yield piece, without.log_bayes_factor(), without.of_classes(), without.of_all_together()
 
 
-def _hypotheses(
-    posterior: AveragedPosterior, i: int, log_bayes_factor: np.ndarray, x: Any, rows: LabelledRows
-) -> Hypotheses:
+def _hypotheses(posterior: AveragedPosterior, i: int, log_bayes_factor: np.ndarray, x: Any, rows: Rows) -> Hypotheses:
     """As `_refitted_hypotheses`, for block i, whose prior has the same numbers for all rows.
 
     Under either hypothesis, the evidence of the rest is the evidence of all data divided by the row's density given the
@@ -385,7 +382,7 @@ def _hypotheses(
         yield piece, log_bayes_factor - (own - of_all), of_classes, of_all
 
 
-def _sampled_features(posterior: SampledPosterior) -> Callable[[Cells, LabelledRows], Found]:
+def _sampled_features(posterior: SampledPosterior) -> Callable[[Cells, Rows], Found]:
     """Log density of each feature given the other rows, estimated from draws given all rows.
 
     A row changes the parameters of its own class alone. The density of its cell there is a mean over draws with weights
@@ -394,7 +391,7 @@ def _sampled_features(posterior: SampledPosterior) -> Callable[[Cells, LabelledR
     """
     blocks = posterior.model.blocks
 
-    def of_features(chunk: Cells, some: LabelledRows) -> Found:
+    def of_features(chunk: Cells, some: Rows) -> Found:
         for i, (block, x) in enumerate(zip(blocks, chunk, strict=True)):
             for j, _ in enumerate(features_of(block)):
                 under_draws = posterior.density.feature_under_draws(i, j, x)
@@ -426,18 +423,18 @@ class LeftOut:
         log p(x_i, y_i | D without i).
     in_sample : array, shape (rows,)
         log p(y_i | x_i, D).
-    rows : LabelledRows
+    rows : Rows
     """
 
     log_proba: np.ndarray
     of_label: np.ndarray
     joint: np.ndarray
     in_sample: np.ndarray
-    rows: LabelledRows
+    rows: Rows
 
 
 @in_float64
-def leave_one_out(posterior: ExactPosterior | AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> LeftOut:
+def leave_one_out(posterior: ExactPosterior | AveragedPosterior | WeightedPosterior, rows: Rows) -> LeftOut:
     """Every row predicted from the others; weights of features are kept. Errors as for `require_rows_of_fit`."""
     require_rows_of_fit(posterior, rows)
     log_proba, (of_label, joint, in_sample) = np.empty((len(rows), len(rows.classes))), np.empty((3, len(rows)))
@@ -455,7 +452,7 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior | WeightedPoster
     return LeftOut(log_proba, of_label, joint, in_sample, rows)
 
 
-type JointDensities = Callable[[Cells, LabelledRows], tuple[np.ndarray, np.ndarray, np.ndarray]]
+type JointDensities = Callable[[Cells, Rows], tuple[np.ndarray, np.ndarray, np.ndarray]]
 """Maps cells and rows to log p(x_i, y=c | D), log p(x_i, y=c | D without i) and the log of the product, also without i,
 from which the label follows; arrays of shape (rows, classes)."""
 
@@ -464,7 +461,7 @@ def _block_joint(posterior: ExactPosterior) -> JointDensities:
     """The densities of whole blocks, which take less time than those of single features."""
     log_class_prob, blocks = log(posterior.class_probs()), _fitted_blocks(posterior)
 
-    def joint_densities(chunk: Cells, some: LabelledRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def joint_densities(chunk: Cells, some: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         held, without = np.zeros((2, len(some), len(some.classes)))
         for block, x in zip(blocks, chunk, strict=True):
             of_block, without_row = block.log_densities(x, some)
@@ -476,13 +473,13 @@ def _block_joint(posterior: ExactPosterior) -> JointDensities:
     return joint_densities
 
 
-def _feature_joint(posterior: AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> JointDensities:
+def _feature_joint(posterior: AveragedPosterior | WeightedPosterior, rows: Rows) -> JointDensities:
     """The densities of single features, which are averaged or have weights."""
     density, of_features = posterior.density, _of_features_without(posterior.plain, rows)
     problem = require(posterior, "data", "leave-one-out").problem
     prior = problem.rows_class_prior if isinstance(posterior, WeightedPosterior) else None
 
-    def joint_densities(chunk: Cells, some: LabelledRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def joint_densities(chunk: Cells, some: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         log_class_prob = log_class_probs_without(posterior, some, prior)
         without, weighted = np.array(log_class_probs_without(posterior, some)), np.zeros(log_class_prob.shape)
         for piece, i, j, densities in of_features(chunk, some):
@@ -493,7 +490,7 @@ def _feature_joint(posterior: AveragedPosterior | WeightedPosterior, rows: Label
     return joint_densities
 
 
-def _of_features_without(posterior: Weighable, rows: LabelledRows) -> Callable[[Cells, LabelledRows], Found]:
+def _of_features_without(posterior: Weighable, rows: Rows) -> Callable[[Cells, Rows], Found]:
     """What gives the log density of each feature of encoded rows, each row given the others."""
     if isinstance(posterior, ExactPosterior):
         return _closed_form_features(posterior)
@@ -513,12 +510,12 @@ def named_rows(rows: np.ndarray) -> str:
     return f"row{'s' * (len(rows) > 1)} {first_few(list(map(str, rows)))}"
 
 
-def refuse_weights(rows: LabelledRows, kind: str) -> None:
+def refuse_weights(rows: Rows, kind: str) -> None:
     """Refuse rows with weights other than one.
 
     Parameters
     ----------
-    rows : LabelledRows
+    rows : Rows
     kind : str
         The posteriors that cannot leave such rows out, for the error.
 
@@ -534,7 +531,7 @@ def refuse_weights(rows: LabelledRows, kind: str) -> None:
         )
 
 
-def require_rows_of_fit(posterior: Posterior, rows: LabelledRows) -> None:
+def require_rows_of_fit(posterior: Posterior, rows: Rows) -> None:
     """Refuse rows of which a class weighs more than in the data of the fit.
 
     Raises
@@ -575,13 +572,13 @@ class FeaturesLeftOut:
         Zero for a missing cell.
     log_class_prob : array, shape (rows, classes)
         log p(y=c | D without i).
-    rows : LabelledRows
+    rows : Rows
     """
 
     names: list[Any]
     log_density: np.ndarray
     log_class_prob: np.ndarray
-    rows: LabelledRows
+    rows: Rows
 
     def take(self, which: np.ndarray) -> Self:
         """Some of the rows."""
@@ -645,14 +642,14 @@ class FeaturesLeftOut:
 
 
 @in_float64
-def features_left_out(posterior: Weighable, rows: LabelledRows, places: np.ndarray | None = None) -> FeaturesLeftOut:
+def features_left_out(posterior: Weighable, rows: Rows, places: np.ndarray | None = None) -> FeaturesLeftOut:
     """The log density of each feature of each row, given the other rows.
 
     Parameters
     ----------
     posterior : ExactPosterior, AveragedPosterior or SampledPosterior
         From draws the densities are estimated by importance sampling.
-    rows : LabelledRows
+    rows : Rows
         Those of the fit.
     places : array of int, optional
         Positions of the rows to compute, in ascending order; all by default. Every row is left out of all the data.
@@ -687,7 +684,7 @@ def features_left_out(posterior: Weighable, rows: LabelledRows, places: np.ndarr
     return FeaturesLeftOut(names, log_density, log_class_prob, rows.take(places))
 
 
-def all_features_left_out(posterior: ExactPosterior | AveragedPosterior, rows: LabelledRows) -> FeaturesLeftOut:
+def all_features_left_out(posterior: ExactPosterior | AveragedPosterior, rows: Rows) -> FeaturesLeftOut:
     """As `features_left_out`, with all features as one: the sum of their log densities, up to a term of each row."""
     left_out = leave_one_out(posterior, rows)
     log_class_prob = log_class_probs_without(posterior, rows)

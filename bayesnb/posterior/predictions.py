@@ -10,7 +10,7 @@ import numpy as np
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import one_of, proportion
 from bayesnb.data.labels import as_labels
-from bayesnb.data.read import is_dask, map_partitions
+from bayesnb.data.read import as_rows, is_dask, map_partitions
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.reading import Cells, with_fallback
 from bayesnb.posterior.density import RowDensity, function_of_array
@@ -209,7 +209,7 @@ class Predictions(ABC):
         return self._filled(self.density.put_log_joint, X)
 
     def _filled(self, put: Callable[[Cells, np.ndarray], None], X: Any) -> np.ndarray:
-        return self.model.read(X).fill(put, len(self.model.schema.classes))
+        return self.model.read(as_rows(X)).fill(put, len(self.model.schema.classes))
 
     @_partition_by_partition
     def predict_log_proba(self, X: Any) -> np.ndarray:

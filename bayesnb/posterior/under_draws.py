@@ -9,6 +9,7 @@ from scipy.special import entr, logsumexp
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.deferred import leaves, map_tree
 from bayesnb.core.running import in_order
+from bayesnb.data.tables import Table
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.reading import Chunks, warn_lost
@@ -21,13 +22,13 @@ DRAW_BYTES = 2**23
 """Memory for the densities of many draws at a time, in each thread."""
 
 
-def log_joint_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
+def log_joint_under(model: BoundModel, table: Table, parameters: ModelParameters) -> np.ndarray:
     """Log density of each row together with each class, under each draw of the parameters.
 
     Parameters
     ----------
     model : BoundModel
-    X : table, shape (rows, columns)
+    table : Table
     parameters : ModelParameters
         Leading axes (chain, draw).
 
@@ -35,16 +36,16 @@ def log_joint_under(model: BoundModel, X: Any, parameters: ModelParameters) -> n
     -------
     array, shape (chain, draw, rows, classes)
     """
-    return _under_each_draw(_each_joint, model, X, parameters)
+    return _under_each_draw(_each_joint, model, table, parameters)
 
 
-def proba_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
+def proba_under(model: BoundModel, table: Table, parameters: ModelParameters) -> np.ndarray:
     """As `log_joint_under`, class probabilities."""
-    return _under_each_draw(_each_proba, model, X, parameters)
+    return _under_each_draw(_each_proba, model, table, parameters)
 
 
-def _under_each_draw(each: Callable, model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
-    flat, chunks = flatten(parameters), model.read(X)
+def _under_each_draw(each: Callable, model: BoundModel, table: Table, parameters: ModelParameters) -> np.ndarray:
+    flat, chunks = flatten(parameters), model.read(table)
     number, num_classes = flat.class_prob.shape
     found = np.empty((number, chunks.table.num_rows, num_classes))
 
@@ -99,12 +100,12 @@ def _each_proba(
         warn_lost(sum(number for _, number in lost), min(first for first, _ in lost))
 
 
-def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
+def uncertainty_under(model: BoundModel, table: Table, parameters: ModelParameters) -> np.ndarray:
     """Entropy in nats of each row's label, and the mean entropy under the draws, shape (rows, 2).
 
     The first is never the smaller one, because entropy is concave.
     """
-    chunks = model.read(X)
+    chunks = model.read(table)
     result = np.empty((chunks.table.num_rows, 2))
 
     def put(rows: slice, proba: np.ndarray) -> None:
@@ -116,17 +117,17 @@ def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters) ->
 
 
 def proba_quantiles_under(
-    model: BoundModel, X: Any, parameters: ModelParameters, levels: Sequence[float]
+    model: BoundModel, table: Table, parameters: ModelParameters, levels: Sequence[float]
 ) -> np.ndarray:
     """Quantiles over draws of the class probabilities of each row, shape (rows, classes, levels).
 
     Parameters
     ----------
-    model, X, parameters
+    model, table, parameters
         As for `log_joint_under`.
     levels : sequence of float
     """
-    flat, chunks = flatten(parameters), model.read(X)
+    flat, chunks = flatten(parameters), model.read(table)
     number, num_classes = flat.class_prob.shape
     result = np.empty((chunks.table.num_rows, num_classes, len(levels)))
     place = np.asarray(levels) * (number - 1)

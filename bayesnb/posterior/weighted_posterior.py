@@ -17,7 +17,7 @@ from bayesnb.core.printing import DataTable, Paragraph, Piece
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import warn_of_absent_classes
 from bayesnb.data.read import labelled_rows
-from bayesnb.model.describe import feature_names
+from bayesnb.model.blocks import feature_names
 from bayesnb.model.feature_weights import (
     ConditionalLikelihood,
     FeatureWeights,

@@ -14,7 +14,7 @@ from bayesnb.core.forest import how_many
 from bayesnb.core.panels import LINES, chosen, grid_of_panels
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.data.labels import require_two_classes
-from bayesnb.data.read import LabelledRows, read_rows
+from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.tables import SparseTable
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family
@@ -61,7 +61,7 @@ ROUNDING = 1e-9
 
 
 def _best_for_labels(
-    columns: OpenColumns, rows: LabelledRows, compared: Mapping[int, Sequence[Compared]]
+    columns: OpenColumns, rows: Rows, compared: Mapping[int, Sequence[Compared]]
 ) -> tuple[dict[int, int], dict[int, np.ndarray]]:
     """The families of the highest leave-one-out log score of the labels, found column by column.
 
@@ -71,7 +71,7 @@ def _best_for_labels(
     Parameters
     ----------
     columns : OpenColumns
-    rows : LabelledRows
+    rows : Rows
     compared : mapping
         By position, the families of each column. The search begins with the first ones.
 
@@ -166,7 +166,7 @@ class FamilyChoice(Printed):
         ``"evidence"`` or ``"labels"``.
     first_two : dict
         By column, the family chosen and the best of the others, if there is one, each with its number in `table`.
-    data : LabelledRows
+    data : Rows
         The table, its labels and weights.
 
     See Also
@@ -195,7 +195,7 @@ class FamilyChoice(Printed):
     table: pd.DataFrame
     criterion: str
     first_two: Mapping[Any, tuple[tuple[Candidate, float], ...]]
-    data: LabelledRows
+    data: Rows
 
     def _densities(self, column: Any, family: Family) -> ColumnDensities:
         """Predictive densities of a column's classes under a family, with the cells."""
@@ -487,7 +487,7 @@ def _refuse_sparse(columns: OpenColumns) -> None:
         )
 
 
-def _candidates_of_column(rows: LabelledRows, position: int) -> tuple[Candidate, ...]:
+def _candidates_of_column(rows: Rows, position: int) -> tuple[Candidate, ...]:
     found = candidates(rows.table, position, rows.weights)
     name = rows.table.names[position]
     if not found:

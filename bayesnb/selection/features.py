@@ -20,8 +20,8 @@ from bayesnb.families.family import Family, listed_categories
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import problem_of, warn_of_quantities
+from bayesnb.model.blocks import declared_categories, feature_names, in_column_order
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import declared_categories, feature_names, in_column_order
 from bayesnb.model.feature_weights import FeatureWeights, mixed_features
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem
@@ -161,9 +161,8 @@ def with_some_features(model: Model, bound: BoundModel, kept: Sequence[int]) -> 
         return model
     dropped = {column: () for feature in {*range(len(columns_of))} - {*kept} for column in columns_of[feature]}
     features = rewritten_features(model, bound, dropped, {})
-    return changed_model(
-        model, features=features, feature_inclusion=_inclusion(model.feature_inclusion, feature_names(blocks), kept)
-    )
+    inclusion = _inclusion(bound.description.feature_inclusion, feature_names(blocks), kept)
+    return changed_model(model, features=features, feature_inclusion=inclusion)
 
 
 def _inclusion(given: Any, names: Sequence[Any], kept: Sequence[int]) -> Any:
@@ -517,14 +516,14 @@ def _refuse_features(problem: Problem, weights: np.ndarray) -> None:
                 "score of every subset of the features needs: give it a family that has one, such as nb.Histogram() "
                 "for numbers, or leave it out of the model"
             )
-    for name, distribution in model.hyperpriors.items():
+    for name, distribution in model.description.hyperpriors.items():
         raise ValueError(
             f"the hyperparameter {name!r} is learned, {format_number(distribution)}, which leaves no closed form: give "
             "a number, or the model of nb.fit(model, X, y, nb.EmpiricalBayes())"
         )
     problem.require_labels("nb.select_features", "leave these rows out")
     require_two_classes(model.schema.classes)
-    if model.feature_inclusion is not None and (weights != 1.0).any():
+    if model.description.feature_inclusion is not None and (weights != 1.0).any():
         raise ValueError(
             "the model averages over subsets of its features, whose leave-one-out score has no weights of rows: leave "
             "sample_weight out, or select the features of model.with_feature_inclusion(None)"

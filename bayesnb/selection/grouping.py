@@ -399,12 +399,12 @@ def group_columns(
             "X is sparse, and joint blocks are fitted to columns of a dense table: give a table of few columns as an "
             "array, X.toarray()"
         )
-    if model.feature_inclusion is not None:
+    problem = problem_of(model, given)
+    if problem.model.description.feature_inclusion is not None:
         raise ValueError(
             "the model averages over subsets of its features, and a merge changes which features there are: group the "
             "columns of model.with_feature_inclusion(None)"
         )
-    problem = problem_of(model, given)
     problem.require_labels("nb.group_columns", "leave these rows out")
     problem.model.require_one_description("group_columns")
     require_two_classes(problem.model.schema.classes)

@@ -17,14 +17,8 @@ from bayesnb.core.panels import chosen, percent, yes_or_no
 from bayesnb.core.running import random_generator
 from bayesnb.families.categories import Bernoulli
 from bayesnb.families.family import Family, JointFamily, Parameters
-from bayesnb.model.blocks import Block, ModelStatistics
-from bayesnb.model.describe import (
-    feature_names,
-    in_column_order,
-    read_inclusion,
-    shared_families,
-    spread_inclusion,
-)
+from bayesnb.model.blocks import Block, ModelStatistics, feature_names, in_column_order
+from bayesnb.model.describe import read_inclusion, shared_families, spread_inclusion
 from bayesnb.model.prior import ModelParameters, log_evidences
 from bayesnb.posterior.fitted import of_features
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
@@ -412,7 +406,7 @@ def _column_inclusion(posterior: Posterior) -> list[np.ndarray]:
         For each block; NaN if there is no such probability.
     """
     problem, found = posterior.problem, []
-    if problem is not None and (problem.unlabelled is not None or problem.model.hyperpriors):
+    if problem is not None and (problem.unlabelled is not None or problem.model.description.hyperpriors):
         problem = None
     for i, block in enumerate(posterior.model.blocks):
         log_bayes_factor = np.full(len(_information_rows(block)), np.nan)

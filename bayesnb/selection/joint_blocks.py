@@ -13,7 +13,7 @@ from scipy.linalg import block_diag
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import listed
 from bayesnb.core.deferred import is_distribution
-from bayesnb.data.read import LabelledRows
+from bayesnb.data.read import Rows
 from bayesnb.families.categories import Bernoulli, Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily
@@ -23,9 +23,8 @@ from bayesnb.families.joint_categorical import MOST, JointCategorical, default_c
 from bayesnb.families.moments import Scatter, scatter
 from bayesnb.families.multivariate_gaussian import MultivariateGaussian
 from bayesnb.families.supports import kind_of_density, support_of
-from bayesnb.model.blocks import EVERY_COLUMN
+from bayesnb.model.blocks import EVERY_COLUMN, declared_categories
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import declared_categories
 from bayesnb.model.problem import Problem
 from bayesnb.selection.features import block_label
 
@@ -118,13 +117,13 @@ class Cells:
         return np.column_stack([self.by_column[column] for column in columns])
 
 
-def cells_of(model: BoundModel, given: LabelledRows) -> Cells:
+def cells_of(model: BoundModel, rows: Rows) -> Cells:
     """The cells, labels and weights of the rows of positive weight."""
-    kept = given.weights > 0
+    kept = rows.weights > 0
     # The problem has warned of values that are not among the categories.
-    found = zip(model.blocks, model.read(given.table).whole(warn=False), strict=True)
+    found = zip(model.blocks, model.read(rows.table).whole(warn=False), strict=True)
     by_column = {column: x[kept, j] for block, x in found for j, column in enumerate(block.columns)}
-    return Cells(by_column, given.codes[kept], given.weights[kept], len(given.classes))
+    return Cells(by_column, rows.codes[kept], rows.weights[kept], len(rows.classes))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from scipy.special import softmax
 from bayesnb.core.checking import a_type, warns_once
 from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
-from bayesnb.data.read import GivenRows, read_rows, split_labels
+from bayesnb.data.read import Rows, read_rows, split_labels
 from bayesnb.families.family import Family
 from bayesnb.families.supports import kind_of_density, support_of
 from bayesnb.inference.exact import Exact
@@ -280,7 +280,7 @@ def _read_prior(prior: Any, names: list[Any]) -> pd.Series:
     return pd.Series(probs, index=names)
 
 
-def _fitted(name: Any, given: Any, rows: GivenRows, y: Any) -> Posterior:
+def _fitted(name: Any, given: Any, rows: Rows, y: Any) -> Posterior:
     """The posterior of the rows; one that was fitted to other data is an error."""
     if isinstance(given, Model | Family):
         return fit(given, rows.table, y, sample_weight=rows.weights)
@@ -319,7 +319,7 @@ def _evidence(name: Any, problem: Problem, notes: list[str]) -> float:
     return problem.log_evidence
 
 
-def _model_score(name: Any, posterior: Posterior, rows: GivenRows, notes: list[str]) -> Any:
+def _model_score(name: Any, posterior: Posterior, rows: Rows, notes: list[str]) -> Any:
     problem = require(posterior, "data", "compare_models").problem
     if has_closed_form(problem.model):
         posterior = with_weights_of(posterior, Exact().fit(problem))

@@ -22,9 +22,8 @@ from bayesnb.core.running import random_generator
 from bayesnb.core.sparse import dense
 from bayesnb.data.labels import as_labels
 from bayesnb.data.read import as_rows
-from bayesnb.model.blocks import Block, summed
+from bayesnb.model.blocks import Block, subjects_of, summed
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import subjects_of
 from bayesnb.model.program import draw_cells, to_table
 from bayesnb.model.reading import Chunks
 from bayesnb.posterior.explain import ROUNDING, UNITS

@@ -11,13 +11,13 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, warn, warn_of
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import require_two_classes
-from bayesnb.data.read import GivenRows, is_dask, read_rows
+from bayesnb.data.read import Rows, is_dask, read_rows
 from bayesnb.families.family import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import read_for_inference, warn_of_quantities
 from bayesnb.inference.nuts import NUTS, sample_weights
 from bayesnb.inference.sources import sample_dask
-from bayesnb.model.describe import feature_names
+from bayesnb.model.blocks import feature_names
 from bayesnb.model.feature_weights import (
     MOST_NUMBERS,
     ConditionalLikelihood,
@@ -225,7 +225,7 @@ def _number_of_features(posterior: Posterior) -> int:
     return len(feature_names(posterior.model.blocks))
 
 
-def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: GivenRows, key: Any) -> WeightedPosterior:
+def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: Rows, key: Any) -> WeightedPosterior:
     """The posterior, or an average over subsets of its features, whose shared weight has the highest evidence.
 
     The evidence is the density of the labels given the features of each row and the other rows, the weight integrated
@@ -236,7 +236,8 @@ def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: GivenRows,
     candidates: list[tuple[float, Any]] = [(1.0, posterior)]
     few = numbers * FEWEST_ROWS <= MOST_NUMBERS
     if few and isinstance(posterior, ExactPosterior) and (rows.weights == 1.0).all():
-        some = rows.take(some_rows(len(rows), min(4 * numbers, MOST_NUMBERS // FEWEST_ROWS), random_generator(key)))
+        chosen = some_rows(len(rows), min(4 * numbers, MOST_NUMBERS // FEWEST_ROWS), random_generator(key))
+        some = rows.take(chosen).alone()
         # A prior that differs by class, or by category, has no average.
         with suppress(ValueError):
             candidates += [(inclusion, posterior.averaged(inclusion)) for inclusion in INCLUSIONS]
@@ -257,7 +258,7 @@ def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: GivenRows,
 
 @in_float64
 def _learn(
-    posterior: Posterior, given: GivenRows, key: Any, shared: bool = False, inference: NUTS | None = None
+    posterior: Posterior, rows: Rows, key: Any, shared: bool = False, inference: NUTS | None = None
 ) -> tuple[WeightedPosterior, list[str], float]:
     """As `weight_features`; returns the warnings instead of issuing them, and the log evidence of the labels."""
     if inference is not None and not isinstance(inference, NUTS):
@@ -272,7 +273,7 @@ def _learn(
             "shared=True; words of documents are one feature in a block of counts, such as nb.Multinomial()"
         )
     # No category that only rows of weight zero have is worth a warning.
-    rows = given.counting().of_classes(unweighted.classes)
+    rows = rows.counting().of_classes(unweighted.classes)
     rng = random_generator(key)
     remarks = []
     if shared and not isinstance(unweighted, SampledPosterior) and unweighted.class_probs().all():
@@ -329,10 +330,10 @@ def _weighable(posterior: Any) -> Weighable:
     if not isinstance(posterior, SampledPosterior):
         return posterior
     problem.require_labels("weight_features", "fit the rows that have a label")
-    if problem.model.hyperpriors:
+    if problem.model.description.hyperpriors:
         raise ValueError(
             f"weight_features needs features that are independent given the class, and draws of "
-            f"{next(iter(problem.model.hyperpriors))!r} make them dependent: give it a number, or use "
+            f"{next(iter(problem.model.description.hyperpriors))!r} make them dependent: give it a number, or use "
             "nb.EmpiricalBayes()"
         )
     return posterior

@@ -14,6 +14,7 @@ from scipy.special import gammaln as log_gamma
 from scipy.special import logsumexp, xlogy
 
 import bayesnb as nb
+from bayesnb.data.read import as_table
 from bayesnb.families import matrix_product as product
 from bayesnb.families.family import with_hyperparameters
 from bayesnb.families.formulas import log_prob, quantile
@@ -33,7 +34,7 @@ def test_averages_over_draws(case, holes, rng):
     exact = nb.fit(nb.NaiveBayes(case.default), X, y)
     sampled = nb.from_samples(exact.model, exact.draws(num_chains=2, num_draws=20, key=1), X=X, y=y)
     joint = np.concatenate(
-        [sampled.model.log_joint(flatten(sampled.parameters), c) for _, c in exact.model.read(X).encoded()], 1
+        [sampled.model.log_joint(flatten(sampled.parameters), c) for _, c in exact.model.read(as_table(X)).encoded()], 1
     )
     expected = logsumexp(joint, axis=0) - np.log(40)
     np.testing.assert_allclose(sampled.log_joint(X), expected, rtol=1e-12)

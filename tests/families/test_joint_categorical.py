@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import bayesnb as nb
+from bayesnb.data.read import as_table
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
 from bayesnb.families.joint_categorical import Combinations, count_combinations
@@ -114,7 +115,7 @@ class TestMissingCells:
         assert np.isnan(strange).any(axis=1).tolist() == [True, False, True] * 2
         draws = posterior.distribution.draw(1, 3, 0)
         model = posterior.model
-        ((_, cells),) = model.read(rows).encoded()
+        ((_, cells),) = model.read(as_table(rows)).encoded()
         together = model.log_joint(draws, cells)
         (family,) = model.families
         of_rows = family.densities_of_rows({"prob": draws.blocks[0]["prob"][0]}, cells[0])

@@ -219,9 +219,9 @@ class TestEstimators:
     def test_classifier_keeps_the_option_of_its_model(self, rng):
         X, y = rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
         model = nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.2)
-        assert estimators.NaiveBayesClassifier(model).fit(X, y).model_.feature_inclusion == 0.2
+        assert estimators.NaiveBayesClassifier(model).fit(X, y).model_.description.feature_inclusion == 0.2
         other = estimators.NaiveBayesClassifier(model, feature_inclusion=0.7).fit(X, y)
-        assert other.model_.feature_inclusion == 0.7
+        assert other.model_.description.feature_inclusion == 0.7
 
 
 def contingency(class_prob, prob):
