@@ -421,8 +421,7 @@ class Schema:
         table = with_numbers(table, forms, ((places[position], self.names([position])[0]) for position in read))
         if places == range(len(table.names)):
             return table
-        start = len(self.source_columns)
-        recipes = {start + k: column for k, column in enumerate(self.derived) if column.recipe != COPY}
+        recipes = {at: column for column, at in self._position_of_derived.items() if column.recipe != COPY}
         names = self.names(range(len(self.columns)))
         return ArrangedTable(table, names, table.named, table.non_negative, table.counted, places, recipes)
 

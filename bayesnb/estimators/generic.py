@@ -10,7 +10,7 @@ from bayesnb.core.checking import whole_number
 from bayesnb.data.labels import warn_of_absent_classes, warn_of_classes
 from bayesnb.data.read import as_table, check_weights, is_dask, read_rows, split_labels, with_names
 from bayesnb.data.schema import OutsideSupport, warn_unseen
-from bayesnb.data.tables import SparseTable, Table, distinct, items_at
+from bayesnb.data.tables import SparseTable, Table, distinct
 from bayesnb.estimators.estimator import Estimator, check_classes, check_labels, read_mixed, with_fitted_columns
 from bayesnb.estimators.kept_rows import KeptRows, with_all_rows
 from bayesnb.families.family import Family
@@ -173,9 +173,7 @@ class NaiveBayesClassifier(Estimator):
         self._start(table, labels, weight)
         if self.keep_rows:
             schema = self.model_.schema
-            reads = frozenset(
-                place for block in self.model_.blocks for place in items_at(schema.sources, block.columns)
-            )
+            reads = frozenset(schema.sources[position] for own in self.model_.layout for position in own)
             none = KeptRows(table.names, table.named, None if self.model is None else reads)
             weights = check_weights(weight, table.num_rows)
             kept = none.add(table, labels, weights, self.decay, self.keep_rows, self._key())

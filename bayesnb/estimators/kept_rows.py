@@ -11,7 +11,7 @@ import scipy.sparse
 
 from bayesnb.core.sparse import dense, stacked
 from bayesnb.data.read import as_table, read_rows
-from bayesnb.data.tables import Column, SparseTable, Table, is_missing, items_at
+from bayesnb.data.tables import Column, SparseTable, Table, is_missing
 from bayesnb.model.blocks import ModelStatistics, side_by_side, statistics_of_features
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem, count_and_grow, with_categories
@@ -300,7 +300,7 @@ def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any =
 def _feature_parts(model: BoundModel, *counted: ModelStatistics) -> Iterator[Iterator[tuple]]:
     """For each block, of each of its features the columns in the table, the family, and its part of all statistics."""
     for block, *of_block in zip(model.blocks, *(each.blocks for each in counted), strict=True):
-        columns = tuple(items_at(model.schema.sources, block.columns))
+        columns = tuple(model.schema.sources[position] for position in block.columns)
         alone = [(column,) for column in columns] if block.by_column else [columns]
         names = [(own, type(block.family)) for own in alone]
         yield zip(names, *(statistics_of_features(block, each) for each in of_block), strict=True)

@@ -16,7 +16,6 @@ from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import a_type
 from bayesnb.core.deferred import constraints, is_jax, jax, jit, jnp, map_tree, pytree, with_derivative
 from bayesnb.core.running import in_order
-from bayesnb.data.tables import items_at
 from bayesnb.families.conjugate import cells_log_predictive, log_average
 from bayesnb.families.family import Family, JointFamily, accepts_fractions, of_column, parameters_of_column
 from bayesnb.families.matrix_product import times
@@ -446,13 +445,12 @@ def function_of_array(
         A function of a module: maps `arrays` and the cells of each block to log joint densities (rows, classes).
     arrays : pytree
     """
-    source_columns, num_classes = model.schema.source_columns, len(model.schema.classes)
-    num_columns = len(source_columns)
+    num_columns, num_classes = len(model.schema.source_columns), len(model.schema.classes)
     families, edges = list(model.families), model.schema.edges
     sizes = {position: len(categories) for position, categories in model.schema.categories.items()}
     places = [
         (
-            np.asarray(items_at(model.schema.sources, block.columns), dtype=np.int32),
+            np.take(model.schema.sources, block.columns).astype(np.int32),
             np.array([float(sizes[position]) for position in block.columns]) if block.has_categories else None,
             {j: np.array(edges[position]) for j, position in enumerate(block.columns) if position in edges},
         )
@@ -465,7 +463,7 @@ def function_of_array(
         if cells.shape[-1:] != (num_columns,):
             raise ValueError(
                 f"x has shape {cells.shape}: its last axis must be the {num_columns} columns of the fit, "
-                f"{list(source_columns[:10])}{' and so on' if num_columns > 10 else ''}"
+                f"{list(model.schema.source_columns[:10])}{' and so on' if num_columns > 10 else ''}"
             )
         try:
             found = _rows_in_float64(of_rows, cells.reshape(-1, num_columns))
