@@ -437,7 +437,8 @@ class PoissonNB(_WithClassPrior):
 
     def _note(self, problem: Problem) -> None:
         super()._note(problem)
-        self.rate_ = problem.posterior.families[0].mean()["rate"]
+        family: Any = problem.resolved.families[0]
+        self.rate_ = family.update(problem.statistics.blocks[0]).mean()["rate"]
 
 
 # --------------------------------------------------------------------------------------------------

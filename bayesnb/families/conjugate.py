@@ -286,32 +286,6 @@ def cells_log_predictive(family: ConjugateFamily, x: Any) -> Any:
     return np.concatenate(list(_log_predictive_in_pieces(family, x)))
 
 
-def log_average(family: Any, shared: Any, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
-    """Log predictive density of each row under each class, each feature's averaged over two hypotheses.
-
-    Parameters
-    ----------
-    family, shared : ConjugateFamily
-        Parameters for each class, and a parameter that all classes share, class axis of length one.
-    log_in, log_out : array, shape (features,)
-        Log probability that the feature depends on the class, and that it does not; a joint block is one feature.
-    x : array or CSR array, shape (rows, columns)
-
-    Returns
-    -------
-    array, shape (rows, classes)
-    """
-    if isinstance(family, JointFamily):
-        own, of_all = (np.asarray(one.row_log_predictive(x)) for one in (family, shared))  # type: ignore[union-attr]
-        return np.logaddexp(log_in + own, log_out + of_all)
-    if number_of_values(family):
-        own, of_all = _log_table(family), _log_table(shared)
-        return ValueTable.of(np.logaddexp(log_in[:, None] + own, log_out[:, None] + of_all)).of_rows(x)
-    own, of_all = cells_log_predictive(family, x), cells_log_predictive(shared, x)
-    cells = np.logaddexp(log_in + own, log_out + of_all)
-    return np.where(np.isnan(x)[:, None, :], 0.0, cells).sum(axis=-1)
-
-
 def couples_classes(family: Family) -> bool:
     """Whether the prior couples the parameters of the classes: the family defines `given_dependence`.
 

@@ -393,7 +393,9 @@ class CovarianceElement(dist.Distribution):
         for element in np.ndindex(*shape):
             of_element = (..., *element)
             coefficients = slope[element] + spread[element] * standard[of_element]
-            found[of_element] = function(at[of_element], np.sort(variances[of_element] * coefficients))
+            # An axis of length one serves all numbers on that axis.
+            served = (..., *(slice(None) if size == 1 else place for place, size in zip(element, shape, strict=True)))
+            found[served] = function(at[served], np.sort(variances[of_element] * coefficients))
         return found
 
     def _of_numbers(self, numbers: np.ndarray) -> np.ndarray:

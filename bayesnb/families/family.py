@@ -561,7 +561,8 @@ def parameter_names(family: Family) -> tuple[str, ...]:
     arguments = inspect.signature(family.likelihood).parameters.values()
     own = [argument.name for argument in arguments if argument.kind is not argument.VAR_KEYWORD]
     parts = _inner_families(family).values() if len(own) < len(arguments) else ()
-    return (*(name for name in own if name != "total_count"), *itertools.chain(*map(parameter_names, parts)))
+    names = (*(name for name in own if name != "total_count"), *itertools.chain(*map(parameter_names, parts)))
+    return tuple(dict.fromkeys(names))
 
 
 def accepts_fractions(family: Family) -> bool:

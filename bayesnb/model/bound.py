@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import logit
 
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import whole_number
@@ -21,14 +20,14 @@ from bayesnb.data.tables import Table
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, keeps_others, of_column, parameters_of_column
 from bayesnb.model.blocks import Block, ModelStatistics, categorical_columns, features_of, lay_out, log_joint
-from bayesnb.model.describe import shared_families, spread_inclusion
+from bayesnb.model.describe import inclusions, spread_inclusion
 from bayesnb.model.learned_prior import (
     LearnedPrior,
     hyperparameter_axes,
     learned_prior,
     sample_in_program,
 )
-from bayesnb.model.prior import AveragedPrior, ClassPrior, ModelParameters, Prior, resolve, spread_class_prior
+from bayesnb.model.prior import ClassPrior, ModelParameters, Prior, resolve, spread_class_prior
 from bayesnb.model.program import Sites, draw_cells, run_program, to_table
 from bayesnb.model.reading import Cells, Chunks, count_rows
 
@@ -169,10 +168,12 @@ class BoundModel(Printed):
     @property
     def prior(self) -> Prior:
         """The distribution of all parameters before the data."""
-        if self.inclusion is None:
-            return Prior(self.class_prior, self.families)
-        log_odds = tuple(map(logit, self.inclusion))
-        return AveragedPrior(self.class_prior, self.families, shared_families(self.blocks), log_odds)
+        return Prior(self.class_prior, self.prior_families)
+
+    @property
+    def prior_families(self) -> tuple[Any, ...]:
+        """The families as the prior has them, where a feature may not depend on the class."""
+        return self.families if self.inclusion is None else inclusions(self.blocks, self.inclusion)
 
     @cached_property
     def inclusion(self) -> tuple[np.ndarray, ...] | None:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.feature_inclusion import FeatureInclusion
 from bayesnb.model.blocks import Block, feature_names, features_of
 
 # --------------------------------------------------------------------------------------------------
@@ -67,17 +68,16 @@ def spread_inclusion(where: str, value: Any, blocks: Sequence[Block]) -> tuple[n
     return tuple(np.array([by_name[name] for name in features_of(block)]) for block in blocks)
 
 
-def shared_families(blocks: Sequence[Block]) -> tuple[ConjugateFamily, ...]:
-    """Prior of the parameters that all classes share, class axis of length one.
+def inclusions(blocks: Sequence[Block], probs: Sequence[np.ndarray]) -> tuple[FeatureInclusion, ...]:
+    """The families of blocks, each feature of which depends on the class with a probability (features,).
 
-    It is the prior that every class has. If the priors differ by class, there is none.
+    Without dependence, all classes share the prior that every class has. If the priors differ by class, there is none.
 
     Raises
     ------
     ValueError
         If the family has no closed form, or its prior differs by class, naming the column.
     """
-    shared = []
     for block in blocks:
         if not isinstance(block.family, ConjugateFamily):
             raise ValueError(
@@ -85,12 +85,11 @@ def shared_families(blocks: Sequence[Block]) -> tuple[ConjugateFamily, ...]:
                 "whether a feature depends on the class is known for conjugate families"
             )
         for name, value in block.family.hyperparameters().items():
-            differs = (np.asarray(value) != np.asarray(value)[:1]).any(axis=0)
-            if differs.any():
+            differs = False if value is None else (np.asarray(value) != np.asarray(value)[:1]).any(axis=0)
+            if np.any(differs):
                 feature = block.name if block.is_joint else block.labels[int(np.argwhere(differs)[0][0])]
                 raise ValueError(
                     f"column {feature!r}: the prior's {name} differs by class, so that one distribution for all "
                     "classes has no prior; give the classes the same"
                 )
-        shared.append(block.family.take(slice(0, 1)))
-    return tuple(shared)
+    return tuple(FeatureInclusion.of(block.family, prob) for block, prob in zip(blocks, probs, strict=True))

@@ -98,20 +98,22 @@ class OpenSchema:
         used = chain(*self.columns.positions_of(self.model.features).values())
         return [names[source] for source in sorted({self.columns.sources[position] for position in used})]
 
-    def find(self, rows: Rows, *, may_miss: bool = False) -> Found:
+    def find(self, rows: Rows, *, whole: bool = False) -> Found:
         """The labels, categories and numbers of some rows, as far as they are not known.
 
         Parameters
         ----------
         rows : Rows
-        may_miss : bool, default False
-            Whether rows may have no label.
+        whole : bool, default False
+            Whether these are all rows, in memory. Some may then have no label, and `bind` sees their numbers, column by
+            column.
         """
         if isinstance(self.model, BoundModel):
             return Found()
-        labels = rows.distinct_labels(may_miss=may_miss) if self.classes is None and len(rows) else None
-        table = self.columns.arrange(rows.table, [self.open_columns, self.seen_columns], self.model.number_forms)
-        listed, values, to_see = {}, {}, dict.fromkeys(self.seen_columns)
+        labels = rows.distinct_labels(may_miss=whole) if self.classes is None and len(rows) else None
+        to_see = dict.fromkeys(() if whole else self.seen_columns)
+        table = self.columns.arrange(rows.table, [self.open_columns, [*to_see]], self.model.number_forms)
+        rows, listed, values = replace(rows, table=table), {}, {}
         for position in self.open_columns:
             categories = table.declared_categories(position)
             if categories is not None:
@@ -120,11 +122,8 @@ class OpenSchema:
                 to_see[position] = None
             else:
                 values[position] = frozenset(shown_categories(table, position))
-
-        def numbers_of(position: int) -> Numbers:
-            return Numbers.of(table.number_column(position, slice(None)), rows.weights)
-
-        return Found(labels, listed, values, dict(zip(to_see, in_order(numbers_of, list(to_see)), strict=True)))
+        numbers = {position: _numbers_of_column(rows, position) for position in to_see}
+        return Found(labels, listed, values, numbers)
 
     @cached_property
     def _in_bins(self) -> dict[int, int]:
@@ -135,8 +134,8 @@ class OpenSchema:
         as_they_are = {source for _, source, family in columns if "numbers in bins" not in family.takes}
         return {p: family.settings()["num_bins"] for p, source, family in columns if source not in as_they_are}
 
-    def bind(self, found: Found) -> BoundModel:
-        """The model bound to the columns, with the classes and categories that were found.
+    def bind(self, found: Found, rows: Rows | None = None) -> BoundModel:
+        """The model bound to the columns, with the classes and categories that were found, and all rows if in memory.
 
         Raises
         ------
@@ -159,7 +158,7 @@ class OpenSchema:
             if position not in categories:
                 values = found.categories(position) if listed is None else listed
                 categories[position] = with_other(schema.columns[position], values, keeps_others(family))
-        description = _with_constants(self.model, schema, found.numbers)
+        description = _with_constants(self.model, schema, rows, found.numbers)
         return BoundModel.of(description, replace(schema, categories=categories, edges=edges))
 
 
@@ -174,7 +173,7 @@ def bound_to(model: Any, rows: Rows, classes: Any = None) -> BoundModel:
         Labels that may occur.
     """
     schema = OpenSchema.of(model, rows.table.names, rows.table.named, classes)
-    return schema.bind(schema.find(rows, may_miss=True))
+    return schema.bind(schema.find(rows, whole=True), rows)
 
 
 def _to_be_seen(description: Any, schema: Schema) -> dict[Any, list[int]]:
@@ -189,15 +188,21 @@ def _to_be_seen(description: Any, schema: Schema) -> dict[Any, list[int]]:
     return {name: positions for name, positions in wanted.items() if positions}
 
 
-def _with_constants(description: Any, schema: Schema, numbers: Mapping[int, Numbers]) -> Any:
-    """The description with the constants that its families take from the numbers of columns."""
+def _numbers_of_column(rows: Rows, position: int) -> Numbers:
+    return Numbers.of(rows.table.number_column(position, slice(None)), rows.weights)
+
+
+def _with_constants(description: Any, schema: Schema, rows: Rows | None, numbers: Mapping[int, Numbers]) -> Any:
+    """The description with the constants that its families take from all rows, or, of rows in pieces, from numbers."""
     if not (wanted := _to_be_seen(description, schema)):
         return description
+    if rows is not None:
+        rows = replace(rows, table=schema.arrange(rows.table, list(wanted.values()), description.number_forms))
 
     def having_seen(name: Any) -> tuple[Family, Any]:
         family, columns = description.features[name]
         for position, column in zip(wanted[name], schema.names(wanted[name]), strict=True):
-            seen = numbers[position]
+            seen = numbers[position] if rows is None else _numbers_of_column(rows, position)
             family = family.having_seen({column: seen.values}, seen.weights)
         return family, columns
 

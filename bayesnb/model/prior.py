@@ -7,7 +7,6 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit
 
 from bayesnb.core.arrays import in_float64, to_numpy
 from bayesnb.core.deferred import dist, jax, jnp, leaves, map_tree, numpyro, pytree
@@ -16,6 +15,7 @@ from bayesnb.data.tables import COPY
 from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
 from bayesnb.families.family import Family, Sample, parameter_names, with_hyperparameters
+from bayesnb.families.feature_inclusion import FeatureInclusion
 from bayesnb.families.matrix_product import times
 from bayesnb.families.probabilities import LogProbability, SampledParameters, log_of_prob
 from bayesnb.families.statistics import ClassCounts, Statistics
@@ -318,6 +318,12 @@ class Prior:
         """Independent draws of all parameters; they have the leading axes of the arrays, too."""
         from bayesnb.families.draw import draw
 
+        if any(isinstance(family, FeatureInclusion) for family in self.families):
+            parts = zip(*((family.family, family.shared) for family in self.families), strict=True)
+            own, of_all = (Prior(self.classes, families).draw(rng, sample_shape) for families in parts)
+            pairs = zip(self.families, own.blocks, of_all.blocks, strict=True)
+            return replace(own, blocks=tuple(family.drawn(*pair, sample_shape, rng) for family, *pair in pairs))
+
         def spread(leaf: Any) -> np.ndarray:
             return np.broadcast_to(leaf, (*sample_shape, *np.shape(leaf)))
 
@@ -381,94 +387,6 @@ class Prior:
             numpyro.factor(f"{i}", family.log_likelihood(SampledParameters(values, logs), counted).sum())
             blocks.append(values)
         return ModelParameters(class_prob, tuple(blocks))
-
-
-@pytree
-@dataclass(frozen=True)
-class AveragedPrior(Prior):
-    """A distribution of all parameters in which all classes share those of a feature, unless it is included.
-
-    Attributes
-    ----------
-    shared : tuple of Family
-        Distribution of the shared parameters of each block, class axis of length one.
-    log_odds : tuple of array, shape (features of the block,)
-        Log odds that each feature depends on the class.
-    """
-
-    shared: tuple[Any, ...]
-    log_odds: tuple[np.ndarray, ...]
-
-    @property
-    def inclusion(self) -> tuple[np.ndarray, ...]:
-        """Probability that each feature depends on the class."""
-        return tuple(map(expit, self.log_odds))
-
-    def update(self, statistics: ModelStatistics) -> "AveragedPrior":
-        own = super().update(statistics)
-        shared = tuple(given(family, one.pooled()) for family, one in zip(self.shared, statistics.blocks, strict=True))
-        evidences = zip(self.log_odds, log_evidences(self.families, self.shared, statistics), strict=True)
-        log_odds = tuple(odds + alone - together for odds, (alone, together) in evidences)
-        return AveragedPrior(own.classes, own.families, shared, log_odds)
-
-    def log_evidence(self, statistics: ModelStatistics) -> Any:
-        total = self.classes.log_evidence(statistics.classes)
-        evidences = log_evidences(self.families, self.shared, statistics)
-        for odds, (own, together) in zip(self.log_odds, evidences, strict=True):
-            total = total + np.logaddexp(log_expit(odds) + own, log_expit(-odds) + together).sum()
-        return total
-
-    def draw(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
-        own = super().draw(rng, sample_shape)
-        of_all = Prior(self.classes, self.shared).draw(rng, sample_shape)
-        depends = ((rng.uniform(size=(*sample_shape, len(prob))) < prob)[..., None, :] for prob in self.inclusion)
-        return replace(own, blocks=tuple(map(_parameters_where, depends, own.blocks, of_all.blocks)))
-
-    def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
-        own = super().draw_for_rows(codes, rng)
-        of_all = Prior(self.classes, self.shared).draw_for_rows(np.zeros_like(codes), rng)
-        depends = (rng.uniform(size=(len(codes), len(prob))) < prob for prob in self.inclusion)
-        return tuple(map(_parameters_where, depends, own, of_all))
-
-
-def log_evidences(
-    families: Sequence[Any], shared: Sequence[Any], statistics: ModelStatistics
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Log evidence of each feature under both hypotheses, given the labels; call it in float64.
-
-    Parameters
-    ----------
-    families, shared : sequence of ConjugateFamily
-        For each block the prior of a parameter for each class, and of one that all classes share.
-    statistics : ModelStatistics
-
-    Returns
-    -------
-    list of tuple of array, shape (features of the block,)
-        For each block, with a parameter for each class and with a shared one.
-    """
-    return [
-        (
-            np.asarray(family.given_dependence().log_evidence(counted)).sum(axis=0),
-            np.asarray(together.log_evidence(counted.pooled()))[0],
-        )
-        for family, together, counted in zip(families, shared, statistics.blocks, strict=True)
-    ]
-
-
-def _parameters_where(depends: np.ndarray, own: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Parameters of a block: each feature's own ones where it depends on the class, else the shared ones.
-
-    Parameters
-    ----------
-    depends : array of bool, shape (..., features)
-    own, shared : mapping
-        Arrays of shape (..., columns) or (..., columns, categories), of as many leading axes as `depends`.
-    """
-    return {
-        name: np.where(depends.reshape(*depends.shape, *[1] * (np.ndim(value) - depends.ndim)), value, shared[name])
-        for name, value in own.items()
-    }
 
 
 # --------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from bayesnb.core.forest import how_many
 from bayesnb.core.panels import LINES, TINY, chosen, grid_of_panels, muted
 from bayesnb.core.running import random_generator
 from bayesnb.families.formulas import log_prob, quantile
-from bayesnb.model.prior import CLASS_SITE
+from bayesnb.model.prior import CLASS_SITE, Prior
 from bayesnb.posterior.fitted import of_features
 from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.parameters import marginals_by_site
@@ -244,7 +244,8 @@ def _after(posterior: Posterior) -> dict[str, Any]:
 def _before(posterior: Posterior) -> dict[str, Any]:
     """The prior's marginals, or draws where a family has no closed form."""
     model = posterior.model
-    exact = marginals_by_site(model, model.prior)
+    # Before the data, parameters that classes may share are distributed as those of each class.
+    exact = marginals_by_site(model, Prior(model.class_prior, model.families))
     if all(site.name in exact for site in model.sites):
         return exact
     return model.sites.by_name(model.draw_prior(random_generator(0), (PRIOR_DRAWS,))) | exact

@@ -1,7 +1,7 @@
 """The density of rows together with each class, the parameters integrated out, for NumPy and for JAX.
 
-A density is a sum over blocks of columns. Posteriors differ in what a block is (a closed form, its average over two
-hypotheses, given parameters), in whether the mean over draws is taken, and in whether features have weights.
+A density is a sum over blocks of columns. Posteriors differ in what a block is (a closed form or given parameters), in
+whether the mean over draws is taken, and in whether features have weights.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,9 +14,9 @@ from scipy.special import log_softmax, logsumexp
 
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import a_type
-from bayesnb.core.deferred import constraints, is_jax, jax, jit, jnp, map_tree, pytree, with_derivative
+from bayesnb.core.deferred import constraints, jax, jit, jnp, map_tree, pytree, with_derivative
 from bayesnb.core.running import in_order
-from bayesnb.families.conjugate import cells_log_predictive, log_average
+from bayesnb.families.conjugate import cells_log_predictive
 from bayesnb.families.family import Family, JointFamily, accepts_fractions, of_column, parameters_of_column
 from bayesnb.families.matrix_product import times
 from bayesnb.model.blocks import summed
@@ -56,38 +56,6 @@ class Integrated:
         """Log density of each feature, for JAX, shape (rows, classes, features)."""
         joint = isinstance(self.family, JointFamily)
         return self.of_rows(x)[..., None] if joint else cells_log_predictive(self.family, x)
-
-
-@pytree
-@dataclass(frozen=True)
-class Averaged(Integrated):
-    """A block of a closed form, each feature's density averaged over whether it depends on the class.
-
-    Attributes
-    ----------
-    family, shared : ConjugateFamily
-        With parameters for each class, and with parameters that all classes share.
-    log_in, log_out : array, shape (features,)
-        Log probability of either hypothesis.
-    """
-
-    shared: Any
-    log_in: np.ndarray
-    log_out: np.ndarray
-
-    def of_rows(self, x: Any, *, ratio: bool = False) -> Any:
-        if is_jax(x):
-            return self.features_in_jax(x).sum(axis=-1)
-        return log_average(self.family, self.shared, self.log_in, self.log_out, x)
-
-    def column(self, j: int) -> "Averaged":
-        column = slice(j, j + 1)
-        return Averaged(of_column(self.family, j), of_column(self.shared, j), self.log_in[column], self.log_out[column])
-
-    def features_in_jax(self, x: Any) -> Any:
-        own, shared = (Integrated(family).features_in_jax(x) for family in (self.family, self.shared))
-        averages = jnp.logaddexp(self.log_in + own, self.log_out + shared)
-        return averages if isinstance(self.family, JointFamily) else jnp.where(jnp.isnan(x)[:, None, :], 0.0, averages)
 
 
 @pytree

@@ -5,18 +5,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.special import log_expit
 
 from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.deferred import dist
 from bayesnb.core.printing import Piece
 from bayesnb.model.blocks import feature_names, in_column_order
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.prior import CLASS_SITE, AveragedPrior, ModelParameters, Prior
+from bayesnb.model.prior import CLASS_SITE, ModelParameters, Prior
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.density import Averaged, Integrated, MeanOfClosedForms, MeanOverDraws, RowDensity, WithParameters
+from bayesnb.posterior.density import Integrated, MeanOfClosedForms, MeanOverDraws, RowDensity, WithParameters
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
-from bayesnb.posterior.parameters import AveragedForm, ClosedForm, DrawnValues, OnePoint, marginals_by_site
+from bayesnb.posterior.parameters import ClosedForm, DrawnValues, OnePoint, marginals_by_site
 from bayesnb.posterior.posterior import Fitting, Posterior, parameters_by_class
 
 # --------------------------------------------------------------------------------------------------
@@ -124,6 +123,14 @@ class ClosedFormPosterior(SpreadPosterior):
     def class_probs(self) -> np.ndarray:
         return np.asarray(self.closed_form.classes.mean())
 
+    @property
+    def density(self) -> RowDensity:
+        return RowDensity(log(self.class_probs()), [Integrated(family) for family in self.closed_form.families])
+
+    @property
+    def distribution(self) -> ClosedForm:
+        return ClosedForm(self.model, self.closed_form)
+
 
 class ExactPosterior(ClosedFormPosterior):
     """The posterior in closed form: every family with updated hyperparameters.
@@ -155,14 +162,6 @@ class ExactPosterior(ClosedFormPosterior):
     x_prob[a, 0]   0.75  0.19   0.38   0.98
     x_prob[b, 0]   0.25  0.19   0.02   0.62
     """
-
-    @property
-    def density(self) -> RowDensity:
-        return RowDensity(log(self.class_probs()), [Integrated(family) for family in self.families])
-
-    @property
-    def distribution(self) -> ClosedForm:
-        return ClosedForm(self.model, self.closed_form)
 
     @in_float64
     def marginals(self) -> "dict[str, dist.Distribution]":
@@ -254,26 +253,23 @@ class AveragedPosterior(ClosedFormPosterior):
     array([[0.692, 0.308]])
     """
 
-    closed_form: AveragedPrior
+    @property
+    def families(self) -> tuple[Any, ...]:
+        return tuple(family.family for family in self.closed_form.families)
+
+    @property
+    def shared(self) -> tuple[Any, ...]:
+        """Posterior of the parameters that all classes share, for each block."""
+        return tuple(family.shared for family in self.closed_form.families)
 
     @property
     def inclusion_probability(self) -> Any:
         """Posterior probability that each feature depends on the class, a pandas series by feature."""
         import pandas as pd
 
-        values = in_column_order(self.model.blocks, [prob.tolist() for prob in self.closed_form.inclusion])
+        values = in_column_order(self.model.blocks, [family.prob[0].tolist() for family in self.closed_form.families])
         names = pd.Index(feature_names(self.model.blocks), name="feature", tupleize_cols=False)
         return pd.Series(values, index=names, name="inclusion_probability", dtype=np.float64)
-
-    @property
-    def density(self) -> RowDensity:
-        blocks = zip(self.families, self.closed_form.shared, self.closed_form.log_odds, strict=True)
-        averaged = [Averaged(own, shared, log_expit(odds), log_expit(-odds)) for own, shared, odds in blocks]
-        return RowDensity(log(self.class_probs()), averaged)
-
-    @property
-    def distribution(self) -> AveragedForm:
-        return AveragedForm(self.model, self.closed_form)
 
     def _details(self) -> str:
         return f"averaged over the subsets of {len(feature_names(self.model.blocks))} features"

@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import log_expit
 
 from bayesnb.core.arrays import PIECE_CELLS, in_float64, log, row_pieces
 from bayesnb.core.checking import first_few
@@ -16,9 +15,10 @@ from bayesnb.core.sparse import dense
 from bayesnb.data.read import Rows
 from bayesnb.families.conjugate import ConjugateFamily, cells_log_predictive, couples_classes
 from bayesnb.families.family import JointFamily, log_predictive_given, of_column
+from bayesnb.families.feature_inclusion import FeatureInclusion, log_mixture
 from bayesnb.families.statistics import ClassCounts, Statistics, times_each
 from bayesnb.model.blocks import Block, feature_names, features_of, positions_of_features
-from bayesnb.model.prior import AveragedPrior, ClassPrior, log_evidences
+from bayesnb.model.prior import ClassPrior
 from bayesnb.model.reading import Cells, log_normalised
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
 from bayesnb.posterior.posterior import Posterior, require
@@ -134,29 +134,15 @@ class _WithoutRows:
 
     def of_classes(self) -> np.ndarray:
         """Log density of each cell, shape (rows, copied classes, columns); zero for a missing one."""
-        cells = np.asarray(self._log_density(self.prior, self.rest, self.cell))
+        cells = np.asarray(self._log_density())
         copied = len(cells) // self.num_rows if isinstance(self.prior, JointFamily) else len(cells)
         return np.moveaxis(cells.reshape(copied, self.num_rows, -1), 0, 1)
 
-    def of_all_together(self) -> np.ndarray:
-        """Log density of each cell under a parameter that all classes share, shape (rows, columns)."""
-        one = map_tree(lambda leaf: leaf[:1], self.cell)
-        return np.asarray(self._log_density(self._shared, self.rest.pooled(), one)).reshape(self.num_rows, -1)
-
-    def log_bayes_factor(self) -> np.ndarray:
-        """Log Bayes factor of the other rows, for parameters by class against a shared one, shape (rows, columns)."""
-        own = np.asarray(self.prior.log_evidence(self.rest)).sum(axis=0)
-        return (own - np.asarray(self._shared.log_evidence(self.rest.pooled()))[0]).reshape(self.num_rows, -1)
-
-    def _log_density(self, prior: ConjugateFamily, rest: Any, cell: Any) -> Any:
-        if isinstance(prior, JointFamily):
-            after = prior.update(rest)
-            return after.row_log_predictive(self.x).T if couples_classes(prior) else after.log_evidence(cell)
-        return log_predictive_given(prior, rest, self.x)
-
-    @property
-    def _shared(self) -> ConjugateFamily:
-        return self.prior.take(slice(0, 1))
+    def _log_density(self) -> Any:
+        if isinstance(self.prior, JointFamily):
+            after = self.prior.update(self.rest)
+            return after.row_log_predictive(self.x).T if couples_classes(self.prior) else after.log_evidence(self.cell)
+        return log_predictive_given(self.prior, self.rest, self.x)
 
 
 def _blocks_without_rows(
@@ -205,8 +191,9 @@ def _blocks_without_rows(
 
 def _leaf_for_each_row(copied: np.ndarray, joint: bool, leaf: Any) -> np.ndarray:
     """An array (classes, columns, ...) for each row, given the classes (copied classes, rows); see `_WithoutRows`."""
-    values = np.asarray(leaf)[copied]
-    shape = (-1, *values.shape[2:]) if joint else (len(copied), -1, *values.shape[3:])
+    # What all classes share has a class axis of length one.
+    values = np.asarray(leaf)[copied if len(leaf) > 1 else np.zeros_like(copied[:1])]
+    shape = (-1, *values.shape[2:]) if joint else (len(values), -1, *values.shape[3:])
     return values.reshape(shape)
 
 
@@ -217,7 +204,7 @@ def _leaf_for_each_row(copied: np.ndarray, joint: bool, leaf: Any) -> np.ndarray
 
 @dataclass(frozen=True)
 class _FittedBlock:
-    """A block of an exact posterior, with what its density needs when a row is left out.
+    """A block of a closed form, with what its density needs when a row is left out.
 
     Attributes
     ----------
@@ -246,6 +233,8 @@ class _FittedBlock:
         lacking = np.isnan(x).any(axis=1) if self.prior.whole_rows else np.zeros(len(rows), bool)
         if self.follows and not lacking.any():
             return _log_density_without(self.prior, self.statistics, x, rows, refitted=True)
+        if isinstance(self.prior.family, FeatureInclusion) and not lacking.any():
+            return self._under_both_hypotheses(x, rows)
         without = np.array(self.posterior.row_log_predictive(x) if held is None else held)
         if not lacking.any():
             # Only the row's own class changes without the row.
@@ -255,6 +244,28 @@ class _FittedBlock:
             # The fit did not count the rows that lack a cell: without them it is the same.
             without[~lacking] = self.left_out(x[~lacking], rows.take(~lacking))
         return without
+
+    def _under_both_hypotheses(self, x: Any, rows: Rows) -> np.ndarray:
+        """As `left_out`, of features that may not depend on the class.
+
+        Under either hypothesis, the evidence of the rest is the evidence of all data divided by the row's density given
+        the rest. The Bayes factor without a row therefore takes one division.
+        """
+        prior: Any = self.prior.family
+        after, nobody = self.posterior.family, replace(rows, codes=np.zeros_like(rows.codes))
+        own_class = _given_the_rest(replace(self.prior, family=prior.family), self.statistics, x, rows)
+        together = _given_the_rest(replace(self.prior, family=prior.shared), self.statistics.pooled(), x, nobody)
+        found = np.empty((len(rows), len(rows.classes)))
+        for (piece, own), (_, of_all) in zip(own_class, together, strict=True):
+            of_classes = (
+                np.array(after.row_log_predictive(x[piece]))[..., None]
+                if self.prior.is_joint
+                else cells_log_predictive(after, dense(x[piece]).astype(np.float64))
+            )
+            of_classes[np.arange(len(own)), rows.codes[piece]] = own
+            log_odds = self.posterior.log_odds - (own - of_all)
+            found[piece] = log_mixture(log_odds[:, None], of_classes, of_all[:, None]).sum(axis=-1)
+        return found
 
     def features(self) -> list[tuple[Any, Self]]:
         """The columns of the block and the block of each alone; a joint block is one feature."""
@@ -271,19 +282,20 @@ class _FittedBlock:
         return type(self)(alone, of_column(self.posterior, j), statistics, self.follows)
 
 
-def _fitted_blocks(posterior: ExactPosterior) -> list[_FittedBlock]:
-    """The blocks of an exact posterior, for leave-one-out."""
+def _fitted_blocks(posterior: ExactPosterior | AveragedPosterior, rows: Rows) -> list[_FittedBlock]:
+    """The blocks of a closed form, for leave-one-out."""
     problem = posterior.problem
+    if problem.model.feature_inclusion is not None:
+        refuse_weights(rows, "posteriors averaged over features")
+    models = [problem.model if follows else posterior.model for follows in problem.follows]
     return [
-        _FittedBlock(as_given if follows else resolved, family, counted, follows or couples_classes(family))
-        for as_given, resolved, family, counted, follows in zip(
-            problem.model.blocks,
-            posterior.model.blocks,
-            posterior.families,
-            problem.statistics.blocks,
-            problem.follows,
-            strict=True,
+        _FittedBlock(
+            replace(model.blocks[i], family=model.prior_families[i]),
+            posterior.closed_form.families[i],
+            problem.statistics.blocks[i],
+            follows or couples_classes(model.families[i]),
         )
+        for i, (model, follows) in enumerate(zip(models, problem.follows, strict=True))
     ]
 
 
@@ -307,17 +319,16 @@ def log_class_probs_without(posterior: Posterior, rows: Rows, prior: ClassPrior 
 
 
 # --------------------------------------------------------------------------------------------------
-# Log densities of single features given the other rows: of a closed form, averaged over whether the feature depends on
-# the class, and by importance sampling over draws
+# Log densities of single features given the other rows: of a closed form, and by importance sampling over draws
 # --------------------------------------------------------------------------------------------------
 
 type Found = Iterator[tuple[slice, int, int, np.ndarray]]
 """Some rows, the positions of a block and of one of its features, and log densities of shape (rows, classes)."""
 
 
-def _closed_form_features(posterior: ExactPosterior) -> Callable[[Cells, Rows], Found]:
+def _closed_form_features(posterior: ExactPosterior | AveragedPosterior, rows: Rows) -> Callable[[Cells, Rows], Found]:
     """Maps cells and rows to the log density of each feature given the other rows."""
-    blocks = [block.features() for block in _fitted_blocks(posterior)]
+    blocks = [block.features() for block in _fitted_blocks(posterior, rows)]
 
     def of_features(chunk: Cells, some: Rows) -> Found:
         for i, (features, x) in enumerate(zip(blocks, chunk, strict=True)):
@@ -325,61 +336,6 @@ def _closed_form_features(posterior: ExactPosterior) -> Callable[[Cells, Rows], 
                 yield slice(None), i, j, block.left_out(x[:, columns], some)
 
     return of_features
-
-
-def _averaged_features(posterior: AveragedPosterior) -> Callable[[Cells, Rows], Found]:
-    """As `_closed_form_features`, the two hypotheses of each feature averaged."""
-    before, problem = posterior.model.prior, posterior.problem
-    assert isinstance(before, AveragedPrior)
-    evidences = log_evidences(before.families, before.shared, problem.statistics)
-
-    def of_features(chunk: Cells, some: Rows) -> Found:
-        for i, (x, log_odds) in enumerate(zip(chunk, before.log_odds, strict=True)):
-            block, counted = problem.model.blocks[i], problem.statistics.blocks[i]
-            if problem.follows[i] or couples_classes(block.family):
-                hypotheses = _refitted_hypotheses(block, counted, x, some)
-            else:
-                hypotheses = _hypotheses(posterior, i, np.subtract(*evidences[i]), x, some)
-            for piece, log_bayes_factor, of_classes, of_all in hypotheses:
-                after = log_odds + log_bayes_factor
-                averages = np.logaddexp(log_expit(after)[:, None] + of_classes, (log_expit(-after) + of_all)[:, None])
-                for j in range(averages.shape[-1]):
-                    yield piece, i, j, averages[..., j]
-
-    return of_features
-
-
-type Hypotheses = Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]
-"""Some rows; the log Bayes factor of the rest (rows, columns); and the log densities of the cells given the rest, under
-each class's parameter (rows, classes, columns), and under one that all classes share (rows, columns)."""
-
-
-def _refitted_hypotheses(block: Block, counted: Any, x: Any, rows: Rows) -> Hypotheses:
-    for piece, without in _blocks_without_rows(block, counted, x, rows, refitted=True):
-        yield piece, without.log_bayes_factor(), without.of_classes(), without.of_all_together()
-
-
-def _hypotheses(posterior: AveragedPosterior, i: int, log_bayes_factor: np.ndarray, x: Any, rows: Rows) -> Hypotheses:
-    """As `_refitted_hypotheses`, for block i, whose prior has the same numbers for all rows.
-
-    Under either hypothesis, the evidence of the rest is the evidence of all data divided by the row's density given the
-    rest. The Bayes factor without a row therefore takes one division.
-    """
-    block, family, statistics = posterior.model.blocks[i], posterior.families[i], posterior.problem.statistics.blocks[i]
-    together = replace(block, family=block.family.take(slice(0, 1)))
-    nobody = replace(rows, codes=np.zeros_like(rows.codes))
-    for (piece, own), (_, of_all) in zip(
-        _given_the_rest(block, statistics, x, rows),
-        _given_the_rest(together, statistics.pooled(), x, nobody),
-        strict=True,
-    ):
-        of_classes = (
-            np.array(family.row_log_predictive(x[piece]))[..., None]
-            if block.is_joint
-            else cells_log_predictive(family, dense(x[piece]).astype(np.float64))
-        )
-        of_classes[np.arange(len(own)), rows.codes[piece]] = own
-        yield piece, log_bayes_factor - (own - of_all), of_classes, of_all
 
 
 def _sampled_features(posterior: SampledPosterior) -> Callable[[Cells, Rows], Found]:
@@ -438,7 +394,10 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior | WeightedPoster
     """Every row predicted from the others; weights of features are kept. Errors as for `require_rows_of_fit`."""
     require_rows_of_fit(posterior, rows)
     log_proba, (of_label, joint, in_sample) = np.empty((len(rows), len(rows.classes))), np.empty((3, len(rows)))
-    densities = _block_joint(posterior) if isinstance(posterior, ExactPosterior) else _feature_joint(posterior, rows)
+    if isinstance(posterior, WeightedPosterior):
+        densities = _feature_joint(posterior, rows)
+    else:
+        densities = _block_joint(posterior, rows)
 
     def one_chunk(where: slice, chunk: Cells) -> None:
         some = rows.take(where)
@@ -457,9 +416,9 @@ type JointDensities = Callable[[Cells, Rows], tuple[np.ndarray, np.ndarray, np.n
 from which the label follows; arrays of shape (rows, classes)."""
 
 
-def _block_joint(posterior: ExactPosterior) -> JointDensities:
+def _block_joint(posterior: ExactPosterior | AveragedPosterior, rows: Rows) -> JointDensities:
     """The densities of whole blocks, which take less time than those of single features."""
-    log_class_prob, blocks = log(posterior.class_probs()), _fitted_blocks(posterior)
+    log_class_prob, blocks = log(posterior.class_probs()), _fitted_blocks(posterior, rows)
 
     def joint_densities(chunk: Cells, some: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         held, without = np.zeros((2, len(some), len(some.classes)))
@@ -473,11 +432,10 @@ def _block_joint(posterior: ExactPosterior) -> JointDensities:
     return joint_densities
 
 
-def _feature_joint(posterior: AveragedPosterior | WeightedPosterior, rows: Rows) -> JointDensities:
-    """The densities of single features, which are averaged or have weights."""
+def _feature_joint(posterior: WeightedPosterior, rows: Rows) -> JointDensities:
+    """The densities of single features, which have weights."""
     density, of_features = posterior.density, _of_features_without(posterior.plain, rows)
-    problem = require(posterior, "data", "leave-one-out").problem
-    prior = problem.rows_class_prior if isinstance(posterior, WeightedPosterior) else None
+    prior = require(posterior, "data", "leave-one-out").problem.rows_class_prior
 
     def joint_densities(chunk: Cells, some: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         log_class_prob = log_class_probs_without(posterior, some, prior)
@@ -492,13 +450,10 @@ def _feature_joint(posterior: AveragedPosterior | WeightedPosterior, rows: Rows)
 
 def _of_features_without(posterior: Weighable, rows: Rows) -> Callable[[Cells, Rows], Found]:
     """What gives the log density of each feature of encoded rows, each row given the others."""
-    if isinstance(posterior, ExactPosterior):
-        return _closed_form_features(posterior)
-    if isinstance(posterior, SampledPosterior):
-        refuse_weights(rows, "draws")
-        return _sampled_features(posterior)
-    refuse_weights(rows, "posteriors averaged over features")
-    return _averaged_features(posterior)
+    if not isinstance(posterior, SampledPosterior):
+        return _closed_form_features(posterior, rows)
+    refuse_weights(rows, "draws")
+    return _sampled_features(posterior)
 
 
 class DensityError(ValueError):

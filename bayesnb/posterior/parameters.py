@@ -15,7 +15,7 @@ from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.feature_weights import FeatureWeights
-from bayesnb.model.prior import CLASS_SITE, AveragedPrior, ModelParameters, Prior
+from bayesnb.model.prior import CLASS_SITE, ModelParameters, Prior
 from bayesnb.model.problem import has_closed_form, ways_to_posterior
 from bayesnb.model.program import Site
 from bayesnb.model.weighted_model import WeightedModel, WeightedParameters
@@ -149,12 +149,17 @@ class ClosedForm(ParameterDistribution):
 
     prior: Prior
 
-    told = "this is a closed form"
-    offers: ClassVar[tuple[Need, ...]] = (
-        "a distribution of the parameters",
-        "a closed form",
-        "the closed form of one model",
-    )
+    @property
+    def told(self) -> str:  # type: ignore[override]
+        """The kind of posterior, for errors."""
+        averaged = self.model.feature_inclusion is not None
+        return "this is an average over subsets of features" if averaged else "this is a closed form"
+
+    @property
+    def offers(self) -> tuple[Need, ...]:  # type: ignore[override]
+        """What functions need and the kind has."""
+        of_all: tuple[Need, ...] = ("a distribution of the parameters", "a closed form")
+        return of_all if self.model.feature_inclusion is not None else (*of_all, "the closed form of one model")
 
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         shape = (
@@ -205,11 +210,12 @@ class ClosedForm(ParameterDistribution):
 
 def _described(marginal: "dist.Distribution", levels: dict[str, float]) -> dict[str, Any]:
     """Mean, standard deviation and quantiles of a distribution."""
-    from bayesnb.families.formulas import mean_and_sd
+    from bayesnb.families.formulas import mean_and_sd, quantile
 
-    quantiles = {name: _quantile_of_each(marginal, level) for name, level in levels.items()}
+    shape = marginal.batch_shape
+    quantiles = {name: quantile(marginal, np.full(shape, level)) for name, level in levels.items()}
     found = dict(zip(("mean", "sd"), mean_and_sd(marginal), strict=True)) | quantiles
-    return {name: np.broadcast_to(value, marginal.batch_shape) for name, value in found.items()}
+    return {name: np.broadcast_to(value, shape) for name, value in found.items()}
 
 
 def marginals_by_site(model: BoundModel, prior: Prior) -> "dict[str, dist.Distribution]":
@@ -239,73 +245,6 @@ def _marginal_of_site(site: Site, families: Sequence[Any]) -> "dist.Distribution
     if site.column is not None:
         family = family.take((slice(None), site.column))
     return family.marginals()[site.parameter]
-
-
-# --------------------------------------------------------------------------------------------------
-# A closed form, averaged over all subsets of the features
-# --------------------------------------------------------------------------------------------------
-
-BISECTIONS = 60
-"""Halvings of the interval that holds a quantile."""
-
-
-@dataclass(frozen=True)
-class AveragedForm(ClosedForm):
-    """Two closed forms of each feature, with a parameter for each class and with a shared one."""
-
-    prior: AveragedPrior
-
-    told = "this is an average over subsets of features"
-    offers: ClassVar[tuple[Need, ...]] = ("a distribution of the parameters", "a closed form")
-
-    def mean(self) -> ModelParameters:
-        blocks = []
-        for own, shared, prob in zip(self.prior.families, self.prior.shared, self.prior.inclusion, strict=True):
-            means, of_all = to_numpy(own.mean()), to_numpy(shared.mean())
-            weights = {name: prob.reshape(*prob.shape, *[1] * (np.ndim(value) - 2)) for name, value in means.items()}
-            blocks.append({name: _weighted(weights[name], value, of_all[name]) for name, value in means.items()})
-        return ModelParameters(np.asarray(self.prior.classes.mean()), tuple(blocks))
-
-    def _of_site(self, site: Site, levels: dict[str, float]) -> dict[str, Any]:
-        own, shared = (_marginal_of_site(site, families) for families in (self.prior.families, self.prior.shared))
-        inclusion = self.prior.inclusion[site.block][... if site.column is None else site.column]
-        shape = *np.shape(inclusion), *[1] * (len(own.batch_shape) - 1 - np.ndim(inclusion))
-        return _summary_of_mixture(np.reshape(inclusion, shape), own, shared, levels)
-
-
-def _summary_of_mixture(
-    weight: np.ndarray, own: "dist.Distribution", shared: "dist.Distribution", levels: dict[str, float]
-) -> dict[str, Any]:
-    """Mean, standard deviation and quantiles of a mixture of two distributions."""
-    from bayesnb.families.formulas import cdf, mean_of, variance_of
-
-    shape = own.batch_shape
-    means, variances = [mean_of(own), mean_of(shared)], [variance_of(own), variance_of(shared)]
-    with np.errstate(invalid="ignore"):  # with very few data, some means and variances are infinite
-        unsure = weight * (1 - weight)
-        between = np.where(unsure == 0, 0.0, unsure * (means[0] - means[1]) ** 2)
-    found = {"mean": _weighted(weight, *means), "sd": np.sqrt(_weighted(weight, *variances) + between)}
-    found = {name: np.broadcast_to(value, shape) for name, value in found.items()}
-    for name, level in levels.items():
-        low, high = np.sort([np.broadcast_to(_quantile_of_each(part, level), shape) for part in (own, shared)], axis=0)
-        for _ in range(BISECTIONS):
-            middle = (low + high) / 2
-            below = _weighted(weight, cdf(own, middle), cdf(shared, middle)) < level
-            low, high = np.where(below, middle, low), np.where(below, high, middle)
-        found[name] = (low + high) / 2
-    return found
-
-
-def _weighted(weight: np.ndarray, own: Any, shared: Any) -> np.ndarray:
-    """Average of a feature's own value and the shared one; a value of weight zero adds nothing, even if infinite."""
-    with np.errstate(invalid="ignore"):
-        return np.where(weight == 0, 0.0, weight * own) + np.where(weight == 1, 0.0, (1 - weight) * shared)
-
-
-def _quantile_of_each(distribution: "dist.Distribution", level: float) -> np.ndarray:
-    from bayesnb.families.formulas import quantile
-
-    return quantile(distribution, np.full(distribution.batch_shape, level))
 
 
 # --------------------------------------------------------------------------------------------------

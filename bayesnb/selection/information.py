@@ -17,9 +17,9 @@ from bayesnb.core.panels import chosen, percent, yes_or_no
 from bayesnb.core.running import random_generator
 from bayesnb.families.categories import Bernoulli
 from bayesnb.families.family import Family, JointFamily, Parameters
-from bayesnb.model.blocks import Block, ModelStatistics, feature_names, in_column_order
-from bayesnb.model.describe import read_inclusion, shared_families, spread_inclusion
-from bayesnb.model.prior import ModelParameters, log_evidences
+from bayesnb.model.blocks import Block, feature_names, in_column_order
+from bayesnb.model.describe import inclusions, read_inclusion, spread_inclusion
+from bayesnb.model.prior import ModelParameters
 from bayesnb.posterior.fitted import of_features
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
 from bayesnb.posterior.posterior import Posterior, require
@@ -384,8 +384,8 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> Featur
     problem.require_labels("feature_evidence", "leave them out")
     blocks = posterior.model.blocks
     prior = spread_inclusion("prior_inclusion", read_inclusion("prior_inclusion", prior_inclusion), blocks)
-    evidences = log_evidences(posterior.model.families, shared_families(blocks), problem.statistics)
-    log_bayes_factors = [own - shared for own, shared in evidences]
+    pairs = list(zip(inclusions(blocks, prior), problem.statistics.blocks, strict=True))
+    log_bayes_factors = [family.log_bayes_factor(counted)[0] for family, counted in pairs]
     posteriors = [expit(logit(p) + found) for p, found in zip(prior, log_bayes_factors, strict=True)]
     columns = {
         "log_bayes_factor": in_column_order(blocks, log_bayes_factors),
@@ -412,11 +412,11 @@ def _column_inclusion(posterior: Posterior) -> list[np.ndarray]:
         log_bayes_factor = np.full(len(_information_rows(block)), np.nan)
         family, counted = _apart(block, None if problem is None else problem.statistics.blocks[i])
         if problem is not None and family is not None:
-            statistics = ModelStatistics(problem.statistics.classes, (counted,))
+            half = np.full(len(log_bayes_factor), 0.5)
             try:
-                shared_families([block])
-                ((own, shared),) = log_evidences([family], shared_families([replace(block, family=family)]), statistics)
-                log_bayes_factor = own - shared
+                inclusions([block], [half])
+                (alone,) = inclusions([replace(block, family=family)], [half])
+                log_bayes_factor = alone.log_bayes_factor(counted)[0]
             except ValueError:  # no closed form, or priors that differ by class
                 pass
         found.append(expit(log_bayes_factor))

@@ -355,6 +355,27 @@ class TestInAModel:
         assert drawn.diagnostics.divergences == 0
         assert nb.compare(posterior, drawn).agree
 
+    def test_intervals_of_what_all_classes_share(self, rng):
+        X, y = rng.normal(size=(30, 2)) @ [[1.0, 0.7], [0.0, 1.0]], rng.integers(0, 3, 30)
+        features = {"x": (nb.MultivariateGaussian(), [0, 1])}
+        found = nb.fit(nb.NaiveBayes(features, feature_inclusion=0.0), X, y).summary()
+        expected = nb.fit(nb.NaiveBayes(features), X, ["a"] * 30).summary()
+        for c in range(3):
+            of_class = found[found.index.str.startswith((f"x_mean[{c}", f"x_covariance[{c}"))]
+            np.testing.assert_allclose(of_class, expected[expected.index.str.startswith("x_")], rtol=1e-9)
+
+    @pytest.mark.filterwarnings("ignore:.*lack a cell:UserWarning")
+    @pytest.mark.parametrize("family", [nb.MultivariateGaussian(), nb.MultivariateGaussian(0.0, 0.5, 4.0, np.eye(2))])
+    def test_leaving_out_rows_of_an_average_of_which_some_lack_a_cell(self, rng, family):
+        X, y = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
+        X[[3, 8], [0, 1]] = np.nan
+        model = nb.NaiveBayes({"x": (family, [0, 1])}, feature_inclusion=0.4)
+        with pytest.warns(UserWarning, match="lack a cell"):
+            found = nb.loo(nb.fit(model, X, y), X, y).elpd_i
+        for i in (0, 3, 11):
+            rest = nb.fit(model, np.delete(X, i, axis=0), np.delete(y, i))
+            assert float(found[i]) == pytest.approx(rest.predict_log_proba(X[[i]])[0, y[i]], abs=1e-10)
+
 
 class TestFewRowsAndBadColumns:
     @pytest.mark.parametrize("rows", [1, 2, 3])
