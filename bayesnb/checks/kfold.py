@@ -229,7 +229,7 @@ def _fit_training(model: Model, rows: Rows, inference: Inference, key: Any) -> P
     warn_of_quantities(problem)
     problem.require_labels("kfold", "leave them out")
     inference.check(problem)
-    problem.model.schema.require_one_description("kfold of a model")
+    problem.model.require_one_description("kfold of a model")
     return inference.fit(problem, key=key)
 
 

@@ -408,7 +408,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             if first:
                 self._begin(table, labels, sample_weight)
             else:
-                fitted = self._problem.model.schema.of_table
+                fitted = self._problem.model.schema.source_columns
                 if feature_names is not None and table.names != fitted:
                     raise ValueError(
                         f"feature_names has {listed(table.names)}, and the first batch had {listed(fitted)}: give the "

@@ -173,7 +173,7 @@ class NaiveBayesClassifier(Estimator):
         self._start(table, labels, weight)
         if self.keep_rows:
             schema = self.model_.schema
-            reads = frozenset(place for block in self.model_.blocks for place in schema.in_table(block.columns))
+            reads = frozenset(schema.sources[position] for own in self.model_.layout for position in own)
             none = KeptRows(table.names, table.named, None if self.model is None else reads)
             weights = check_weights(weight, table.num_rows)
             kept = none.add(table, labels, weights, self.decay, self.keep_rows, self._key())
@@ -256,8 +256,8 @@ class NaiveBayesClassifier(Estimator):
             self._note(self._problem)
         if self.posterior_.feature_weights is None:
             if self.model is not None:
-                self._problem.model.schema.require_one_description("an estimator without feature_weights")
-            elif self._problem.model.schema.views:
+                self._problem.model.require_one_description("an estimator without feature_weights")
+            elif self._problem.model.schema.derived:
                 self._settle(self._problem.described_once)
 
     def _may_weigh(self, labels: Any) -> bool:

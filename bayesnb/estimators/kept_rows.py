@@ -300,7 +300,7 @@ def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any =
 def _feature_parts(model: BoundModel, *counted: ModelStatistics) -> Iterator[Iterator[tuple]]:
     """For each block, of each of its features the columns in the table, the family, and its part of all statistics."""
     for block, *of_block in zip(model.blocks, *(each.blocks for each in counted), strict=True):
-        columns = tuple(model.schema.in_table(block.columns))
+        columns = tuple(model.schema.sources[position] for position in block.columns)
         alone = [(column,) for column in columns] if block.by_column else [columns]
         names = [(own, type(block.family)) for own in alone]
         yield zip(names, *(statistics_of_features(block, each) for each in of_block), strict=True)
@@ -310,8 +310,7 @@ def _with_categories_of(before: BoundModel, problem: Problem) -> Problem:
     """A problem whose columns have the categories of another model first, in their order."""
     after = problem.model
     categories = dict(after.schema.categories)
-    places = before.schema.in_table(before.open_columns)
-    known = {place: before.schema.categories[p] for place, p in zip(places, before.open_columns, strict=True)}
-    for place, p in zip(after.schema.in_table(after.open_columns), after.open_columns, strict=True):
-        categories[p] = _more_categories(known.get(place, ()), categories[p])
+    known = {before.schema.sources[p]: before.schema.categories[p] for p in before.open_columns}
+    for p in after.open_columns:
+        categories[p] = _more_categories(known.get(after.schema.sources[p], ()), categories[p])
     return with_categories(problem, categories)

@@ -494,7 +494,7 @@ def from_samples(
     if isinstance(model, Problem) != (X is None):
         raise TypeError("from_samples takes a model with its data, X=X and y=y, or a problem alone, which has them")
     problem = model if isinstance(model, Problem) else read_table(as_model(model), *data)
-    problem.model.schema.require_one_description("from_samples")
+    problem.model.require_one_description("from_samples")
     resolved = problem.resolved
     draws, sample_stats = _read_samples(samples)
     parameters = resolved.sites.parameters(draws, resolved.class_prior.probs)
@@ -566,7 +566,7 @@ def conditioned(problem: Problem, inference: Inference, classes: Any, key: Any) 
     ValueError
         If the model describes a column once more.
     """
-    problem.model.schema.require_one_description("fit")
+    problem.model.require_one_description("fit")
     if classes is None:
         warn_of_classes(problem.model.schema.classes)
         warn_of_quantities(problem)

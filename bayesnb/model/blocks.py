@@ -13,7 +13,7 @@ from bayesnb.core.arrays import log
 from bayesnb.core.checking import a_type, first_few, listed
 from bayesnb.core.deferred import leaves, map_tree, pytree, structure
 from bayesnb.data.schema import Schema
-from bayesnb.data.tables import is_missing, items_at
+from bayesnb.data.tables import as_range, is_missing, items_at
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, listed_categories
 from bayesnb.families.statistics import ClassCounts, Statistics
@@ -56,6 +56,9 @@ class Block:
     columns: Sequence[int]
     labels: tuple[Any, ...]
     by_column: bool
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", as_range(self.columns))
 
     @property
     def is_joint(self) -> bool:
@@ -212,8 +215,8 @@ def lay_out(description: Any, schema: Schema, layout: Sequence[Sequence[int]] | 
     """
     groups: dict[Any, list[Block]] = {}
     for name, block in _blocks_of_features(description.with_placeholders(), schema):
-        again = block.columns[0] >= len(schema.of_table)
-        groups.setdefault((again, block.group_key) if block.by_column else name, []).append(block)
+        derived = schema.derivation(block.columns[0]) is not None
+        groups.setdefault((derived, block.group_key) if block.by_column else name, []).append(block)
     blocks = tuple(_join_blocks(members) for members in groups.values())
     return blocks if layout is None else _arranged(blocks, layout)
 
@@ -278,15 +281,13 @@ def subjects_of(block: Block, schema: Schema) -> list[tuple[Any, Any]]:
     own = block.described
     if not block.is_vector:
         return columns_alone(schema, own)
-    own = schema.in_table(own) if block.has_totals else own
+    own = items_at(schema.sources, own) if block.has_totals else own
     return [((own[0], tuple(own)), block.name)]
 
 
 def columns_alone(schema: Schema, positions: Sequence[int]) -> list[tuple[Any, Any]]:
     """Key and name of columns that are described alone, as `subjects_of` gives them."""
-    return [
-        ((place, ()), name) for place, name in zip(schema.in_table(positions), schema.names(positions), strict=True)
-    ]
+    return [((source, ()), schema.columns[source]) for source in items_at(schema.sources, positions)]
 
 
 def feature_names(blocks: Sequence[Block]) -> list[Any]:

@@ -114,7 +114,7 @@ class BoundModel(Printed):
 
     def __post_init__(self) -> None:
         if self.inclusion is not None:
-            self.schema.require_one_description("feature_inclusion")
+            self.require_one_description("feature_inclusion")
         if not self.description.follows_labels:
             _ = self.class_prior
 
@@ -150,8 +150,8 @@ class BoundModel(Printed):
 
     @property
     def num_again(self) -> int:
-        """Number of features that describe columns once more. They come after all others."""
-        return sum(len(features_of(block)) for block in self.blocks if block.columns[0] >= len(self.schema.of_table))
+        """Number of features of derived columns, which come after all others."""
+        return sum(len(features_of(block)) for block in self.blocks if self.schema.derivation(block.columns[0]))
 
     @cached_property
     def class_prior(self) -> ClassPrior:
@@ -277,8 +277,8 @@ class BoundModel(Printed):
         ValueError
             If a column of the model is missing.
         """
-        columns = self.schema.locate(table.names, table.named, self.layout)
-        return Chunks.of(self, table, columns)
+        table = self.schema.arrange(table, self.layout, self.description.number_forms)
+        return Chunks(self.schema, self.blocks, table, self.description.outside_is_missing)
 
     def statistics(self, X: Any, y: Any, *, sample_weight: Any = None) -> ModelStatistics:
         """Sufficient statistics of a table under the bound model.
@@ -374,7 +374,7 @@ class BoundModel(Printed):
         """
         num_rows = whole_number("num_rows", num_rows)
         rng = random_generator(key)
-        self.schema.require_one_description("simulate")
+        self.require_one_description("simulate")
         self.require_numbers()
         model = self.with_every_value()
         parameters = model.draw_prior(rng)
@@ -427,6 +427,21 @@ class BoundModel(Printed):
                 "feature_inclusion by nb.Exact(), or leave it out"
             )
 
+    def require_one_description(self, what: str) -> None:
+        """Refuse a model with features that describe columns once more.
+
+        Raises
+        ------
+        ValueError
+        """
+        for feature, positions in self.schema.positions_of(self.features if self.schema.derived else {}).items():
+            if self.schema.derivation(positions[0]):
+                raise ValueError(
+                    f"{what} needs a distribution of the rows, and the feature {feature!r} has columns that another "
+                    "feature has, which would count twice: learn weights of the features, "
+                    "nb.weight_features(model, X, y), or describe each column once"
+                )
+
     def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
         """The row-level NumPyro program: the definition of the model.
 
@@ -452,7 +467,7 @@ class BoundModel(Printed):
             and y are not both given.
         """
         self.require_every_feature("the program")
-        self.schema.require_one_description("the program")
+        self.require_one_description("the program")
         given = None if X is None else read_rows(X, y)
         labels = None if y is None else read_labels(y, len(y)) if given is None else given.labels
         size = len(given) if given is not None else len(labels.values) if labels is not None else num_rows or 1

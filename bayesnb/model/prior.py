@@ -11,6 +11,7 @@ import numpy as np
 from bayesnb.core.arrays import in_float64, to_numpy
 from bayesnb.core.deferred import dist, jax, jnp, leaves, map_tree, numpyro, pytree
 from bayesnb.data.schema import Schema
+from bayesnb.data.tables import COPY
 from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
 from bayesnb.families.family import Family, Sample, parameter_names, with_hyperparameters
@@ -467,8 +468,9 @@ def _column_features(description: Any, schema: Schema, blocks: Sequence[Block]) 
         for position in positions:
             block, j = single[position]
             index = (slice(None), j) if block.has_categories else (slice(None), [j])
-            source = None if position < len(schema.of_table) else [*schema.names([position])]
-            features[schema.columns[position]] = (block.family.take(index), source)
+            derived = schema.derivation(position)
+            own = None if derived is None else [derived.of if derived.recipe == COPY else derived]
+            features[schema.columns[position]] = (block.family.take(index), own)
     return features
 
 

@@ -222,7 +222,7 @@ class Problem:
         rows = self.statistics.classes.n.sum()
         for block, lacking in zip(model.blocks, self.left_out_rows, strict=True):
             # Another feature counts the cells of a column that is described once more.
-            if lacking and block.columns[0] < len(model.schema.of_table):
+            if lacking and model.schema.derivation(block.columns[0]) is None:
                 warn(
                     f"{lacking:.6g} of {rows:.6g} rows lack a cell of {block.owner()}, and count for the other columns "
                     "alone: fill in the cells, or give each column its own family",
@@ -262,17 +262,18 @@ class Problem:
 
     @property
     def described_once(self) -> "Problem":
-        """The problem without the features that describe columns once more; itself if there are none."""
-        if not self.model.schema.views:
+        """The problem without the features of derived columns; itself if there are none."""
+        model, schema = self.model, self.model.schema
+        if not schema.derived:
             return self
-        model, number = self.model, len(self.model.schema.of_table)
-        schema, features = model.schema, model.features.items()
-        first = {name: feature for name, feature in features if name not in schema.views}
-        blocks = [i for i, block in enumerate(model.blocks) if block.columns[0] < number]
+        own = range(len(schema.source_columns))
+        positions = schema.positions_of(model.features)
+        features = {name: feature for name, feature in model.features.items() if positions[name][0] in own}
+        blocks = [i for i, columns in enumerate(model.layout) if columns[0] in own]
         once = BoundModel.of(
-            replace(model.description, features=first),
-            replace(schema, columns=schema.of_table, views={}),
-            [model.blocks[i].columns for i in blocks],
+            replace(model.description, features=features),
+            replace(schema, columns=schema.source_columns, derived=()),
+            [model.layout[i] for i in blocks],
         )
         counted = ModelStatistics(self.statistics.classes, tuple(self.statistics.blocks[i] for i in blocks))
         return replace(self, model=once, statistics=counted)
@@ -502,11 +503,11 @@ def _with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Prob
     schema = model.schema
     if not problem.growing or not model.open_columns:
         return problem
-    (places,) = schema.locate(table.names, table.named, [model.open_columns])
+    table = schema.arrange(table, [model.open_columns], {})
     categories = dict(schema.categories)
-    for position, place in zip(model.open_columns, places, strict=True):
+    for position in model.open_columns:
         known, (name,) = schema.categories[position], schema.names([position])
-        listed = table.declared_categories(place) or ()
+        listed = table.declared_categories(position) or ()
         met = sort_categories({*unseen.get(name, ())})
         categories[position] = tuple(dict.fromkeys((*known, *listed, *met)))
         if categories[position] != known:

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import chain
 from operator import add
 from typing import Any
 
@@ -18,7 +17,6 @@ from bayesnb.core.running import in_order, one_blas_thread
 from bayesnb.core.sparse import stacked
 from bayesnb.data.schema import OutsideSupport, Schema, are_codes, encode_categories, warn_unseen
 from bayesnb.data.tables import Table
-from bayesnb.data.written_numbers import with_numbers
 from bayesnb.families.family import Family, accepts_fractions
 from bayesnb.families.statistics import ClassCounts, Membership
 from bayesnb.families.supports import BOOLEAN, NONNEGATIVE, NONNEGATIVE_INTEGER, REAL, support_of
@@ -290,8 +288,7 @@ class Chunks:
     schema : Schema
     blocks : tuple of Block
     table : Table
-    columns : list of sequence of int
-        For each block the positions of its columns in the table.
+        With the columns of the schema, each at its position.
     tolerant : frozenset
         Names of columns in which a cell outside the support counts as missing, unless the rows are counted.
     adds : bool
@@ -302,17 +299,8 @@ class Chunks:
     schema: Schema
     blocks: tuple[Block, ...]
     table: Table
-    columns: list[Sequence[int]]
     tolerant: frozenset[Any] = frozenset()
     adds: bool = False
-
-    @classmethod
-    def of(cls, model: Any, table: Table, columns: list[Sequence[int]]) -> "Chunks":
-        """The rows as a bound model reads them, with numbers in columns of text that hold some."""
-        if forms := model.description.number_forms:
-            names = (name for block in model.blocks for name in model.schema.names(block.columns))
-            table = with_numbers(table, forms, zip(chain(*columns), names, strict=True))
-        return cls(model.schema, model.blocks, table, columns, model.description.outside_is_missing)
 
     def count(self, codes: np.ndarray, weights: np.ndarray | None = None) -> Counted:
         """Sufficient statistics of all rows.
@@ -408,7 +396,7 @@ class Chunks:
 
     @property
     def _width(self) -> int:
-        return sum(map(len, self.columns))
+        return sum(len(block.columns) for block in self.blocks)
 
     def encode(self, rows: slice, *, compact: bool) -> tuple[Cells, Unseen]:
         """Cells of some rows, block by block, and the values that are not among the categories.
@@ -426,36 +414,34 @@ class Chunks:
         """
         unseen: dict[Any, dict[Any, int]] = {}
 
-        def of_block(block: Block, places: Sequence[int]) -> Any:
+        def of_block(block: Block) -> Any:
             family, as_stored = block.family, compact and "small types" in block.family.takes
             if block.has_categories:
-                return self._codes(block.columns, places, rows, unseen, as_stored=as_stored)
-            x = self.table.numbers(places, rows, sparse="sparse" in family.takes, booleans=as_stored)
+                return self._codes(block.columns, rows, unseen, as_stored=as_stored)
+            x = self.table.numbers(block.columns, rows, sparse="sparse" in family.takes, booleans=as_stored)
             if self.table.non_negative and accepts_fractions(family):
                 return x
             return _checked_cells(x, block, rows, self.tolerant, unseen)
 
-        cells = tuple(map(of_block, self.blocks, self.columns))
+        cells = tuple(map(of_block, self.blocks))
         return cells, {column: values for column, values in unseen.items() if values}
 
-    def _codes(
-        self, columns: Sequence[int], places: Sequence[int], rows: slice, unseen: dict[Any, Any], *, as_stored: bool
-    ) -> np.ndarray:
+    def _codes(self, columns: Sequence[int], rows: slice, unseen: dict[Any, Any], *, as_stored: bool) -> np.ndarray:
         """Cells as positions among their categories: float64 with NaN for missing cells, or integers that are codes."""
         schema = self.schema
         if as_stored and all(schema.counts_from_zero[column] for column in columns):
-            stored = self.table.stored(places, rows)
+            stored = self.table.stored(columns, rows)
             size = min(len(schema.categories[column]) for column in columns)
             if stored is not None and stored.dtype.kind in "iu" and are_codes(stored, size):
                 return stored
         codes = []
-        for column, place in zip(columns, places, strict=True):
+        for column in columns:
             if column in schema.edges:
-                cells = self.table.number_column(place, rows)
+                cells = self.table.number_column(column, rows)
                 code = np.searchsorted(schema.edges[column], cells, side="right")
                 codes.append(np.where(np.isnan(cells), np.nan, code))
                 continue
-            (name,), cells = schema.names([column]), self.table.values(place, rows)
+            (name,), cells = schema.names([column]), self.table.values(column, rows)
             found: dict[Any, int] = {}
             codes.append(encode_categories(cells, schema.categories[column], name, found))
             # Features that describe a column twice meet the same values.

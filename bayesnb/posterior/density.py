@@ -409,12 +409,12 @@ def function_of_array(
         A function of a module: maps `arrays` and the cells of each block to log joint densities (rows, classes).
     arrays : pytree
     """
-    num_columns, num_classes = len(model.schema.of_table), len(model.schema.classes)
+    num_columns, num_classes = len(model.schema.source_columns), len(model.schema.classes)
     families, edges = list(model.families), model.schema.edges
     sizes = {position: len(categories) for position, categories in model.schema.categories.items()}
     places = [
         (
-            np.asarray(model.schema.in_table(block.columns), dtype=np.int32),
+            np.take(model.schema.sources, block.columns).astype(np.int32),
             np.array([float(sizes[position]) for position in block.columns]) if block.has_categories else None,
             {j: np.array(edges[position]) for j, position in enumerate(block.columns) if position in edges},
         )
@@ -427,7 +427,7 @@ def function_of_array(
         if cells.shape[-1:] != (num_columns,):
             raise ValueError(
                 f"x has shape {cells.shape}: its last axis must be the {num_columns} columns of the fit, "
-                f"{list(model.schema.of_table[:10])}{' and so on' if num_columns > 10 else ''}"
+                f"{list(model.schema.source_columns[:10])}{' and so on' if num_columns > 10 else ''}"
             )
         try:
             found = _rows_in_float64(of_rows, cells.reshape(-1, num_columns))

@@ -27,6 +27,8 @@ import bayesnb.families as package
 from bayesnb.core.checking import as_path
 from bayesnb.core.deferred import dist, is_distribution, is_jax
 from bayesnb.core.printing import Printed
+from bayesnb.data.schema import Schema
+from bayesnb.data.tables import DerivedColumn
 from bayesnb.families.family import Family
 from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import EVERY_COLUMN
@@ -223,7 +225,7 @@ class _Reader:
         if kind == "record":
             name, *arguments = parts
             kind = self._class(name)
-            make = BoundModel.of if kind is BoundModel else kind
+            make: Any = {BoundModel: BoundModel.of, Schema: _schema}.get(kind, kind)
             self._records.append(make(**dict(arguments)))
             return self._records[-1]
         return TOGETHER[kind](*parts)
@@ -271,6 +273,14 @@ def _defined(kinds: Sequence[type]) -> Iterator[type]:
     for kind in kinds:
         yield kind
         yield from _defined(kind.__subclasses__())
+
+
+def _schema(columns: tuple, views: Any = None, **others: Any) -> Schema:
+    """A schema. Older files hold, by the feature that has copies, the positions of their sources."""
+    if views is not None:
+        sources = [columns[position] for own in views.values() for position in own]
+        others["derived"] = tuple(map(DerivedColumn, columns[len(columns) - len(sources) :], sources))
+    return Schema(columns, **others)
 
 
 def _csr(data: np.ndarray, dtype: np.dtype, indices: Any, indptr: Any, shape: Any) -> scipy.sparse.csr_array:

@@ -210,7 +210,7 @@ class WeightedPosterior(Posterior):
     @cached_property
     def generative(self) -> Any:
         """The distribution of a row: without weights, which act on the labels only, and with each column once."""
-        if not self.model.schema.views:
+        if not self.model.schema.derived:
             return self.unweighted
         once = require(self.unweighted, "data", "a distribution of the rows").problem.described_once
         return require(self.unweighted, "a sampler to run again", "a distribution of the rows").inference.fit(once)

@@ -92,10 +92,10 @@ def _proposed(description: Any, rows: Rows) -> NaiveBayes:
     """As `propose_descriptions`; all rows decide."""
     bound = bound_to(description, rows)
     columns = {
-        place: block.family.cell
+        bound.schema.sources[position]: block.family.cell
         for block in bound.blocks
         if not block.is_joint
-        for place in bound.schema.in_table(block.columns)
+        for position in block.columns
     }
     if not 2 <= len(columns) <= MOST_COLUMNS:
         return description

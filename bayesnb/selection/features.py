@@ -471,7 +471,7 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
         raise ValueError("sample_weight is zero for every row: give at least one row a positive weight")
     problem = problem_of(model, given)
     warn_of_quantities(problem)
-    problem.model.schema.require_one_description("select_features")
+    problem.model.require_one_description("select_features")
     _refuse_features(problem, given.weights)
     rows = given.of_classes(problem.model.schema.classes)
     exact = Exact().fit(problem)

@@ -406,7 +406,7 @@ def group_columns(
             "columns of model.with_feature_inclusion(None)"
         )
     problem.require_labels("nb.group_columns", "leave these rows out")
-    problem.model.schema.require_one_description("group_columns")
+    problem.model.require_one_description("group_columns")
     require_two_classes(problem.model.schema.classes)
     parts = mergeable_parts(problem, [columns] if isinstance(columns, str | int) else columns)
     cells = cells_of(problem.model, given.of_classes(problem.model.schema.classes))

@@ -511,11 +511,11 @@ class _SimulatedRows:
     def _read(self, frame: pd.DataFrame, wanted: Sequence[int]) -> dict[int, np.ndarray]:
         """Cells of blocks, given columns of the table; those of other columns, or outside a support, are missing."""
         schema, blocks = self._model.schema, [self._model.blocks[i] for i in wanted]
-        names = [schema.names(block.columns) for block in blocks]
-        place = {name: k for k, name in enumerate(dict.fromkeys(chain(*names)))}
-        table = as_rows(frame.reindex(columns=[*place]).set_axis([str(k) for k in place.values()], axis=1))
-        columns: list[Sequence[int]] = [[place[name] for name in own] for own in names]
-        chunks = Chunks(schema, tuple(blocks), table, columns, frozenset(schema.columns))
+        layout = [block.columns for block in blocks]
+        names = tuple(dict.fromkeys(chain(*map(schema.names, layout))))
+        table = as_rows(frame.reindex(columns=[*names]).set_axis([*map(str, range(len(names)))], axis=1))
+        table = replace(schema, named=True).arrange(replace(table, names=names), layout, {})
+        chunks = Chunks(schema, tuple(blocks), table, frozenset(schema.columns))
         return dict(zip(wanted, chunks.whole(warn=False), strict=True))
 
     @cached_property
@@ -531,7 +531,7 @@ class _SimulatedRows:
             blocks = [once.blocks[i] for i in places]
             drawn = draw_cells(blocks, [parameters[i] for i in places], len(codes), rng)
             cells = dict(zip(places, drawn, strict=True))
-            if self._model.schema.views:
+            if self._model.schema.derived:
                 frame = to_table(replace(once.schema, named=True), blocks, drawn)
                 cells = self._read(frame, [i for i, block in enumerate(self._model.blocks) if not block.has_totals])
             found.append({i: x.reshape(num_classes, ROWS, -1) for i, x in cells.items()})

@@ -342,8 +342,8 @@ def tree_columns(
     rows = given.of_classes()
     require_two_classes(rows.classes)
     own = bound_to(description, given)
-    alone = [own.schema.in_table(block.columns) for block in own.blocks if not block.is_joint]
-    places = sorted({*chain(*alone)})
+    alone = chain(*(block.columns for block in own.blocks if not block.is_joint))
+    places = sorted({own.schema.sources[position] for position in alone})
     if len(places) < 2:
         raise ValueError(
             "the model describes fewer than two columns one by one, so that there is no pair to compare: give columns "

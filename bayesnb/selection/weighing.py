@@ -209,7 +209,7 @@ def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: An
     if posterior.plain is not posterior or not offers(posterior, "a closed form") or len(posterior.classes) < 2:
         return posterior
     found = posterior
-    if posterior.model.schema.views and _number_of_features(posterior) > MOST_FEATURES:
+    if posterior.model.schema.derived and _number_of_features(posterior) > MOST_FEATURES:
         found = posterior.inference.fit(posterior.problem.described_once, key=0)
     rows = read_rows(X, y, sample_weight)
     try:

@@ -215,7 +215,7 @@ def test_a_label_among_the_features_is_pointed_out():
 def test_count_vectors_of_one_column_each_stay_apart():
     X, y = np.array([[3, 1], [0, 4], [2, 2]]), ["a", "b", "a"]
     apart = nb.fit(nb.NaiveBayes({0: nb.Multinomial(), 1: nb.Multinomial()}), X, y)
-    assert [block.columns for block in apart.model.blocks] == [(0,), (1,)]
+    assert [list(block.columns) for block in apart.model.blocks] == [[0], [1]]
     together = nb.fit(nb.NaiveBayes({"both": (nb.Multinomial(), [0, 1])}), X, y)
     assert apart.log_evidence > together.log_evidence
     np.testing.assert_allclose(apart.predict_proba(X), np.tile([0.6, 0.4], (3, 1)))
