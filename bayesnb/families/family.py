@@ -24,7 +24,7 @@ from bayesnb.families.hyperparameters import (
 )
 from bayesnb.families.mutual_information import by_chance, from_likelihood, tables_by_chance
 from bayesnb.families.statistics import Counts, Statistics
-from bayesnb.families.supports import BOOLEAN, REAL, some_cell, support_of
+from bayesnb.families.supports import REAL, kind_of_cell, some_cell
 
 # --------------------------------------------------------------------------------------------------
 # The interface of a family of feature distributions.
@@ -258,10 +258,33 @@ class Family(Params, ABC):
         -------
         callable
             Maps a slice of rows to their log densities, summed over the observed cells, shape (..., rows, classes). The
-            default takes NumPyro's distribution, in float64.
+            choice is `density_formula` for a JAX array and `density_kernel` for another.
         """
         if is_jax(x):
-            return lambda rows: _log_likelihood_of_rows(self, dict(parameters), x[rows].astype(jnp.float64))
+            return lambda rows: self.density_formula(parameters, x[rows].astype(jnp.float64))
+        return self.density_kernel(parameters, x, ratio=ratio)
+
+    def density_formula(self, parameters: Parameters, x: Any) -> Any:
+        """Log density of each row under each class, summed over the observed cells: the definition.
+
+        JAX runs it as it is, and tests compare `density_kernel` with it. The default takes NumPyro's distribution.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Arrays of shape (classes, columns) or (classes, columns, categories); where the family has no kernel of its
+            own, with any leading axes.
+        x : jax.Array, shape (rows, columns)
+            In float64; missing cells are NaN.
+
+        Returns
+        -------
+        array, shape (..., rows, classes)
+        """
+        return _density_by_numpyro(self, parameters, x)
+
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        """As `densities_of_rows`, for arrays of NumPy and SciPy; by default `density_formula`, compiled."""
         cells = dense(x)
         numbers = max(np.size(value) for value in parameters.values())
         step = 2 ** int(np.log2(max(DRAW_BYTES // (8 * numbers or 1), 1)))  # few shapes for JAX to compile
@@ -269,7 +292,7 @@ class Family(Params, ABC):
         def of_rows(rows: slice) -> np.ndarray:
             some = cells[rows]
             pieces = [some[start : start + step] for start in range(0, max(len(some), 1), step)]
-            found = [compiled(_log_likelihood_of_rows, self, dict(parameters), piece) for piece in pieces]
+            found = [compiled(_density_by_formula, self, dict(parameters), piece) for piece in pieces]
             return np.concatenate(found, axis=-2)
 
         return of_rows
@@ -320,9 +343,10 @@ class Family(Params, ABC):
             times the classes but one. For categories, and for zeros and ones, it is exact if the statistics are
             `Counts`.
         """
-        if isinstance(statistics, Counts) and self.cell == "category":
+        cell = kind_of_cell(self) if isinstance(statistics, Counts) else ""
+        if cell == "category":
             return tables_by_chance(np.asarray(statistics.total))
-        if isinstance(statistics, Counts) and self.cell == "number" and support_of(self) is BOOLEAN:
+        if cell == "zero or one":
             return tables_by_chance(np.stack([statistics.n - statistics.total, statistics.total], axis=-1))
         return by_chance(weight, len(parameter_names(self)))
 
@@ -565,19 +589,9 @@ def parameter_names(family: Family) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def accepts_fractions(family: Family) -> bool:
-    """Whether cells may be fractions, though the support has whole numbers only: the field ``fractional``."""
-    return getattr(family, "fractional", False)
-
-
 def listed_categories(family: Family) -> Any:
     """The categories that a family lists, the field ``categories``."""
     return family.settings().get("categories")
-
-
-def keeps_others(family: Family) -> bool:
-    """Whether a family has one more category for all values that are none of the others, the field ``other``."""
-    return family.settings().get("other", False)
 
 
 def filled_cells(family: Family, x: Any) -> tuple[Any, Any]:
@@ -607,7 +621,11 @@ def log_predictive_given(family: Any, statistics: Any, x: np.ndarray) -> np.ndar
     return np.where(observed, family.update(statistics).cell_log_predictive(cells), 0.0)
 
 
-def _log_likelihood_of_rows(family: Any, parameters: dict[str, Any], x: Any) -> Any:
+def _density_by_formula(family: Family, parameters: dict[str, Any], x: Any) -> Any:
+    return family.density_formula(parameters, x)
+
+
+def _density_by_numpyro(family: Any, parameters: Parameters, x: Any) -> Any:
     if isinstance(family, JointFamily) and family.cell != "count vector":
 
         def of_row(row: Any) -> Any:
