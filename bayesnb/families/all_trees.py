@@ -311,7 +311,7 @@ class AllTrees(JointCategories):
         return cells
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families.rows_of_trees import AnyTree
+        from bayesnb.families.rows_of_categories import AnyTree
 
         parent = sample("parent", AnyTree(self.log_weights, together=self.together))
         numbers = self._numbers
@@ -324,12 +324,12 @@ class AllTrees(JointCategories):
         return {"parent": parent, "prob": sample("prob", dist.Dirichlet(weights, validate_args=False))}
 
     def likelihood(self, parent: Any, prob: Any) -> "dist.Distribution":
-        from bayesnb.families.rows_of_trees import RowsOfTree
+        from bayesnb.families.rows_of_categories import RowsOfTree
 
         return RowsOfTree(parent, prob, self.sizes)
 
     def likelihood_of_observed(self, observed: Any, **parameters: Any) -> "dist.Distribution":
-        from bayesnb.families.rows_of_trees import RowsOfTree
+        from bayesnb.families.rows_of_categories import RowsOfTree
 
         return RowsOfTree(parameters["parent"], parameters["prob"], self.sizes, observed)
 

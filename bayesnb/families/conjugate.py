@@ -18,7 +18,7 @@ from bayesnb.families.family import (
     filled_cells,
     log_density_of_rows,
 )
-from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, ValueTable, left_out, look_up_in_jax, refitted_rows
+from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, ValueTable, look_up_in_jax
 from bayesnb.families.supports import kind_of_cell
 
 
@@ -220,7 +220,7 @@ class ConjugateFamily(Family):
         Of a joint family it is `predictive_formula`, compiled.
         """
         if isinstance(self, JointFamily):
-            return compiled(_predictive_by_formula, self, dense(x).astype(np.float64))
+            return compiled(type(self).predictive_formula, self, dense(x).astype(np.float64))
         if number_of_values(self):
             return ValueTable.of(_log_table(self)).of_rows(x)
         if _counts_only(self):
@@ -261,9 +261,7 @@ class ConjugateFamily(Family):
             all rows. Not finite for rows that cannot have been among the data; minus infinity for those of a joint
             family, which has no general way to tell.
         """
-        if not _counts_only(self) or (weights != 1.0).any():
-            return None
-        return (refitted_rows if refitted else left_out)(self, dense(x), codes, statistics)
+        return None
 
     def power_scaled(self, statistics: Any, power: float) -> dict[str, Any]:
         """Hyperparameters of the posterior under the prior density raised to a power and then normalised.
@@ -380,10 +378,6 @@ def independent_pits(family: Family, parameters: Parameters, rng: np.random.Gene
 
 def _log_predictive_of_cells(family: ConjugateFamily, x: Any) -> Any:
     return family.predictive().log_prob(x.astype(int) if family.cell == "category" else x)
-
-
-def _predictive_by_formula(family: ConjugateFamily, x: Any) -> Any:
-    return family.predictive_formula(x)
 
 
 def _cells_by_formula(family: ConjugateFamily, x: Any) -> Any:

@@ -281,7 +281,19 @@ class Family(Params, ABC):
         -------
         array, shape (..., rows, classes)
         """
-        return _density_by_numpyro(self, parameters, x)
+        if isinstance(self, JointFamily) and self.cell != "count vector":
+
+            def of_row(row: Any) -> Any:
+                observed, cells = filled_cells(self, row)
+                try:
+                    return self.likelihood_of_observed(observed, **parameters).log_prob(cells)
+                except NotImplementedError:
+                    return jnp.where(observed.all(), self.likelihood(**parameters).log_prob(cells), jnp.nan)
+
+            return jax.vmap(of_row, out_axes=-2)(x)
+        axis = -4 if self.cell == "category" else -3
+        spread = {name: jnp.expand_dims(value, axis) for name, value in parameters.items()}
+        return log_density_of_rows(self, partial(self.likelihood, **spread), x)
 
     def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         """As `densities_of_rows`, for arrays of NumPy and SciPy; by default `density_formula`, compiled."""
@@ -292,7 +304,7 @@ class Family(Params, ABC):
         def of_rows(rows: slice) -> np.ndarray:
             some = cells[rows]
             pieces = [some[start : start + step] for start in range(0, max(len(some), 1), step)]
-            found = [compiled(_density_by_formula, self, dict(parameters), piece) for piece in pieces]
+            found = [compiled(type(self).density_formula, self, dict(parameters), piece) for piece in pieces]
             return np.concatenate(found, axis=-2)
 
         return of_rows
@@ -619,26 +631,6 @@ def log_predictive_given(family: Any, statistics: Any, x: np.ndarray) -> np.ndar
     """
     observed, cells = filled_cells(family, x)
     return np.where(observed, family.update(statistics).cell_log_predictive(cells), 0.0)
-
-
-def _density_by_formula(family: Family, parameters: dict[str, Any], x: Any) -> Any:
-    return family.density_formula(parameters, x)
-
-
-def _density_by_numpyro(family: Any, parameters: Parameters, x: Any) -> Any:
-    if isinstance(family, JointFamily) and family.cell != "count vector":
-
-        def of_row(row: Any) -> Any:
-            observed, cells = filled_cells(family, row)
-            try:
-                return family.likelihood_of_observed(observed, **parameters).log_prob(cells)
-            except NotImplementedError:
-                return jnp.where(observed.all(), family.likelihood(**parameters).log_prob(cells), jnp.nan)
-
-        return jax.vmap(of_row, out_axes=-2)(x)
-    axis = -4 if family.cell == "category" else -3
-    spread = {name: jnp.expand_dims(value, axis) for name, value in parameters.items()}
-    return log_density_of_rows(family, partial(family.likelihood, **spread), x)
 
 
 def log_density_of_rows(family: Family, distribution: "Callable[..., dist.Distribution]", x: Any) -> Any:

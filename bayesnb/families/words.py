@@ -192,6 +192,17 @@ def log_dirichlet_multinomial(x: Any, concentration: Any) -> Any:
     return of_sequence + _log_multinomial_coefficient(x)
 
 
+def _sums_of_counts(log_prob: np.ndarray, x: Any) -> Callable[[slice], np.ndarray]:
+    """Sums over columns of counts times log probabilities (..., classes, columns), a function of some of the rows."""
+    weights = ProductMatrix.of(log_prob.reshape(-1, log_prob.shape[-1]))
+
+    def of_rows(rows: slice) -> np.ndarray:
+        sums = weights.of_rows(csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows])
+        return np.swapaxes(sums.reshape(*log_prob.shape[:-1], sums.shape[-1]), -1, -2)
+
+    return of_rows
+
+
 def log_coefficient(x: Any) -> np.ndarray:
     """Log multinomial coefficient of each row, shape (rows,)."""
     if scipy.sparse.issparse(x):
@@ -302,18 +313,11 @@ class Multinomial(WordFamily, DirichletFamily):
         return in_sequence + _log_multinomial_coefficient(x)[:, None]
 
     def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        log_prob = log_of(parameters, "prob")
-        weights = ProductMatrix.of(np.reshape(log_prob, (-1, np.shape(log_prob)[-1])))
-        coefficient = None if ratio else log_coefficient(x)
-
-        def of_rows(rows: slice) -> np.ndarray:
-            documents = csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows]
-            sums = weights.of_rows(documents).reshape(*np.shape(log_prob)[:-1], documents.shape[0])
-            if coefficient is not None:
-                sums += coefficient[rows]
-            return np.swapaxes(sums, -1, -2)
-
-        return of_rows
+        of_words = _sums_of_counts(np.asarray(log_of(parameters, "prob")), x)
+        if ratio:
+            return of_words
+        coefficient = log_coefficient(x)[:, None]
+        return lambda rows: of_words(rows) + coefficient[rows]
 
     def predictive_formula(self, x: Any) -> Any:
         return log_dirichlet_multinomial(x[:, None, :], self.concentration)
@@ -437,15 +441,8 @@ class Annotations(JointFamily, DirichletFamily):
         return times(counts[:, None], log_prob.reshape(len(log_prob), -1)).sum(axis=-1)
 
     def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        log_prob = log_of(parameters, "prob")
-        *leading, num_classes, _, _ = log_prob.shape
-        weights, cells = ProductMatrix.of(np.asarray(log_prob).reshape(-1, x.shape[1])), filled(x)
-
-        def of_rows(rows: slice) -> np.ndarray:
-            sums = weights.of_rows(cells[rows])
-            return np.swapaxes(sums.reshape(*leading, num_classes, sums.shape[-1]), -1, -2)
-
-        return of_rows
+        log_prob = np.asarray(log_of(parameters, "prob"))
+        return _sums_of_counts(log_prob.reshape(*log_prob.shape[:-2], -1), filled(x))
 
     def predictive_formula(self, x: Any) -> Any:
         counts = namespace(x)[0].nan_to_num(x).reshape(len(x), 1, -1, self.num_labels)
