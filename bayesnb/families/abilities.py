@@ -54,17 +54,17 @@ def abilities(family: Family) -> Abilities:
     def defines(method: str) -> bool:
         return getattr(type(family), method, None) is not getattr(ConjugateFamily, method)
 
-    joint, closed, cells = isinstance(family, JointFamily), isinstance(family, ConjugateFamily), kind_of_cell(family)
+    cells = kind_of_cell(family)
     return Abilities(
         cells=cells,
-        joint=joint,
-        closed=closed,
+        joint=isinstance(family, JointFamily),
+        closed=isinstance(family, ConjugateFamily),
         sampled=not couples_classes(family),
         mode=defines("maximum_a_posteriori"),
         likeliest=defines("maximum_likelihood"),
-        power_scaled=closed and (bool(family.flat_prior) or defines("power_scaled")),
+        power_scaled=isinstance(family, ConjugateFamily) and (bool(family.flat_prior) or defines("power_scaled")),
         scaled=defines("on_scale_of"),
-        holes=not (joint and (family.whole_rows or cells == "count vector")),
-        simulated=not (joint and family.num_given),
+        holes=cells != "count vector" and not (isinstance(family, JointFamily) and family.whole_rows),
+        simulated=not (isinstance(family, JointFamily) and family.num_given),
         sparse="sparse" in family.takes,
     )

@@ -139,14 +139,7 @@ class Family(Params, ABC):
         for name, value in self.hyperparameters().items():
             require_numbers(self.family_name, name, value, positive=name in self.positive)
 
-    @property
-    def by_column(self) -> bool:
-        """Whether results name each column of the family, also where one family is given for several.
-
-        It is so where `spread` may give several entries: columns of categories have arrays of different sizes, and a
-        column may have a constant of its own.
-        """
-        return self.cell == "category" and not isinstance(self, JointFamily)
+    # What every family states.
 
     @abstractmethod
     def prior(self, sample: Sample) -> dict[str, Any]:
@@ -185,6 +178,8 @@ class Family(Params, ABC):
         Terms that hold no parameter (``log_base``) are left out.
         """
 
+    # What a family may state: each has a default.
+
     def possible(self, statistics: Any) -> Any:
         """Which cells of (classes, columns) hold statistics that some table could have given."""
         return np.asarray(statistics.n) >= 0
@@ -220,6 +215,26 @@ class Family(Params, ABC):
         """
         return self
 
+    def must_see(self, column: Any) -> tuple[str, ...]:
+        """Names of the constants (static fields) that follow from the cells of the column, and are not known yet."""
+        return ()
+
+    def having_seen(self, cells: Mapping[Any, np.ndarray], weights: np.ndarray | None = None) -> Self:
+        """The family with the constants that follow from the cells of its columns.
+
+        A model calls it when it is bound to a table, for the columns that the family `must_see`. The constants then
+        stay as they are, for updates and for other tables.
+
+        Parameters
+        ----------
+        cells : mapping
+            By column, cells of shape (rows,), missing ones NaN. Of a table in pieces one column at a time, as its
+            different numbers, with the weight of each.
+        weights : array, shape (rows,), optional
+            Each row counts as that many rows; by default once.
+        """
+        return self
+
     def maximum_likelihood(self, statistics: Any) -> dict[str, Any] | None:
         """Parameters that maximise the likelihood, NaN where none does; None where they are not known."""
         return None
@@ -227,91 +242,6 @@ class Family(Params, ABC):
     def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any] | None:
         """Mode of the parameters' joint posterior density, NaN where it is unbounded; None where it is not known."""
         return None
-
-    def on_a_line(self, draws: Parameters) -> Parameters:
-        """Draws as numbers whose mean, interval and R-hat make sense: as they are, by default.
-
-        An angle is moved by whole turns to within half a turn of its mean direction.
-
-        Parameters
-        ----------
-        draws : mapping
-            Arrays of shape (chains, draws, classes, columns) or (chains, draws, classes, columns, categories).
-        """
-        return draws
-
-    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        """Log densities of rows under each class, for some rows at a time. What all rows need is prepared once.
-
-        Parameters
-        ----------
-        parameters : mapping
-            Arrays of shape (..., classes, columns) or (..., classes, columns, categories).
-        x : array, CSR array or jax.Array, shape (rows, columns)
-            Missing cells are NaN. A JAX array, in float64, is for JAX to compile, to run and to differentiate;
-            the parameters then have no leading axes.
-        ratio : bool, default False
-            Whether a term of each row that all classes share may be left out; the rest is enough for class
-            probabilities.
-
-        Returns
-        -------
-        callable
-            Maps a slice of rows to their log densities, summed over the observed cells, shape (..., rows, classes). The
-            choice is `density_formula` for a JAX array and `density_kernel` for another.
-        """
-        if is_jax(x):
-            return lambda rows: self.density_formula(parameters, x[rows].astype(jnp.float64))
-        return self.density_kernel(parameters, x, ratio=ratio)
-
-    def density_formula(self, parameters: Parameters, x: Any) -> Any:
-        """Log density of each row under each class, summed over the observed cells: the definition.
-
-        JAX runs it as it is, and tests compare `density_kernel` with it. The default takes NumPyro's distribution.
-
-        Parameters
-        ----------
-        parameters : mapping
-            Arrays of shape (classes, columns) or (classes, columns, categories); where the family has no kernel of its
-            own, with any leading axes.
-        x : jax.Array, shape (rows, columns)
-            In float64; missing cells are NaN.
-
-        Returns
-        -------
-        array, shape (..., rows, classes)
-        """
-        if isinstance(self, JointFamily) and self.cell != "count vector":
-
-            def of_row(row: Any) -> Any:
-                observed, cells = filled_cells(self, row)
-                try:
-                    return self.likelihood_of_observed(observed, **parameters).log_prob(cells)
-                except NotImplementedError:
-                    return jnp.where(observed.all(), self.likelihood(**parameters).log_prob(cells), jnp.nan)
-
-            return jax.vmap(of_row, out_axes=-2)(x)
-        axis = -4 if self.cell == "category" else -3
-        spread = {name: jnp.expand_dims(value, axis) for name, value in parameters.items()}
-        return log_density_of_rows(self, partial(self.likelihood, **spread), x)
-
-    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        """As `densities_of_rows`, for arrays of NumPy and SciPy; by default `density_formula`, compiled."""
-        cells = dense(x)
-        numbers = max(np.size(value) for value in parameters.values())
-        step = 2 ** int(np.log2(max(DRAW_BYTES // (8 * numbers or 1), 1)))  # few shapes for JAX to compile
-
-        def of_rows(rows: slice) -> np.ndarray:
-            some = cells[rows]
-            pieces = [some[start : start + step] for start in range(0, max(len(some), 1), step)]
-            found = [compiled(type(self).density_formula, self, dict(parameters), piece) for piece in pieces]
-            return np.concatenate(found, axis=-2)
-
-        return of_rows
-
-    def row_log_likelihood(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Any:
-        """Log density of each row under each class, as `densities_of_rows` gives it for all rows."""
-        return self.densities_of_rows(parameters, x, ratio=ratio)(slice(0, x.shape[0]))
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         """Mutual information of the class and each column's cells under given parameters, in nats.
@@ -381,25 +311,26 @@ class Family(Params, ABC):
         of_columns = ("column", columns)
         return (of_columns, ("category", categories[0])) if self.cell == "category" else (of_columns,)
 
-    def must_see(self, column: Any) -> tuple[str, ...]:
-        """Names of the constants (static fields) that follow from the cells of the column, and are not known yet."""
-        return ()
+    @property
+    def by_column(self) -> bool:
+        """Whether results name each column of the family, also where one family is given for several.
 
-    def having_seen(self, cells: Mapping[Any, np.ndarray], weights: np.ndarray | None = None) -> Self:
-        """The family with the constants that follow from the cells of its columns.
+        It is so where `spread` may give several entries: columns of categories have arrays of different sizes, and a
+        column may have a constant of its own.
+        """
+        return self.cell == "category" and not isinstance(self, JointFamily)
 
-        A model calls it when it is bound to a table, for the columns that the family `must_see`. The constants then
-        stay as they are, for updates and for other tables.
+    def on_a_line(self, draws: Parameters) -> Parameters:
+        """Draws as numbers whose mean, interval and R-hat make sense: as they are, by default.
+
+        An angle is moved by whole turns to within half a turn of its mean direction.
 
         Parameters
         ----------
-        cells : mapping
-            By column, cells of shape (rows,), missing ones NaN. Of a table in pieces one column at a time, as its
-            different numbers, with the weight of each.
-        weights : array, shape (rows,), optional
-            Each row counts as that many rows; by default once.
+        draws : mapping
+            Arrays of shape (chains, draws, classes, columns) or (chains, draws, classes, columns, categories).
         """
-        return self
+        return draws
 
     @property
     def family_name(self) -> str:
@@ -439,6 +370,83 @@ class Family(Params, ABC):
         )
         hyperparameters = ", ".join(f"{name}={format_number(value)}" for name, value in self.hyperparameters().items())
         return type(self).__name__ + (f"({settings})" if settings else ""), [f"prior: {hyperparameters}"]
+
+    # The density of rows, and a faster way to compute it.
+
+    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        """Log densities of rows under each class, for some rows at a time. What all rows need is prepared once.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Arrays of shape (..., classes, columns) or (..., classes, columns, categories).
+        x : array, CSR array or jax.Array, shape (rows, columns)
+            Missing cells are NaN. A JAX array, in float64, is for JAX to compile, to run and to differentiate;
+            the parameters then have no leading axes.
+        ratio : bool, default False
+            Whether a term of each row that all classes share may be left out; the rest is enough for class
+            probabilities.
+
+        Returns
+        -------
+        callable
+            Maps a slice of rows to their log densities, summed over the observed cells, shape (..., rows, classes). The
+            choice is `density_formula` for a JAX array and `density_kernel` for another.
+        """
+        if is_jax(x):
+            return lambda rows: self.density_formula(parameters, x[rows].astype(jnp.float64))
+        return self.density_kernel(parameters, x, ratio=ratio)
+
+    def row_log_likelihood(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Any:
+        """Log density of each row under each class, as `densities_of_rows` gives it for all rows."""
+        return self.densities_of_rows(parameters, x, ratio=ratio)(slice(0, x.shape[0]))
+
+    def density_formula(self, parameters: Parameters, x: Any) -> Any:
+        """Log density of each row under each class, summed over the observed cells: the definition.
+
+        JAX runs it as it is, and tests compare `density_kernel` with it. The default takes NumPyro's distribution.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Arrays of shape (classes, columns) or (classes, columns, categories); where the family has no kernel of its
+            own, with any leading axes.
+        x : jax.Array, shape (rows, columns)
+            In float64; missing cells are NaN.
+
+        Returns
+        -------
+        array, shape (..., rows, classes)
+        """
+        if isinstance(self, JointFamily) and self.cell != "count vector":
+
+            def of_row(row: Any) -> Any:
+                observed, cells = filled_cells(self, row)
+                try:
+                    return self.likelihood_of_observed(observed, **parameters).log_prob(cells)
+                except NotImplementedError:
+                    return jnp.where(observed.all(), self.likelihood(**parameters).log_prob(cells), jnp.nan)
+
+            return jax.vmap(of_row, out_axes=-2)(x)
+        axis = -4 if self.cell == "category" else -3
+        spread = {name: jnp.expand_dims(value, axis) for name, value in parameters.items()}
+        return log_density_of_rows(self, partial(self.likelihood, **spread), x)
+
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        """As `densities_of_rows`, for arrays of NumPy and SciPy; by default `density_formula`, compiled."""
+        cells = dense(x)
+        numbers = max(np.size(value) for value in parameters.values())
+        step = 2 ** int(np.log2(max(DRAW_BYTES // (8 * numbers or 1), 1)))  # few shapes for JAX to compile
+
+        def of_rows(rows: slice) -> np.ndarray:
+            some = cells[rows]
+            pieces = [some[start : start + step] for start in range(0, max(len(some), 1), step)]
+            found = [compiled(type(self).density_formula, self, dict(parameters), piece) for piece in pieces]
+            return np.concatenate(found, axis=-2)
+
+        return of_rows
+
+    # What follows.
 
     def hyperparameters(self) -> dict[str, Any]:
         """The prior's hyperparameters by name, and after them those of the families in fields of this one."""
