@@ -193,19 +193,9 @@ class ConjugateFamily(Family):
         return self.predictive_kernel(x, ratio=ratio)
 
     def predictive_formula(self, x: Any) -> Any:
-        """Log predictive density of each row under each class, summed over the observed cells: the definition.
+        """Log predictive density of each row under each class: the definition, which JAX runs as it is.
 
-        JAX runs it as it is, and tests compare `predictive_kernel` with it. The default adds up `cell_log_predictive`;
-        of a joint family it takes `predictive`.
-
-        Parameters
-        ----------
-        x : jax.Array, shape (rows, columns)
-            In float64; missing cells are NaN.
-
-        Returns
-        -------
-        array, shape (rows, classes)
+        The default adds up `cell_log_predictive`; of a joint family it takes `predictive`.
         """
         if isinstance(self, JointFamily):
             return log_density_of_rows(self, self.take(None).predictive, x)
@@ -388,9 +378,9 @@ def _cells_by_formula(family: ConjugateFamily, x: Any) -> Any:
 
 def _log_predictive_in_pieces(family: ConjugateFamily, x: Any) -> Iterator[np.ndarray]:
     """As `cells_log_predictive`, for some rows after the other."""
-    observed, cells = filled_cells(family, dense(x)[:, None])
-    for rows in row_pieces(len(cells), cells.shape[-1] * _num_classes(family)):
-        yield np.where(observed[rows], family.cell_log_predictive(cells[rows]), 0.0)
+    cells = dense(x)
+    for rows in row_pieces(len(cells), cells.shape[1] * _num_classes(family)):
+        yield _cells_by_formula(family, cells[rows])
 
 
 def _log_predictive_of_counts(family: ConjugateFamily, codes: Any, columns: Any, counts: Any) -> np.ndarray:

@@ -402,21 +402,10 @@ class Family(Params, ABC):
         return self.densities_of_rows(parameters, x, ratio=ratio)(slice(0, x.shape[0]))
 
     def density_formula(self, parameters: Parameters, x: Any) -> Any:
-        """Log density of each row under each class, summed over the observed cells: the definition.
+        """Log density of each row under each class: the definition, which JAX runs as it is.
 
-        JAX runs it as it is, and tests compare `density_kernel` with it. The default takes NumPyro's distribution.
-
-        Parameters
-        ----------
-        parameters : mapping
-            Arrays of shape (classes, columns) or (classes, columns, categories); where the family has no kernel of its
-            own, with any leading axes.
-        x : jax.Array, shape (rows, columns)
-            In float64; missing cells are NaN.
-
-        Returns
-        -------
-        array, shape (..., rows, classes)
+        Of a family without a kernel of its own it takes parameters with leading axes, too. The default is that of
+        NumPyro's distribution.
         """
         if isinstance(self, JointFamily) and self.cell != "count vector":
 
