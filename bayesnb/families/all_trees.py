@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from bayesnb.core.arrays import log, namespace
-from bayesnb.core.deferred import dist, is_jax, jnp, pytree
+from bayesnb.core.deferred import dist, pytree
 from bayesnb.core.gamma_functions import log_rising
 from bayesnb.core.running import in_order
 from bayesnb.core.sparse import csr_of_ones
@@ -244,14 +244,16 @@ class AllTrees(JointCategories):
         pairs, values, rows = map(namespace(self.counts)[0].log, self._of_values())
         return values - rows, _log_ratio(pairs, values, rows)
 
-    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
+    def predictive_formula(self, x: Any) -> Any:
+        places, log_weights = self._places(x), self.log_weights[0]
+        alone, pairs = map(namespace(x)[0].asarray, self.log_tables())
+        sums = log_sum_over_trees(log_weights + pairs[:, places[:, :, None], places[:, None, :]])
+        return (alone[:, places].sum(axis=-1) + sums - log_sum_over_trees(log_weights)).T
+
+    def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
         alone, pairs = self.log_tables()
         places, log_weights = self._places(x), self.log_weights[0]
         log_sum = log_sum_over_trees(log_weights)
-        if is_jax(x):
-            alone, pairs = jnp.asarray(alone), jnp.asarray(pairs)
-            sums = log_sum_over_trees(log_weights + pairs[:, places[:, :, None], places[:, None, :]])
-            return (alone[:, places].sum(axis=-1) + sums - log_sum).T
 
         def of_piece(rows: slice) -> np.ndarray:
             at = places[rows]
@@ -309,7 +311,7 @@ class AllTrees(JointCategories):
         return cells
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families.rows_of_trees import AnyTree
+        from bayesnb.families.rows_of_categories import AnyTree
 
         parent = sample("parent", AnyTree(self.log_weights, together=self.together))
         numbers = self._numbers
@@ -322,12 +324,12 @@ class AllTrees(JointCategories):
         return {"parent": parent, "prob": sample("prob", dist.Dirichlet(weights, validate_args=False))}
 
     def likelihood(self, parent: Any, prob: Any) -> "dist.Distribution":
-        from bayesnb.families.rows_of_trees import RowsOfTree
+        from bayesnb.families.rows_of_categories import RowsOfTree
 
         return RowsOfTree(parent, prob, self.sizes)
 
     def likelihood_of_observed(self, observed: Any, **parameters: Any) -> "dist.Distribution":
-        from bayesnb.families.rows_of_trees import RowsOfTree
+        from bayesnb.families.rows_of_categories import RowsOfTree
 
         return RowsOfTree(parameters["parent"], parameters["prob"], self.sizes, observed)
 

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import namespace
-from bayesnb.core.deferred import dist, is_jax, pytree
+from bayesnb.core.deferred import dist, pytree
 from bayesnb.core.gamma_functions import log_rising
 from bayesnb.core.sparse import csr_rows
 from bayesnb.families.conjugate import ConjugateFamily
@@ -145,9 +145,10 @@ class TableFamily(ConjugateFamily):
     def cell_log_predictive(self, x: Any) -> Any:
         return look_up_cells(self.log_predictive_table(), x)
 
-    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        if is_jax(x):
-            return lambda rows: look_up_in_jax(self.log_table(parameters), x[rows])
+    def density_formula(self, parameters: Parameters, x: Any) -> Any:
+        return look_up_in_jax(self.log_table(parameters), x)
+
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         table = ValueTable.of(self.log_table({name: np.asarray(value) for name, value in parameters.items()}))
         return lambda rows: table.of_rows(csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows])
 

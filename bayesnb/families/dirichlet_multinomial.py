@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import digamma, polygamma
 
 from bayesnb.core.arrays import namespace, row_pieces
-from bayesnb.core.deferred import dist, is_jax, jnp, pytree
+from bayesnb.core.deferred import dist, jnp, pytree
 from bayesnb.core.gamma_functions import log_rising
 from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
@@ -154,10 +154,16 @@ class DirichletMultinomial(WordFamily):
         effect = _design_effect(statistics)[:, None]
         return Counts(np.broadcast_to(length / effect, total.shape), total / effect, np.zeros(total.shape))
 
-    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+    def density_formula(self, parameters: Parameters, x: Any) -> Any:
+        # A word of concentration zero has no density where it occurs, and adds nothing where it does not.
+        concentration, counts = parameters["concentration"], x[:, None, :]
+        xp, _ = namespace(concentration, x)
+        possible = concentration > 0
+        found = log_dirichlet_multinomial(xp.where(possible, counts, 0.0), xp.where(possible, concentration, TINY))
+        return xp.where((possible | (counts == 0)).all(axis=-1), found, -np.inf)
+
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         concentration = parameters["concentration"]
-        if is_jax(x):
-            return lambda rows: _compound_density_in_jax(concentration, x[rows].astype(jnp.float64))
         *leading, num_classes, num_columns = np.shape(concentration)
         flat = np.reshape(concentration, (-1, num_columns))
 
@@ -169,13 +175,6 @@ class DirichletMultinomial(WordFamily):
             return np.moveaxis(sums.reshape(-1, *leading, num_classes), 0, -2)
 
         return of_rows
-
-
-def _compound_density_in_jax(concentration: Any, counts: Any) -> Any:
-    # A word of concentration zero has no density where it occurs, and adds nothing where it does not.
-    possible, counts = concentration > 0, counts[:, None, :]
-    found = log_dirichlet_multinomial(jnp.where(possible, counts, 0.0), jnp.where(possible, concentration, TINY))
-    return jnp.where((possible | (counts == 0)).all(axis=-1), found, -jnp.inf)
 
 
 def _log_likelihood(concentration: Any, statistics: Levels) -> Any:

@@ -13,8 +13,7 @@ from bayesnb.core.deferred import dist, jax
 from bayesnb.families.binned import draw_tree_cells
 from bayesnb.families.distributions import CoupledTree, GammaVector, ZeroOr
 from bayesnb.families.formulas import inherited_from
-from bayesnb.families.rows_of_categories import Binned, CombinationOfCategories
-from bayesnb.families.rows_of_trees import AnyTree, RowsOfTree
+from bayesnb.families.rows_of_categories import AnyTree, Binned, CombinationOfCategories, RowsOfTree
 
 # --------------------------------------------------------------------------------------------------
 # Draws from NumPyro's distributions, by NumPy where it has a sampler.

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesnb.core.arrays import namespace
 from bayesnb.core.deferred import dist, jnp, pytree
-from bayesnb.families.categories import Categorical, DirichletFamily, dirichlet_log_left_out
+from bayesnb.families.categories import Categorical, DirichletFamily
 from bayesnb.families.family import Hyperparameter, Parameters
 from bayesnb.families.joint_categorical import MOST, JointCategories
 from bayesnb.families.look_up import look_up_cells
@@ -202,17 +202,6 @@ class Given(DirichletFamily, JointCategories):
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         of_codes = {"prob": _one_axis(parameters["prob"])[..., None, :]}
         return Categorical().densities_of_rows(of_codes, _codes(x, np.shape(parameters["prob"]))[:, None])
-
-    def row_log_left_out(
-        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts, *, refitted: bool
-    ) -> np.ndarray | None:
-        if refitted:
-            return None
-        prior, total = np.asarray(self.concentration), statistics.total
-        pair = _codes(x, prior.shape)
-        at = codes, *np.divmod(np.nan_to_num(pair).astype(np.intp), prior.shape[-1])
-        prior_of_all, n = prior.sum(axis=-1)[at[:2]], total.sum(axis=-1)[at[:2]]
-        return np.where(np.isnan(pair), 0.0, dirichlet_log_left_out(prior[at], prior_of_all, total[at], n, weights))
 
     def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
         prob = super().maximum_likelihood(statistics)["prob"]

@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesnb.core.arrays import namespace
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import dist, is_jax, jax, jnp, pytree
+from bayesnb.core.deferred import dist, jax, jnp, pytree
 from bayesnb.families.categories import (
     Categorical,
     dirichlet_log_evidence,
@@ -494,16 +494,20 @@ class JointCategorical(JointCategories):
         """Log of the predictive probability of each entry, shape (classes, entries)."""
         return self._of_entries.log_predictive_table()[..., 0, :]
 
-    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
-        return self._under(self._log_mean(), x)(slice(None))
+    def predictive_formula(self, x: Any) -> Any:
+        return self._combinations.log_prob_in_jax(self._log_mean(), x)
 
-    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        return self._under(log_of(parameters, "prob"), x)
+    def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
+        return self._looked_up(self._log_mean(), x)(slice(None))
 
-    def _under(self, log_prob: Any, x: Any) -> Callable[[slice], Any]:
+    def density_formula(self, parameters: Parameters, x: Any) -> Any:
+        return self._combinations.log_prob_in_jax(log_of(parameters, "prob"), x)
+
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        return self._looked_up(log_of(parameters, "prob"), x)
+
+    def _looked_up(self, log_prob: Any, x: Any) -> Callable[[slice], Any]:
         """Log densities of rows given the log probability of each entry, shape (..., classes, entries)."""
-        if is_jax(x):
-            return lambda rows: self._combinations.log_prob_in_jax(log_prob, x[rows])
         table, places = self._combinations.tabulated(np.asarray(log_prob), x)
         return lambda rows: np.swapaxes(table[..., places[rows]], -1, -2)
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from bayesnb.core.arrays import namespace, row_pieces, sqrt
-from bayesnb.core.deferred import dist, is_distribution, is_jax, jax, jit, jnp, pytree
+from bayesnb.core.deferred import dist, is_distribution, jax, jit, jnp, pytree
 from bayesnb.core.gamma_functions import log_rising
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, JointFamily, Parameters, Sample, filled_cells
@@ -51,14 +51,11 @@ def distances(x: Any, centre: Any, matrix: Any) -> _Distances:
 
     Parameters
     ----------
-    x : array or jax.Array, shape (rows, columns)
-        Missing cells are NaN. A JAX array is for JAX to compile, to run and to differentiate; there are then no axes
-        before those of the classes.
+    x : array, shape (rows, columns)
+        Missing cells are NaN.
     centre : array, shape (..., classes, columns)
     matrix : array, shape (..., classes, columns, columns)
     """
-    if is_jax(x):
-        return _distances_in_jax(x, centre, matrix)
     centre, matrix = np.asarray(centre), np.asarray(matrix)
     observed = ~np.isnan(x)
     shape = (*centre.shape[:-2], len(x), centre.shape[-2])
@@ -131,8 +128,10 @@ def _cholesky(matrix: Any) -> tuple[Any, Any]:
 
 
 def _distances_in_jax(x: Any, centre: Any, matrix: Any) -> _Distances:
-    """Where no cell is missing, there is one Cholesky factor for each class, else one for each row and class."""
-    x = x.astype(jnp.float64)
+    """As `distances`, for JAX to compile and to differentiate, without axes before those of the classes.
+
+    Where no cell is missing, there is one Cholesky factor for each class, else one for each row and class.
+    """
     observed = ~jnp.isnan(x)
     cells = jnp.where(observed, x, 0.0)
 
@@ -542,10 +541,11 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         variance = np.diagonal(np.asarray(parameters["covariance"]), axis1=-2, axis2=-1)
         return {"mean": parameters["mean"], "variance": variance}
 
-    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+    def density_formula(self, parameters: Parameters, x: Any) -> Any:
+        return _log_normal(_distances_in_jax(x, parameters["mean"], parameters["covariance"]))
+
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         mean, covariance = parameters["mean"], parameters["covariance"]
-        if is_jax(x):
-            return lambda rows: _log_normal(distances(x[rows], mean, covariance))
         *leading, num_classes, _ = mean.shape
         mean, covariance = (value.reshape(-1, *value.shape[len(leading) :]) for value in (mean, covariance))
 
@@ -557,7 +557,10 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
 
         return of_rows
 
-    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
+    def predictive_formula(self, x: Any) -> Any:
+        return _log_student_t(self._predictive_df, _distances_in_jax(x, self.loc, _predictive_matrix(self)))
+
+    def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
         return _log_student_t(self._predictive_df, distances(x, self.loc, _predictive_matrix(self)))
 
     @property

@@ -12,15 +12,16 @@ from scipy.special import logsumexp, softmax
 from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.checking import warn, whole_number
 from bayesnb.core.running import in_order, random_generator
+from bayesnb.families.abilities import abilities
 from bayesnb.families.categories import dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import LIKELIEST, MODE, Family
+from bayesnb.families.family import LIKELIEST, MODE
 from bayesnb.families.statistics import ClassCounts, Statistics
 from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters
-from bayesnb.model.problem import Problem, Unlabelled, another_family, gives_mode, ways_to_fit, ways_to_posterior
+from bayesnb.model.problem import Problem, Unlabelled, another_family, ways_to_fit, ways_to_posterior
 from bayesnb.posterior.kinds import PointPosterior
 
 # --------------------------------------------------------------------------------------------------
@@ -367,7 +368,7 @@ class MLE(_PointEstimate):
     def check(self, problem: Problem) -> None:
         problem.model.require_every_feature("MLE")
         for block in problem.model.blocks:
-            if type(block.family).maximum_likelihood is Family.maximum_likelihood:
+            if not abilities(block.family).likeliest:
                 raise ValueError(
                     f"column {block.labels[0]!r} is {block.family.family_name}, which gives no "
                     f"maximum_likelihood: use {ways_to_fit(problem.model)}; or define "
@@ -428,7 +429,7 @@ class MAP(_PointEstimate):
     def check(self, problem: Problem) -> None:
         problem.model.require_every_feature(type(self).__name__)
         for block in problem.model.blocks:
-            if not gives_mode(type(block.family)):
+            if not abilities(block.family).mode:
                 ways = ways_to_fit(problem.model) if problem.unlabelled is None else _full_inferences(problem)
                 own = not type(block.family).__module__.startswith("bayesnb.")
                 define = "define maximum_a_posteriori(statistics) in the class"

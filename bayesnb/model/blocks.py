@@ -17,7 +17,7 @@ from bayesnb.data.tables import as_range, is_missing, items_at
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, listed_categories
 from bayesnb.families.statistics import ClassCounts, Statistics
-from bayesnb.families.supports import BOOLEAN, support_of
+from bayesnb.families.supports import kind_of_cell
 
 # --------------------------------------------------------------------------------------------------
 # Blocks: columns of a table that one family describes with arrays of one shape
@@ -100,12 +100,12 @@ class Block:
     @property
     def is_binary(self) -> bool:
         """Whether the cells are zeros and ones."""
-        return self.family.cell == "number" and support_of(self.family) is BOOLEAN
+        return kind_of_cell(self.family) == "zero or one"
 
     @property
     def is_measured(self) -> bool:
         """Whether the cells are measurements: numbers that are not whole by the family's support."""
-        return self.family.cell == "number" and not support_of(self.family).is_discrete
+        return kind_of_cell(self.family) == "measurement"
 
     @property
     def members(self) -> Sequence[int | None]:

@@ -18,7 +18,8 @@ from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.schema import Schema, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Family, JointFamily, keeps_others, of_column, parameters_of_column
+from bayesnb.families.family import Family, JointFamily, of_column, parameters_of_column
+from bayesnb.families.supports import keeps_others
 from bayesnb.model.blocks import Block, ModelStatistics, categorical_columns, features_of, lay_out, log_joint
 from bayesnb.model.describe import inclusions, spread_inclusion
 from bayesnb.model.learned_prior import (

@@ -18,6 +18,7 @@ from bayesnb.core.sparse import csr_rows, stacked
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.schema import Schema, sort_categories, warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
+from bayesnb.families.abilities import abilities
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.families.family import Family, JointFamily
 from bayesnb.families.hyperparameters import format_number
@@ -626,18 +627,17 @@ def or_closed_form(model: BoundModel) -> str:
 
 def ways_to_posterior(model: BoundModel) -> str:
     """The inferences that give a distribution of the parameters, not a point, as an error message lists them."""
-    ways = ["nb.Exact()"] * has_closed_form(model) + ["nb.NUTS()"] * _has_density(model)
-    return " or ".join(ways)
+    return " or ".join(["nb.Exact()"] * has_closed_form(model) + ["nb.NUTS()"] * _every_family(model, "sampled"))
 
 
 def ways_to_fit(model: BoundModel) -> str:
     """The inferences that take a model, as an error message lists them."""
-    ways = ["nb.NUTS() for draws"] * _has_density(model)
-    if has_closed_form(model):
-        ways.insert(0, "nb.Exact() for the closed form")
-    if all(gives_mode(type(family)) for family in model.families) and not model.description.hyperpriors:
-        ways.append("nb.MAP() for a point estimate")
-    return ", ".join(ways)
+    ways = {
+        "nb.Exact() for the closed form": has_closed_form(model),
+        "nb.NUTS() for draws": _every_family(model, "sampled"),
+        "nb.MAP() for a point estimate": _every_family(model, "mode") and not model.description.hyperpriors,
+    }
+    return ", ".join(way for way, possible in ways.items() if possible)
 
 
 def refuse_coupled(model: BoundModel, remedy: str) -> None:
@@ -662,11 +662,6 @@ def another_family(block: Block, example: str) -> str:
     )
 
 
-def _has_density(model: BoundModel) -> bool:
-    """Whether `nb.NUTS()` takes the model."""
-    return not any(couples_classes(family) for family in model.families)
-
-
-def gives_mode(family: type[Family]) -> bool:
-    """Whether a family defines its mode."""
-    return family.maximum_a_posteriori is not Family.maximum_a_posteriori
+def _every_family(model: BoundModel, ability: str) -> bool:
+    """Whether every family of a model has one of the `Abilities`."""
+    return all(getattr(abilities(family), ability) for family in model.families)

@@ -17,9 +17,9 @@ from bayesnb.core.running import in_order, one_blas_thread
 from bayesnb.core.sparse import stacked
 from bayesnb.data.schema import OutsideSupport, Schema, are_codes, encode_categories, warn_unseen
 from bayesnb.data.tables import Table
-from bayesnb.families.family import Family, accepts_fractions
+from bayesnb.families.family import Family
 from bayesnb.families.statistics import ClassCounts, Membership
-from bayesnb.families.supports import BOOLEAN, NONNEGATIVE, NONNEGATIVE_INTEGER, REAL, support_of
+from bayesnb.families.supports import BOOLEAN, NONNEGATIVE, NONNEGATIVE_INTEGER, REAL, accepts_fractions, support_of
 from bayesnb.model.blocks import Block, ModelStatistics
 
 # --------------------------------------------------------------------------------------------------
