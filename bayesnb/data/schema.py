@@ -19,7 +19,7 @@ from bayesnb.data.tables import (
 )
 
 # --------------------------------------------------------------------------------------------------
-# The categories of a column: declared or found in its cells
+# Categories of a column: declared, or found in its cells
 # --------------------------------------------------------------------------------------------------
 
 OTHER = "<other>"
@@ -55,7 +55,7 @@ def shown_categories(table: Table, column: int) -> tuple:
 
 
 def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
-    """Warn of values that look alike and are different ones: 0 and "0", or texts such as "ham" and "ham ".
+    """Warn of different values that look alike: 0 and "0", or texts such as "ham" and "ham ".
 
     Parameters
     ----------
@@ -290,16 +290,11 @@ class Schema:
         return items_at(self._in_table, positions) if self.views else positions
 
     def names(self, positions: Sequence[int]) -> tuple[Column, ...]:
-        """Names that columns have in the table."""
+        """Names of columns in the table."""
         return items_at(self.columns, self.in_table(positions))
 
     def require_one_description(self, what: str) -> None:
-        """Refuse features that describe columns once more.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Raise ValueError for features that describe columns once more."""
         for feature in self.views:
             raise ValueError(
                 f"{what} needs a distribution of the rows, and the feature {feature!r} has columns that another "
@@ -410,7 +405,7 @@ class Schema:
         wanted = dict.fromkeys(self.columns[column] for columns in used for column in columns)
         missing = [name for name in wanted if name not in there]
         if missing:
-            # A column that was renamed is among those that the fit did not have.
+            # A renamed column is among those that the fit did not have.
             others = [name for name in names if name not in self._position_of] or names
             subject = f"column {missing[0]!r} is" if len(missing) == 1 else f"columns {listed(missing)} are"
             raise ValueError(
