@@ -182,7 +182,7 @@ def bound_to(model: Any, rows: Rows, classes: Any = None) -> BoundModel:
 
 
 def _to_be_seen(description: Any, schema: Schema) -> dict[Any, list[int]]:
-    """By feature, the positions in the table of the columns whose cells its family must see."""
+    """For each feature, the table positions of the columns whose cells its family must see."""
     wanted = {}
     for name, (family, columns) in description.features.items():
         # Most families see none. To ask one about each of 50,000 words takes 3 ms.
@@ -197,7 +197,7 @@ def _numbers_of_column(rows: Rows, place: int) -> Numbers:
 
 
 def _with_constants(description: Any, schema: Schema, rows: Rows | None, numbers: Mapping[int, Numbers]) -> Any:
-    """The description with the constants that its families take from all rows, or, of rows in pieces, from numbers."""
+    """The description with the constants that families take from all rows, or from `Numbers` of rows in pieces."""
     if not (wanted := _to_be_seen(description, schema)):
         return description
     rows = None if rows is None else rows.with_numbers(description.number_forms)
