@@ -1,4 +1,4 @@
-"""What every posterior draws and estimates."""
+"""Draws and estimates of every posterior."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -131,7 +131,7 @@ class Draws(ABC):
         return proba_under(*self._under(X, num_chains, num_draws, key))
 
     def _under(self, X: Any, *draws: Any) -> tuple[BoundModel, Any, ModelParameters]:
-        """Model, rows and draws of the parameters; rows that cannot be read are refused before anything is drawn."""
+        """Model, rows and draws of the parameters; unreadable rows raise before anything is drawn."""
         X = as_rows(X)
         return self.distribution.model, X, self.distribution.draw_few(*draws)
 

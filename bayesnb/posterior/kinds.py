@@ -340,7 +340,7 @@ class SampledPosterior(SpreadPosterior):
     def diagnostics(self) -> Diagnostics:
         """R-hat, effective sample sizes and divergences of the draws."""
         known = () if self.model.description.class_probs is None else (CLASS_SITE,)
-        # Samplers of the package that report no divergence have no trajectories.
+        # The package's samplers without divergences in their statistics have no trajectories.
         stats = self.sample_stats if self.inference is None else {"diverging": np.zeros(1), **self.sample_stats}
         return diagnose(self.draws(), stats, known, self.model.sites.scalar_labels())
 
@@ -364,8 +364,8 @@ class SampledPosterior(SpreadPosterior):
 # --------------------------------------------------------------------------------------------------
 
 MIXTURE = 400
-"""Number of draws of the hyperparameters over which predictions average closed forms. More draws take longer and remove
-little Monte Carlo error, because the closed form has removed most of it."""
+"""Predictions average closed forms over this many draws of the hyperparameters. More draws remove little Monte Carlo
+error, because the closed form has removed most of it."""
 
 
 class CollapsedPosterior(SampledPosterior):

@@ -1,4 +1,4 @@
-"""What is known of the parameters: draws, means, and the distribution of each."""
+"""Knowledge of the parameters: draws, means, and the distribution of each."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
@@ -29,7 +29,7 @@ type Need = Literal[
     "the closed form of one model",
     "draws of a sampler",
 ]
-"""What a function may need of a posterior."""
+"""Properties of a posterior that a function may need."""
 
 
 class _PosteriorError(TypeError, ValueError):
@@ -52,7 +52,7 @@ class ParameterDistribution(ABC):
     """The kind of posterior, for errors."""
 
     offers: ClassVar[tuple[Need, ...]]
-    """What functions need and the kind has."""
+    """The needs of functions that the kind meets."""
 
     library: ClassVar[str] = "bayesnb"
     """Name of the package that made the draws, for ArviZ."""
@@ -157,9 +157,13 @@ class ClosedForm(ParameterDistribution):
 
     @property
     def offers(self) -> tuple[Need, ...]:  # type: ignore[override]
-        """What functions need and the kind has."""
+        """The needs of functions that the kind meets."""
         of_all: tuple[Need, ...] = ("a distribution of the parameters", "a closed form")
-        return of_all if self.model.description.feature_inclusion is not None else (*of_all, "the closed form of one model")
+        return (
+            of_all
+            if self.model.description.feature_inclusion is not None
+            else (*of_all, "the closed form of one model")
+        )
 
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
         shape = (
@@ -329,7 +333,7 @@ class DrawnValues(ParameterDistribution):
 # --------------------------------------------------------------------------------------------------
 
 PROB = 0.89
-"""Posterior probability of the intervals of `WeightedPosterior.weights`."""
+"""Probability of the intervals of `WeightedPosterior.weights`."""
 
 
 @dataclass(frozen=True)
