@@ -23,6 +23,9 @@ from bayesnb.core.deferred import float64, is_jax, jax, jit, jnp, leaves, map_tr
 def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
     """Array library and special functions that fit the given values.
 
+    A formula written with them runs on NumPy arrays, where nothing is compiled, and on JAX arrays, where samplers trace
+    it.
+
     Parameters
     ----------
     *arrays
@@ -33,6 +36,24 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
     tuple of module
         ``(jax.numpy, jax.scipy.special)`` if any value is a JAX array or tracer, else
         ``(numpy, scipy.special)``.
+
+    See Also
+    --------
+    log_rising : A difference of log-gamma functions.
+    log_beta : Log of the Beta function.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> def log_partition(rate):
+    ...     xp, special = nb.families.namespace(rate)
+    ...     return xp.log(rate) + special.gammaln(rate)
+    >>> type(log_partition(np.array([1.0, 2.0]))).__name__
+    'ndarray'
+    >>> type(log_partition(jnp.array([1.0, 2.0]))).__name__
+    'ArrayImpl'
     """
     if any(is_jax(array) for array in arrays):
         return jnp, jax.scipy.special
