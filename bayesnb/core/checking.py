@@ -157,6 +157,14 @@ def _require_arguments(called: Callable[..., Any], given: Iterable[str]) -> None
         raise TypeError(f"{called.__name__}() got an unexpected keyword argument {name!r}: {hint}; it takes {own}")
 
 
+def sort_categories(values: set) -> list:
+    """The values, sorted; by type and text if they cannot be compared."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
+
+
 def naming_arguments(public: Any) -> Any:
     """A function that says which of its arguments a wrong name means; what is no function stays as it is."""
     if not inspect.isfunction(public):

@@ -9,9 +9,9 @@ import narwhals as nw
 import numpy as np
 
 from bayesnb.core.arrays import weighted_values
-from bayesnb.core.checking import a_type, listed, warn, whole_number
+from bayesnb.core.checking import a_type, listed, sort_categories, warn, whole_number
 from bayesnb.core.deferred import is_jax
-from bayesnb.data.schema import sort_categories, warn_of_twins
+from bayesnb.data.schema import warn_of_twins
 from bayesnb.data.tables import distinct, is_missing, shortened, unmask
 
 

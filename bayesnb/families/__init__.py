@@ -11,7 +11,9 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "families.conjugate": ["ConjugateFamily"],
         "families.exponential": ["ExponentialFamily"],
         "families.family": ["Family", "JointFamily"],
+        "families.hyperparameters": ["format_number"],
         "families.moments": ["Moments", "Scatter"],
-        "families.statistics": ["Counts", "Levels", "Statistics", "class_sums", "observed_weight"],
+        "families.statistics": ["ClassCounts", "Counts", "Levels", "Statistics", "class_sums", "observed_weight"],
+        "families.words": ["Annotations"],
     },
 )

@@ -10,13 +10,13 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import in_float64, to_numpy
-from bayesnb.core.checking import listed, proportion, warn
+from bayesnb.core.checking import listed, proportion, sort_categories, warn
 from bayesnb.core.deferred import leaves, map_tree, structure
 from bayesnb.core.equal_rows import distinct_rows
 from bayesnb.core.running import in_order
 from bayesnb.core.sparse import csr_rows, stacked
 from bayesnb.data.read import Rows, read_rows
-from bayesnb.data.schema import Schema, sort_categories, warn_of_twins, warn_unseen
+from bayesnb.data.schema import Schema, warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.families.family import Family, JointFamily
