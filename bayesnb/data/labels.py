@@ -16,7 +16,27 @@ from bayesnb.data.tables import distinct, is_missing, shortened, unmask
 
 
 def as_labels(y: Any) -> np.ndarray:
-    """Labels of any kind of sequence as a NumPy array that keeps their types."""
+    """Labels of any kind of sequence as a NumPy array that keeps their types.
+
+    Parameters
+    ----------
+    y : sequence, array, or series of pandas, polars or pyarrow, shape (rows,)
+
+    Returns
+    -------
+    array, shape (rows,)
+
+    See Also
+    --------
+    as_table : Any kind of table.
+    fit : Fit a table in memory.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> nb.results.as_labels([1, "a"])
+    array([1, 'a'], dtype=object)
+    """
     native = nw.from_native(y, allow_series=True, pass_through=True)
     if isinstance(native, nw.Series):
         labels = native.to_numpy()

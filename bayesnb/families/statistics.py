@@ -189,6 +189,17 @@ class ClassCounts(Statistics):
     Attributes
     ----------
     n : array, shape (classes,)
+
+    See Also
+    --------
+    ModelStatistics : These with the statistics of the columns.
+    Counts : Sums of cells.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> nb.fit(nb.Bernoulli(), [[1], [1], [0]], ["a", "a", "b"]).problem.statistics.classes
+    ClassCounts(n=array([2., 1.]))
     """
 
     n: Any

@@ -45,12 +45,27 @@ INFERENCES: Mapping[str, Inference] = {
 def as_inference(inference: Any) -> Inference:
     """The inference that is given, `Exact()` by default.
 
+    Parameters
+    ----------
+    inference : Inference, str or None
+
     Raises
     ------
     TypeError
         If it is neither an inference nor a name, or is a class of inferences rather than an instance.
     ValueError
         If it is a text that names none.
+
+    See Also
+    --------
+    Inference : A way to condition a model.
+    fit : Fit a table in memory.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> nb.results.as_inference("exact")
+    Exact()
     """
     if inference is None:
         return INFERENCES["exact"]
