@@ -419,6 +419,8 @@ class NaiveBayes(Printed, Params):
             categories; or as for a fit, where hyperparameters follow the data.
         """
         if X is None and columns is not None:
+            if classes is None:
+                raise ValueError("columns is given in place of X, and classes is not: name the classes, classes=[...]")
             X = np.empty((0, len(columns)))
         rows = read_rows(X, y, features=self.features, feature_names=columns)
         bound = bound_to(self, rows, classes)

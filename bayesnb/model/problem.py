@@ -204,6 +204,8 @@ class Problem:
     ------
     TypeError
         If the class of a family's statistics is not a pytree.
+    ValueError
+        If there are other blocks than the model has.
 
     See Also
     --------
@@ -233,6 +235,9 @@ class Problem:
     weighted: bool = False
 
     def __post_init__(self) -> None:
+        self.model.require_blocks("statistics", self.statistics.blocks)
+        if self.unlabelled is not None:
+            self.model.require_blocks("unlabelled", self.unlabelled.blocks)
         for block, counted in zip(self.model.blocks, self.statistics.blocks, strict=True):
             if structure(counted) is None:
                 name = type(counted).__name__

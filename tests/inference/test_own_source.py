@@ -80,6 +80,30 @@ def test_a_problem_has_its_data(data):
         nb.fit(problem, inference=nb.EmpiricalBayes())
 
 
+@pytest.mark.parametrize(
+    ("told", "call"),
+    [
+        ("cells has 2 arrays", lambda bound: bound.count((X, X), np.ones((6, 2)))),
+        (
+            "statistics has 0 arrays",
+            lambda bound: nb.results.Problem(
+                bound, nb.results.ModelStatistics(nb.families.ClassCounts(np.ones(2)), ())
+            ),
+        ),
+        (
+            "unlabelled has 0 arrays",
+            lambda bound: nb.results.Problem(
+                bound, bound.count((X,), np.ones((6, 2))), unlabelled=nb.results.Unlabelled((), np.ones(6))
+            ),
+        ),
+        ("columns is given in place of X.*classes=", lambda bound: MODEL.bind(columns=["u", "v"])),
+    ],
+)
+def test_what_a_source_forgets_is_told(told, call):
+    with pytest.raises(ValueError, match=told):
+        call(MODEL.bind(columns=["u", "v"], classes=["a", "b"]))
+
+
 FILES = "bayesnb.posterior.files"
 """It writes results; no public function does."""
 
