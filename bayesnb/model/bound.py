@@ -310,7 +310,7 @@ class BoundModel(Printed):
         """
         if len(parts) != len(self.blocks):
             names = [block.name for block in self.blocks]
-            raise ValueError(f"{what} has {len(parts)} arrays and the model the blocks {names}: give one for each")
+            raise ValueError(f"{what} has {len(parts)} parts and the model the blocks {names}: give one for each")
 
     def count(self, cells: Cells, membership: np.ndarray) -> ModelStatistics:
         """Sufficient statistics of encoded rows, given the weight of each row in each class (rows, classes)."""

@@ -83,15 +83,15 @@ def test_a_problem_has_its_data(data):
 @pytest.mark.parametrize(
     ("told", "call"),
     [
-        ("cells has 2 arrays", lambda bound: bound.count((X, X), np.ones((6, 2)))),
+        ("cells has 2 parts", lambda bound: bound.count((X, X), np.ones((6, 2)))),
         (
-            "statistics has 0 arrays",
+            "statistics has 0 parts",
             lambda bound: nb.results.Problem(
                 bound, nb.results.ModelStatistics(nb.families.ClassCounts(np.ones(2)), ())
             ),
         ),
         (
-            "unlabelled has 0 arrays",
+            "unlabelled has 0 parts",
             lambda bound: nb.results.Problem(
                 bound, bound.count((X,), np.ones((6, 2))), unlabelled=nb.results.Unlabelled((), np.ones(6))
             ),
