@@ -440,12 +440,12 @@ def _blocks_on_scale(blocks: Sequence[Block], statistics: ModelStatistics) -> tu
         refuse_beyond_float64(block, pooled)
         family = block.family.on_scale_of(pooled)
         if family is not block.family:
-            family = _of_each_class(family, len(statistics.classes.n))
+            family = _repeat_by_class(family, len(statistics.classes.n))
         resolved.append(replace(block, family=family))
     return tuple(resolved)
 
 
-def _of_each_class(family: Family, num_classes: int) -> Family:
+def _repeat_by_class(family: Family, num_classes: int) -> Family:
     """The family with the hyperparameters that follow from all classes together repeated for each class."""
     if num_classes == 1 or all(np.shape(leaf)[:1] != (1,) for leaf in leaves(family)):
         return family
