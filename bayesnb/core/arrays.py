@@ -1,8 +1,8 @@
 """Formulas for NumPy and JAX, rows in pieces that fit the cache, CSR arrays, rows with the same cells."""
 
 import itertools
-from collections.abc import Callable, Hashable, Iterator
-from functools import wraps
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import reduce, wraps
 from types import ModuleType
 from typing import Any
 
@@ -23,6 +23,9 @@ from bayesnb.core.deferred import float64, is_jax, jax, jit, jnp, leaves, map_tr
 def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
     """Array library and special functions that fit the given values.
 
+    A formula written with them runs on NumPy arrays, where nothing is compiled, and on JAX arrays, where samplers trace
+    it.
+
     Parameters
     ----------
     *arrays
@@ -33,6 +36,24 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
     tuple of module
         ``(jax.numpy, jax.scipy.special)`` if any value is a JAX array or tracer, else
         ``(numpy, scipy.special)``.
+
+    See Also
+    --------
+    log_rising : A difference of log-gamma functions.
+    log_beta : Log of the Beta function.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> def log_partition(rate):
+    ...     xp, special = nb.families.namespace(rate)
+    ...     return xp.log(rate) + special.gammaln(rate)
+    >>> type(log_partition(np.array([1.0, 2.0]))).__name__
+    'ndarray'
+    >>> type(log_partition(jnp.array([1.0, 2.0]))).__name__
+    'ArrayImpl'
     """
     if any(is_jax(array) for array in arrays):
         return jnp, jax.scipy.special
@@ -57,6 +78,29 @@ def log(values: Any) -> np.ndarray:
 def sqrt(values: Any) -> Any:
     """Elementwise square root, in the array library of the values."""
     return namespace(values)[0].sqrt(values)
+
+
+def probabilities(joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of the labels, and the log densities of the rows, from log joint densities (..., rows, classes).
+
+    They are computed class by class, because short rows cost NumPy more than their numbers do.
+    """
+    by_class = np.moveaxis(joint, -1, 0)
+    highest = reduce(np.maximum, by_class)
+    weights = [np.exp(of_class - highest) for of_class in by_class]
+    total = reduce(np.add, weights)
+    result = np.empty(joint.shape)
+    for c, weight in enumerate(weights):
+        np.divide(weight, total, out=result[..., c])
+    return result, highest + np.log(total)
+
+
+def coordinate(labels: Sequence[Any]) -> np.ndarray:
+    """Labels as an array that xarray can index and write: mixed types become text."""
+    kinds = {type(label) for label in labels}
+    if kinds <= {bool} or kinds <= {int, float}:
+        return np.asarray(labels)
+    return np.asarray([str(label) for label in labels])
 
 
 def in_float64[**P, R](function: Callable[P, R]) -> Callable[P, R]:

@@ -147,6 +147,14 @@ def _require_arguments(called: Callable[..., Any], given: Iterable[str]) -> None
         raise TypeError(f"{called.__name__}() got an unexpected keyword argument {name!r}: {hint}; it takes {own}")
 
 
+def sort_categories(values: set) -> list:
+    """The values, sorted; by type and text if they cannot be compared."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
+
+
 def naming_arguments(public: Any) -> Any:
     """Make a function suggest the argument that a wrong name means; anything else is returned as it is."""
     if not inspect.isfunction(public):

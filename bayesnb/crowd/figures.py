@@ -24,7 +24,6 @@ from bayesnb.core.panels import (
     yes_or_no,
 )
 from bayesnb.core.printing import short_name
-from bayesnb.posterior.belief import offers
 
 # --------------------------------------------------------------------------------------------------
 # Items and annotators that a user names
@@ -149,7 +148,7 @@ def _confusion_matrices(
     mean, names = crowd.confusion.to_numpy(), [str(labels[at]) for at in shown]
     values = mean[cells]
     intervals = np.full(values.shape, "", dtype=object)
-    if offers(crowd.posterior, "a distribution of the parameters"):
+    if crowd.annotators["lower"].notna().all():
         ends = crowd.confusion_interval(prob=prob)
         lower, upper = (100 * ends[end].to_numpy()[cells] for end in ("lower", "upper"))
         for at in np.ndindex(intervals.shape):
@@ -270,7 +269,7 @@ class AnnotationFigures:
         order = _order_of_annotators(frame, annotators, sort)
         at = order[: whole_number("max_annotators", max_annotators)]
         shown = frame.iloc[at]
-        is_point = not offers(self.posterior, "a distribution of the parameters")
+        is_point = frame["lower"].isna().all()
         ends = shown if is_point else self.accuracy_interval(prob=prob).iloc[at]
         most_frequent = self.class_probs
         rows = ForestPanel(

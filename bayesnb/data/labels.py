@@ -9,14 +9,34 @@ import narwhals as nw
 import numpy as np
 
 from bayesnb.core.arrays import weighted_values
-from bayesnb.core.checking import a_type, listed, warn, whole_number
+from bayesnb.core.checking import a_type, listed, sort_categories, warn, whole_number
 from bayesnb.core.deferred import is_jax
-from bayesnb.data.schema import sort_categories, warn_of_twins
+from bayesnb.data.schema import warn_of_twins
 from bayesnb.data.tables import distinct, is_missing, shortened, unmask
 
 
 def as_labels(y: Any) -> np.ndarray:
-    """Labels of any kind of sequence as a NumPy array that keeps their types."""
+    """Labels of any kind of sequence as a NumPy array that keeps their types.
+
+    Parameters
+    ----------
+    y : sequence, array, or series of pandas, polars or pyarrow, shape (rows,)
+
+    Returns
+    -------
+    array, shape (rows,)
+
+    See Also
+    --------
+    as_table : Any kind of table.
+    fit : Fit a table in memory.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> nb.results.as_labels([1, "a"])
+    array([1, 'a'], dtype=object)
+    """
     native = nw.from_native(y, allow_series=True, pass_through=True)
     if isinstance(native, nw.Series):
         labels = native.to_numpy()

@@ -91,6 +91,21 @@ def as_table(X: Any, name: str = "X") -> Table:
         If X is none of these.
     ValueError
         If X is not two-dimensional or two columns have the same name.
+
+    See Also
+    --------
+    as_labels : Labels of any kind of sequence.
+    fit : Fit a table in memory.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import bayesnb as nb
+    >>> table = nb.results.as_table(pd.DataFrame({"colour": ["red", "blue"], "size": [3, 1]}))
+    >>> table.names, table.named, table.num_rows
+    (('colour', 'size'), True, 2)
+    >>> table.values(1, slice(None))
+    array([3, 1])
     """
     if isinstance(X, Table):
         return X

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.core.checking import first_few, listed, near_matches, warn
+from bayesnb.core.checking import first_few, listed, near_matches, sort_categories, warn
 from bayesnb.data.tables import (
     COPY,
     ArrangedTable,
@@ -90,14 +90,6 @@ def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
 
 def _text_of(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def sort_categories(values: set) -> list:
-    """The values, sorted; by type and text if they cannot be compared."""
-    try:
-        return sorted(values)
-    except TypeError:
-        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
 
 
 @dataclass(frozen=True)

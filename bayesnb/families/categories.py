@@ -113,6 +113,23 @@ class TableFamily(ConjugateFamily):
 
     A table of the log probability of each value takes the place of terms and natural parameters, so that probabilities
     may be zero and one. A subclass states `log_table`, `by_value` and `concentrations`.
+
+    See Also
+    --------
+    ConjugateFamily : A family with a closed form.
+    Bernoulli : Zeros and ones.
+    Categorical : Categories.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> isinstance(nb.Bernoulli(), nb.families.TableFamily)
+    True
+    >>> posterior = nb.fit(nb.Bernoulli(), [[1], [1], [0]], ["a", "a", "b"])
+    >>> posterior.problem.posterior.families[0].concentrations()  # weights of 0 and 1, by class and column
+    array([[[1., 3.]],
+    <BLANKLINE>
+           [[2., 1.]]])
     """
 
     @abstractmethod

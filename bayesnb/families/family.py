@@ -210,8 +210,8 @@ class Family(Params, ABC):
         Returns
         -------
         Family
-            A copy with numbers in place of the defaults, ``dataclasses.replace(self, scale=...)``. Fields that are not
-            None stay as they are.
+            A copy with numbers in place of the defaults, ``dataclasses.replace(self, scale=...)``, of shape (1,
+            columns) or (classes, columns). Fields that are not None stay as they are.
         """
         return self
 

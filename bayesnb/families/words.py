@@ -384,6 +384,24 @@ class Annotations(JointFamily, DirichletFamily):
     ------
     ValueError
         If a concentration is not positive and finite, or has another shape.
+
+    See Also
+    --------
+    fit_annotations : Labels of items from a long table of annotations.
+    Multinomial : Counts of words.
+
+    Examples
+    --------
+    Ann and Bob label three items, each cat or dog:
+
+    >>> import bayesnb as nb
+    >>> names = [("Ann", "cat"), ("Ann", "dog"), ("Bob", "cat"), ("Bob", "dog")]
+    >>> X, y = [[1, 0, 1, 0], [0, 1, 1, 0], [0, 1, 0, 1]], ["cat", "dog", "dog"]
+    >>> model = nb.NaiveBayes({"annotation": (nb.families.Annotations(num_labels=2), slice(None))})
+    >>> posterior = nb.fit(model, X, y, feature_names=names)
+    >>> posterior.mean()["annotation_prob"][:, 0]
+    array([[0.66666667, 0.33333333],
+           [0.25      , 0.75      ]])
     """
 
     concentration: Hyperparameter = 1.0

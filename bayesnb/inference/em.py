@@ -3,13 +3,13 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from bayesnb.core.arrays import in_float64, log, to_numpy
+from bayesnb.core.arrays import in_float64, log, probabilities, to_numpy
 from bayesnb.core.checking import warn, whole_number
 from bayesnb.core.running import in_order, random_generator
 from bayesnb.families.abilities import abilities
@@ -149,21 +149,6 @@ def label_log_joint(model: BoundModel, unlabelled: Unlabelled, parameters: Model
     """Log density of each unlabelled row and each class given parameters, shape (..., rows, classes)."""
     pieces = in_order(lambda rows: model.log_joint(parameters, unlabelled.cells(rows)), unlabelled.slices)
     return np.concatenate(list(pieces), axis=-2)
-
-
-def probabilities(joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of the labels, and the log densities of the rows, from log joint densities (..., rows, classes).
-
-    They are computed class by class, because short rows cost NumPy more than their numbers do.
-    """
-    by_class = np.moveaxis(joint, -1, 0)
-    highest = reduce(np.maximum, by_class)
-    weights = [np.exp(of_class - highest) for of_class in by_class]
-    total = reduce(np.add, weights)
-    result = np.empty(joint.shape)
-    for c, weight in enumerate(weights):
-        np.divide(weight, total, out=result[..., c])
-    return result, highest + np.log(total)
 
 
 @in_float64

@@ -302,8 +302,20 @@ class BoundModel(Printed):
         warn_unseen(counted.unseen)
         return counted.statistics
 
+    def require_blocks(self, what: str, parts: Sequence[Any]) -> None:
+        """Refuse another number of parts than the model has blocks.
+
+        Raises
+        ------
+        ValueError
+        """
+        if len(parts) != len(self.blocks):
+            names = [block.name for block in self.blocks]
+            raise ValueError(f"{what} has {len(parts)} parts and the model the blocks {names}: give one for each")
+
     def count(self, cells: Cells, membership: np.ndarray) -> ModelStatistics:
         """Sufficient statistics of encoded rows, given the weight of each row in each class (rows, classes)."""
+        self.require_blocks("cells", cells)
         return count_rows(self.blocks, cells, membership)
 
     @in_float64

@@ -10,13 +10,13 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import in_float64, to_numpy
-from bayesnb.core.checking import listed, proportion, warn
+from bayesnb.core.checking import listed, proportion, sort_categories, warn
 from bayesnb.core.deferred import leaves, map_tree, structure
 from bayesnb.core.equal_rows import distinct_rows
 from bayesnb.core.running import in_order
 from bayesnb.core.sparse import csr_rows, stacked
 from bayesnb.data.read import Rows, read_rows
-from bayesnb.data.schema import Schema, sort_categories, warn_of_twins, warn_unseen
+from bayesnb.data.schema import Schema, warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.abilities import abilities
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
@@ -53,6 +53,22 @@ class Unlabelled:
         Positive. A row of weight w counts as w rows, each with a label of its own.
     guess : array, shape (rows, classes), or None
         Probabilities of the labels at which an iteration starts; None if it finds its own start.
+
+    See Also
+    --------
+    Problem : A model with its data.
+    EM : Find parameters and labels together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind(columns=["red", "round"], classes=["a", "b"])
+    >>> labelled = model.count((np.array([[1, 0], [0, 1]]),), np.eye(2))
+    >>> rows = nb.results.Unlabelled((np.array([[1.0, 0.0], [0.0, 1.0]]),), np.ones(2))
+    >>> posterior = nb.fit(nb.results.Problem(model, labelled, unlabelled=rows), inference=nb.EM())
+    >>> posterior.predict([[1, 0], [0, 1]]).tolist()
+    ['a', 'b']
     """
 
     blocks: tuple[Any, ...]
@@ -179,16 +195,37 @@ class Problem:
         The model with its hyperpriors, where the numbers of `model` were learned from data.
     unlabelled : Unlabelled or None
         The rows that have no label, where there are any.
-    growing : bool
+    growing : bool, default False
         Whether more rows may add categories. True if the fit itself found the categories that the model does not list,
         as a fit to all rows would. A model that was bound before the fit keeps its own categories.
-    weighted : bool
+    weighted : bool, default False
         Whether rows have weights other than one, which no function that takes these rows again knows.
 
     Raises
     ------
     TypeError
         If the class of a family's statistics is not a pytree.
+    ValueError
+        If there are other blocks than the model has.
+
+    See Also
+    --------
+    Inference : What takes a problem.
+    Unlabelled : Rows whose label is missing.
+    ModelStatistics : Sums that are known already.
+    fit : Condition the model of a problem on its data.
+
+    Examples
+    --------
+    Two rows of class a and one of class b, counted without a table:
+
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind(columns=["red", "round"], classes=["a", "b"])
+    >>> cells, membership = np.array([[1, 0], [1, 1], [0, 1]]), np.array([[1, 0], [1, 0], [0, 1]])
+    >>> problem = nb.results.Problem(model, model.count((cells,), membership))
+    >>> nb.fit(problem).predict_proba([[1, 1]]).round(3)
+    array([[0.717, 0.283]])
     """
 
     model: BoundModel
@@ -199,6 +236,9 @@ class Problem:
     weighted: bool = False
 
     def __post_init__(self) -> None:
+        self.model.require_blocks("statistics", self.statistics.blocks)
+        if self.unlabelled is not None:
+            self.model.require_blocks("unlabelled", self.unlabelled.blocks)
         for block, counted in zip(self.model.blocks, self.statistics.blocks, strict=True):
             if structure(counted) is None:
                 name = type(counted).__name__

@@ -190,14 +190,6 @@ def _site_array(sites: Mapping[str, Any], name: str, event: tuple[int, ...], kno
     return value
 
 
-def coordinate(labels: Sequence[Any]) -> np.ndarray:
-    """Labels as an array that xarray can index and write: mixed types become text."""
-    kinds = {type(label) for label in labels}
-    if kinds <= {bool} or kinds <= {int, float}:
-        return np.asarray(labels)
-    return np.asarray([str(label) for label in labels])
-
-
 # --------------------------------------------------------------------------------------------------
 # The row-level NumPyro program: the definition of the model
 # --------------------------------------------------------------------------------------------------

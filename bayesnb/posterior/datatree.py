@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from arviz_base import make_attrs
 
-from bayesnb.core.arrays import in_float64, log
+from bayesnb.core.arrays import coordinate, in_float64, log
 from bayesnb.core.deferred import dist
 from bayesnb.core.running import random_generator
 from bayesnb.core.sparse import dense
@@ -19,7 +19,7 @@ from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import CLASS_SITE, ModelParameters, off_boundary
-from bayesnb.model.program import Sites, coordinate
+from bayesnb.model.program import Sites
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.under_draws import log_joint_under
 
