@@ -14,14 +14,12 @@ import pandas as pd
 import scipy.sparse
 import scipy.special
 import scipy.stats
-from jax.scipy.special import gammaln
 from numpyro.distributions import constraints
 from scipy.special import expit
 
 import bayesnb as nb
-from bayesnb.core.arrays import namespace
+from bayesnb.families import class_sums, log_beta, namespace, observed_weight
 from bayesnb.families.abilities import Abilities, abilities
-from bayesnb.families.statistics import class_sums, observed_weight
 
 CLASSES, COLUMNS, CATEGORIES = 2, 3, 4
 
@@ -56,30 +54,22 @@ class Exponential(nb.families.ExponentialFamily, _Waits):
         return (x,)
 
     def natural(self, parameters):
-        return (-parameters["rate"],), -jnp.log(parameters["rate"])
+        xp, _ = namespace(parameters["rate"])
+        return (-parameters["rate"],), -xp.log(parameters["rate"])
 
     def log_normaliser(self):
-        return _log_gamma_normaliser(self.concentration, self.rate)
+        xp, special = namespace(self.concentration, self.rate)
+        return special.gammaln(self.concentration) - self.concentration * xp.log(self.rate)
 
     def cell_log_predictive(self, x):
-        return _log_lomax(x, self.concentration, self.rate)
-
-
-# Compiled as a whole. One by one, the operations of these formulas would be compiled anew for each of many shapes.
-@jax.jit
-def _log_lomax(x, concentration, rate):
-    return jnp.log(concentration / rate) - (concentration + 1) * jnp.log1p(x / rate)
-
-
-@jax.jit
-def _log_gamma_normaliser(concentration, rate):
-    return gammaln(concentration) - concentration * jnp.log(rate)
+        xp, _ = namespace(x, self.concentration, self.rate)
+        return xp.log(self.concentration / self.rate) - (self.concentration + 1) * xp.log1p(x / self.rate)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class NumPyroExponential(_Waits):
-    """The same, with no density of its own: NumPyro's distributions, and formulas for sums."""
+    """The same in `jax.numpy`, with no density of its own: NumPyro's distributions, and formulas for sums."""
 
     def statistics(self, x, membership):
         n = observed_weight(x, membership)
@@ -123,8 +113,8 @@ class Coins(nb.families.ConjugateFamily):
         return dist.Bernoulli(probs=prob)
 
     def statistics(self, x, membership):
-        n = membership.T @ ~np.isnan(x)
-        return nb.families.Counts(n, membership.T @ np.nan_to_num(x), np.zeros_like(n))
+        n = observed_weight(x, membership)
+        return nb.families.Counts(n, class_sums(np.nan_to_num(x), membership), np.zeros_like(n))
 
     def log_likelihood(self, parameters, statistics):
         prob = parameters["prob"]
@@ -138,7 +128,7 @@ class Coins(nb.families.ConjugateFamily):
 
     def log_evidence(self, statistics):
         after = self.update(statistics)
-        return _log_beta(after.ones, after.zeros) - _log_beta(self.ones, self.zeros)
+        return log_beta(after.ones, after.zeros) - log_beta(self.ones, self.zeros)
 
     def maximum_likelihood(self, statistics):
         with np.errstate(invalid="ignore"):
@@ -154,12 +144,6 @@ class Coins(nb.families.ConjugateFamily):
             "ones": after.ones + (power - 1) * (self.ones - 1),
             "zeros": after.zeros + (power - 1) * (self.zeros - 1),
         }
-
-
-# By SciPy where the arrays are NumPy's, so that the families that are not the page's example compile little.
-def _log_beta(a, b):
-    _, special = namespace(a, b)
-    return special.gammaln(a) + special.gammaln(b) - special.gammaln(a + b)
 
 
 def _xlogy(x, y):
@@ -251,7 +235,7 @@ class Tokens(nb.families.JointFamily, _Dirichlet):
         log_coefficient = scipy.special.gammaln(x.sum(axis=1) + 1) - scipy.special.gammaln(x + 1).sum(axis=1)
         weights = np.stack([np.ones(len(x)), log_coefficient])
         n, log_base = (weights @ membership)[..., None]
-        return nb.families.Counts(n, membership.T @ x, log_base)
+        return nb.families.Counts(n, class_sums(x, membership), log_base)
 
     def log_likelihood(self, parameters, statistics):
         return _xlogy(statistics.total, parameters["prob"]).sum(axis=-1, keepdims=True)
@@ -297,13 +281,13 @@ class Durations(nb.families.Family):
         return dist.Gamma(shape, speed)
 
     def statistics(self, x, membership):
-        observed = ~np.isnan(x)
-        x = np.where(observed, x, 1.0)
-        return Logarithms(membership.T @ observed, membership.T @ (x * observed), membership.T @ np.log(x))
+        sums = [class_sums(np.nan_to_num(term), membership) for term in (x, np.log(x))]
+        return Logarithms(observed_weight(x, membership), *sums)
 
     def log_likelihood(self, parameters, statistics):
         shape, speed = parameters["shape"], parameters["speed"]
-        constant = shape * jnp.log(speed) - gammaln(shape)
+        xp, special = namespace(shape, speed)
+        constant = shape * xp.log(speed) - special.gammaln(shape)
         return statistics.n * constant + (shape - 1) * statistics.logs - speed * statistics.total
 
 

@@ -10,19 +10,23 @@ import numpy as np
 import pandas as pd
 from scipy.special import entr
 
-from bayesnb.core.arrays import in_float64
+import bayesnb as nb
+from bayesnb.core.arrays import coordinate
 from bayesnb.core.checking import listed, proportion, warn, whole_number
 from bayesnb.core.deferred import xr
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
 from bayesnb.crowd.annotation_table import AnnotationTable, read_labels_of_items
 from bayesnb.crowd.figures import AnnotationFigures, positions_of
-from bayesnb.crowd.label_draws import LabelDraws, accuracy, information, label_bias, most_informative, num_annotations
-from bayesnb.model.prior import ModelParameters
-from bayesnb.model.problem import Unlabelled
-from bayesnb.model.program import coordinate
-from bayesnb.posterior.belief import offers, require
+from bayesnb.crowd.label_draws import (
+    CrowdParameters,
+    LabelDraws,
+    accuracy,
+    information,
+    label_bias,
+    most_informative,
+    num_annotations,
+)
 from bayesnb.posterior.files import save
-from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # What a fit of annotations gives
@@ -74,7 +78,7 @@ class AnnotationFit(Printed, AnnotationFigures):
     """
 
     annotations: AnnotationTable = field(repr=False)
-    posterior: Posterior
+    posterior: "nb.results.Posterior"
     item: Any
     annotator: Any
 
@@ -239,7 +243,7 @@ class AnnotationFit(Printed, AnnotationFigures):
     @cached_property
     def confusion(self) -> "xr.DataArray":
         """Mean probability of each label an annotator gives to items of each class, axes annotator, class and label."""
-        return self._by_annotator(self._draws.blocks[0]["prob"].mean(axis=0)).rename("confusion")
+        return self._by_annotator(self._draws.prob.mean(axis=0)).rename("confusion")
 
     def confusion_interval(self, *, prob: float = 0.89) -> "xr.Dataset":
         """Equal-tailed interval of each probability of `confusion`, ``lower`` and ``upper`` with its axes.
@@ -271,7 +275,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         True
         """
         levels = self._levels(prob)
-        lower, upper = np.quantile(self._draws.blocks[0]["prob"], levels, axis=0)
+        lower, upper = np.quantile(self._draws.prob, levels, axis=0)
         return xr.Dataset({"lower": self._by_annotator(lower), "upper": self._by_annotator(upper)})
 
     @cached_property
@@ -300,14 +304,16 @@ class AnnotationFit(Printed, AnnotationFigures):
         n      0.9  0.1
         y      0.1  0.9
         """
-        learned = self._draws.hyperparameters.get("annotation_concentration")
+        learned = self._sites.get("annotation_concentration")
         if learned is None:
             raise ValueError(
                 "the concentrations are given, so that the annotators of the table say nothing about another: fit with "
                 "hierarchical=True"
             )
-        shape = len(learned), len(self.classes), len(self.annotations.labels)
-        concentration = np.broadcast_to(learned.reshape(len(learned), *(learned.shape[1:] or (1, 1))), shape)
+        # One number is shared by all classes and labels.
+        own = learned.shape[-2:] if learned.ndim > 2 else (1, 1)
+        shape = len(self._draws.class_prob), len(self.classes), len(self.annotations.labels)
+        concentration = np.broadcast_to(learned.reshape(-1, *own), shape)
         prob = (concentration / concentration.sum(axis=-1, keepdims=True)).mean(axis=0)
         return pd.DataFrame(prob, index=self._class_index, columns=self._label_index)
 
@@ -332,7 +338,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         ValueError
             If hyperparameters are learned, so that there is no closed form.
         """
-        problem = require(self.posterior, "data", "log_evidence_bound").problem
+        problem = self.posterior.problem
         if problem.model.description.hyperpriors:
             raise ValueError(
                 "log_evidence_bound needs a given concentration, and here it is learned (hierarchical=True, or a "
@@ -341,8 +347,9 @@ class AnnotationFit(Printed, AnnotationFigures):
         # Given the labels' probabilities, the best distribution of the parameters is the posterior given the expected
         # counts. The bound is then the log evidence of these counts, plus the entropy of the labels.
         proba = self.proba.to_numpy()
-        statistics = Unlabelled((self.annotations.counts,), np.ones(len(proba))).count(problem.resolved, proba)
-        return float(problem.resolved.prior.log_evidence(statistics)) + float(entr(proba).sum())
+        every = nb.results.Unlabelled((self.annotations.counts,), np.ones(len(proba)))
+        expected = nb.results.Problem(problem.resolved, every.count(problem.resolved, proba))
+        return float(expected.log_evidence + entr(proba).sum())
 
     def next_item(
         self,
@@ -551,12 +558,21 @@ class AnnotationFit(Printed, AnnotationFigures):
 
     @property
     def _is_point(self) -> bool:
-        return not offers(self.posterior, "a distribution of the parameters")
+        return isinstance(self.posterior, nb.results.PointPosterior)
 
     @cached_property
-    def _draws(self) -> ModelParameters:
+    def _sites(self) -> dict[str, np.ndarray]:
+        """Draws of the parameters by site, leading axes (chain, draw); a point estimate has none."""
+        if hasattr(self.posterior, "parameters"):
+            # Without the copies of `draws`.
+            return self.posterior.model.sites.by_name(self.posterior.parameters)
+        return self.posterior.draws()
+
+    @cached_property
+    def _draws(self) -> CrowdParameters:
         """Draws of the parameters, one leading axis; a point estimate is a single draw."""
-        return self.posterior.belief.to_average()
+        class_prob, prob = (np.asarray(self._sites[name]) for name in ("class_prob", "annotation_prob"))
+        return CrowdParameters(class_prob.reshape(-1, class_prob.shape[-1]), prob.reshape(-1, *prob.shape[-3:]))
 
     @cached_property
     def _accuracy(self) -> np.ndarray:
@@ -567,7 +583,6 @@ class AnnotationFit(Printed, AnnotationFigures):
         return LabelDraws.of(self.annotations, self._draws)
 
     @cached_property
-    @in_float64
     def _labels(self) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of the classes, and the interval of the most probable one, shape (items, 2)."""
         if self._is_point:
@@ -634,7 +649,7 @@ def _while_there_is_room(
     num_items: int | None,
     num_annotators: int | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of items, annotators and their information, the first for which the annotator has room."""
+    """The first pairs, by information, for which the annotator has room."""
     taken: Counter[int] = Counter()
     kept = []
     for place, (item, annotator) in enumerate(zip(pairs[0].tolist(), pairs[1].tolist(), strict=True)):

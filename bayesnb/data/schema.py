@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.core.checking import first_few, listed, near_matches, warn
+from bayesnb.core.checking import first_few, listed, near_matches, sort_categories, warn
 from bayesnb.data.tables import (
     COPY,
     ArrangedTable,
@@ -25,7 +25,7 @@ from bayesnb.data.tables import (
 from bayesnb.data.written_numbers import NumberForm, with_numbers
 
 # --------------------------------------------------------------------------------------------------
-# The categories of a column: declared or found in its cells
+# Categories of a column: declared, or found in its cells
 # --------------------------------------------------------------------------------------------------
 
 OTHER = "<other>"
@@ -61,7 +61,7 @@ def shown_categories(table: Table, column: int) -> tuple:
 
 
 def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
-    """Warn of values that look alike and are different ones: 0 and "0", or texts such as "ham" and "ham ".
+    """Warn of different values that look alike: 0 and "0", or texts such as "ham" and "ham ".
 
     Parameters
     ----------
@@ -90,14 +90,6 @@ def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
 
 def _text_of(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def sort_categories(values: set) -> list:
-    """The values, sorted; by type and text if they cannot be compared."""
-    try:
-        return sorted(values)
-    except TypeError:
-        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
 
 
 @dataclass(frozen=True)
@@ -396,7 +388,7 @@ class Schema:
         wanted = dict.fromkeys(chain.from_iterable(map(self.names, used)))
         missing = [name for name in wanted if name not in there]
         if missing:
-            # A column that was renamed is among those that the fit did not have.
+            # A renamed column is among those that the fit did not have.
             others = [name for name in names if name not in self._position_of] or names
             subject = f"column {missing[0]!r} is" if len(missing) == 1 else f"columns {listed(missing)} are"
             raise ValueError(

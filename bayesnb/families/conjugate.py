@@ -29,8 +29,8 @@ class ConjugateFamily(Family):
     A family is a frozen dataclass, registered as a JAX pytree, whose fields are the hyperparameters. It states three
     things of its closed form: `update`, the posterior; `log_normaliser`, from which evidences follow; and
     `cell_log_predictive`, the density of one new cell. Most conjugate families are exponential families too, and state
-    their likelihood as `ExponentialFamily` says. Write the formulas with ``jax.numpy``: they run on arrays of
-    any leading shape, under ``jit`` for NUTS and in float64.
+    their likelihood as `ExponentialFamily` says. Write the formulas with `namespace`: they run on arrays of any
+    leading shape, of NumPy and, under ``jit`` for NUTS, of JAX.
 
     A family may state its closed form with NumPyro instead, `log_evidence` in place of `log_normaliser` and
     `predictive` in place of `cell_log_predictive`.
@@ -45,9 +45,9 @@ class ConjugateFamily(Family):
     Waiting times, exponential with a gamma prior on the rate.
 
     >>> from dataclasses import dataclass, replace
-    >>> import jax, jax.numpy as jnp, numpy as np, numpyro.distributions as dist
-    >>> from jax.scipy.special import gammaln
+    >>> import jax, numpyro.distributions as dist
     >>> import bayesnb as nb
+    >>> from bayesnb.families import namespace
     >>> @jax.tree_util.register_dataclass
     ... @dataclass(frozen=True)
     ... class Exponential(nb.families.ExponentialFamily, nb.families.ConjugateFamily):
@@ -68,18 +68,21 @@ class ConjugateFamily(Family):
     ...         return (x,)
     ...
     ...     def natural(self, parameters):
-    ...         return (-parameters["rate"],), -jnp.log(parameters["rate"])
+    ...         xp, _ = namespace(parameters["rate"])
+    ...         return (-parameters["rate"],), -xp.log(parameters["rate"])
     ...
     ...     def update(self, statistics):
     ...         a, b = self.concentration + statistics.n, self.rate + statistics.total
     ...         return replace(self, concentration=a, rate=b)
     ...
     ...     def log_normaliser(self):
-    ...         return gammaln(self.concentration) - self.concentration * jnp.log(self.rate)
+    ...         xp, special = namespace(self.concentration, self.rate)
+    ...         return special.gammaln(self.concentration) - self.concentration * xp.log(self.rate)
     ...
     ...     def cell_log_predictive(self, x):
     ...         a, b = self.concentration, self.rate
-    ...         return jnp.log(a / b) - (a + 1) * jnp.log1p(x / b)
+    ...         xp, _ = namespace(x, a, b)
+    ...         return xp.log(a / b) - (a + 1) * xp.log1p(x / b)
     >>> X, y = [[0.2], [0.3], [4.0], [7.0]], ["a", "a", "b", "b"]
     >>> posterior = nb.fit(nb.NaiveBayes(Exponential()), X, y)
     >>> posterior.predict_proba([[0.4]]).round(3)

@@ -41,9 +41,9 @@ class ExponentialFamily(Family):
     Gamma distributed cells have no conjugate prior; NUTS samples their posterior.
 
     >>> from dataclasses import dataclass
-    >>> import jax, jax.numpy as jnp, numpy as np, numpyro.distributions as dist
-    >>> from jax.scipy.special import gammaln
+    >>> import jax, numpyro.distributions as dist
     >>> import bayesnb as nb
+    >>> from bayesnb.families import namespace
     >>> @jax.tree_util.register_dataclass
     ... @dataclass(frozen=True)
     ... class Gamma(nb.families.ExponentialFamily):
@@ -61,11 +61,13 @@ class ExponentialFamily(Family):
     ...         return dist.Gamma(concentration, rate)
     ...
     ...     def terms(self, x):
-    ...         return jnp.log(x), x
+    ...         xp, _ = namespace(x)
+    ...         return xp.log(x), x
     ...
     ...     def natural(self, parameters):
     ...         a, b = parameters["concentration"], parameters["rate"]
-    ...         return (a - 1, -b), gammaln(a) - a * jnp.log(b)
+    ...         xp, special = namespace(a, b)
+    ...         return (a - 1, -b), special.gammaln(a) - a * xp.log(b)
     >>> posterior = nb.from_parameters(
     ...     Gamma(),
     ...     classes=["a", "b"],
@@ -117,7 +119,7 @@ class ExponentialFamily(Family):
     def origin(self, parameters: Parameters) -> Any:
         """Where the terms are measured from, shape (..., classes, columns); None, the default, for zero.
 
-        Products of terms and natural parameters take the average over draws.
+        Products of terms and natural parameters use the average over draws.
         """
         return None
 

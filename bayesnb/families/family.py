@@ -1,4 +1,4 @@
-"""What every family states, and what follows from it."""
+"""The interface of families, and its defaults."""
 
 import inspect
 import itertools
@@ -46,7 +46,7 @@ from bayesnb.families.supports import REAL, kind_of_cell, some_cell
 # --------------------------------------------------------------------------------------------------
 
 DRAW_BYTES = 2**26
-"""Memory for the densities of single cells under many draws."""
+"""Memory for cell densities under many draws."""
 
 LIKELIEST, MODE = "maximum likelihood", "mode"
 """Names of the point estimates."""
@@ -210,8 +210,8 @@ class Family(Params, ABC):
         Returns
         -------
         Family
-            A copy with numbers in place of the defaults, ``dataclasses.replace(self, scale=...)``. Fields that are not
-            None stay as they are.
+            A copy with numbers in place of the defaults, ``dataclasses.replace(self, scale=...)``, of shape (1,
+            columns) or (classes, columns). Fields that are not None stay as they are.
         """
         return self
 

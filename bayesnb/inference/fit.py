@@ -45,12 +45,27 @@ INFERENCES: Mapping[str, Inference] = {
 def as_inference(inference: Any) -> Inference:
     """The inference that is given, `Exact()` by default.
 
+    Parameters
+    ----------
+    inference : Inference, str or None
+
     Raises
     ------
     TypeError
         If it is neither an inference nor a name, or is a class of inferences rather than an instance.
     ValueError
         If it is a text that names none.
+
+    See Also
+    --------
+    Inference : A way to condition a model.
+    fit : Fit a table in memory.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> nb.results.as_inference("exact")
+    Exact()
     """
     if inference is None:
         return INFERENCES["exact"]
@@ -110,11 +125,11 @@ def problem_of(model: Model, rows: Rows, classes: Any = None) -> Problem:
 # --------------------------------------------------------------------------------------------------
 
 OTHER_NAMES = {"reached_max_treedepth": "reached_max_tree_depth"}
-"""Names of PyMC for statistics of the sampler."""
+"""PyMC's names of sampler statistics."""
 
 
 def _column_names(model: Model, parameters: Mapping[Any, Any]) -> list[Any]:
-    """Names of the columns, or positions, as far as the model and the parameters tell them."""
+    """Names or positions of the columns, as far as the model and the parameters tell."""
     names: list[Any] = []
     for name, (family, chosen) in model.features.items():
         if name is EVERY_COLUMN:
@@ -134,7 +149,7 @@ def _column_names(model: Model, parameters: Mapping[Any, Any]) -> list[Any]:
 
 
 def _schema_with_categories(model: Model, schema: Schema, parameters: Mapping[Any, Any]) -> Schema:
-    """The schema with the categories that the model lists, else as many as the columns' tables have."""
+    """The schema with the categories that the model lists, or as many as the given tables have."""
     categories = {}
     for position, family, listed in categorical_columns(model.features, schema):
         column = schema.columns[position]
@@ -167,7 +182,7 @@ def _read_samples(samples: Any) -> tuple[Mapping[str, Any], dict[str, np.ndarray
 
 
 def _of_every_draw(group: Any) -> dict[str, np.ndarray]:
-    """The arrays of a group that have a value for each chain and draw, these axes in front."""
+    """The arrays of a group with the dimensions chain and draw, which come first."""
     return {
         str(name): np.asarray(value.transpose("chain", "draw", ...))
         for name, value in group.data_vars.items()
@@ -196,13 +211,7 @@ def _given_name(
 
 @in_float64
 def _check_support(model: BoundModel, parameters: ModelParameters) -> None:
-    """Refuse values that cannot be parameters: probabilities that do not sum to one, a negative variance.
-
-    Raises
-    ------
-    ValueError
-        Naming the site.
-    """
+    """Raise ValueError for values that cannot be parameters: probabilities without sum one, a negative variance."""
     if not np.all(constraints.simplex(parameters.class_prob)):
         raise ValueError(f"the values of {CLASS_SITE!r} are not probabilities that sum to one")
     names = {f"{site.block}.{site.parameter}": site.name for site in reversed([*model.sites])}
@@ -238,9 +247,9 @@ def _support_text(support: Any) -> str:
 
 
 def fit(
-    model: Model | Family,
-    X: Any,
-    y: Any,
+    model: Model | Family | Problem,
+    X: Any = None,
+    y: Any = None,
     inference: Inference | str | None = None,
     *,
     sample_weight: Any = None,
@@ -252,9 +261,9 @@ def fit(
 
     Parameters
     ----------
-    model : NaiveBayes, BoundModel or Family
+    model : NaiveBayes, BoundModel, Family or Problem
         A family alone means ``NaiveBayes(family)``. A model that is bound to a table keeps its columns and
-        categories, and its classes unless `classes` names others.
+        categories, and its classes unless `classes` names others. A `Problem` has its data, and is given without X.
     X : table, shape (rows, columns)
         NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
         skipped, which is exact if they are missing at random. Or a JAX array, which is copied from a GPU's memory. Or a
@@ -287,8 +296,8 @@ def fit(
     Raises
     ------
     ValueError, TypeError
-        If the data do not fit the model, naming column, row and value; or if the inference cannot solve the problem,
-        naming one that can.
+        If the data do not fit the model, naming column, row and value; if the inference cannot solve the problem,
+        naming one that can; or if a problem is given with data.
 
     Warns
     -----
@@ -315,13 +324,28 @@ def fit(
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"red": [1, 1, 0], "round": [0, 1, 1], "fruit": ["apple", "apple", "lime"]})
-    >>> nb.fit(nb.Bernoulli(), frame, "fruit").predict(frame).tolist()
+    >>> fitted = nb.fit(nb.Bernoulli(), frame, "fruit")
+    >>> fitted.predict(frame).tolist()
+    ['apple', 'apple', 'lime']
+
+    Another inference of the same data:
+
+    >>> nb.fit(fitted.problem, inference=nb.MLE()).predict(frame).tolist()
     ['apple', 'apple', 'lime']
     """
     inference = as_inference(inference)
+    if isinstance(model, Problem):
+        if any(given is not None for given in (X, y, sample_weight, classes, feature_names)):
+            raise TypeError(DATA_TWICE.format("fit"))
+        inference.check(model)
+        return inference.fit(model, key=key)
     problem = read_for_inference(as_model(model), inference, X, y, sample_weight, classes, feature_names)
     _warn_of_leak(problem, y)
     return conditioned(problem, inference, classes, key)
+
+
+DATA_TWICE = "{} takes a model with its data, X=X and y=y, or a problem alone, which has them"
+"""The error of data beside a problem."""
 
 
 def read_for_inference(
@@ -492,7 +516,7 @@ def from_samples(
     """
     data = X, y, sample_weight, classes, feature_names
     if isinstance(model, Problem) != (X is None):
-        raise TypeError("from_samples takes a model with its data, X=X and y=y, or a problem alone, which has them")
+        raise TypeError(DATA_TWICE.format("from_samples"))
     problem = model if isinstance(model, Problem) else read_table(as_model(model), *data)
     problem.model.require_one_description("from_samples")
     resolved = problem.resolved
@@ -540,7 +564,7 @@ def _warn_of_leak(problem: Problem, y: Any) -> None:
 
 
 FEW_LABELS = 20
-"""Up to so many labels, each may be the only one of its class, as in scikit-learn."""
+"""Up to this many rows, each may have a class of its own, as in scikit-learn."""
 
 
 def warn_of_quantities(problem: Problem) -> None:

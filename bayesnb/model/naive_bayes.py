@@ -63,7 +63,7 @@ def _read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
 
 
 def _require_described(family: Family) -> None:
-    """Refuse a family that JAX cannot take apart, and settings that it cannot compare."""
+    """Raise for a family that JAX cannot take apart, and settings that it cannot compare."""
     name = family.family_name
     if structure(family) is None or "__dataclass_fields__" not in vars(type(family)):
         raise TypeError(
@@ -235,14 +235,14 @@ class NaiveBayes(Printed, Params):
     """
 
     if not TYPE_CHECKING:
-        # A type checker sees none of these attributes.
+        # Hidden from type checkers.
         blocks = class_prior = draw_prior = families = schema = simulate = sites = statistics = _NeedsTable()
 
     features: dict[Any, tuple[Family, Any]]
     class_concentration: Any
     class_probs: Any
     feature_inclusion: Any
-    # How rows are read, and no part of the model.
+    # These say how rows are read, and are no part of the model.
     outside_is_missing: frozenset[Any] = field_of(compare=False)
     number_forms: Mapping[Any, NumberForm] = field_of(compare=False)
 
@@ -390,7 +390,7 @@ class NaiveBayes(Printed, Params):
             features = choose_features(columns, rows.of_classes(may_miss=True), cls)
         return cls(features, outside_is_missing=columns.open_names, number_forms=columns.forms, **class_prior)
 
-    def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> BoundModel:
+    def bind(self, X: Any = None, y: Any = None, *, classes: Any = None, columns: Any = None) -> BoundModel:
         """The model of a table: the description with the table's columns, classes and categories.
 
         Hyperparameters that follow the data get the numbers that a fit to this table would use. A fit of the result
@@ -403,6 +403,8 @@ class NaiveBayes(Printed, Params):
             Missing labels name no class.
         classes : sequence, optional
             All labels that may occur, in the order of the results.
+        columns : sequence, optional
+            Names of the columns in place of X, for rows that do not come as a table.
 
         Returns
         -------
@@ -416,7 +418,11 @@ class NaiveBayes(Printed, Params):
             If the table lacks a column of the model, or a hyperparameter has another number of classes, columns or
             categories; or as for a fit, where hyperparameters follow the data.
         """
-        rows = read_rows(X, y, features=self.features)
+        if X is None and columns is not None:
+            if classes is None:
+                raise ValueError("columns is given in place of X, and classes is not: name the classes, classes=[...]")
+            X = np.empty((0, len(columns)))
+        rows = read_rows(X, y, features=self.features, feature_names=columns)
         bound = bound_to(self, rows, classes)
         if not len(rows) or bound.open_hyperparameter() is None:
             return bound
@@ -580,7 +586,7 @@ def read_for(model: Model, X: Any, y: Any, sample_weight: Any = None, feature_na
 
 
 def as_model(model: Any) -> Model:
-    """The model asked for; a family alone means the model that has it in every column.
+    """The model; a family alone means one that has it in every column.
 
     Raises
     ------

@@ -10,13 +10,13 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import in_float64, to_numpy
-from bayesnb.core.checking import listed, proportion, warn
+from bayesnb.core.checking import listed, proportion, sort_categories, warn
 from bayesnb.core.deferred import leaves, map_tree, structure
 from bayesnb.core.equal_rows import distinct_rows
 from bayesnb.core.running import in_order
 from bayesnb.core.sparse import csr_rows, stacked
 from bayesnb.data.read import Rows, read_rows
-from bayesnb.data.schema import Schema, sort_categories, warn_of_twins, warn_unseen
+from bayesnb.data.schema import Schema, warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.abilities import abilities
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
@@ -30,11 +30,11 @@ from bayesnb.model.prior import ClassPrior, Prior, refuse_beyond_float64
 from bayesnb.model.reading import Chunks, Counted, Unseen
 
 # --------------------------------------------------------------------------------------------------
-# Rows whose label is missing. They are kept, because no statistic describes a row under all labels at once
+# Rows without a label. They are kept, because no statistic describes a row under all labels at once
 # --------------------------------------------------------------------------------------------------
 
 PIECE_CELLS = 2**18
-"""Cells taken at a time: two mebibytes of float64, so that a piece stays in the processor's cache."""
+"""Cells in a piece: two mebibytes of float64, which stay in the processor's cache."""
 
 MOST_DISTINCT = 0.5
 """Largest share of distinct rows with which equal rows become one. To draw how many of several equal rows have each
@@ -53,6 +53,22 @@ class Unlabelled:
         Positive. A row of weight w counts as w rows, each with a label of its own.
     guess : array, shape (rows, classes), or None
         Probabilities of the labels at which an iteration starts; None if it finds its own start.
+
+    See Also
+    --------
+    Problem : A model with its data.
+    EM : Find parameters and labels together.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind(columns=["red", "round"], classes=["a", "b"])
+    >>> labelled = model.count((np.array([[1, 0], [0, 1]]),), np.eye(2))
+    >>> rows = nb.results.Unlabelled((np.array([[1.0, 0.0], [0.0, 1.0]]),), np.ones(2))
+    >>> posterior = nb.fit(nb.results.Problem(model, labelled, unlabelled=rows), inference=nb.EM())
+    >>> posterior.predict([[1, 0], [0, 1]]).tolist()
+    ['a', 'b']
     """
 
     blocks: tuple[Any, ...]
@@ -61,7 +77,7 @@ class Unlabelled:
 
     @classmethod
     def of(cls, blocks: tuple[Any, ...], weights: np.ndarray) -> tuple["Unlabelled", np.ndarray]:
-        """Rows in encoded form, those with the same cells as one row whose weight is the sum of theirs.
+        """Encoded rows, equal ones merged into a row with the sum of their weights.
 
         The posterior does not change, because the density of a row depends on its cells alone. Rows stay apart if more
         than half of them are distinct, or if a weight is no whole number.
@@ -111,7 +127,7 @@ class Unlabelled:
 
 
 def count_given_rows(model: BoundModel, rows: Rows) -> tuple[ModelStatistics, Unlabelled | None]:
-    """Statistics of the rows that have a label, and the rows that have none.
+    """Statistics of the labelled rows, and the rows without a label.
 
     Parameters
     ----------
@@ -179,16 +195,37 @@ class Problem:
         The model with its hyperpriors, where the numbers of `model` were learned from data.
     unlabelled : Unlabelled or None
         The rows that have no label, where there are any.
-    growing : bool
+    growing : bool, default False
         Whether more rows may add categories. True if the fit itself found the categories that the model does not list,
         as a fit to all rows would. A model that was bound before the fit keeps its own categories.
-    weighted : bool
+    weighted : bool, default False
         Whether rows have weights other than one, which no function that takes these rows again knows.
 
     Raises
     ------
     TypeError
         If the class of a family's statistics is not a pytree.
+    ValueError
+        If there are other blocks than the model has.
+
+    See Also
+    --------
+    Inference : What takes a problem.
+    Unlabelled : Rows whose label is missing.
+    ModelStatistics : Sums that are known already.
+    fit : Condition the model of a problem on its data.
+
+    Examples
+    --------
+    Two rows of class a and one of class b, counted without a table:
+
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind(columns=["red", "round"], classes=["a", "b"])
+    >>> cells, membership = np.array([[1, 0], [1, 1], [0, 1]]), np.array([[1, 0], [1, 0], [0, 1]])
+    >>> problem = nb.results.Problem(model, model.count((cells,), membership))
+    >>> nb.fit(problem).predict_proba([[1, 1]]).round(3)
+    array([[0.717, 0.283]])
     """
 
     model: BoundModel
@@ -199,6 +236,9 @@ class Problem:
     weighted: bool = False
 
     def __post_init__(self) -> None:
+        self.model.require_blocks("statistics", self.statistics.blocks)
+        if self.unlabelled is not None:
+            self.model.require_blocks("unlabelled", self.unlabelled.blocks)
         for block, counted in zip(self.model.blocks, self.statistics.blocks, strict=True):
             if structure(counted) is None:
                 name = type(counted).__name__
@@ -244,7 +284,7 @@ class Problem:
 
     @property
     def left_out_rows(self) -> tuple[float, ...]:
-        """For each block, the weight of the rows that it does not count because they lack a cell."""
+        """For each block, the weight of the rows that it skips because they lack a cell."""
         rows = self.statistics.classes.n.sum()
         lacking = (
             rows - counted.n.sum() if block.whole_rows else 0.0  # type: ignore[attr-defined]
@@ -308,12 +348,7 @@ class Problem:
         return tuple(what for what, is_so in seen.items() if is_so)
 
     def require_numbers(self) -> None:
-        """Refuse a model some of whose hyperparameters are learned.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Raise ValueError for a model that learns hyperparameters."""
         ways = "nb.Gibbs() or nb.NUTS() for draws" if self.model.conjugate else "nb.NUTS() for draws"
         if self.model.conjugate and self.unlabelled is None:
             ways += ", nb.EmpiricalBayes() to maximise the evidence"
@@ -324,17 +359,13 @@ class Problem:
             )
 
     def require_labels(self, what: str, remedy: str) -> None:
-        """Refuse data some of whose rows have no label.
+        """Raise ValueError for data with rows without a label.
 
         Parameters
         ----------
         what : str
             What needs the labels.
         remedy : str
-
-        Raises
-        ------
-        ValueError
         """
         if self.unlabelled is not None:
             number = self.unlabelled.weights.sum()
@@ -344,7 +375,7 @@ class Problem:
     @cached_property
     @in_float64
     def posterior(self) -> Prior:
-        """The prior given the data; a family without a closed form stays as its prior."""
+        """The prior given the data; families without a closed form keep their prior."""
         return to_numpy(self.resolved.prior.update(self.statistics))
 
     @cached_property
@@ -409,7 +440,7 @@ def _differ(one: Family, other: Family) -> bool:
 
 @in_float64
 def _without_posterior(block: Block, counted: Statistics, num_classes: int) -> np.ndarray:
-    """Which classes and columns have statistics that leave no posterior, shape (classes, columns).
+    """Where the statistics leave no posterior, by class and column, shape (classes, columns).
 
     A family that does not define `possible` may give hyperparameters that no prior has, such as a negative rate.
     """
@@ -440,7 +471,7 @@ def _refuse_statistics(impossible: np.ndarray, where: Callable[..., str]) -> Non
 
 
 # --------------------------------------------------------------------------------------------------
-# New categories in later rows: they change a problem into that of a single fit to all rows
+# New categories in later rows: the problem becomes that of a single fit to all rows
 # --------------------------------------------------------------------------------------------------
 
 
@@ -471,7 +502,7 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
 
 
 def count_and_grow(problem: Problem, rows: Rows) -> tuple[Problem, Counted]:
-    """As `count_more`, without a warning of values that count as missing."""
+    """As `count_more`, without the warning about values that count as missing."""
 
     def read(model: BoundModel) -> Chunks:
         return replace(model.read(rows.table), adds=True)
@@ -484,21 +515,9 @@ def count_and_grow(problem: Problem, rows: Rows) -> tuple[Problem, Counted]:
 
 
 def _with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Problem:
-    """The problem with the new categories of a table added, if it may have more categories.
+    """The problem with the new categories of a table added, if it may have more; the same object if nothing is new.
 
-    Parameters
-    ----------
-    problem : Problem
-    table : Table
-        More rows.
-    unseen : mapping
-        For each column the values of these rows that are not among the model's categories; `Chunks.count`
-        finds them.
-
-    Returns
-    -------
-    Problem
-        The same object if nothing is new.
+    `unseen` has for each column the values that are not among the model's categories; `Chunks.count` finds them.
     """
     model = problem.model
     schema = model.schema
@@ -571,7 +590,7 @@ def _with_more(before: BoundModel, description: NaiveBayes, schema: Schema) -> B
 
 
 def _regroup(blocks: Sequence[Any], before: BoundModel, after: BoundModel) -> tuple[Any, ...]:
-    """Statistics of the new blocks, in which columns with the same number of categories are together."""
+    """Statistics of the new blocks, which join columns with equally many categories."""
     found: dict[int, Any] = {}
     for block, whole in zip(before.blocks, blocks, strict=True):
         found |= zip(block.columns, statistics_of_features(block, whole), strict=False)
@@ -598,7 +617,7 @@ def _places_among(old: tuple, new: tuple) -> np.ndarray:
 
 
 def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
-    """Statistics of a column of categories, with zeros for the new ones wherever they have a number for each."""
+    """Statistics of a categorical column, with zeros for the new categories."""
 
     def grow(leaf: np.ndarray) -> np.ndarray:
         if leaf.ndim < 3:
@@ -611,7 +630,7 @@ def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------
-# Which inferences take a model, for errors and warnings that advise another one
+# Which inferences accept a model, for errors and warnings that suggest another one
 # --------------------------------------------------------------------------------------------------
 
 
@@ -621,7 +640,7 @@ def has_closed_form(model: BoundModel) -> bool:
 
 
 def or_closed_form(model: BoundModel) -> str:
-    """The end of an advice: the closed form, for a model that has one."""
+    """The end of a suggestion: the closed form, if the model has one."""
     return ", or use the closed form, nb.fit(model, X, y)" if has_closed_form(model) else ""
 
 
@@ -641,12 +660,7 @@ def ways_to_fit(model: BoundModel) -> str:
 
 
 def refuse_coupled(model: BoundModel, remedy: str) -> None:
-    """Refuse a family that couples the classes, whose parameters have no density.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for a family that couples the classes: its parameters have no density."""
     for block in model.blocks:
         if couples_classes(block.family):
             raise ValueError(

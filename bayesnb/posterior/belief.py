@@ -34,7 +34,7 @@ type Need = Literal[
     "the closed form of one model",
     "draws of a sampler",
 ]
-"""What a function may need of a posterior."""
+"""Properties of a posterior that a function may need."""
 
 
 def offers(posterior: Any, need: Need) -> bool:
@@ -84,7 +84,7 @@ class Belief(ABC):
     """The kind of belief, for errors."""
 
     offers: ClassVar[tuple[Need, ...]]
-    """What functions need and the kind has."""
+    """The needs of functions that the kind meets."""
 
     library: ClassVar[str] = "bayesnb"
     """Name of the package that made the draws, for ArviZ."""
@@ -227,7 +227,7 @@ class ClosedForm(Belief):
 
     @property
     def offers(self) -> tuple[Need, ...]:  # type: ignore[override]
-        """What functions need and the kind has."""
+        """The needs of functions that the kind meets."""
         of_all: tuple[Need, ...] = ("a distribution of the parameters", "a closed form")
         return of_all if self._is_average else (*of_all, "the closed form of one model")
 
@@ -470,7 +470,7 @@ class DrawnForms(DrawnValues):
 # --------------------------------------------------------------------------------------------------
 
 PROB = 0.89
-"""Posterior probability of the intervals of `WeightedPosterior.weights`."""
+"""Probability of the intervals of `WeightedPosterior.weights`."""
 
 
 @dataclass(frozen=True)

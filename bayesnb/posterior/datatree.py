@@ -8,7 +8,7 @@ import numpy as np
 import xarray as xr
 from arviz_base import make_attrs
 
-from bayesnb.core.arrays import in_float64, log
+from bayesnb.core.arrays import coordinate, in_float64, log
 from bayesnb.core.deferred import dist
 from bayesnb.core.running import random_generator
 from bayesnb.core.sparse import dense
@@ -19,7 +19,7 @@ from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import CLASS_SITE, ModelParameters, off_boundary
-from bayesnb.model.program import Sites, coordinate
+from bayesnb.model.program import Sites
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.under_draws import log_joint_under
 
@@ -28,7 +28,7 @@ OF_WEIGHTS = (
     "log_likelihood and log_prior are those of the posterior without weights. log_likelihood has no y, of which "
     "arviz.loo would make a wrong score (nb.loo is right), and no joint where columns are described more than once."
 )
-"""What the attributes of a tree with weights of features say."""
+"""Attribute of trees with feature weights."""
 
 
 def tree_of_draws(
@@ -112,7 +112,7 @@ def _groups_of_data(
     coords = {"row": np.arange(len(rows))}
     labels = {"classes": list(map(str, model.schema.classes.tolist()))}
     before = log_joint_under(model, rows.table, prior)
-    # Draws from a wide prior may make a row impossible: it then has the class probabilities.
+    # Draws from a wide prior may make a row impossible; it then gets the class probabilities.
     lost = np.isneginf(before).all(axis=-1, keepdims=True)
     before = np.where(lost, log(prior.class_prob)[:, :, None, :], before)
     likelihood = {"y": of_class, "joint": joint}
@@ -160,7 +160,7 @@ def _dataset(
 ) -> xr.Dataset:
     """Arrays with leading axes (chain, draw), as `arviz_base.dict_to_dataset` makes them of each array on its own.
 
-    For 500 columns, xarray takes longer to align a thousand arrays than all else takes.
+    For 500 columns, xarray needs more time to align a thousand arrays than everything else takes.
     """
     dims, sample = dims or {}, ("chain", "draw")
     num_chains, num_draws = next(iter(values.values())).shape[:2]

@@ -1,4 +1,4 @@
-"""What every posterior draws and estimates."""
+"""Draws and estimates of every posterior."""
 
 from abc import ABC
 from collections.abc import Mapping

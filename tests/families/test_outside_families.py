@@ -203,6 +203,22 @@ def test_a_verb_gives_the_numbers_of_the_twin(name: str, verb: str) -> None:
     assert_same(outside, twin)
 
 
+@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
+def test_a_default_of_all_classes_together_is_that_of_each_class() -> None:
+    @jax.tree_util.register_dataclass
+    @dataclass(frozen=True)
+    class Scaled(Exponential):
+        rate: Any = None
+
+        def on_scale_of(self, pooled: Any) -> Any:
+            return dataclasses.replace(self, rate=pooled.total / pooled.n)
+
+    X, y = np.random.default_rng(4).exponential([1.0, 5.0], (12, 2)), [None, *LABELS[1:-1], None]
+    sampler = nb.Gibbs(num_warmup=5, num_samples=20)
+    mine, theirs = (nb.fit(family, X, y, sampler, key=1) for family in (Scaled(), nb.Exponential()))
+    assert_same(mine.predict_proba(X), theirs.predict_proba(X))
+
+
 def test_a_file_names_a_class_that_is_not_there(tmp_path: Any) -> None:
     @jax.tree_util.register_dataclass
     @dataclass(frozen=True)

@@ -14,9 +14,9 @@ import pytest
 from sklearn.base import clone
 
 import bayesnb as nb
+from bayesnb.core.arrays import coordinate
 from bayesnb.estimators import NaiveBayesClassifier
 from bayesnb.inference.fit import read_table
-from bayesnb.model.program import coordinate
 
 FIRST = pd.DataFrame(
     {
