@@ -1,6 +1,6 @@
 """The features to keep."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from types import MappingProxyType
@@ -108,7 +108,9 @@ def rewritten_features(
             placed.update(block)
             own = merged[block] if block in merged else _family_of_column(bound, family, positions, position)
             names = [schema.columns[column] for column in block]
-            label = _free_name(names[0] if len(names) == 1 else block_label(names), {*features, *whole})
+            label = names[0] if len(names) == 1 else block_label(names)
+            while label in features or label in whole:
+                label = f"{label} (columns)"
             features[label] = own, None if label == names[0] else names
     return features
 
@@ -126,13 +128,6 @@ def block_label(names: Sequence[Any]) -> str:
     if len(names) <= NAMED:
         return " & ".join(map(str, names))
     return " & ".join([*map(str, names[: NAMED - 1]), f"{len(names) - NAMED + 1} more"])
-
-
-def _free_name(name: Any, taken: Collection[Any]) -> Any:
-    """The name, changed if a feature has it."""
-    while name in taken:
-        name = f"{name} (columns)"
-    return name
 
 
 # --------------------------------------------------------------------------------------------------
@@ -160,17 +155,12 @@ def with_some_features(model: Model, bound: BoundModel, kept: Sequence[int]) -> 
     if len(kept) == len(columns_of):
         return model
     dropped = {column: () for feature in {*range(len(columns_of))} - {*kept} for column in columns_of[feature]}
-    features = rewritten_features(model, bound, dropped, {})
-    return changed_model(
-        model, features=features, feature_inclusion=_inclusion(model.feature_inclusion, feature_names(blocks), kept)
-    )
-
-
-def _inclusion(given: Any, names: Sequence[Any], kept: Sequence[int]) -> Any:
-    """The prior probabilities of the features that are kept, in the form in which all were given."""
-    if isinstance(given, Mapping):
-        return {names[feature]: given[names[feature]] for feature in kept}
-    return np.asarray(given)[list(kept)] if np.ndim(given) else given
+    inclusion, names = model.feature_inclusion, feature_names(blocks)
+    if isinstance(inclusion, Mapping):
+        inclusion = {names[feature]: inclusion[names[feature]] for feature in kept}
+    elif np.ndim(inclusion):
+        inclusion = np.asarray(inclusion)[list(kept)]
+    return changed_model(model, features=rewritten_features(model, bound, dropped, {}), feature_inclusion=inclusion)
 
 
 # --------------------------------------------------------------------------------------------------
