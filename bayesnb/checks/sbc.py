@@ -351,7 +351,10 @@ def sbc(
     num_rows = whole_number("num_rows", num_rows)
     proportion("error_rate", error_rate)
     model, total_count = _ready_model(model, X, y, total_count)
-    inference = _ready_inference(inference, model)
+    inference = as_inference(NUTS() if inference is None and not model.conjugate else inference)
+    if isinstance(inference, NUTS):
+        # The simulations are the replications, so that one chain is enough.
+        inference = replace(inference, num_chains=1, progress=False)
     pits, problems = _simulations(model, inference, num_simulations, num_rows, total_count, as_key(key), progress)
 
     labels = model.sites.scalar_labels() | {JOINT: [JOINT]}
@@ -403,17 +406,6 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
     statistics = bound.count_labelled(rows.of_classes(bound.schema.classes))
     total_count = mean_total_count(Problem(bound, statistics)) if total_count is None else total_count
     return bound.resolve(statistics).with_every_value(), total_count
-
-
-def _ready_inference(inference: Any, model: BoundModel) -> Any:
-    """What each simulation runs."""
-    if inference is None and not model.conjugate:
-        inference = NUTS()
-    inference = as_inference(inference)
-    if isinstance(inference, NUTS):
-        # The simulations are the replications, so that one chain is enough.
-        return replace(inference, num_chains=1, progress=False)
-    return inference
 
 
 @in_float64

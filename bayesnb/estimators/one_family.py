@@ -22,6 +22,7 @@ from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.statistics import Counts
 from bayesnb.families.words import Multinomial
 from bayesnb.inference.exact import Exact
+from bayesnb.model.describe import in_column_order
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem, with_categories
@@ -317,12 +318,10 @@ class CategoricalNB(_Discrete):
     def _note(self, problem: Problem) -> None:
         super()._note(problem)
         schema = problem.model.schema
-        counts: dict[int, np.ndarray] = {}
-        for block, counted in zip(problem.model.blocks, problem.statistics.blocks, strict=True):
-            for j, position in enumerate(block.columns):
-                counts[position] = counted.total[:, j].copy()  # type: ignore[attr-defined]
+        of_blocks: Any = problem.statistics.blocks
+        counts = in_column_order(problem.model.blocks, [np.moveaxis(counted.total, 1, 0) for counted in of_blocks])
         alpha = np.broadcast_to(self._alpha, self.n_features_in_)
-        self.category_count_ = [counts[j] for j in range(self.n_features_in_)]
+        self.category_count_ = [count.copy() for count in counts]
         self.categories_ = [np.asarray(schema.categories[j]) for j in range(self.n_features_in_)]
         self.n_categories_ = np.array([count.shape[1] for count in self.category_count_], dtype=np.int64)
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -1,6 +1,6 @@
 """What features say about the class: mutual information, and the evidence that a feature depends on it."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -65,9 +65,13 @@ def _averaged(posterior: Posterior, num_draws: int | None, key: Any) -> list[np.
     """
     if isinstance(posterior, PointPosterior):
         return [np.full(len(_information_rows(block)), np.nan) for block in posterior.model.blocks]
+    if isinstance(posterior, SampledPosterior):
+        pieces = draws_in_pieces(posterior.distribution.draw(None, num_draws, key))
+    else:
+        number = CHAINS * whole_number("num_draws", DRAWS if num_draws is None else num_draws)
+        pieces = independent_draws(posterior, number, random_generator(key))
     sums = [
-        (len(draws.class_prob), [found.sum(axis=0) for found in _under_draws(posterior, draws)])
-        for draws in _some_at_a_time(posterior, num_draws, key)
+        (len(draws.class_prob), [found.sum(axis=0) for found in _under_draws(posterior, draws)]) for draws in pieces
     ]
     number = sum(size for size, _ in sums)
     return [np.sum(of_block, axis=0) / number for of_block in zip(*(found for _, found in sums), strict=True)]
@@ -82,14 +86,6 @@ def _under_draws(posterior: Posterior, draws: ModelParameters) -> list[np.ndarra
         of_columns = family.parameters_of_each_column(parameters) if isinstance(family, JointFamily) else parameters
         found.append(_of_block(block, class_prob, {name: np.asarray(value) for name, value in of_columns.items()}))
     return found
-
-
-def _some_at_a_time(posterior: Posterior, num_draws: int | None, key: Any) -> Iterator[ModelParameters]:
-    """Draws of all parameters with one leading axis, as many at a time as fit in memory."""
-    if isinstance(posterior, SampledPosterior):
-        return draws_in_pieces(posterior.distribution.draw(None, num_draws, key))
-    number = CHAINS * whole_number("num_draws", DRAWS if num_draws is None else num_draws)
-    return independent_draws(posterior, number, random_generator(key))
 
 
 def _of_block(block: Block, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
