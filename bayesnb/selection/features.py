@@ -22,11 +22,12 @@ from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import problem_of, warn_of_quantities
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.describe import declared_categories, feature_names, in_column_order
-from bayesnb.model.feature_weights import FeatureWeights, mixed_features
+from bayesnb.model.feature_weights import mixed_features
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.fitted import model_of
-from bayesnb.posterior.left_out import FeaturesLeftOut, features_left_out
+from bayesnb.posterior.left_out import features_left_out
+from bayesnb.posterior.loo import sum_with_error
 from bayesnb.posterior.weighted_posterior import WeightedPosterior
 from bayesnb.selection.families import ROUNDING
 from bayesnb.selection.weighing import weight_features
@@ -474,10 +475,16 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     if isinstance(posterior, WeightedPosterior):
         shared = posterior.feature_weights.shared
         learned = weight_features(exact, X, y, shared=shared, sample_weight=sample_weight).feature_weights
-        found = _weighed(found, learned)
+        # The densities as weights of features count them.
+        log_density = mixed_features(found.log_density, found.log_class_prob, learned.no_information_in_feature)
+        offset = found.log_class_prob + learned.offset
+        found = replace(found, log_density=log_density * learned.weight, log_class_prob=offset)
         notes.append(WITH_WEIGHTS)
     warn_of(remarks)
-    ratios = _ratios(found)
+    own = np.arange(len(found.rows)), found.rows.codes
+    of_classes, of_features = found.log_class_prob, found.log_density
+    of_features -= of_features[own][:, None]
+    ratios = _LabelRatios(of_classes - of_classes[own][:, None], of_features, found.rows.weights)
     steps = _while_rising(ratios)
     table = _selection_frame(steps, ratios, found.names)
     gain, error = table[["difference", "se"]].iloc[-1]
@@ -521,25 +528,8 @@ def _refuse_features(problem: Problem, weights: np.ndarray) -> None:
         )
 
 
-def _weighed(found: FeaturesLeftOut, weights: FeatureWeights) -> FeaturesLeftOut:
-    """The densities as weights of features count them."""
-    log_density = mixed_features(found.log_density, found.log_class_prob, weights.no_information_in_feature)
-    log_class_prob = found.log_class_prob + weights.offset
-    return replace(found, log_density=log_density * weights.weight, log_class_prob=log_class_prob)
-
-
-def _ratios(found: FeaturesLeftOut) -> _LabelRatios:
-    """Log densities relative to those of the row's class."""
-    own = np.arange(len(found.rows)), found.rows.codes
-    of_classes, of_features = found.log_class_prob, found.log_density
-    of_features -= of_features[own][:, None]
-    return _LabelRatios(of_classes - of_classes[own][:, None], of_features, found.rows.weights)
-
-
 def _selection_frame(steps: np.ndarray, ratios: _LabelRatios, names: Sequence[Any]) -> pd.DataFrame:
     """The attribute `table` of `FeatureSelection`."""
-    from bayesnb.posterior.loo import sum_with_error
-
     log_proba = np.array([ratios.log_proba(kept) for kept in steps])
     differences = [sum_with_error(of_step - log_proba[0], ratios.weights) for of_step in log_proba]
     changes = np.diff(steps, axis=0)
