@@ -12,12 +12,12 @@ from bayesnb.checks.replicates import (
     SHAPES,
     Build,
     DataSet,
-    LMomentWeights,
     ObservedLabels,
     Statistic,
     columns_at,
     of_function,
     ratio,
+    shapes_of_columns,
 )
 from bayesnb.core.deferred import constraints
 from bayesnb.core.sparse import dense
@@ -180,17 +180,18 @@ def shape(model: BoundModel, data: DataSet, rng: np.random.Generator) -> Statist
         return None
     labels = data.labels
     grids = [Resolution.of(dense(data.cells[i])) for i, _ in blocks]
-    weights = [[LMomentWeights.of(np.isnan(dense(data.cells[i])[at])) for at in labels.members] for i, _ in blocks]
+    missing = [[np.isnan(dense(data.cells[i])[at]) for at in labels.members] for i, _ in blocks]
+    shapes = [[shapes_of_columns(of_class) for of_class in by_class] for by_class in missing]
 
     def values(rows: DataSet) -> np.ndarray:
         found = []
-        for (i, _), grid, by_class in zip(blocks, grids, weights, strict=True):
+        for (i, _), grid, by_class in zip(blocks, grids, shapes, strict=True):
             x = grid.round(dense(rows.cells[i]))
-            of_class = [w.shapes(x[at], grid.tied) for w, at in zip(by_class, labels.members, strict=True)]
+            of_class = [shape(x[at], grid.tied) for shape, at in zip(by_class, labels.members, strict=True)]
             found.append(np.stack(of_class, axis=1).ravel())
         return np.concatenate(found)
 
-    n = np.concatenate([np.stack([w.n for w in by_class], axis=1) for by_class in weights])
+    n = np.concatenate([np.stack([(~cells).sum(axis=0) for cells in by_class], axis=1) for by_class in missing])
     return Statistic(
         [f"shape[{column}]" for _, block in blocks for column in block.labels],
         values,

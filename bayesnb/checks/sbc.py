@@ -456,8 +456,10 @@ def _problems(posterior: Posterior) -> list[bool]:
 
 
 def _verdict_on_ranks(against: pd.DataFrame, problems: pd.DataFrame, num_tests: int, error_rate: float) -> str:
-    num_simulations = len(problems)
-    trouble = _problems_in_words(problems)
+    num_simulations, number, trouble = len(problems), int(problems.any(axis=1).sum()), ""
+    if number:
+        kinds = ", ".join(f"{kind} in {count}" for kind, count in problems.sum().items() if count)
+        trouble = f" {number} of {num_simulations} fits have problems: {kinds}."
     if not against.empty:
         worst = against.iloc[0]
         return (
@@ -467,19 +469,10 @@ def _verdict_on_ranks(against: pd.DataFrame, problems: pd.DataFrame, num_tests: 
             f"0.29).{trouble}"
         )
     no_test = f"none of {num_tests} tests rejects (error rate {error_rate:g})"
-    if problems.any(axis=1).mean() > MOST_PROBLEMS:
+    if number / num_simulations > MOST_PROBLEMS:
         # Uniform PIT values are then no evidence.
         return (
             f"UNDECIDED: over {num_simulations} simulations {no_test}, but more than {MOST_PROBLEMS:.0%} of the fits "
             f"have problems, and what their draws miss need not show in the PIT values.{trouble}"
         )
     return f"YES, the posterior is calibrated as far as {num_simulations} simulations show: {no_test}.{trouble}"
-
-
-def _problems_in_words(problems: pd.DataFrame) -> str:
-    """Number of fits with problems, and the kinds of problems; empty without problems."""
-    number = int(problems.any(axis=1).sum())
-    if not number:
-        return ""
-    kinds = ", ".join(f"{kind} in {count}" for kind, count in problems.sum().items() if count)
-    return f" {number} of {len(problems)} fits have problems: {kinds}."

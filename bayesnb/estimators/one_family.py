@@ -1,6 +1,5 @@
 """Estimators of one family: 0/1 columns, categories, counts and measurements."""
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -113,26 +112,13 @@ class _Counting(_WithClassPrior):
         return counted
 
 
-class _Smoothed(_Counting, _Discrete):
-    """An estimator that smooths its counts."""
-
-    @property
-    def feature_log_prob_(self) -> np.ndarray:
-        """Log of the smoothed share of each feature in each class, shape (n_classes, n_features)."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self._log_prob(self._counted)
-
-    @abstractmethod
-    def _log_prob(self, counted: Counts) -> np.ndarray: ...
-
-
 # --------------------------------------------------------------------------------------------------
 # Naive Bayes for 0/1 features
 # --------------------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BernoulliNB(_Smoothed):
+class BernoulliNB(_Counting, _Discrete):
     """Naive Bayes for 0/1 features, with scikit-learn's arguments and a posterior.
 
     Each feature's probability has the prior Beta(alpha, alpha). The exact predictive equals scikit-learn's.
@@ -216,8 +202,11 @@ class BernoulliNB(_Smoothed):
             feature_inclusion=self.feature_inclusion,
         )
 
-    def _log_prob(self, counted: Counts) -> np.ndarray:
-        return np.log(counted.total + self._alpha) - np.log(counted.n + 2 * self._alpha)
+    @property
+    def feature_log_prob_(self) -> np.ndarray:
+        """Log of the smoothed share of ones of each feature in each class, shape (n_classes, n_features)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.log(self._counted.total + self._alpha) - np.log(self._counted.n + 2 * self._alpha)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -445,7 +434,7 @@ class PoissonNB(_WithClassPrior):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MultinomialNB(_Smoothed):
+class MultinomialNB(_Counting, _Discrete):
     """Naive Bayes for count vectors, with scikit-learn's arguments and a posterior.
 
     The exact predictive of a document is Dirichlet-multinomial; ``predictive="plugin"`` gives scikit-learn's numbers,
@@ -490,9 +479,12 @@ class MultinomialNB(_Smoothed):
         family = Multinomial(self._concentration(), fractional=True)
         return NaiveBayes(family, class_probs=self._class_probs())
 
-    def _log_prob(self, counted: Counts) -> np.ndarray:
-        smoothed = counted.total + self._alpha
-        return np.log(smoothed) - np.log(smoothed.sum(axis=1, keepdims=True))
+    @property
+    def feature_log_prob_(self) -> np.ndarray:
+        """Log of the smoothed share of each word in each class, shape (n_classes, n_features)."""
+        smoothed = self._counted.total + self._alpha
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.log(smoothed) - np.log(smoothed.sum(axis=1, keepdims=True))
 
 
 # --------------------------------------------------------------------------------------------------

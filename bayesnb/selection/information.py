@@ -190,9 +190,8 @@ def information_in_data(block: Block, statistics: Any, prob: float) -> dict[str,
 def _where_known(n: np.ndarray, parameters: dict[str, Any]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Weights of the classes whose likelihood has a maximum, and parameters, finite in the other classes too."""
     values = {name: np.asarray(value) for name, value in parameters.items()}
-    known = n > 0
-    for value in values.values():
-        known = known & np.isfinite(value).reshape(*n.shape, -1).all(axis=-1)
+    finite = [np.isfinite(value).reshape(*n.shape, -1).all(axis=-1) for value in values.values()]
+    known = np.logical_and.reduce([n > 0, *finite])
     weight = np.where(known, n, 0.0)
     # A class without weight adds nothing for any parameters.
     heaviest = weight.argmax(axis=0)
