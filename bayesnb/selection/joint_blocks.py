@@ -312,7 +312,7 @@ class _NumberBlocks(Blocks):
     def log_evidence_of_complete(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
         """Log evidence of the block of each pair of parts, shape (pairs,)."""
         found, width = np.empty(len(pairs)), np.array([first.width + second.width for first, second in pairs])
-        for members in (np.flatnonzero(width == one) for one in np.unique(width)):
+        for members in (np.flatnonzero(width == one).tolist() for one in np.unique(width)):
             found[members] = self._log_evidence_of([pairs[k] for k in members])
         return found
 
