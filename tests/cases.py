@@ -1,7 +1,7 @@
 """One table of all families: cells, an independent density and points to integrate over; and families from outside."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
+import scipy.sparse
 import scipy.special
 import scipy.stats
 from numpyro.distributions import constraints
@@ -18,6 +19,7 @@ from scipy.special import expit
 
 import bayesnb as nb
 from bayesnb.families import class_sums, log_beta, namespace, observed_weight
+from bayesnb.families.abilities import Abilities, abilities
 
 CLASSES, COLUMNS, CATEGORIES = 2, 3, 4
 
@@ -289,10 +291,6 @@ class Durations(nb.families.Family):
         return statistics.n * constant + (shape - 1) * statistics.logs - speed * statistics.total
 
 
-SLOW = ("binomial", "negative binomial", "exponential", "histogram", "multivariate gaussian", "joint categorical")
-"""Cases of the slow suite: the fast one has others with most of their formulas."""
-
-
 @dataclass(frozen=True)
 class Case:
     """A family as a user writes it, cells of it, and SciPy's density.
@@ -311,26 +309,6 @@ class Case:
         Rows (of two columns, or cells of one) that cover the support, and the weight of each in an integral.
     bad : tuple of (cell, words)
         A cell outside the support, and the words of the error.
-    joint : bool
-        Whether the family describes all columns together.
-    missing : bool
-        Whether single cells may be missing.
-    scales : bool
-        Whether the default prior follows the unit of a column.
-    closed : bool
-        Whether the family has a closed form.
-    likeliest : bool
-        Whether the family states the maximum of the likelihood, and takes parameters near it.
-    sampled : bool
-        Whether NUTS fits the family.
-    drawn : bool
-        Whether the family describes rows as a whole, so that it draws some.
-    means : bool
-        Whether the parameters have a mean, with which `log_density` is compared.
-    learns : bool
-        Whether hyperparameters can be learned, and have a most likely value here.
-    slow : bool
-        Whether only the slow suite runs the case, because a faster one has the same formulas.
     """
 
     name: str
@@ -340,16 +318,11 @@ class Case:
     nodes: tuple[np.ndarray, np.ndarray]
     fixed: Any = None
     bad: tuple[Any, str] | None = None
-    joint: bool = False
-    missing: bool = True
-    scales: bool = False
-    closed: bool = True
-    likeliest: bool = True
-    sampled: bool = True
-    drawn: bool = True
-    means: bool = True
-    learns: bool = True
-    slow: bool = False
+
+    @cached_property
+    def can(self) -> Abilities:
+        """What the family can do."""
+        return abilities(self.default)
 
     @property
     def priors(self) -> list[Any]:
@@ -370,24 +343,34 @@ class Case:
     def cells(self, rng: np.random.Generator, rows: int) -> np.ndarray:
         return self.draw(rng, rng.integers(0, 2, rows) == 0, COLUMNS)
 
+    def forms(self, x: np.ndarray) -> Iterator[Any]:
+        """Cells in every form that the family takes, and with holes."""
+        yield x
+        if "small types" in self.default.takes:
+            yield x.astype(np.uint8 if self.default.cell == "category" else bool)
+        if "sparse" in self.default.takes:
+            yield scipy.sparse.csr_array(x)
+        if self.can.holes:
+            yield with_holes(np.random.default_rng(3), x)
+
     def table(self, rows: int = 24, holes: bool = False, seed: int = 6) -> tuple[pd.DataFrame, np.ndarray]:
         """Two columns, and labels."""
         rng = np.random.default_rng(seed)
         first = rng.integers(0, 2, rows) == 0
         first[:4] = [True, False, False, True]
         X = pd.DataFrame(self.draw(rng, first, 2), columns=["u", "v"])
-        if holes and self.missing:
+        if holes and self.can.holes:
             X = X.mask(rng.uniform(size=X.shape) < 0.2)
         return X, np.where(first, "a", "b")
 
     def model(self, family: Any, **options: Any) -> nb.NaiveBayes:
-        return nb.NaiveBayes({"x": (family, ["u", "v"])} if self.joint else family, **options)
+        return nb.NaiveBayes({"x": (family, ["u", "v"])} if self.can.joint else family, **options)
 
 
 def known(case: Case) -> Any:
     """A posterior of given parameters: the mean of a fit."""
     X, y = case.table()
-    if case.closed:
+    if case.can.closed:
         return nb.fit(case.model(case.default), X, y).plugin()
     parameters = {"x_" + name: value for name, value in STRAIGHT[case.name].items()}
     return nb.from_parameters(
@@ -536,8 +519,6 @@ FAMILIES = [
         _events,
         words,
         documents(6),
-        joint=True,
-        missing=False,
         bad=(-1.0, "-1 is not a count"),
     ),
     Case(
@@ -548,7 +529,6 @@ FAMILIES = [
         REAL,
         fixed=nb.Gaussian(1.0, 0.5, 2.0, 1.5),
         bad=(np.inf, "inf is not a finite number"),
-        scales=True,
     ),
     Case(
         "log normal",
@@ -558,7 +538,6 @@ FAMILIES = [
         POSITIVE,
         fixed=nb.LogNormal(1.0, 0.5, 2.0, 1.5),
         bad=(0.0, "0 is not a positive number, as LogNormal needs; use nb.Gaussian"),
-        scales=True,
     ),
     Case(
         "exponential",
@@ -568,7 +547,6 @@ FAMILIES = [
         POSITIVE,
         fixed=nb.Exponential(1.5, 2.0),
         bad=(-0.5, "-0.5 is not a number from zero on, as Exponential needs; mark the cell as missing"),
-        scales=True,
     ),
     Case(
         "poisson",
@@ -613,7 +591,6 @@ FAMILIES = [
         with_zero(REAL),
         fixed=nb.Hurdle(nb.Gaussian(1.0, 0.5, 2.0, 1.5), 2.0, 1.5),
         bad=(np.inf, "inf is not 0 or a finite number"),
-        scales=True,
     ),
     Case(
         "hurdle of exponential",
@@ -623,7 +600,6 @@ FAMILIES = [
         with_zero(POSITIVE),
         fixed=nb.Hurdle(nb.Exponential(1.5, 2.0), 2.0, 1.5),
         bad=(-1.0, "-1 is not 0 or a "),
-        scales=True,
     ),
     Case(
         "histogram",
@@ -640,9 +616,6 @@ FAMILIES = [
         lambda x, prob: bins(x, EDGES, prob),
         steps(*EDGES),
         bad=(np.inf, "inf is not a finite number"),
-        likeliest=False,
-        sampled=False,
-        learns=False,
     ),
     Case(
         "multivariate gaussian",
@@ -652,9 +625,6 @@ FAMILIES = [
         plane(12.0, 501),
         fixed=nb.MultivariateGaussian(0.0, 0.5, 4.0, np.array([[2.0, 0.3], [0.3, 1.0]])),
         bad=(np.inf, "inf is not a finite number"),
-        joint=True,
-        missing=False,
-        scales=True,
     ),
     Case(
         "joint categorical",
@@ -662,10 +632,6 @@ FAMILIES = [
         _every_row_first,
         lambda x, prob: np.log(prob[(3 * x[:, 0] + x[:, 1]).astype(int)]),
         pairs(3),
-        joint=True,
-        missing=False,
-        likeliest=False,
-        learns=False,
     ),
     Case(
         "given",
@@ -674,8 +640,6 @@ FAMILIES = [
         _first_given_second,
         (pairs(3)[0], np.full(9, 1 / 3)),
         fixed=nb.Given(1.5, categories=range(3)),
-        joint=True,
-        drawn=False,
     ),
     Case(
         "all trees",
@@ -684,12 +648,6 @@ FAMILIES = [
         lambda x, parent, prob: np.zeros(len(x)),
         (np.array([*itertools.product([0.0, 1.0, 2.0, np.nan], repeat=2)]), np.ones(16)),
         fixed=nb.AllTrees(2.5),
-        joint=True,
-        likeliest=False,
-        learns=False,  # the columns of the table are independent
-        sampled=False,
-        drawn=False,
-        means=False,
     ),
     Case(
         "dirichlet multinomial",
@@ -699,9 +657,6 @@ FAMILIES = [
             [scipy.stats.dirichlet_multinomial.logpmf(row.astype(int), concentration, int(row.sum())) for row in x]
         ),
         documents(6),
-        joint=True,
-        missing=False,
-        closed=False,
     ),
     Case(
         "durations",
@@ -709,8 +664,6 @@ FAMILIES = [
         _waits,
         lambda x, shape, speed: scipy.stats.gamma.logpdf(x, shape, scale=1 / speed),
         POSITIVE,
-        closed=False,
-        likeliest=False,
     ),
     Case(
         "gamma",
@@ -720,7 +673,6 @@ FAMILIES = [
         POSITIVE,
         fixed=nb.Gamma(4.0, 1.0, 1.5, 0.1),
         bad=(0.0, "0 is not a positive number, as Gamma needs; use nb.Gaussian()"),
-        closed=False,
     ),
     Case(
         "beta",
@@ -730,7 +682,6 @@ FAMILIES = [
         UNIT,
         fixed=nb.Beta(1.5, 2.0, 1.5, 0.05),
         bad=(1.0, "1 is not a number between 0 and 1, as Beta needs; divide percentages by 100"),
-        closed=False,
     ),
     Case(
         "von mises",
@@ -740,7 +691,6 @@ FAMILIES = [
         CIRCLE,
         fixed=nb.VonMises(1.5, 0.1),
         bad=(4.0, "4 is not an angle in radians from -pi to pi, as VonMises needs; "),
-        closed=False,
     ),
     Case(
         "learned negative binomial",
@@ -750,34 +700,37 @@ FAMILIES = [
         counts(4000),
         fixed=nb.NegativeBinomial(loc=4.0, scale=1.0, rate=2.0),
         bad=(2.0**54, "1.80144e+16 is above 2**53"),
-        closed=False,
     ),
 ]
 
 
-def twin(of: str, name: str, family: Any, **changes: Any) -> Case:
+def twin(of: str, name: str, family: Any) -> Case:
     """A family from outside with the cells and the density of one of the package."""
     (case,) = (case for case in FAMILIES if case.name == of)
-    return replace(case, name=name, default=family, fixed=None, bad=None, scales=False, **changes)
+    return replace(case, name=name, default=family, fixed=None, bad=None)
 
 
 FAMILIES += [
     twin("bernoulli", "outside bernoulli", Coins(1.5, 0.5)),
     twin("categorical", "outside categorical", Symbols(0.7)),
     twin("multinomial", "outside multinomial", Tokens(0.7)),
-    twin("exponential", "user's exponential", Exponential(1.5, 2.0), likeliest=False),
-    twin("exponential", "numpyro exponential", NumPyroExponential(1.5, 2.0), likeliest=False, learns=False),
+    twin("exponential", "user's exponential", Exponential(1.5, 2.0)),
+    twin("exponential", "numpyro exponential", NumPyroExponential(1.5, 2.0)),
 ]
 
 CASES = [
-    replace(case, slow=case.name in SLOW)
+    case
     for case in FAMILIES
-    if case.closed
-    and case.drawn
+    if case.can.closed
+    and case.can.simulated
+    and case.can.sampled
     and not case.name.startswith("outside")
-    and case.name not in ("hurdle of exponential", "polya tree")
+    and case.name != "hurdle of exponential"
 ]
 """Families with a closed form whose classes are independent, for what laws of each family need not say of all."""
+
+POINTS = [case for case in FAMILIES if case.name != "all trees"]
+"""Families whose parameters have a mean; a mean of trees is no tree."""
 
 OWN = [case for case in CASES if type(case.default).__module__.startswith("bayesnb.")]
 """Families of the package."""

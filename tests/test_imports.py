@@ -132,3 +132,25 @@ def test_a_cycle_is_found_at_the_top_and_inside_a_function(inside):
         "package.two": f"def function():\n{textwrap.indent(back, '    ')}" if inside else back,
     }
     assert set(cycle(sources)) == {"package.one", "package.two"}
+
+
+def kinds_asked(source):
+    """Names of the kinds of posterior or belief that a source tests objects for, by `isinstance`."""
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and len(node.args) == 2)
+    asked = [node.args[1] for node in calls if isinstance(node.func, ast.Name) and node.func.id == "isinstance"]
+    names = {node.id for kind in asked for node in ast.walk(kind) if isinstance(node, ast.Name)}
+    return {name for name in names if name.endswith("Posterior") or name in BELIEFS}
+
+
+BELIEFS = {"Belief", "OnePoint", "ClosedForm", "DrawnValues", "DrawnForms", "WithWeights"}
+
+
+def test_no_function_asks_of_which_kind_a_posterior_is():
+    """It asks what the belief offers; whether an object is a posterior at all is another question."""
+    found = {module: asked for module, source in modules(ROOT).items() if (asked := kinds_asked(source))}
+    assert set().union(*found.values()) == {"Posterior"}
+    assert len(found) == 4
+    assert kinds_asked("isinstance(given, str | ExactPosterior) or isinstance(x, (int, OnePoint))") == {
+        "ExactPosterior",
+        "OnePoint",
+    }

@@ -1,4 +1,4 @@
-"""Whether class probabilities are believable, and the picture of it."""
+"""Calibration of class probabilities, and its picture."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,17 +37,17 @@ NEAR_ONE = 0.05
 """A probability nearer to zero or one than this is hard to read on a linear axis."""
 
 NARROWEST, WIDEST = 1e-2, 1e-4
-"""Bounds for the distance of the ends of a logit axis to zero and one."""
+"""Bounds for how near a logit axis comes to zero and one."""
 
 SHARE = 0.75
-"""Share of the height that the diagram has."""
+"""Share of the figure's height given to the diagram."""
 
 BINS = 20
 """Bars of the histogram."""
 
 
 def _axis_ends(bins: pd.DataFrame, kind: str, scale: str) -> tuple[float, float]:
-    """Ends of both axes; those of a logit axis are as near to zero and one as what is drawn."""
+    """Limits of both axes; those of a logit axis are as near to zero and one as the data."""
     drawn = bins[["lower", "mean_predicted", "observed", "observed_lower", "observed_upper"]].to_numpy()
     if scale == "linear":
         low, high = 0.0, 1.0
@@ -110,7 +110,7 @@ def _draw_bins(axis: Any, bins: pd.DataFrame, ends: tuple[float, float], look: M
 # --------------------------------------------------------------------------------------------------
 
 DIGITS = 12
-"""Predictions that differ by less count as equal, because two sums of the same numbers may differ by rounding."""
+"""Predictions closer than this are equal, because two sums of the same numbers may differ by rounding."""
 
 BIN_COLUMNS = [
     *("model", "kind", "lower", "upper", "mean_predicted"),
@@ -125,7 +125,7 @@ ON_FIT = (
     "These are the rows of the fit, on which the scores are too good: give rows that the posterior was not fitted to, "
     "or use nb.kfold or nb.loo_scores."
 )
-"""What is printed of scores on the rows of the fit."""
+"""Printed for scores on the rows of the fit."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -196,10 +196,8 @@ class Calibration(Printed):
         ----------
         kind : {"classes", "confidence"}, default "classes"
             The probabilities of every class, or those of the predicted class.
-        axes : sequence of matplotlib axes, optional
-            Two, for the diagram and for the histogram; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the panels.
+        axes, figsize
+            As for `plot_densities`, with two axes: for the diagram and for the histogram.
 
         Returns
         -------
@@ -212,7 +210,7 @@ class Calibration(Printed):
         Raises
         ------
         TypeError, ValueError
-            If there is no such kind, or `axes` and `figsize` do not fit.
+            If there is no such kind.
 
         See Also
         --------
@@ -232,10 +230,9 @@ class Calibration(Printed):
         scale = "logit" if near.max() >= 0.5 else "linear"
         low, high = _axis_ends(bins, kind, scale)
         ratios = [SHARE, 1 - SHARE]
-        new: dict[str, Any] = {} if axes is not None else {"across": 1, "height_ratios": ratios, "figsize": (5.0, 6.0)}
-        if figsize is not None:
-            new["figsize"] = figsize
-        panels = grid_of_panels(2, axes=axes, **new)
+        if axes is None and figsize is None:
+            figsize = (5.0, 6.0)
+        panels = grid_of_panels(2, axes=axes, figsize=figsize, across=1, height_ratios=ratios)
         diagram, histogram = panels.axes
         _shade(diagram, low, high, kind)
         if scale == "logit":
@@ -497,7 +494,7 @@ def _membership(predicted: np.ndarray, bins: int) -> np.ndarray:
 
 
 def _error_by_chance(confidence: np.ndarray, bins: int, rng: np.random.Generator) -> np.ndarray:
-    """Calibration errors of predictions that are right, over sets of labels drawn from them."""
+    """Calibration errors of correct predictions, over sets of labels drawn from them."""
     member = _membership(confidence, bins)
     found = np.empty(SIMULATIONS)
     for i in range(SIMULATIONS):

@@ -26,11 +26,12 @@ from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.reading import Cells, is_lost, log_normalised
+from bayesnb.posterior.belief import require
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 from bayesnb.posterior.left_out import require_rows_of_fit
 from bayesnb.posterior.loo import by_row, elpd_fields, remark_on_impossible_rows, remark_on_labels, remark_on_weights
-from bayesnb.posterior.posterior import Posterior, require, warn_of_lost_weights
+from bayesnb.posterior.posterior import Posterior, warn_of_lost_weights
 from bayesnb.posterior.weighted_posterior import with_weights_of
 
 # --------------------------------------------------------------------------------------------------
@@ -39,7 +40,7 @@ from bayesnb.posterior.weighted_posterior import with_weights_of
 
 
 class _GatheredWarnings:
-    """Warnings of fits to training parts. Messages of fits that have not converged differ in numbers: one is shown."""
+    """Warnings of fits to training parts. Convergence warnings differ only in numbers: one is shown."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[type[Warning], str], tuple[str, list[str]]] = {}
@@ -184,7 +185,7 @@ def kfold(
         fold, names = _read_folds(folds, len(labelled))
     problem = require(fitted, "data", "kfold").problem
     chunks = problem.model.read(labelled.table)
-    # The fit of a model has read the table and told what is wrong with it.
+    # The fit of a model has already warned about the table.
     cells = chunks.whole(warn=not isinstance(posterior, Model | Family))
     size = chunks.slices[0].stop
 
@@ -228,7 +229,7 @@ def _fit_training(model: Model, rows: Rows, inference: Inference, key: Any) -> P
     warn_of_quantities(problem)
     problem.require_labels("kfold", "leave them out")
     inference.check(problem)
-    problem.model.schema.require_one_description("kfold of a model")
+    problem.model.require_one_description("kfold of a model")
     return inference.fit(problem, key=key)
 
 
@@ -242,7 +243,7 @@ def _fold_score(posterior: Posterior, rows: Rows, cells: Cells) -> tuple[np.ndar
 
     Impossible rows get the class probabilities, as in `Posterior.predict_proba`.
     """
-    log_proba = log_normalised(posterior.density.log_joint(cells))
+    log_proba = log_normalised(posterior.belief.density.log_joint(cells))
     impossible = is_lost(log_proba, -np.inf)
     log_proba[impossible] = log(posterior.class_probs())
     return log_proba[np.arange(len(rows)), rows.codes], impossible

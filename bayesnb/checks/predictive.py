@@ -11,7 +11,7 @@ from bayesnb.checks.builtin import statistics_of
 from bayesnb.checks.replicates import DataSet, draws, encode, replicate
 from bayesnb.core.checking import first_few, whole_number
 from bayesnb.core.forest import how_many, number_of_panels
-from bayesnb.core.panels import TINY, grid_of_panels, muted, text_color
+from bayesnb.core.panels import grid_of_panels, muted, number_x_axis, text_color
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, four_digits, plus_minus_of
 from bayesnb.core.running import in_order, progress_bar, random_generator
 from bayesnb.data.read import split_labels
@@ -38,16 +38,16 @@ EXTREME = 0.02
 """Adjusted p-value below which a line is called extreme."""
 
 FITTED = "class_frequency, mean and variance are last: on the rows of the fit, most families agree with them."
-"""What is printed below statistics that are fitted."""
+"""Printed below fitted statistics."""
 
 HEAVY = (
     "{}: the replicates have heavy tails, as where few rows tell a variance. A few of them determine mean ± sd, which "
     "may change with each further replicate; p-values do not depend on them."
 )
-"""What is printed below lines whose replicates have heavy tails."""
+"""Printed below lines whose replicates have heavy tails."""
 
 ENOUGH = 49
-"""With R replicates, fewer than this, chance makes a statistic extreme with probability 1 / (R + 1) > `EXTREME`."""
+"""With fewer replicates R, a statistic is extreme by chance with probability 1 / (R + 1) > `EXTREME`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,12 +129,8 @@ class Check(Printed):
         max_panels : int, optional
             The most extreme statistics get a panel, the smallest adjusted p-value first. By default those of
             `Check.extreme`, but at least 4 and at most 12.
-        panels_across : int, optional
-            Panels side by side; by default as many as fit the width.
-        axes : sequence of matplotlib axes, optional
-            Where to draw, one for each panel; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the panels.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
@@ -143,8 +139,8 @@ class Check(Printed):
 
         Raises
         ------
-        TypeError, ValueError
-            If no statistic is defined, or `axes` and `figsize` do not fit.
+        ValueError
+            If no statistic is defined.
 
         See Also
         --------
@@ -163,7 +159,7 @@ class Check(Printed):
                 f"no statistic is defined on these data, so there is nothing to plot: {list(self.dropped)}"
             )
         shown = self.by_extremity.index[: number_of_panels(max_panels, len(self.extreme))]
-        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, panels_across=panels_across)
         heads = []
         for axis, label in zip(panels.axes, shown, strict=True):
             values = self.replicated[label].dropna()
@@ -173,10 +169,7 @@ class Check(Printed):
             axis.margins(x=0.08)
             parts = [label, table.loc[label, "detail"], _p_value(table.loc[label, "p_value"], len(values))]
             heads.append("\n".join(filter(None, parts)))
-            axis.set_yticks([])
-            axis.locator_params(axis="x", nbins=3)
-            axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 4))
-            axis.xaxis.get_offset_text().set_fontsize(TINY)
+            number_x_axis(axis, 3)
         panels.heads(heads)
         panels.title(
             f"Replicated (bars) and observed (line): {how_many(len(shown), len(table), 'statistic', 'most extreme')}"
@@ -242,12 +235,12 @@ class Check(Printed):
 
 
 def _check_of(lines: pd.DataFrame, replicated: pd.DataFrame, other_rows: str = "") -> Check:
-    """The result from lines and their values in the replicates as `Statistic.lines` gives them; undefined ones go."""
+    """The result from lines and their replicated values (see `Statistic.lines`), without undefined ones."""
     number = replicated.notna().sum().to_numpy()
     defined = lines["observed"].notna().to_numpy() & (number > 0)
     dropped = tuple(lines.index[~defined])
     lines, replicated, number = lines[defined], replicated.loc[:, defined], number[defined]
-    # Of the Beta posterior under Jeffreys' prior.
+    # The standard deviation of the Beta posterior under Jeffreys' prior.
     a, b = number * lines["p_value"] + 0.5, number * (1 - lines["p_value"]) + 0.5
     table = pd.DataFrame(
         {
@@ -278,7 +271,7 @@ OTHER_ROWS = (
     "These are not the rows of the fit, which have a total weight of {fitted:.12g}: here it is {given}. If the rows of "
     "the fit had weights, give them here, too, as sample_weight; without them the replicates have another distribution."
 )
-"""What is printed below a check of other rows than those of the fit."""
+"""Printed below a check of rows other than those of the fit."""
 
 
 @of_features
@@ -422,7 +415,7 @@ def check(
 
 
 def _on_other_rows(posterior: Posterior, data: DataSet) -> str:
-    """What is printed if the data have other numbers of rows than those of the fit, else nothing."""
+    """A remark if the classes have other numbers of rows than in the fit; otherwise empty."""
     problem = posterior.problem
     if problem is None or np.allclose(problem.statistics.classes.n, data.labels.sizes):
         return ""

@@ -28,17 +28,17 @@ from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
 from bayesnb.model.open_schema import bound_to
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.datatree import as_tree, dataset_of_sites
 from bayesnb.posterior.diagnostics import KINDS
-from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
-from bayesnb.posterior.posterior import Posterior, mean_total_count, require
+from bayesnb.posterior.posterior import Posterior, mean_total_count
 
 # --------------------------------------------------------------------------------------------------
 # The figure of simulation-based calibration: differences of PIT values from uniform
 # --------------------------------------------------------------------------------------------------
 
 NUMBERS = 0.45
-"""Inches of the numbers beside a panel."""
+"""Width of the numbers beside a panel, in inches."""
 
 
 BAND_SIMULATIONS = 1000
@@ -58,7 +58,7 @@ JOINT = "log_likelihood"
 """The test quantity that depends on all parameters and the data."""
 
 RANK_DRAWS = 100
-"""Number of draws among which a true value is ranked; a chain thinned to so few draws is nearly independent."""
+"""Number of draws among which a true value is ranked; so thinned, a chain is nearly independent."""
 
 
 def _pits(
@@ -70,10 +70,10 @@ def _pits(
     rng: np.random.Generator,
 ) -> dict[str, np.ndarray]:
     """PIT of every parameter, by site, and of the log likelihood."""
-    require(posterior, "a distribution of the parameters", "sbc")
+    belief = require(posterior, "a distribution of the parameters", "sbc").belief
     true_values = model.sites.by_name(truth)
-    if isinstance(posterior, ExactPosterior):
-        draws = posterior.model.sites.by_name(posterior.closed_form.draw(rng, (RANK_DRAWS,)))
+    if offers(posterior, "the closed form of one model"):
+        draws = belief.model.sites.by_name(belief.prior.draw(rng, (RANK_DRAWS,)))
     else:
         draws = {site: _thinned(values) for site, values in posterior.draws(key=key).items()}
     found = {site: _ranked(true_values[site], draws[site], rng) for site in true_values}
@@ -113,8 +113,8 @@ LEAST_ESS, LARGEST_R_HAT = 50, 1.05
 """Limits for the draws of a fit, wider than for a single fit, because errors average out over fits."""
 
 JUDGED = tuple(kind for kind in KINDS if kind != "tail ESS")
-"""Kinds of problems that are counted. Ranks among 100 thinned draws do not need the tail quantiles that tail ESS is
-about, and in a short chain it is often below the limit by chance."""
+"""Kinds of problems that are counted. Tail ESS is left out: ranks among 100 thinned draws need no tail quantiles, and
+in a short chain it is often too low by chance."""
 
 MOST_PROBLEMS = 0.1
 """Share of fits with problems above which the verdict is not YES."""
@@ -207,22 +207,13 @@ class SBC(Printed):
         ----------
         max_panels : int, default 12
             The quantities with the smallest p-values get a panel, the smallest first.
-        panels_across : int, optional
-            Panels side by side; by default as many as fit the width.
-        axes : sequence of matplotlib axes, optional
-            Where to draw, one for each panel; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the panels.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
         matplotlib.figure.Figure
             The title says how many quantities of how many are shown.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `axes` and `figsize` do not fit.
 
         See Also
         --------
@@ -236,7 +227,7 @@ class SBC(Printed):
         """
         table = self.table
         shown = table["p_value"].sort_values(kind="stable").index[: whole_number("max_panels", max_panels)]
-        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, panels_across=panels_across)
         # The band depends on the number of values alone.
         points, _, lower, upper = ecdf_pit(self.pit[shown[0]], 1 - self.error_rate, BAND_SIMULATIONS)
         for axis, label in zip(panels.axes, shown, strict=True):
@@ -407,7 +398,7 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
 
 
 def _ready_inference(inference: Any, model: BoundModel) -> Any:
-    """What each simulation runs."""
+    """The inference that each simulation runs."""
     if inference is None and not model.conjugate:
         inference = NUTS()
     inference = as_inference(inference)
@@ -448,16 +439,16 @@ def _simulations(
             posterior = inference.fit(problem, key=fit_key)
         found.append(_pits(model, posterior, truth, problem.statistics, draw_key, rng))
         problems.append(_problems(posterior))
-    # What the prior does not vary (known class probabilities, the only category of a column) cannot be calibrated.
+    # Constants under the prior (known class probabilities, a column's only category) cannot be calibrated.
     constant = {site for site, values in by_name.items() if (values == values[:1]).all()}
     by_site = {site: np.stack([one[site] for one in found]) for site in [*by_name, JOINT] if site not in constant}
     index = pd.RangeIndex(num_simulations, name="simulation")
     return by_site, pd.DataFrame(problems, index=index, columns=list(JUDGED))
 
 
-def _problems(posterior: Posterior) -> list[bool]:
+def _problems(posterior: Any) -> list[bool]:
     """Which kinds of `JUDGED` problems the draws of a fit have; none for a posterior without draws."""
-    if not isinstance(posterior, SampledPosterior):
+    if not offers(posterior, "draws of a sampler"):
         return [False] * len(JUDGED)
     diagnostics = posterior.diagnostics
     found = diagnostics.problems_by_kind(max_r_hat=LARGEST_R_HAT, min_ess_per_chain=LEAST_ESS / diagnostics.num_chains)
@@ -477,7 +468,7 @@ def _verdict_on_ranks(against: pd.DataFrame, problems: pd.DataFrame, num_tests: 
         )
     no_test = f"none of {num_tests} tests rejects (error rate {error_rate:g})"
     if problems.any(axis=1).mean() > MOST_PROBLEMS:
-        # Uniform PIT values are then no evidence.
+        # Uniform PIT values are then no evidence of a right posterior.
         return (
             f"UNDECIDED: over {num_simulations} simulations {no_test}, but more than {MOST_PROBLEMS:.0%} of the fits "
             f"have problems, and what their draws miss need not show in the PIT values.{trouble}"

@@ -17,36 +17,22 @@ from bayesnb.crowd.annotation_table import AnnotationTable
 # --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class CrowdParameters:
-    """Draws of the parameters.
-
-    Attributes
-    ----------
-    class_prob : array, shape (draws, classes)
-    prob : array, shape (draws, classes, annotators, labels)
-    """
-
-    class_prob: np.ndarray
-    prob: np.ndarray
-
-
-def accuracy(annotations: AnnotationTable, draws: CrowdParameters) -> np.ndarray:
+def accuracy(annotations: AnnotationTable, draws: Any) -> np.ndarray:
     """Probability that an annotator gives an item the label of its class, shape (draws, annotators)."""
-    right = draws.prob[:, np.arange(draws.class_prob.shape[1]), :, annotations.own_label]
+    right = draws.blocks[0]["prob"][:, np.arange(draws.class_prob.shape[1]), :, annotations.own_label]
     return np.asarray(np.einsum("sc,csj->sj", draws.class_prob, right))
 
 
-def information(draws: CrowdParameters) -> np.ndarray:
+def information(draws: Any) -> np.ndarray:
     """Mutual information of the class of a new item and the label of each annotator, in nats, shape (annotators,)."""
-    joint = np.einsum("sc,scjl->cjl", draws.class_prob, draws.prob) / len(draws.class_prob)
+    joint = np.einsum("sc,scjl->cjl", draws.class_prob, draws.blocks[0]["prob"]) / len(draws.class_prob)
     independent = joint.sum(axis=2, keepdims=True) * joint.sum(axis=0)
     return np.maximum(rel_entr(joint, independent).sum(axis=(0, 2)), 0.0)
 
 
-def label_bias(annotations: AnnotationTable, draws: CrowdParameters) -> np.ndarray:
+def label_bias(annotations: AnnotationTable, draws: Any) -> np.ndarray:
     """Mean probability of each label of an annotator less that of its class, shape (annotators, labels)."""
-    given = np.einsum("sc,scjl->jl", draws.class_prob, draws.prob) / len(draws.class_prob)
+    given = np.einsum("sc,scjl->jl", draws.class_prob, draws.blocks[0]["prob"]) / len(draws.class_prob)
     expected = np.zeros(len(annotations.labels))
     expected[annotations.own_label] = draws.class_prob.mean(axis=0)
     return np.asarray(given - expected)
@@ -64,13 +50,13 @@ def num_annotations(annotations: AnnotationTable) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------
 
 FEWEST_DRAWS = 200
-"""Averages are over so many draws at least, where there are as many."""
+"""Averages use at least this many draws, if available."""
 
 MOST_CELLS = 10**8
-"""Draws times items times classes, above which some of the draws are left out."""
+"""Beyond this product of draws, items and classes some draws are left out."""
 
 PIECE_CELLS = 2**21
-"""Numbers of each piece of items; 16 MiB of float64."""
+"""Numbers in a piece of items; 16 MiB of float64."""
 
 
 @dataclass(frozen=True)
@@ -93,12 +79,12 @@ class LabelDraws:
     densities: Callable[[np.ndarray], np.ndarray]
 
     @classmethod
-    def of(cls, annotations: AnnotationTable, draws: CrowdParameters) -> Self:
+    def of(cls, annotations: AnnotationTable, draws: Any) -> Self:
         """Evenly spaced draws, as many as are needed."""
         number, num_classes = draws.class_prob.shape
         kept = min(number, max(FEWEST_DRAWS, MOST_CELLS // (len(annotations.items) * num_classes)))
         some = np.linspace(0, number - 1, kept).round().astype(int)
-        prob = draws.prob[some]
+        prob = draws.blocks[0]["prob"][some]
         family = nb.families.Annotations(num_labels=len(annotations.labels))
         densities = family.densities_of_rows({"prob": prob}, annotations.counts)
         return cls(annotations, draws.class_prob[some], prob, densities)
@@ -117,7 +103,7 @@ class LabelDraws:
         return proba
 
     def pieces(self, number: int, cells: int = 0) -> list[slice]:
-        """Positions of so many items in pieces.
+        """Positions of the items, in pieces.
 
         Parameters
         ----------
@@ -181,17 +167,17 @@ class LabelDraws:
 
 def _draw_quantiles(values: np.ndarray, levels: list[float]) -> np.ndarray:
     """Quantiles along the last axis, which the levels replace."""
-    # NumPy sorts a contiguous axis several times as fast as it finds two quantiles on another.
+    # NumPy sorts a contiguous axis several times faster than it finds two quantiles along another axis.
     ordered = np.sort(values, axis=-1)
     return np.moveaxis(np.quantile(ordered, levels, axis=-1, overwrite_input=True), 0, -1)
 
 
 # --------------------------------------------------------------------------------------------------
-# What one more annotation is expected to tell about the class of an item
+# Expected information of one more annotation about the class of an item
 # --------------------------------------------------------------------------------------------------
 
 FIRST_ITEMS = 4096
-"""Number of items that are taken first, if no more are wanted. Then as many again, and so on."""
+"""Number of items in each step, unless more are wanted."""
 
 
 def expected_information(labels: LabelDraws, items: np.ndarray, annotators: np.ndarray) -> np.ndarray:

@@ -15,12 +15,11 @@ from bayesnb.families.family import (
     Family,
     JointFamily,
     Parameters,
-    accepts_fractions,
     filled_cells,
     log_density_of_rows,
 )
-from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, ValueTable, left_out, look_up_in_jax, refitted_rows
-from bayesnb.families.supports import BOOLEAN, NONNEGATIVE_INTEGER, support_of
+from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, ValueTable, look_up_in_jax
+from bayesnb.families.supports import kind_of_cell
 
 
 @dataclass(frozen=True)
@@ -190,15 +189,33 @@ class ConjugateFamily(Family):
         Returns
         -------
         array, shape (rows, classes)
+            By `predictive_formula` for a JAX array, and by `predictive_kernel` for another.
         """
-        in_jax = is_jax(x)
+        if is_jax(x):
+            return self.predictive_formula(x.astype(jnp.float64))
+        return self.predictive_kernel(x, ratio=ratio)
+
+    def predictive_formula(self, x: Any) -> Any:
+        """Log predictive density of each row under each class: the definition, which JAX runs as it is.
+
+        The default adds up `cell_log_predictive`; of a joint family it takes `predictive`.
+        """
         if isinstance(self, JointFamily):
-            of_rows = _log_predictive_of_rows if in_jax else partial(compiled, _log_predictive_of_rows)
-            return of_rows(self, dense(x))
+            return log_density_of_rows(self, self.take(None).predictive, x)
         if number_of_values(self):
-            return look_up_in_jax(_log_table(self), x) if in_jax else ValueTable.of(_log_table(self)).of_rows(x)
-        if in_jax:
-            return cells_log_predictive(self, x).sum(axis=-1)
+            return look_up_in_jax(_log_table(self), x)
+        return _cells_by_formula(self, x).sum(axis=-1)
+
+    def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
+        """As `row_log_predictive`, for arrays of NumPy and SciPy.
+
+        A table of the values is looked up where they are few, and one of the counts that occur where cells are counts.
+        Of a joint family it is `predictive_formula`, compiled.
+        """
+        if isinstance(self, JointFamily):
+            return compiled(type(self).predictive_formula, self, dense(x).astype(np.float64))
+        if number_of_values(self):
+            return ValueTable.of(_log_table(self)).of_rows(x)
         if _counts_only(self):
             return _distinct_cells(x).sums(partial(_log_predictive_of_counts, self), _num_classes(self))
         return np.concatenate([cells.sum(axis=-1) for cells in _log_predictive_in_pieces(self, x)])
@@ -237,9 +254,7 @@ class ConjugateFamily(Family):
             all rows. Not finite for rows that cannot have been among the data; minus infinity for those of a joint
             family, which has no general way to tell.
         """
-        if not _counts_only(self) or (weights != 1.0).any():
-            return None
-        return (refitted_rows if refitted else left_out)(self, dense(x), codes, statistics)
+        return None
 
     def power_scaled(self, statistics: Any, power: float) -> dict[str, Any]:
         """Hyperparameters of the posterior under the prior density raised to a power and then normalised.
@@ -282,8 +297,7 @@ class ConjugateFamily(Family):
 def cells_log_predictive(family: ConjugateFamily, x: Any) -> Any:
     """Log predictive density of each cell, NumPy or JAX, shape (rows, classes, columns); zero for a missing one."""
     if is_jax(x):
-        observed, cells = filled_cells(family, x.astype(jnp.float64))
-        return jnp.where(observed[:, None, :], family.cell_log_predictive(cells[:, None, :]), 0.0)
+        return _cells_by_formula(family, x.astype(jnp.float64))
     if _counts_only(family):
         return _distinct_cells(x).cells(partial(_log_predictive_of_counts, family), _num_classes(family))
     return np.concatenate(list(_log_predictive_in_pieces(family, x)))
@@ -359,15 +373,17 @@ def _log_predictive_of_cells(family: ConjugateFamily, x: Any) -> Any:
     return family.predictive().log_prob(x.astype(int) if family.cell == "category" else x)
 
 
-def _log_predictive_of_rows(family: ConjugateFamily, x: Any) -> Any:
-    return log_density_of_rows(family, family.take(None).predictive, x.astype(np.float64))
+def _cells_by_formula(family: ConjugateFamily, x: Any) -> Any:
+    """As `cells_log_predictive`, by the formula itself."""
+    observed, cells = filled_cells(family, x)
+    return namespace(x)[0].where(observed[:, None, :], family.cell_log_predictive(cells[:, None, :]), 0.0)
 
 
 def _log_predictive_in_pieces(family: ConjugateFamily, x: Any) -> Iterator[np.ndarray]:
     """As `cells_log_predictive`, for some rows after the other."""
-    observed, cells = filled_cells(family, dense(x)[:, None])
-    for rows in row_pieces(len(cells), cells.shape[-1] * _num_classes(family)):
-        yield np.where(observed[rows], family.cell_log_predictive(cells[rows]), 0.0)
+    cells = dense(x)
+    for rows in row_pieces(len(cells), cells.shape[1] * _num_classes(family)):
+        yield _cells_by_formula(family, cells[rows])
 
 
 def _log_predictive_of_counts(family: ConjugateFamily, codes: Any, columns: Any, counts: Any) -> np.ndarray:
@@ -377,9 +393,8 @@ def _log_predictive_of_counts(family: ConjugateFamily, codes: Any, columns: Any,
 
 def number_of_values(family: ConjugateFamily) -> int:
     """How many values a cell may have; zero where they are not finitely many."""
-    if support_of(family) is BOOLEAN:
-        return 2
-    return leaves(family)[0].shape[-1] if family.cell == "category" else 0
+    kind = kind_of_cell(family)
+    return leaves(family)[0].shape[-1] if kind == "category" else 2 * (kind == "zero or one")
 
 
 def _log_table(family: ConjugateFamily) -> Any:
@@ -398,7 +413,5 @@ def _distinct_cells(x: Any) -> Distinct:
 
 
 def _counts_only(family: ConjugateFamily) -> bool:
-    """Whether cells are whole numbers from zero."""
-    return support_of(family) is NONNEGATIVE_INTEGER and not (
-        accepts_fractions(family) or isinstance(family, JointFamily)
-    )
+    """Whether cells are whole numbers from zero, each an observation of its own."""
+    return kind_of_cell(family) == "count" and not isinstance(family, JointFamily)

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.deferred import is_jax
 from bayesnb.families.family import Family, Parameters, filled_cells
 from bayesnb.families.matrix_product import TermProduct, densities_by_formula, natural_parameters, times
 from bayesnb.families.statistics import Counts, Statistics, class_sums, observed_weight
@@ -120,7 +119,7 @@ class ExponentialFamily(Family):
     def origin(self, parameters: Parameters) -> Any:
         """Where the terms are measured from, shape (..., classes, columns); None, the default, for zero.
 
-        Products of terms and natural parameters take the average over draws.
+        Products of terms and natural parameters use the average over draws.
         """
         return None
 
@@ -146,8 +145,8 @@ class ExponentialFamily(Family):
         sums = (total,) if len(natural) == 1 else tuple(total[..., k] for k in range(len(natural)))
         return sum(map(times, sums, natural)) - times(statistics.n, log_partition)
 
-    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        if is_jax(x):
-            observed, cells = filled_cells(self, x.astype(np.float64))
-            return lambda rows: densities_by_formula(self, parameters, observed[rows], cells[rows])
+    def density_formula(self, parameters: Parameters, x: Any) -> Any:
+        return densities_by_formula(self, parameters, *filled_cells(self, x))
+
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         return TermProduct.of(self, parameters, x, with_base=not ratio).of_rows

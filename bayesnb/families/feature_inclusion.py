@@ -10,8 +10,8 @@ from scipy.special import expit, logit
 from bayesnb.core.arrays import namespace
 from bayesnb.core.deferred import pytree
 from bayesnb.families.conjugate import ConjugateFamily, given
-from bayesnb.families.family import JointFamily, Parameters, accepts_fractions
-from bayesnb.families.supports import support_of
+from bayesnb.families.family import JointFamily, Parameters
+from bayesnb.families.supports import accepts_fractions, support_of
 
 # --------------------------------------------------------------------------------------------------
 # Features that have a distribution for each class, or one that all classes share
@@ -102,11 +102,6 @@ class FeatureInclusion(ConjugateFamily):
     def cell_log_predictive(self, x: Any) -> Any:
         own, of_all = (family.cell_log_predictive(x) for family in (self.family, self.shared))
         return log_mixture(self.log_odds, own, of_all)
-
-    def row_log_left_out(
-        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Any, *, refitted: bool
-    ) -> None:
-        """None: a faster way than the general one takes the densities of single cells."""
 
     def mean(self) -> dict[str, Any]:
         from bayesnb.families.formulas import weighted_mean

@@ -12,15 +12,16 @@ from scipy.special import logsumexp, softmax
 from bayesnb.core.arrays import in_float64, log, probabilities, to_numpy
 from bayesnb.core.checking import warn, whole_number
 from bayesnb.core.running import in_order, random_generator
+from bayesnb.families.abilities import abilities
 from bayesnb.families.categories import dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import LIKELIEST, MODE, Family
+from bayesnb.families.family import LIKELIEST, MODE
 from bayesnb.families.statistics import ClassCounts, Statistics
 from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters
-from bayesnb.model.problem import Problem, Unlabelled, another_family, gives_mode, ways_to_fit, ways_to_posterior
+from bayesnb.model.problem import Problem, Unlabelled, another_family, ways_to_fit, ways_to_posterior
 from bayesnb.posterior.kinds import PointPosterior
 
 # --------------------------------------------------------------------------------------------------
@@ -28,7 +29,7 @@ from bayesnb.posterior.kinds import PointPosterior
 # --------------------------------------------------------------------------------------------------
 
 TOLERANCE = 1e-7
-"""Largest change of the probability of a label after which an iteration without a tolerance of its own ends."""
+"""Without its own tolerance, an iteration ends when no label probability changes by more than this."""
 
 ROUNDING = 1e-13
 """Relative rounding error of the log posterior, a sum over all rows."""
@@ -122,7 +123,7 @@ def extrapolated(first: np.ndarray, second: np.ndarray, third: np.ndarray, weigh
     bend = third - second - change
     curvature = squared(bend)
     length = max(1.0, np.sqrt(squared(change) / curvature)) if curvature > 0 else 1.0
-    # A jump to zero might be for ever: without a prior, a value that no row of a class shows has probability zero.
+    # A jump to zero might be final: without a prior, a value that no row of a class shows has probability zero.
     ahead = np.maximum(first + 2 * length * change + length**2 * bend, third**2)
     return ahead / ahead.sum(axis=-1, keepdims=True)
 
@@ -132,13 +133,13 @@ def extrapolated(first: np.ndarray, second: np.ndarray, third: np.ndarray, weigh
 # --------------------------------------------------------------------------------------------------
 
 STARTS = 10
-"""Number of random starts if a class has no labelled row; the best one is used."""
+"""Number of random starts if a class has no labelled row; the best is used."""
 
 START_STEPS = 20
 """Steps from each start, parameters integrated out, before the best is chosen."""
 
 START_ROWS = 20_000
-"""Rows of the short runs, drawn at random where there are more."""
+"""Largest number of rows in the short runs, a random subset of more."""
 
 SPREAD_POWER = 0.5
 """Power of the density that weights the starts of chains: wider than the posterior, but not where none of it is."""
@@ -218,7 +219,7 @@ def _expected_statistics(problem: Problem, responsibilities: np.ndarray) -> Mode
     rows = problem.unlabelled
     assert rows is not None
     counted = problem.statistics + rows.count(problem.resolved, responsibilities * rows.weights[:, None])
-    # Sums of probabilities round: of cells that are all ones, the total may exceed the weight by 1e-16.
+    # Sums of probabilities are rounded: the total of cells that are all ones may exceed the weight by 1e-16.
     return replace(counted, blocks=tuple(statistics.without_rounding(statistics) for statistics in counted.blocks))
 
 
@@ -352,7 +353,7 @@ class MLE(_PointEstimate):
     def check(self, problem: Problem) -> None:
         problem.model.require_every_feature("MLE")
         for block in problem.model.blocks:
-            if type(block.family).maximum_likelihood is Family.maximum_likelihood:
+            if not abilities(block.family).likeliest:
                 raise ValueError(
                     f"column {block.labels[0]!r} is {block.family.family_name}, which gives no "
                     f"maximum_likelihood: use {ways_to_fit(problem.model)}; or define "
@@ -413,7 +414,7 @@ class MAP(_PointEstimate):
     def check(self, problem: Problem) -> None:
         problem.model.require_every_feature(type(self).__name__)
         for block in problem.model.blocks:
-            if not gives_mode(type(block.family)):
+            if not abilities(block.family).mode:
                 ways = ways_to_fit(problem.model) if problem.unlabelled is None else _full_inferences(problem)
                 own = not type(block.family).__module__.startswith("bayesnb.")
                 define = "define maximum_a_posteriori(statistics) in the class"
@@ -442,7 +443,7 @@ class MAP(_PointEstimate):
 
 
 def _full_inferences(problem: Problem) -> str:
-    """The inferences that give a distribution of the parameters from these data."""
+    """The inferences that give a distribution of the parameters for these data."""
     if problem.unlabelled is None:
         return ways_to_posterior(problem.model)
     return ways_to_posterior(problem.model).replace("nb.Exact()", "nb.Gibbs()")

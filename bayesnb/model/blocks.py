@@ -13,11 +13,11 @@ from bayesnb.core.arrays import log
 from bayesnb.core.checking import a_type, first_few, listed
 from bayesnb.core.deferred import leaves, map_tree, pytree, structure
 from bayesnb.data.schema import Schema
-from bayesnb.data.tables import is_missing, items_at
+from bayesnb.data.tables import as_range, is_missing, items_at
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, listed_categories
 from bayesnb.families.statistics import ClassCounts, Statistics
-from bayesnb.families.supports import BOOLEAN, support_of
+from bayesnb.families.supports import kind_of_cell
 
 # --------------------------------------------------------------------------------------------------
 # Blocks: columns of a table that one family describes with arrays of one shape
@@ -57,6 +57,9 @@ class Block:
     labels: tuple[Any, ...]
     by_column: bool
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", as_range(self.columns))
+
     @property
     def is_joint(self) -> bool:
         """Whether the block's columns are one observation."""
@@ -81,7 +84,7 @@ class Block:
 
     @property
     def whole_rows(self) -> bool:
-        """Whether a fit leaves rows with a missing cell out of the block."""
+        """Whether the fit skips rows with missing cells in this block."""
         return isinstance(self.family, JointFamily) and self.family.whole_rows
 
     @property
@@ -97,12 +100,12 @@ class Block:
     @property
     def is_binary(self) -> bool:
         """Whether the cells are zeros and ones."""
-        return self.family.cell == "number" and support_of(self.family) is BOOLEAN
+        return kind_of_cell(self.family) == "zero or one"
 
     @property
     def is_measured(self) -> bool:
         """Whether the cells are measurements: numbers that are not whole by the family's support."""
-        return self.family.cell == "number" and not support_of(self.family).is_discrete
+        return kind_of_cell(self.family) == "measurement"
 
     @property
     def members(self) -> Sequence[int | None]:
@@ -173,7 +176,7 @@ def declared_categories(family: Family, column: Any) -> tuple | None:
 
 
 def _require_known_columns(family: Family, columns: list[Any]) -> None:
-    """Refuse categories listed for a column that the feature does not have."""
+    """Raise for categories listed for a column that the feature does not have."""
     declared = listed_categories(family)
     for column, _ in declared if _lists_columns(declared) else ():
         if column not in columns:
@@ -212,8 +215,8 @@ def lay_out(description: Any, schema: Schema, layout: Sequence[Sequence[int]] | 
     """
     groups: dict[Any, list[Block]] = {}
     for name, block in _blocks_of_features(description.with_placeholders(), schema):
-        again = block.columns[0] >= len(schema.of_table)
-        groups.setdefault((again, block.group_key) if block.by_column else name, []).append(block)
+        derived = schema.derivation(block.columns[0]) is not None
+        groups.setdefault((derived, block.group_key) if block.by_column else name, []).append(block)
     blocks = tuple(_join_blocks(members) for members in groups.values())
     return blocks if layout is None else _arranged(blocks, layout)
 
@@ -278,15 +281,13 @@ def subjects_of(block: Block, schema: Schema) -> list[tuple[Any, Any]]:
     own = block.described
     if not block.is_vector:
         return columns_alone(schema, own)
-    own = schema.in_table(own) if block.has_totals else own
+    own = items_at(schema.sources, own) if block.has_totals else own
     return [((own[0], tuple(own)), block.name)]
 
 
 def columns_alone(schema: Schema, positions: Sequence[int]) -> list[tuple[Any, Any]]:
     """Key and name of columns that are described alone, as `subjects_of` gives them."""
-    return [
-        ((place, ()), name) for place, name in zip(schema.in_table(positions), schema.names(positions), strict=True)
-    ]
+    return [((source, ()), schema.columns[source]) for source in items_at(schema.sources, positions)]
 
 
 def feature_names(blocks: Sequence[Block]) -> list[Any]:
@@ -312,7 +313,7 @@ def positions_of_features(blocks: Sequence[Block]) -> list[list[int]]:
 
 
 def parameter_notes(blocks: Iterable[Block]) -> list[str]:
-    """Sentences about columns whose parameters are not those of the cells, such as those of the logarithm."""
+    """Sentences about columns whose parameters describe a transformed cell, such as its logarithm."""
     told: dict[str, list[str]] = {}
     for block in blocks:
         if note := block.family.parameter_note:

@@ -18,7 +18,8 @@ from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.schema import Schema, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Family, JointFamily, keeps_others, of_column, parameters_of_column
+from bayesnb.families.family import Family, JointFamily, of_column, parameters_of_column
+from bayesnb.families.supports import keeps_others
 from bayesnb.model.blocks import Block, ModelStatistics, categorical_columns, features_of, lay_out, log_joint
 from bayesnb.model.describe import inclusions, spread_inclusion
 from bayesnb.model.learned_prior import (
@@ -114,7 +115,7 @@ class BoundModel(Printed):
 
     def __post_init__(self) -> None:
         if self.inclusion is not None:
-            self.schema.require_one_description("feature_inclusion")
+            self.require_one_description("feature_inclusion")
         if not self.description.follows_labels:
             _ = self.class_prior
 
@@ -150,8 +151,8 @@ class BoundModel(Printed):
 
     @property
     def num_again(self) -> int:
-        """Number of features that describe columns once more. They come after all others."""
-        return sum(len(features_of(block)) for block in self.blocks if block.columns[0] >= len(self.schema.of_table))
+        """Number of features of derived columns, which come after all others."""
+        return sum(len(features_of(block)) for block in self.blocks if self.schema.derivation(block.columns[0]))
 
     @cached_property
     def class_prior(self) -> ClassPrior:
@@ -194,9 +195,9 @@ class BoundModel(Printed):
 
     @cached_property
     def open_columns(self) -> tuple[int, ...]:
-        """Positions of the columns that more rows may bring categories to.
+        """Positions of the columns to which later rows may add categories.
 
-        Those whose categories the model does not list, and that have no category for all other values.
+        The model does not list their categories, and has none for all other values.
         """
         columns = categorical_columns(self.features, self.schema)
         return tuple(
@@ -253,7 +254,7 @@ class BoundModel(Printed):
         return self.of(self.description.with_hyperparameters(values), self.schema, self.layout)
 
     def with_every_value(self) -> Self:
-        """The model with a parameter for every value that a row may have; some families hold those of the data alone.
+        """The model with a parameter for every possible value; some families hold only the observed ones.
 
         Draws from the prior are made with it.
         """
@@ -277,8 +278,8 @@ class BoundModel(Printed):
         ValueError
             If a column of the model is missing.
         """
-        columns = self.schema.locate(table.names, table.named, self.layout)
-        return Chunks.of(self, table, columns)
+        table = self.schema.arrange(table, self.layout, self.description.number_forms)
+        return Chunks(self.schema, self.blocks, table, self.description.outside_is_missing)
 
     def statistics(self, X: Any, y: Any, *, sample_weight: Any = None) -> ModelStatistics:
         """Sufficient statistics of a table under the bound model.
@@ -323,7 +324,7 @@ class BoundModel(Printed):
         return self.joint_of_rows(parameters, chunk)(slice(0, chunk[0].shape[0]))
 
     def joint_of_rows(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> Callable[[slice], np.ndarray]:
-        """As `log_joint`, a function of some of the rows; what all rows need is prepared once."""
+        """As `log_joint`, but a function of a subset of the rows; what they share is prepared once."""
         blocks = zip(self.families, parameters.blocks, chunk, strict=True)
         densities = [family.densities_of_rows(values, x) for family, values, x in blocks]
         return lambda rows: log_joint(parameters.class_prob, (of_rows(rows) for of_rows in densities))
@@ -386,7 +387,7 @@ class BoundModel(Printed):
         """
         num_rows = whole_number("num_rows", num_rows)
         rng = random_generator(key)
-        self.schema.require_one_description("simulate")
+        self.require_one_description("simulate")
         self.require_numbers()
         model = self.with_every_value()
         parameters = model.draw_prior(rng)
@@ -404,7 +405,7 @@ class BoundModel(Printed):
         return codes, tuple(draw_cells(self.blocks, rows, num_rows, rng, total_count))
 
     def open_hyperparameter(self) -> tuple[Block, str] | None:
-        """A hyperparameter that follows the scale of the data and has no number yet: its block and its name."""
+        """Block and name of a hyperparameter that follows the data's scale and has no number yet."""
         for block in self.blocks:
             for name, value in block.family.hyperparameters().items():
                 if value is None:
@@ -412,12 +413,7 @@ class BoundModel(Printed):
         return None
 
     def require_numbers(self) -> None:
-        """Refuse a model with a hyperparameter that has no number yet.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Raise ValueError for a model with a hyperparameter that has no number yet."""
         if (found := self.open_hyperparameter()) is not None:
             block, name = found
             raise ValueError(
@@ -426,7 +422,7 @@ class BoundModel(Printed):
             )
 
     def require_every_feature(self, what: str) -> None:
-        """Refuse a model that averages over subsets of its features.
+        """Raise for a model that averages over subsets of its features.
 
         Raises
         ------
@@ -438,6 +434,21 @@ class BoundModel(Printed):
                 f"{what} has a parameter for every class and no subsets of features to average over: fit a model with "
                 "feature_inclusion by nb.Exact(), or leave it out"
             )
+
+    def require_one_description(self, what: str) -> None:
+        """Refuse a model with features that describe columns once more.
+
+        Raises
+        ------
+        ValueError
+        """
+        for feature, positions in self.schema.positions_of(self.features if self.schema.derived else {}).items():
+            if self.schema.derivation(positions[0]):
+                raise ValueError(
+                    f"{what} needs a distribution of the rows, and the feature {feature!r} has columns that another "
+                    "feature has, which would count twice: learn weights of the features, "
+                    "nb.weight_features(model, X, y), or describe each column once"
+                )
 
     def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
         """The row-level NumPyro program: the definition of the model.
@@ -464,7 +475,7 @@ class BoundModel(Printed):
             and y are not both given.
         """
         self.require_every_feature("the program")
-        self.schema.require_one_description("the program")
+        self.require_one_description("the program")
         given = None if X is None else read_rows(X, y)
         labels = None if y is None else read_labels(y, len(y)) if given is None else given.labels
         size = len(given) if given is not None else len(labels.values) if labels is not None else num_rows or 1
@@ -475,7 +486,7 @@ class BoundModel(Printed):
         model.require_numbers()
         model = model.with_every_value()
         cells = None if given is None else [dense(x) for x in model.read(given.table).whole()]
-        # Arrays of its own for each run: JAX keeps its copy of an array that it traced, in the precision of that run.
+        # Arrays of its own for each run: JAX keeps a copy of each array it traced, in that run's precision.
         prior = map_tree(np.array, model.prior)
         if model.description.hyperpriors:
             prior = model.learned.sampled(sample_in_program)

@@ -13,7 +13,8 @@ from bayesnb.data.labels import Found, Numbers, read_classes
 from bayesnb.data.read import Rows
 from bayesnb.data.schema import Schema, shown_categories, with_other
 from bayesnb.families.bins import names_of_bins, quantile_edges
-from bayesnb.families.family import Family, keeps_others
+from bayesnb.families.family import Family
+from bayesnb.families.supports import keeps_others
 from bayesnb.model.blocks import categorical_columns
 from bayesnb.model.bound import BoundModel
 
@@ -31,7 +32,7 @@ class OpenSchema:
     open_columns : tuple of int
         Positions of the columns whose categories have to be found.
     seen_columns : tuple of int
-        Positions in the table of the columns from whose numbers families take constants.
+        Positions of the columns from whose numbers families take constants.
     """
 
     model: Any
@@ -59,7 +60,7 @@ class OpenSchema:
             return cls(model, columns, model.schema.classes)
         if not names:
             raise ValueError("X has no columns: give at least one")
-        columns = Schema(names, named, np.empty(0)).with_views(model.features)
+        columns = Schema.of(names, named, model.features)
         found = categorical_columns(model.features, columns)
         open_columns = tuple(position for position, _, listed in found if listed is None)
         seen = tuple(dict.fromkeys(chain(*_to_be_seen(model, columns).values())))
@@ -89,16 +90,14 @@ class OpenSchema:
         ValueError
             If the model is bound and a column of it is missing.
         """
-        names = self.columns.of_table
+        names = self.columns.source_columns
         if not self.columns.named:
             return list(names)
         if isinstance(self.model, BoundModel):
             places = self.model.schema.locate(names, True, self.model.layout)
-            return [names[place] for block in places for place in block]
-        features = self.model.features.items()
-        found = (self.columns.positions(name, columns) for name, (_, columns) in features)
-        positions = {position for own in found for position in self.columns.in_table(own)}
-        return [names[position] for position in sorted(positions)]
+            return list(dict.fromkeys(names[places[position]] for position in chain(*self.model.layout)))
+        used = chain(*self.columns.positions_of(self.model.features).values())
+        return [names[source] for source in sorted({self.columns.sources[position] for position in used})]
 
     def find(self, rows: Rows, *, whole: bool = False) -> Found:
         """The labels, categories and numbers of some rows, as far as they are not known.
@@ -112,32 +111,29 @@ class OpenSchema:
         """
         if isinstance(self.model, BoundModel):
             return Found()
-        seen_columns = () if whole else self.seen_columns
-        if self.open_columns or seen_columns:
-            rows = rows.with_numbers(self.model.number_forms)
         labels = rows.distinct_labels(may_miss=whole) if self.classes is None and len(rows) else None
-        places = self.columns.locate(rows.table.names, rows.table.named, [self.open_columns, seen_columns])
-        to_see = dict(zip(seen_columns, places[1], strict=True))
-        listed, values = {}, {}
-        for position, place in zip(self.open_columns, places[0], strict=True):
-            categories = rows.table.declared_categories(place)
+        to_see = dict.fromkeys(() if whole else self.seen_columns)
+        table = self.columns.arrange(rows.table, [self.open_columns, [*to_see]], self.model.number_forms)
+        rows, listed, values = replace(rows, table=table), {}, {}
+        for position in self.open_columns:
+            categories = table.declared_categories(position)
             if categories is not None:
                 listed[position] = categories
-            elif position in self._in_bins and rows.table.kind(place) == "number":
-                to_see[position] = place
+            elif position in self._in_bins and table.kind(position) == "number":
+                to_see[position] = None
             else:
-                values[position] = frozenset(shown_categories(rows.table, place))
-        numbers = {position: _numbers_of_column(rows, place) for position, place in to_see.items()}
+                values[position] = frozenset(shown_categories(table, position))
+        numbers = {position: _numbers_of_column(rows, position) for position in to_see}
         return Found(labels, listed, values, numbers)
 
     @cached_property
     def _in_bins(self) -> dict[int, int]:
         """Number of bins of the columns that their family reads in bins, if they hold numbers, by position."""
         found = categorical_columns(self.model.features, self.columns)
-        columns = [(p, self.columns.in_table([p])[0], family) for p, family, _ in found]
+        columns = [(p, self.columns.sources[p], family) for p, family, _ in found]
         # Numbers that another feature takes as categories are categories in all features.
-        as_they_are = {place for _, place, family in columns if "numbers in bins" not in family.takes}
-        return {p: family.settings()["num_bins"] for p, place, family in columns if place not in as_they_are}
+        as_they_are = {source for _, source, family in columns if "numbers in bins" not in family.takes}
+        return {p: family.settings()["num_bins"] for p, source, family in columns if source not in as_they_are}
 
     def bind(self, found: Found, rows: Rows | None = None) -> BoundModel:
         """The model bound to the columns, with the classes and categories that were found, and all rows if in memory.
@@ -182,31 +178,33 @@ def bound_to(model: Any, rows: Rows, classes: Any = None) -> BoundModel:
 
 
 def _to_be_seen(description: Any, schema: Schema) -> dict[Any, list[int]]:
-    """By feature, the positions in the table of the columns whose cells its family must see."""
+    """By feature, the positions of the columns whose cells its family must see."""
     wanted = {}
     for name, (family, columns) in description.features.items():
         # Most families see none. To ask one about each of 50,000 words takes 3 ms.
         if type(family).must_see is not Family.must_see:
-            positions = schema.in_table(schema.positions(name, columns))
-            wanted[name] = [position for position in positions if family.must_see(schema.columns[position])]
+            positions = schema.positions(name, columns)
+            named = zip(positions, schema.names(positions), strict=True)
+            wanted[name] = [position for position, column in named if family.must_see(column)]
     return {name: positions for name, positions in wanted.items() if positions}
 
 
-def _numbers_of_column(rows: Rows, place: int) -> Numbers:
-    return Numbers.of(rows.table.number_column(place, slice(None)), rows.weights)
+def _numbers_of_column(rows: Rows, position: int) -> Numbers:
+    return Numbers.of(rows.table.number_column(position, slice(None)), rows.weights)
 
 
 def _with_constants(description: Any, schema: Schema, rows: Rows | None, numbers: Mapping[int, Numbers]) -> Any:
-    """The description with the constants that its families take from all rows, or, of rows in pieces, from numbers."""
+    """The description with the constants that families take from all rows, or from `Numbers` of rows in pieces."""
     if not (wanted := _to_be_seen(description, schema)):
         return description
-    rows = None if rows is None else rows.with_numbers(description.number_forms)
+    if rows is not None:
+        rows = replace(rows, table=schema.arrange(rows.table, list(wanted.values()), description.number_forms))
 
     def having_seen(name: Any) -> tuple[Family, Any]:
         family, columns = description.features[name]
-        for own in wanted[name]:
-            seen = numbers[own] if rows is None else _numbers_of_column(rows, own)
-            family = family.having_seen({schema.columns[own]: seen.values}, seen.weights)
+        for position, column in zip(wanted[name], schema.names(wanted[name]), strict=True):
+            seen = numbers[position] if rows is None else _numbers_of_column(rows, position)
+            family = family.having_seen({column: seen.values}, seen.weights)
         return family, columns
 
     found = zip(wanted, in_order(having_seen, list(wanted)), strict=True)

@@ -18,6 +18,7 @@ from bayesnb.core.sparse import csr_rows, stacked
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.schema import Schema, warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
+from bayesnb.families.abilities import abilities
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.families.family import Family, JointFamily
 from bayesnb.families.hyperparameters import format_number
@@ -29,11 +30,11 @@ from bayesnb.model.prior import ClassPrior, Prior, refuse_beyond_float64
 from bayesnb.model.reading import Chunks, Counted, Unseen
 
 # --------------------------------------------------------------------------------------------------
-# Rows whose label is missing. They are kept, because no statistic describes a row under all labels at once
+# Rows without a label. They are kept, because no statistic describes a row under all labels at once
 # --------------------------------------------------------------------------------------------------
 
 PIECE_CELLS = 2**18
-"""Cells taken at a time: two mebibytes of float64, so that a piece stays in the processor's cache."""
+"""Cells in a piece: two mebibytes of float64, which stay in the processor's cache."""
 
 MOST_DISTINCT = 0.5
 """Largest share of distinct rows with which equal rows become one. To draw how many of several equal rows have each
@@ -74,7 +75,7 @@ class Unlabelled:
 
     @classmethod
     def of(cls, blocks: tuple[Any, ...], weights: np.ndarray) -> tuple["Unlabelled", np.ndarray]:
-        """Rows in encoded form, those with the same cells as one row whose weight is the sum of theirs.
+        """Encoded rows, equal ones merged into a row with the sum of their weights.
 
         The posterior does not change, because the density of a row depends on its cells alone. Rows stay apart if more
         than half of them are distinct, or if a weight is no whole number.
@@ -124,7 +125,7 @@ class Unlabelled:
 
 
 def count_given_rows(model: BoundModel, rows: Rows) -> tuple[ModelStatistics, Unlabelled | None]:
-    """Statistics of the rows that have a label, and the rows that have none.
+    """Statistics of the labelled rows, and the rows without a label.
 
     Parameters
     ----------
@@ -260,7 +261,7 @@ class Problem:
         rows = self.statistics.classes.n.sum()
         for block, lacking in zip(model.blocks, self.left_out_rows, strict=True):
             # Another feature counts the cells of a column that is described once more.
-            if lacking and block.columns[0] < len(model.schema.of_table):
+            if lacking and model.schema.derivation(block.columns[0]) is None:
                 warn(
                     f"{lacking:.6g} of {rows:.6g} rows lack a cell of {block.owner()}, and count for the other columns "
                     "alone: fill in the cells, or give each column its own family",
@@ -281,7 +282,7 @@ class Problem:
 
     @property
     def left_out_rows(self) -> tuple[float, ...]:
-        """For each block, the weight of the rows that it does not count because they lack a cell."""
+        """For each block, the weight of the rows that it skips because they lack a cell."""
         rows = self.statistics.classes.n.sum()
         lacking = (
             rows - counted.n.sum() if block.whole_rows else 0.0  # type: ignore[attr-defined]
@@ -300,17 +301,18 @@ class Problem:
 
     @property
     def described_once(self) -> "Problem":
-        """The problem without the features that describe columns once more; itself if there are none."""
-        if not self.model.schema.views:
+        """The problem without the features of derived columns; itself if there are none."""
+        model, schema = self.model, self.model.schema
+        if not schema.derived:
             return self
-        model, number = self.model, len(self.model.schema.of_table)
-        schema, features = model.schema, model.features.items()
-        first = {name: feature for name, feature in features if name not in schema.views}
-        blocks = [i for i, block in enumerate(model.blocks) if block.columns[0] < number]
+        own = range(len(schema.source_columns))
+        positions = schema.positions_of(model.features)
+        features = {name: feature for name, feature in model.features.items() if positions[name][0] in own}
+        blocks = [i for i, columns in enumerate(model.layout) if columns[0] in own]
         once = BoundModel.of(
-            replace(model.description, features=first),
-            replace(schema, columns=schema.of_table, views={}),
-            [model.blocks[i].columns for i in blocks],
+            replace(model.description, features=features),
+            replace(schema, columns=schema.source_columns, derived=()),
+            [model.layout[i] for i in blocks],
         )
         counted = ModelStatistics(self.statistics.classes, tuple(self.statistics.blocks[i] for i in blocks))
         return replace(self, model=once, statistics=counted)
@@ -344,12 +346,7 @@ class Problem:
         return tuple(what for what, is_so in seen.items() if is_so)
 
     def require_numbers(self) -> None:
-        """Refuse a model some of whose hyperparameters are learned.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Raise ValueError for a model that learns hyperparameters."""
         ways = "nb.Gibbs() or nb.NUTS() for draws" if self.model.conjugate else "nb.NUTS() for draws"
         if self.model.conjugate and self.unlabelled is None:
             ways += ", nb.EmpiricalBayes() to maximise the evidence"
@@ -360,17 +357,13 @@ class Problem:
             )
 
     def require_labels(self, what: str, remedy: str) -> None:
-        """Refuse data some of whose rows have no label.
+        """Raise ValueError for data with rows without a label.
 
         Parameters
         ----------
         what : str
             What needs the labels.
         remedy : str
-
-        Raises
-        ------
-        ValueError
         """
         if self.unlabelled is not None:
             number = self.unlabelled.weights.sum()
@@ -380,7 +373,7 @@ class Problem:
     @cached_property
     @in_float64
     def posterior(self) -> Prior:
-        """The prior given the data; a family without a closed form stays as its prior."""
+        """The prior given the data; families without a closed form keep their prior."""
         return to_numpy(self.resolved.prior.update(self.statistics))
 
     @cached_property
@@ -445,7 +438,7 @@ def _differ(one: Family, other: Family) -> bool:
 
 @in_float64
 def _without_posterior(block: Block, counted: Statistics, num_classes: int) -> np.ndarray:
-    """Which classes and columns have statistics that leave no posterior, shape (classes, columns).
+    """Where the statistics leave no posterior, by class and column, shape (classes, columns).
 
     A family that does not define `possible` may give hyperparameters that no prior has, such as a negative rate.
     """
@@ -476,7 +469,7 @@ def _refuse_statistics(impossible: np.ndarray, where: Callable[..., str]) -> Non
 
 
 # --------------------------------------------------------------------------------------------------
-# New categories in later rows: they change a problem into that of a single fit to all rows
+# New categories in later rows: the problem becomes that of a single fit to all rows
 # --------------------------------------------------------------------------------------------------
 
 
@@ -507,7 +500,7 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
 
 
 def count_and_grow(problem: Problem, rows: Rows) -> tuple[Problem, Counted]:
-    """As `count_more`, without a warning of values that count as missing."""
+    """As `count_more`, without the warning about values that count as missing."""
 
     def read(model: BoundModel) -> Chunks:
         return replace(model.read(rows.table), adds=True)
@@ -520,31 +513,19 @@ def count_and_grow(problem: Problem, rows: Rows) -> tuple[Problem, Counted]:
 
 
 def _with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Problem:
-    """The problem with the new categories of a table added, if it may have more categories.
+    """The problem with the new categories of a table added, if it may have more; the same object if nothing is new.
 
-    Parameters
-    ----------
-    problem : Problem
-    table : Table
-        More rows.
-    unseen : mapping
-        For each column the values of these rows that are not among the model's categories; `Chunks.count`
-        finds them.
-
-    Returns
-    -------
-    Problem
-        The same object if nothing is new.
+    `unseen` has for each column the values that are not among the model's categories; `Chunks.count` finds them.
     """
     model = problem.model
     schema = model.schema
     if not problem.growing or not model.open_columns:
         return problem
-    (places,) = schema.locate(table.names, table.named, [model.open_columns])
+    table = schema.arrange(table, [model.open_columns], {})
     categories = dict(schema.categories)
-    for position, place in zip(model.open_columns, places, strict=True):
+    for position in model.open_columns:
         known, (name,) = schema.categories[position], schema.names([position])
-        listed = table.declared_categories(place) or ()
+        listed = table.declared_categories(position) or ()
         met = sort_categories({*unseen.get(name, ())})
         categories[position] = tuple(dict.fromkeys((*known, *listed, *met)))
         if categories[position] != known:
@@ -607,7 +588,7 @@ def _with_more(before: BoundModel, description: NaiveBayes, schema: Schema) -> B
 
 
 def _regroup(blocks: Sequence[Any], before: BoundModel, after: BoundModel) -> tuple[Any, ...]:
-    """Statistics of the new blocks, in which columns with the same number of categories are together."""
+    """Statistics of the new blocks, which join columns with equally many categories."""
     found: dict[int, Any] = {}
     for block, whole in zip(before.blocks, blocks, strict=True):
         found |= zip(block.columns, statistics_of_features(block, whole), strict=False)
@@ -634,7 +615,7 @@ def _places_among(old: tuple, new: tuple) -> np.ndarray:
 
 
 def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
-    """Statistics of a column of categories, with zeros for the new ones wherever they have a number for each."""
+    """Statistics of a categorical column, with zeros for the new categories."""
 
     def grow(leaf: np.ndarray) -> np.ndarray:
         if leaf.ndim < 3:
@@ -647,7 +628,7 @@ def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------
-# Which inferences take a model, for errors and warnings that advise another one
+# Which inferences accept a model, for errors and warnings that suggest another one
 # --------------------------------------------------------------------------------------------------
 
 
@@ -657,33 +638,27 @@ def has_closed_form(model: BoundModel) -> bool:
 
 
 def or_closed_form(model: BoundModel) -> str:
-    """The end of an advice: the closed form, for a model that has one."""
+    """The end of a suggestion: the closed form, if the model has one."""
     return ", or use the closed form, nb.fit(model, X, y)" if has_closed_form(model) else ""
 
 
 def ways_to_posterior(model: BoundModel) -> str:
     """The inferences that give a distribution of the parameters, not a point, as an error message lists them."""
-    ways = ["nb.Exact()"] * has_closed_form(model) + ["nb.NUTS()"] * _has_density(model)
-    return " or ".join(ways)
+    return " or ".join(["nb.Exact()"] * has_closed_form(model) + ["nb.NUTS()"] * _every_family(model, "sampled"))
 
 
 def ways_to_fit(model: BoundModel) -> str:
     """The inferences that take a model, as an error message lists them."""
-    ways = ["nb.NUTS() for draws"] * _has_density(model)
-    if has_closed_form(model):
-        ways.insert(0, "nb.Exact() for the closed form")
-    if all(gives_mode(type(family)) for family in model.families) and not model.description.hyperpriors:
-        ways.append("nb.MAP() for a point estimate")
-    return ", ".join(ways)
+    ways = {
+        "nb.Exact() for the closed form": has_closed_form(model),
+        "nb.NUTS() for draws": _every_family(model, "sampled"),
+        "nb.MAP() for a point estimate": _every_family(model, "mode") and not model.description.hyperpriors,
+    }
+    return ", ".join(way for way, possible in ways.items() if possible)
 
 
 def refuse_coupled(model: BoundModel, remedy: str) -> None:
-    """Refuse a family that couples the classes, whose parameters have no density.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for a family that couples the classes: its parameters have no density."""
     for block in model.blocks:
         if couples_classes(block.family):
             raise ValueError(
@@ -699,11 +674,6 @@ def another_family(block: Block, example: str) -> str:
     )
 
 
-def _has_density(model: BoundModel) -> bool:
-    """Whether `nb.NUTS()` takes the model."""
-    return not any(couples_classes(family) for family in model.families)
-
-
-def gives_mode(family: type[Family]) -> bool:
-    """Whether a family defines its mode."""
-    return family.maximum_a_posteriori is not Family.maximum_a_posteriori
+def _every_family(model: BoundModel, ability: str) -> bool:
+    """Whether every family of a model has one of the `Abilities`."""
+    return all(getattr(abilities(family), ability) for family in model.families)

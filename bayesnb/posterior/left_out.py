@@ -20,10 +20,9 @@ from bayesnb.families.statistics import ClassCounts, Statistics, times_each
 from bayesnb.model.blocks import Block, feature_names, features_of, positions_of_features
 from bayesnb.model.prior import ClassPrior
 from bayesnb.model.reading import Cells, log_normalised
-from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.belief import offers, require
+from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.under_draws import log_mean_without, pieces_of_rows
-from bayesnb.posterior.weighted_posterior import WeightedPosterior
 
 # --------------------------------------------------------------------------------------------------
 # Densities of rows under their own class, given the other rows, where all rows have the same prior.
@@ -34,7 +33,7 @@ from bayesnb.posterior.weighted_posterior import WeightedPosterior
 # --------------------------------------------------------------------------------------------------
 
 HYPERPARAMETERS = 2**16
-"""Hyperparameters in memory at a time: each row has its own, and half a mebibyte fits the processor's cache."""
+"""Number of hyperparameters in memory at a time: each row has its own, and half a mebibyte fits the cache."""
 
 REMEDY = "give rows, labels and weights as they were given to fit or update"
 
@@ -148,14 +147,9 @@ class _WithoutRows:
 def _blocks_without_rows(
     block: Block, counted: Any, x: Any, rows: Rows, *, refitted: bool = False
 ) -> Iterator[tuple[slice, _WithoutRows]]:
-    """The block without each row, some rows at a time.
+    """The block without each row, some rows at a time; arguments as for `_log_density_without`.
 
-    Parameters
-    ----------
-    block, counted, x, rows
-        As for `_log_density_without`.
-    refitted : bool, default False
-        Whether every class is copied, and the prior follows the other rows; else the row's own class is.
+    If `refitted`, every class is copied and the prior follows the other rows; otherwise the row's own class is copied.
 
     Raises
     ------
@@ -237,7 +231,7 @@ class _FittedBlock:
             return self._under_both_hypotheses(x, rows)
         without = np.array(self.posterior.row_log_predictive(x) if held is None else held)
         if not lacking.any():
-            # Only the row's own class changes without the row.
+            # Without the row, only its own class changes.
             own = _log_density_without(self.prior, self.statistics, x, rows, refitted=False)
             without[np.arange(len(rows)), rows.codes] = own
         elif not lacking.all():
@@ -282,7 +276,7 @@ class _FittedBlock:
         return type(self)(alone, of_column(self.posterior, j), statistics, self.follows)
 
 
-def _fitted_blocks(posterior: ExactPosterior | AveragedPosterior, rows: Rows) -> list[_FittedBlock]:
+def _fitted_blocks(posterior: Any, rows: Rows) -> list[_FittedBlock]:
     """The blocks of a closed form, for leave-one-out."""
     problem = posterior.problem
     if problem.model.description.feature_inclusion is not None:
@@ -305,11 +299,11 @@ def log_class_probs_without(posterior: Posterior, rows: Rows, prior: ClassPrior 
     prior, n = prior or posterior.model.class_prior, problem.statistics.classes.n
     if prior.probs is not None and not problem.model.description.follows_labels:
         return np.broadcast_to(log(prior.probs), (len(rows), len(n)))
-    # All rows of weight one share a table with one line for each class.
+    # Rows of weight one share a table with a line for each class.
     unit = bool((rows.weights == 1.0).all())
     codes = np.arange(len(n)) if unit else rows.codes
     taken = np.eye(len(n))[codes] * (1.0 if unit else rows.weights[:, None])
-    # A class without rows has no row to leave out.
+    # A class without rows leaves nothing out.
     rest = np.maximum(ClassCounts(n - taken).without_rounding(ClassCounts(n)).n, 0.0)
     if prior.probs is None:
         rest = rest + prior.concentration
@@ -326,7 +320,7 @@ type Found = Iterator[tuple[slice, int, int, np.ndarray]]
 """Some rows, the positions of a block and of one of its features, and log densities of shape (rows, classes)."""
 
 
-def _closed_form_features(posterior: ExactPosterior | AveragedPosterior, rows: Rows) -> Callable[[Cells, Rows], Found]:
+def _closed_form_features(posterior: Any, rows: Rows) -> Callable[[Cells, Rows], Found]:
     """Maps cells and rows to the log density of each feature given the other rows."""
     blocks = [block.features() for block in _fitted_blocks(posterior, rows)]
 
@@ -338,7 +332,7 @@ def _closed_form_features(posterior: ExactPosterior | AveragedPosterior, rows: R
     return of_features
 
 
-def _sampled_features(posterior: SampledPosterior) -> Callable[[Cells, Rows], Found]:
+def _sampled_features(posterior: Any) -> Callable[[Cells, Rows], Found]:
     """Log density of each feature given the other rows, estimated from draws given all rows.
 
     A row changes the parameters of its own class alone. The density of its cell there is a mean over draws with weights
@@ -350,7 +344,7 @@ def _sampled_features(posterior: SampledPosterior) -> Callable[[Cells, Rows], Fo
     def of_features(chunk: Cells, some: Rows) -> Found:
         for i, (block, x) in enumerate(zip(blocks, chunk, strict=True)):
             for j, _ in enumerate(features_of(block)):
-                under_draws = posterior.density.feature_under_draws(i, j, x)
+                under_draws = posterior.belief.density.feature_under_draws(i, j, x)
                 for rows in pieces_of_rows(len(some)):
                     yield rows, i, j, log_mean_without(under_draws(rows), some.codes[rows])
 
@@ -360,9 +354,6 @@ def _sampled_features(posterior: SampledPosterior) -> Callable[[Cells, Rows], Fo
 # --------------------------------------------------------------------------------------------------
 # Predictions of each row from the other rows, for posteriors in closed form
 # --------------------------------------------------------------------------------------------------
-
-type Weighable = ExactPosterior | AveragedPosterior | SampledPosterior
-"""Posteriors whose features have densities of their own given the other rows."""
 
 
 @dataclass(frozen=True)
@@ -390,14 +381,12 @@ class LeftOut:
 
 
 @in_float64
-def leave_one_out(posterior: ExactPosterior | AveragedPosterior | WeightedPosterior, rows: Rows) -> LeftOut:
+def leave_one_out(posterior: Posterior, rows: Rows) -> LeftOut:
     """Every row predicted from the others; weights of features are kept. Errors as for `require_rows_of_fit`."""
     require_rows_of_fit(posterior, rows)
     log_proba, (of_label, joint, in_sample) = np.empty((len(rows), len(rows.classes))), np.empty((3, len(rows)))
-    if isinstance(posterior, WeightedPosterior):
-        densities = _feature_joint(posterior, rows)
-    else:
-        densities = _block_joint(posterior, rows)
+    weighs = posterior.feature_weights is not None
+    densities = _feature_joint(posterior, rows) if weighs else _block_joint(posterior, rows)
 
     def one_chunk(where: slice, chunk: Cells) -> None:
         some = rows.take(where)
@@ -416,7 +405,7 @@ type JointDensities = Callable[[Cells, Rows], tuple[np.ndarray, np.ndarray, np.n
 from which the label follows; arrays of shape (rows, classes)."""
 
 
-def _block_joint(posterior: ExactPosterior | AveragedPosterior, rows: Rows) -> JointDensities:
+def _block_joint(posterior: Any, rows: Rows) -> JointDensities:
     """The densities of whole blocks, which take less time than those of single features."""
     log_class_prob, blocks = log(posterior.class_probs()), _fitted_blocks(posterior, rows)
 
@@ -432,9 +421,9 @@ def _block_joint(posterior: ExactPosterior | AveragedPosterior, rows: Rows) -> J
     return joint_densities
 
 
-def _feature_joint(posterior: WeightedPosterior, rows: Rows) -> JointDensities:
+def _feature_joint(posterior: Any, rows: Rows) -> JointDensities:
     """The densities of single features, which have weights."""
-    density, of_features = posterior.density, _of_features_without(posterior.plain, rows)
+    density, of_features = posterior.belief.density, _of_features_without(posterior.plain, rows)
     prior = require(posterior, "data", "leave-one-out").problem.rows_class_prior
 
     def joint_densities(chunk: Cells, some: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -448,9 +437,9 @@ def _feature_joint(posterior: WeightedPosterior, rows: Rows) -> JointDensities:
     return joint_densities
 
 
-def _of_features_without(posterior: Weighable, rows: Rows) -> Callable[[Cells, Rows], Found]:
+def _of_features_without(posterior: Any, rows: Rows) -> Callable[[Cells, Rows], Found]:
     """What gives the log density of each feature of encoded rows, each row given the others."""
-    if not isinstance(posterior, SampledPosterior):
+    if not offers(posterior, "draws of a sampler"):
         return _closed_form_features(posterior, rows)
     refuse_weights(rows, "draws")
     return _sampled_features(posterior)
@@ -466,7 +455,7 @@ def named_rows(rows: np.ndarray) -> str:
 
 
 def refuse_weights(rows: Rows, kind: str) -> None:
-    """Refuse rows with weights other than one.
+    """Raise ValueError for rows with weights other than one.
 
     Parameters
     ----------
@@ -487,12 +476,7 @@ def refuse_weights(rows: Rows, kind: str) -> None:
 
 
 def require_rows_of_fit(posterior: Posterior, rows: Rows) -> None:
-    """Refuse rows of which a class weighs more than in the data of the fit.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError if a class has more weight here than in the fitted data."""
     fitted = np.asarray(require(posterior, "data", "leave-one-out").problem.statistics.classes.n)
     given = np.bincount(rows.codes, rows.weights, minlength=len(fitted))
     excess = given > fitted * (1 + 1e-9)
@@ -509,7 +493,7 @@ def require_rows_of_fit(posterior: Posterior, rows: Rows) -> None:
 # --------------------------------------------------------------------------------------------------
 
 ROWS = 5000
-"""Rows of a table of which some are kept that are computed at a time."""
+"""Number of rows that are computed at a time if only some are kept."""
 
 
 @dataclass(frozen=True)
@@ -545,7 +529,7 @@ class FeaturesLeftOut:
         )
 
     def require_finite(self, why: str) -> None:
-        """Refuse densities that are not finite.
+        """Raise ValueError for densities that are not finite.
 
         Parameters
         ----------
@@ -556,7 +540,7 @@ class FeaturesLeftOut:
         ------
         ValueError
         """
-        # The sum of a row is not finite if one of its numbers is not. An array of all tests would be another large one.
+        # The sum of a row is finite only if all its numbers are. An array of tests would be as large as the densities.
         infinite = np.flatnonzero(~np.isfinite(self.log_density.sum(axis=(1, 2))))
         if len(infinite):
             of_row = self.log_density[infinite[0]]
@@ -597,7 +581,7 @@ class FeaturesLeftOut:
 
 
 @in_float64
-def features_left_out(posterior: Weighable, rows: Rows, places: np.ndarray | None = None) -> FeaturesLeftOut:
+def features_left_out(posterior: Posterior, rows: Rows, places: np.ndarray | None = None) -> FeaturesLeftOut:
     """The log density of each feature of each row, given the other rows.
 
     Parameters
@@ -632,18 +616,18 @@ def features_left_out(posterior: Weighable, rows: Rows, places: np.ndarray | Non
     if len(places) == len(rows):
         chunks.each(compute)
     else:
-        # A column of a few rows costs as much as one of many: the rows of all chunks are computed together.
+        # A column costs as much for few rows as for many: the rows of all chunks are computed together.
         cells = chunks.of_rows(places)
         pieces = list(row_pieces(len(places), PIECE_CELLS // ROWS))
         list(in_order(lambda where: compute(where, tuple(x[where] for x in cells)), pieces))
     return FeaturesLeftOut(names, log_density, log_class_prob, rows.take(places))
 
 
-def all_features_left_out(posterior: ExactPosterior | AveragedPosterior, rows: Rows) -> FeaturesLeftOut:
+def all_features_left_out(posterior: Posterior, rows: Rows) -> FeaturesLeftOut:
     """As `features_left_out`, with all features as one: the sum of their log densities, up to a term of each row."""
     left_out = leave_one_out(posterior, rows)
     log_class_prob = log_class_probs_without(posterior, rows)
-    # A class that is impossible in any case adds nothing to what can be learned.
+    # A class that is impossible for every row adds nothing to learn from.
     possible = ~np.isneginf(log_class_prob)
     log_density = np.subtract(left_out.log_proba, log_class_prob, out=np.zeros_like(log_class_prob), where=possible)
     return FeaturesLeftOut(["all features"], log_density[..., None], log_class_prob, rows)

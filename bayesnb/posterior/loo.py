@@ -1,4 +1,4 @@
-"""Leave-one-out: exact where the rows have a closed form, by importance sampling else."""
+"""Leave-one-out scores: exact in closed form, otherwise by importance sampling."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,11 +16,12 @@ from bayesnb.core.checking import warn_of
 from bayesnb.core.running import steps
 from bayesnb.data.read import Rows, labelled_rows
 from bayesnb.model.problem import Problem, has_closed_form, or_closed_form
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.datatree import as_tree
 from bayesnb.posterior.fitted import Fitted, posterior_of
-from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
+from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 from bayesnb.posterior.left_out import LeftOut, leave_one_out, named_rows, refuse_weights
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # ArviZ's record of a leave-one-out score, and the warnings about it
@@ -146,7 +147,7 @@ def remark_on_weights(posterior: Any) -> list[str]:
 # --------------------------------------------------------------------------------------------------
 
 MIN_DRAWS = 25
-"""Smallest number of draws; with fewer, the smoothed tail has fewer than the five draws that its fit needs."""
+"""Smallest number of draws: with fewer, the smoothed tail lacks the five draws that its fit needs."""
 
 
 def _psis_loo(posterior: Posterior, rows: Rows, progress: bool | None) -> tuple[ELPDDataLOO, list[str]]:
@@ -207,7 +208,7 @@ def _draws_and_densities(posterior: Posterior, rows: Rows) -> xr.DataTree:
 # --------------------------------------------------------------------------------------------------
 
 GOOD_K = 0.7
-"""ArviZ's threshold for Pareto k, a field of its record; an exact result does not need it."""
+"""ArviZ's threshold for Pareto k, a field of its record that exact results do not need."""
 
 
 def loo(
@@ -292,11 +293,11 @@ def loo(
 
 def elpd_and_remarks(posterior: Posterior, rows: Rows, progress: bool | None = False) -> tuple[ELPDDataLOO, list[str]]:
     """As `loo`; returns the warnings instead of issuing them."""
-    if isinstance(posterior, SampledPosterior):
+    drawn = offers(posterior, "draws of a sampler")
+    if drawn and posterior.plain is posterior:
         return _psis_loo(posterior, rows, progress)
     instead = "draws by nb.NUTS(), or nb.kfold(model, X, y, inference=nb.MAP())"
     # Draws are not given the labels under weights: of these, each feature's density is estimated without the row.
-    drawn = isinstance(posterior.plain, SampledPosterior)
     known: Any = posterior if drawn else require(posterior, "a closed form", "loo", instead)
     left_out = leave_one_out(known, rows)
     pointwise, remarks = left_out.of_label, _remarks(posterior, left_out)

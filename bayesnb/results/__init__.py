@@ -1,4 +1,4 @@
-"""Types of what the functions of bayesnb return, and what an inference or a source of your own is made of."""
+"""Result types, and what an inference or a source of your own is made of."""
 
 from bayesnb.checks.calibration import Calibration
 from bayesnb.checks.compare import Comparison

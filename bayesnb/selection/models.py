@@ -18,10 +18,10 @@ from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, has_closed_form
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.fitted import posterior_of
-from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.loo import elpd_and_remarks, sum_with_error
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.weighted_posterior import with_weights_of
 
 
@@ -77,12 +77,8 @@ class ModelComparison(Printed):
 
         Parameters
         ----------
-        panels_across : int, optional
-            Panels side by side; by default as many as fit the width.
-        axes : sequence of matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the number of models.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
@@ -90,11 +86,6 @@ class ModelComparison(Printed):
             The first panel has the posterior probability as a point and as a number, with the prior one as a stroke.
             The second one has the difference of elpd to the highest, with one standard error of the paired difference
             to either side. Without probabilities there is the second panel only. Unknown values are not drawn.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `axes` and `figsize` do not fit.
 
         See Also
         --------
@@ -133,7 +124,7 @@ class ModelComparison(Printed):
         return forest(rows, title=title, panels_across=panels_across, axes=axes, figsize=figsize)
 
     def _parts(self) -> list[Piece]:
-        # Adding zero takes the sign from a negative one.
+        # Adding zero removes the sign of a negative zero.
         table = self.table.assign(**self.table.select_dtypes("number").drop(columns="model_probability").round(2) + 0.0)
         shown = pd.DataFrame(
             {
@@ -323,7 +314,7 @@ def _model_score(name: Any, posterior: Posterior, rows: Rows, notes: list[str]) 
     problem = require(posterior, "data", "compare_models").problem
     if has_closed_form(problem.model):
         posterior = with_weights_of(posterior, Exact().fit(problem))
-    if isinstance(posterior, PointPosterior):
+    if not offers(posterior, "a distribution of the parameters"):
         notes.append(f"{name}: no leave-one-out, because a point estimate leaves no posterior to take a row from.")
         return None
     score, remarks = elpd_and_remarks(posterior, rows.of_classes(posterior.classes))

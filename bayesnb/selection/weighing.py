@@ -29,30 +29,29 @@ from bayesnb.model.feature_weights import (
     some_rows,
 )
 from bayesnb.model.naive_bayes import Model, as_model
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.fitted import Fitted, posterior_of
-from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
 from bayesnb.posterior.left_out import (
     DensityError,
     FeaturesLeftOut,
-    Weighable,
     all_features_left_out,
     features_left_out,
     log_class_probs_without,
 )
-from bayesnb.posterior.posterior import Posterior, require, warn_of_lost_weights
+from bayesnb.posterior.posterior import Posterior, warn_of_lost_weights
 from bayesnb.posterior.weighted_posterior import WeightedPosterior, no_information
 
 NUM_CHAINS, NUM_DRAWS = 4, 1000
 """Shape of the draws of the weights."""
 
 MOST_FEATURES = 2000
-"""Weights of their own at most: the second derivatives of the likelihood have this number squared."""
+"""Largest number of individual weights: the second derivatives of the likelihood have this number squared."""
 
 INCLUSIONS = (0.5, 0.1, 0.01)
-"""Prior probabilities that a feature depends on the class, which are tried where there are more features."""
+"""With more features, these prior probabilities that a feature depends on the class are tried."""
 
 FEWEST_ROWS = 100
-"""Rows that choose among averages at least."""
+"""Least number of rows that choose among averages."""
 
 
 def weight_features(
@@ -207,10 +206,10 @@ def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: An
     UserWarning
         If there are more than `MOST_FEATURES`: what all share.
     """
-    if not isinstance(posterior, ExactPosterior | AveragedPosterior) or len(posterior.classes) < 2:
+    if posterior.plain is not posterior or not offers(posterior, "a closed form") or len(posterior.classes) < 2:
         return posterior
     found = posterior
-    if posterior.model.schema.views and _number_of_features(posterior) > MOST_FEATURES:
+    if posterior.model.schema.derived and _number_of_features(posterior) > MOST_FEATURES:
         found = posterior.inference.fit(posterior.problem.described_once, key=0)
     rows = read_rows(X, y, sample_weight)
     try:
@@ -225,7 +224,7 @@ def _number_of_features(posterior: Posterior) -> int:
     return len(feature_names(posterior.model.blocks))
 
 
-def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: Rows, key: Any) -> WeightedPosterior:
+def _best_shared(posterior: Any, rows: Rows, key: Any) -> WeightedPosterior:
     """The posterior, or an average over subsets of its features, whose shared weight has the highest evidence.
 
     The evidence is the density of the labels given the features of each row and the other rows, the weight integrated
@@ -235,7 +234,7 @@ def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: Rows, key:
     numbers, some = _number_of_features(posterior) * len(posterior.classes), rows
     candidates: list[tuple[float, Any]] = [(1.0, posterior)]
     few = numbers * FEWEST_ROWS <= MOST_NUMBERS
-    if few and isinstance(posterior, ExactPosterior) and (rows.weights == 1.0).all():
+    if few and offers(posterior, "the closed form of one model") and (rows.weights == 1.0).all():
         chosen = some_rows(len(rows), min(4 * numbers, MOST_NUMBERS // FEWEST_ROWS), random_generator(key))
         some = rows.take(chosen).alone()
         # A prior that differs by class, or by category, has no average.
@@ -276,7 +275,7 @@ def _learn(
     rows = rows.counting().of_classes(unweighted.classes)
     rng = random_generator(key)
     remarks = []
-    if shared and not isinstance(unweighted, SampledPosterior) and unweighted.class_probs().all():
+    if shared and not offers(unweighted, "draws of a sampler") and unweighted.class_probs().all():
         left_out = all_features_left_out(unweighted, rows)
     else:
         chosen = some_rows(len(rows), len(labels) * len(names), rng)
@@ -317,7 +316,7 @@ def _learn(
     return WeightedPosterior(unweighted, weights), remarks + of_labels, found.log_evidence
 
 
-def _weighable(posterior: Any) -> Weighable:
+def _weighable(posterior: Any) -> Posterior:
     """The posterior, if its features have densities of their own given the other rows.
 
     Raises
@@ -327,7 +326,7 @@ def _weighable(posterior: Any) -> Weighable:
     problem = require(
         require(posterior, "a distribution of the parameters", "weight_features"), "data", "weight_features"
     ).problem
-    if not isinstance(posterior, SampledPosterior):
+    if not offers(posterior, "draws of a sampler"):
         return posterior
     problem.require_labels("weight_features", "fit the rows that have a label")
     if problem.model.description.hyperpriors:

@@ -28,7 +28,7 @@ from bayesnb.posterior.under_draws import flatten
 def test_averages_over_draws(case, holes, rng):
     """Class by class, some rows at a time, beside the average of an array of all draws, rows and classes."""
     X, y = case.cells(rng, 600), rng.integers(0, CLASSES, 600)
-    if holes and case.missing:
+    if holes and case.can.holes:
         X = with_holes(rng, X)
     X = scipy.sparse.csr_array(X) if holes and case.name == "multinomial" else X
     exact = nb.fit(nb.NaiveBayes(case.default), X, y)
@@ -188,7 +188,7 @@ def test_counts_and_numbers_that_are_no_counts(fractional, rng):
     np.testing.assert_allclose(family.row_log_likelihood({"rate": rate}, x), cells, rtol=1e-12)
 
 
-WITH_DIGITS = [case for case in CASES if case.missing and case.name != "numpyro exponential"]
+WITH_DIGITS = [case for case in CASES if case.can.holes and case.name != "numpyro exponential"]
 """NumPyro's Pareto distribution loses digits at large weights."""
 
 

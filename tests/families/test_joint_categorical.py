@@ -113,7 +113,7 @@ class TestMissingCells:
                 np.testing.assert_allclose(found, each.log_joint(rows), rtol=1e-12)
             strange = posterior.log_joint_function()(jnp.array([[3.0, 0.0], [0.0, 3.0], [0.5, 1.0]] * 2))
         assert np.isnan(strange).any(axis=1).tolist() == [True, False, True] * 2
-        draws = posterior.distribution.draw(1, 3, 0)
+        draws = posterior.belief.draw(1, 3, 0)
         model = posterior.model
         ((_, cells),) = model.read(as_table(rows)).encoded()
         together = model.log_joint(draws, cells)

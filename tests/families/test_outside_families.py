@@ -26,7 +26,7 @@ from bayesnb.inference.fit import read_table
 
 mpl.use("agg")
 
-OPEN = [case for case in FAMILIES if not case.closed and not case.joint]
+OPEN = [case for case in FAMILIES if not case.can.closed and not case.can.joint]
 """Families without a closed form."""
 
 LABELS = np.array(["a", "b", "b", "a", "b", "a", "b", "b", "a", "b", "a", "b"])
@@ -664,7 +664,7 @@ class TestNoClosedForm:
 
     @pytest.mark.parametrize("verb", SAYS)
     def test_what_does_not_go_says_so(self, case: Case, posterior: Any, rows: np.ndarray, verb: str) -> None:
-        if verb in ("MAP", "MLE") and case.likeliest:
+        if verb in ("MAP", "MLE") and case.can.likeliest:
             assert all(np.isfinite(value).all() for value in VERBS[verb](posterior, rows).values())
             return
         told = SAYS[verb].format(name=case.default.family_name)
@@ -673,7 +673,7 @@ class TestNoClosedForm:
 
     def test_exact_says_so(self, case: Case, rows: np.ndarray) -> None:
         name = case.default.family_name
-        advice = r"nb\.NUTS\(\) for draws" + (r", nb\.MAP\(\) for a point estimate" if case.likeliest else "")
+        advice = r"nb\.NUTS\(\) for draws" + (r", nb\.MAP\(\) for a point estimate" if case.can.likeliest else "")
         with pytest.raises(ValueError, match=f"{name}.*{advice}$"):
             nb.fit(case.default, rows, LABELS)
         with pytest.raises(ValueError, match=name):

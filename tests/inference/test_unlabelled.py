@@ -235,7 +235,7 @@ def test_the_density_that_gibbs_reports():
         assert posterior.sample_stats["lp"][at] == pytest.approx(expected, rel=1e-10)
 
 
-DENSITIES = {case.name: (case.default, case.cells, case.missing) for case in CASES} | {
+DENSITIES = {case.name: (case.default, case.cells, case.can.holes) for case in CASES} | {
     "dirichlet multinomial": (nb.DirichletMultinomial(), lambda rng, n: rng.poisson(4.0, (n, 3)).astype(float), False)
 }
 
