@@ -13,7 +13,7 @@ from scipy.special import entr
 import bayesnb as nb
 from bayesnb.core.arrays import coordinate
 from bayesnb.core.checking import listed, proportion, warn, whole_number
-from bayesnb.core.deferred import xr
+from bayesnb.core.deferred import map_tree, xr
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
 from bayesnb.crowd.annotation_table import AnnotationTable, read_labels_of_items
 from bayesnb.crowd.figures import AnnotationFigures, is_point_estimate, positions_of
@@ -553,7 +553,10 @@ class AnnotationFit(Printed, AnnotationFigures):
     @cached_property
     def _draws(self) -> Any:
         """Draws of the parameters, one leading axis; a point estimate is a single draw."""
-        return self.posterior.belief.to_average()
+        belief = self.posterior.belief
+        if self._is_point:
+            return belief.to_average()
+        return map_tree(lambda value: np.reshape(value, (-1, *np.shape(value)[2:])), belief.draw(None, None, 0))
 
     @cached_property
     def _accuracy(self) -> np.ndarray:
