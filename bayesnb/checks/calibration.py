@@ -49,14 +49,11 @@ BINS = 20
 def _axis_ends(bins: pd.DataFrame, kind: str, scale: str) -> tuple[float, float]:
     """Limits of both axes; those of a logit axis are as near to zero and one as the data."""
     drawn = bins[["lower", "mean_predicted", "observed", "observed_lower", "observed_upper"]].to_numpy()
-    if scale == "linear":
-        low, high = 0.0, 1.0
-        margin = 0.03
-    else:
-        distance = np.minimum(drawn, 1 - drawn)
+    low, margin = 0.0, 0.03
+    if scale == "logit":
+        distance, margin = np.minimum(drawn, 1 - drawn), 0.0
         low = np.clip(distance[distance > 0].min(initial=NARROWEST) / 2, WIDEST, NARROWEST) / 1.6
-        high = 1 - low
-        margin = 0.0
+    high = 1 - low
     if kind == "confidence":
         low = max(low, 0.95 * drawn.min())
     return float(low - margin), float(high + margin)
@@ -250,16 +247,14 @@ class Calibration(Printed):
         across, up = LABELS[kind]
         for axis in (diagram, histogram):
             axis.set_xscale(scale)
-            if scale == "logit":
-                axis.set_xticks(*_ticks(low, high))
-                axis.set_xticks([], minor=True)
-            axis.set_xlim(low, high)
             axis.spines["left"].set_visible(True)
         diagram.set_yscale(scale)
-        if scale == "logit":
-            diagram.set_yticks(*_ticks(low, high))
-            diagram.set_yticks([], minor=True)
-        diagram.set_ylim(low, high)
+        for side in (diagram.xaxis, diagram.yaxis, histogram.xaxis):
+            if scale == "logit":
+                side.set_ticks(*_ticks(low, high))
+                side.set_ticks([], minor=True)
+        diagram.set(xlim=(low, high), ylim=(low, high))
+        histogram.set_xlim(low, high)
         beside = f"{up} ({percent(self.prob)} interval)"
         diagram.set_ylabel(beside, fontsize=SMALL)
         panels.set_height(max(2.4, text_width(beside, SMALL) / SHARE / 2))

@@ -192,10 +192,8 @@ class Comparison(Printed):
         >>> sampled = nb.from_samples(model, exact.draws(key=1), X=X, y=y)
         >>> figure = nb.compare(exact, sampled).plot(max_panels=6)
         """
-        table = self.table
-        differences = table[[*Z_COLUMNS]].fillna(0.0).rename(columns=lambda name: name.removeprefix("z_"))
-        worst = differences.abs().max(axis=1).sort_values(ascending=False, kind="stable")
-        shown = worst.index[: number_of_panels(max_panels, int((worst >= LARGE).sum()))]
+        largest = _largest_z(self.table)
+        shown = largest.index[: number_of_panels(max_panels, int((largest["z"].abs() >= LARGE).sum()))]
         densities, heads = _curves(self, set(shown)), []
         panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, panels_across=panels_across)
         for axis, label in zip(panels.axes, shown, strict=True):
@@ -205,11 +203,9 @@ class Comparison(Printed):
             axis.plot(grid, density, color="C0", linewidth=1.8)
             axis.set_yticks([])
             axis.locator_params(axis="x", nbins=3)
-            # The difference that the head names.
-            off = differences.loc[label]
-            heads.append(f"{label}\nz {off.abs().idxmax()} {off[off.abs().idxmax()]:+.1f}")
+            heads.append(f"{label}\nz {largest['of'][label]} {largest['z'][label]:+.1f}")
         panels.heads(heads)
-        number = how_many(len(shown), len(table), "parameter", "most different")
+        number = how_many(len(shown), len(self.table), "parameter", "most different")
         panels.title(f"{_short_verdict(self)}\nDraws (bars) and exact density (line): {number}")
         return panels.drawn()
 
@@ -219,18 +215,21 @@ class Comparison(Printed):
 
 def largest_differences(table: pd.DataFrame) -> pd.DataFrame:
     """The table of a `Comparison` as it is printed: means with their sd, and the largest z of the four tests first."""
-    z = table[list(Z_COLUMNS)].fillna(0.0)
-    order = z.abs().max(axis=1).sort_values(ascending=False, kind="stable").index
-    table, z = table.loc[order], z.loc[order]
-    largest = z.abs().to_numpy().argmax(axis=1)
-    return pd.DataFrame(
-        {
-            "exact": plus_minus_of(table["exact_mean"], table["exact_sd"]),
-            "sampled": plus_minus_of(table["sampled_mean"], table["sampled_sd"]),
-            "z": [f"{row[k]:+.1f}" for row, k in zip(z.to_numpy(), largest, strict=True)],
-            "of": [Z_COLUMNS[k].removeprefix("z_") for k in largest],
-        }
-    )
+    largest = _largest_z(table)
+    table = table.loc[largest.index]
+    exact, sampled = (plus_minus_of(table[f"{of}_mean"], table[f"{of}_sd"]) for of in ("exact", "sampled"))
+    return largest.assign(exact=exact, sampled=sampled, z=largest["z"].map("{:+.1f}".format))[
+        ["exact", "sampled", "z", "of"]
+    ]
+
+
+def _largest_z(table: pd.DataFrame) -> pd.DataFrame:
+    """For each parameter the ``z`` that is farthest from zero, and what it is ``of``, the farthest first."""
+    z = table[[*Z_COLUMNS]].fillna(0.0)
+    place = z.abs().to_numpy().argmax(axis=1)
+    of = [Z_COLUMNS[k].removeprefix("z_") for k in place]
+    found = pd.DataFrame({"z": z.to_numpy()[np.arange(len(z)), place], "of": of}, z.index)
+    return found.sort_values("z", key=abs, ascending=False, kind="stable")
 
 
 @warns_once
@@ -326,7 +325,8 @@ def compare(
     unclear = _unclear(sampled, tests)
     against = recorded + ([] if unclear else _against(tests))
     critical_z = float(parts.loc["parameters", "critical_z"])
-    smallest_shift = _smallest_shift(tests, critical_z)
+    locations = tests.query("part == 'parameters' and test == 'mean'")
+    smallest_shift = float((critical_z + POWER_Z) / np.sqrt(locations["ess"].min()))
     verdict = _reasoned_verdict(against, unclear, int(parts["num_tests"].sum()), error_rate, smallest_shift)
     if not (against or unclear) and sampled.diagnostics.divergences is None:
         verdict += DIVERGENCES_UNKNOWN
@@ -394,12 +394,6 @@ def _against(tests: pd.DataFrame) -> list[str]:
             numbers = {"k": len(against), "n": len(group), "worst": worst["quantity"], "z": f"{worst['z']:.1f}"}
             found.append(words.format(test=test, verb="are" if test == "tails" else "is", **numbers))
     return found
-
-
-def _smallest_shift(tests: pd.DataFrame, critical_z: float) -> float:
-    """Shift of a parameter that is found 19 times in 20, in posterior standard deviations."""
-    locations = tests[(tests["part"] == "parameters") & (tests["test"] == "mean")]
-    return float((critical_z + POWER_Z) / np.sqrt(locations["ess"].min()))
 
 
 def _reasoned_verdict(

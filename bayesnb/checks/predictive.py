@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.checks.builtin import statistics_of
-from bayesnb.checks.replicates import DataSet, draws, encode, replicate
+from bayesnb.checks.replicates import draws, encode, replicate
 from bayesnb.core.checking import first_few, whole_number
 from bayesnb.core.forest import how_many, number_of_panels
 from bayesnb.core.panels import grid_of_panels, muted, number_x_axis, text_color
@@ -411,13 +411,7 @@ def check(
         for (statistic, observed), of_statistic in zip(found, zip(*replicated, strict=True), strict=True)
     ]
     lines, values_of = zip(*tables, strict=True)
-    return _check_of(pd.concat(lines), pd.concat(values_of, axis=1), _on_other_rows(posterior, data))
-
-
-def _on_other_rows(posterior: Posterior, data: DataSet) -> str:
-    """A remark if the classes have other numbers of rows than in the fit; otherwise empty."""
-    problem = posterior.problem
-    if problem is None or np.allclose(problem.statistics.classes.n, data.labels.sizes):
-        return ""
-    fitted, given = float(np.sum(problem.statistics.classes.n)), len(data.labels.codes)
-    return OTHER_ROWS.format(fitted=fitted, given=given)
+    n, other_rows = None if posterior.problem is None else posterior.problem.statistics.classes.n, ""
+    if n is not None and not np.allclose(n, data.labels.sizes):
+        other_rows = OTHER_ROWS.format(fitted=float(n.sum()), given=len(data.labels.codes))
+    return _check_of(pd.concat(lines), pd.concat(values_of, axis=1), other_rows)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from operator import itemgetter
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -29,56 +29,42 @@ from bayesnb.posterior.posterior import Posterior
 SHAPES = ("L-skewness", "L-kurtosis", "share of one value")
 
 
-@dataclass(frozen=True)
-class LMomentWeights:
-    r"""Weights of the sorted cells of a class in the L-moments of its columns.
+def shapes_of_columns(missing: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    r"""A function that gives the shapes of the columns of a class, of which these cells are missing.
 
     The sample L-moment of order r is :math:`\frac1n \sum_i w_{ri} x_{(i)}`, with the shifted Legendre polynomials in
     :math:`p_{ki} = \binom{i}{k} / \binom{n-1}{k}`, i from 0: :math:`w_2 = 2 p_1 - 1`,
     :math:`w_3 = 6 p_2 - 6 p_1 + 1` and :math:`w_4 = 20 p_3 - 30 p_2 + 12 p_1 - 1` (Hosking 1990, *Journal of the Royal
     Statistical Society B* 52, section 3).
 
-    Attributes
+    Parameters
     ----------
-    n : array, shape (columns,)
-        Number of observed cells; columns with fewer than four have no shape.
-    weights : array, shape (columns, rows, 3), or (1, rows, 3) where all columns have the same n
+    missing : array of bool, shape (rows, columns)
+
+    Returns
+    -------
+    callable
+        Takes the cells (rows, columns), and in which columns (columns,) a value may occur more than once. Returns the
+        numbers that `SHAPES` names, shape (columns, 3): NaN of a column of fewer than four observed cells.
     """
+    n = (~missing).sum(axis=0)
+    # One for all columns where these have the same number of observed cells.
+    weights = _observed_weights((n if (n != n[:1]).any() else n[:1])[:, None], len(missing))
 
-    n: np.ndarray
-    weights: np.ndarray
-
-    @classmethod
-    def of(cls, missing: np.ndarray) -> Self:
-        """The weights for a class with these missing cells, shape (rows, columns)."""
-        n = (~missing).sum(axis=0)
-        different = n if (n != n[:1]).any() else n[:1]
-        return cls(n, _observed_weights(different[:, None], len(missing)))
-
-    def shapes(self, x: np.ndarray, tied: np.ndarray) -> np.ndarray:
-        """The numbers that `SHAPES` names, NaN where they are undefined.
-
-        Parameters
-        ----------
-        x : array, shape (rows, columns)
-        tied : array of bool, shape (columns,)
-            Columns in which a value may occur more than once.
-
-        Returns
-        -------
-        array, shape (columns, 3)
-        """
+    def shapes(x: np.ndarray, tied: np.ndarray) -> np.ndarray:
         ordered = np.sort(np.ascontiguousarray(x.T), axis=1)
         most = np.ones(len(ordered))
         most[tied] = _longest_run(ordered[tied])
         ordered -= ordered[:, :1].copy()
-        if (self.n < len(x)).any():
+        if (n < len(x)).any():
             ordered = np.nan_to_num(ordered)
-        spread, skewness, kurtosis = (ordered[:, None] @ self.weights)[:, 0].T
+        spread, skewness, kurtosis = (ordered[:, None] @ weights)[:, 0].T
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = np.stack([skewness / spread, kurtosis / spread, most / self.n], axis=1)
-        found[self.n < 4] = np.nan
+            found = np.stack([skewness / spread, kurtosis / spread, most / n], axis=1)
+        found[n < 4] = np.nan
         return found
+
+    return shapes
 
 
 def _observed_weights(n: np.ndarray, rows: int) -> np.ndarray:
@@ -224,7 +210,13 @@ def encode(model: BoundModel, X: Any, y: Any, sample_weight: Any = None) -> Data
         If X or y does not fit the model, a weight is no whole number, or count vectors hold fractions.
     """
     given = read_rows(X, y, sample_weight).of_classes(model.schema.classes)
-    copies = given.take(_repeated_rows(given.weights))
+    broken = np.flatnonzero(given.weights != np.rint(given.weights))
+    if len(broken):
+        raise ValueError(
+            f"sample_weight of row {broken[0]} is {given.weights[broken[0]]:g}: a check draws w rows for a row of "
+            "weight w, and needs whole numbers; give frequencies, or leave sample_weight out to check each row once"
+        )
+    copies = given.take(np.repeat(np.arange(len(given)), given.weights.astype(np.int64)))
     by_class = np.argsort(copies.codes, kind="stable")
     rows = copies.take(by_class)
     cells = []
@@ -238,17 +230,6 @@ def encode(model: BoundModel, X: Any, y: Any, sample_weight: Any = None) -> Data
         cells.append(x[rows.place] if scipy.sparse.issparse(x) else np.asfortranarray(x[rows.place]))
     labels = ObservedLabels(rows.codes, [str(label) for label in rows.classes.tolist()], np.argsort(by_class))
     return DataSet(labels, tuple(cells), labels.sizes)
-
-
-def _repeated_rows(weights: np.ndarray) -> np.ndarray:
-    """Positions of rows, each as often as its weight."""
-    broken = np.flatnonzero(weights != np.rint(weights))
-    if len(broken):
-        raise ValueError(
-            f"sample_weight of row {broken[0]} is {weights[broken[0]]:g}: a check draws w rows for a row of weight w, "
-            "and needs whole numbers; give frequencies, or leave sample_weight out to check each row once"
-        )
-    return np.repeat(np.arange(len(weights)), weights.astype(np.int64))
 
 
 def draws(posterior: Posterior, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:

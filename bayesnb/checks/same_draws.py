@@ -1,9 +1,8 @@
 """Tests of draws against a closed form."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -157,11 +156,11 @@ class Evidence:
         found["against"] = found["z"].abs() > found["part"].map(critical_z)
         by_part = found.assign(size=found["z"].abs()).groupby("part", sort=False)
         parts = by_part.agg(num_against=("against", "sum"), largest_z=("size", "max"), least_ess=("ess", "min"))
-        parts = parts.assign(num_tests=num_tests, critical_z=critical_z)[PART_COLUMNS]
-        return parts, found[["part", "quantity", "test", "z", "p_value", "ess", "against"]]
-
-
-PART_COLUMNS = ["num_tests", "critical_z", "num_against", "largest_z", "least_ess"]
+        parts = parts.assign(num_tests=num_tests, critical_z=critical_z)
+        return (
+            parts[["num_tests", "critical_z", "num_against", "largest_z", "least_ess"]],
+            found[["part", "quantity", "test", "z", "p_value", "ess", "against"]],
+        )
 
 
 # --------------------------------------------------------------------------------------------------
@@ -302,7 +301,11 @@ def _test_dependence(
 
 
 def _test_largest_pairs(tests: Evidence, names: np.ndarray, classes: np.ndarray, series: np.ndarray) -> None:
-    groups = list(_groups(classes))
+    """Correlations of all pairs in each group of parameters, of which the largest are tested."""
+    groups = [np.arange(len(classes))]
+    if len(classes) > GROUP:
+        of_classes = [np.flatnonzero(classes == c) for c in np.unique(classes)]
+        groups = [some for members in of_classes for some in np.array_split(members, -(-len(members) // GROUP))]
     number = sum(len(group) * (len(group) - 1) // 2 for group in groups)
     if not number:
         return
@@ -312,16 +315,6 @@ def _test_largest_pairs(tests: Evidence, names: np.ndarray, classes: np.ndarray,
     first, second = first[largest].astype(int), second[largest].astype(int)
     both = [f"{one} and {other}" for one, other in zip(names[first], names[second], strict=True)]
     tests.add("dependence", both, "correlation", series[:, :, first] * series[:, :, second], number=number)
-
-
-def _groups(classes: np.ndarray) -> Iterator[np.ndarray]:
-    """Groups of parameters, by position, within which every pair is tested."""
-    if len(classes) <= GROUP:
-        yield np.arange(len(classes))
-        return
-    for c in np.unique(classes):
-        members = np.flatnonzero(classes == c)
-        yield from np.array_split(members, -(-len(members) // GROUP))
 
 
 def _largest_of(series: np.ndarray, group: np.ndarray) -> np.ndarray:
@@ -347,8 +340,7 @@ EXACT_CELLS = 2**26
 """Largest number of values drawn. Models of thousands of parameters get fewer exact draws; the tests allow for that."""
 
 
-@dataclass(frozen=True)
-class _CodedRows:
+class _CodedRows(NamedTuple):
     """Encoded rows with a label each."""
 
     chunk: tuple[Any, ...]
@@ -461,8 +453,7 @@ def _difference_of_draws(log_joint: np.ndarray, truth: np.ndarray) -> np.ndarray
 
 def _log_proba(log_joint: np.ndarray) -> np.ndarray:
     """Log p(y=c | x, theta), shape (chain, draw, cells)."""
-    flat = log_normalised(log_joint.reshape(-1, log_joint.shape[-1]))
-    return flat.reshape(*log_joint.shape[:2], -1)
+    return log_normalised(log_joint).reshape(*log_joint.shape[:2], -1)
 
 
 # --------------------------------------------------------------------------------------------------

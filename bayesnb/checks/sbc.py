@@ -343,7 +343,10 @@ def sbc(
     num_rows = whole_number("num_rows", num_rows)
     proportion("error_rate", error_rate)
     model, total_count = _ready_model(model, X, y, total_count)
-    inference = _ready_inference(inference, model)
+    inference = as_inference(NUTS() if inference is None and not model.conjugate else inference)
+    if isinstance(inference, NUTS):
+        # The simulations are the replications, so that one chain is enough.
+        inference = replace(inference, num_chains=1, progress=False)
     pits, problems = _simulations(model, inference, num_simulations, num_rows, total_count, as_key(key), progress)
 
     labels = model.sites.scalar_labels() | {JOINT: [JOINT]}
@@ -397,17 +400,6 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
     return bound.resolve(statistics).with_every_value(), total_count
 
 
-def _ready_inference(inference: Any, model: BoundModel) -> Any:
-    """The inference that each simulation runs."""
-    if inference is None and not model.conjugate:
-        inference = NUTS()
-    inference = as_inference(inference)
-    if isinstance(inference, NUTS):
-        # The simulations are the replications, so that one chain is enough.
-        return replace(inference, num_chains=1, progress=False)
-    return inference
-
-
 @in_float64
 def _simulations(
     model: BoundModel,
@@ -456,8 +448,10 @@ def _problems(posterior: Any) -> list[bool]:
 
 
 def _verdict_on_ranks(against: pd.DataFrame, problems: pd.DataFrame, num_tests: int, error_rate: float) -> str:
-    num_simulations = len(problems)
-    trouble = _problems_in_words(problems)
+    num_simulations, number, trouble = len(problems), int(problems.any(axis=1).sum()), ""
+    if number:
+        kinds = ", ".join(f"{kind} in {count}" for kind, count in problems.sum().items() if count)
+        trouble = f" {number} of {num_simulations} fits have problems: {kinds}."
     if not against.empty:
         worst = against.iloc[0]
         return (
@@ -467,19 +461,10 @@ def _verdict_on_ranks(against: pd.DataFrame, problems: pd.DataFrame, num_tests: 
             f"0.29).{trouble}"
         )
     no_test = f"none of {num_tests} tests rejects (error rate {error_rate:g})"
-    if problems.any(axis=1).mean() > MOST_PROBLEMS:
-        # Uniform PIT values are then no evidence of a right posterior.
+    if number / num_simulations > MOST_PROBLEMS:
+        # Uniform PIT values are then no evidence.
         return (
             f"UNDECIDED: over {num_simulations} simulations {no_test}, but more than {MOST_PROBLEMS:.0%} of the fits "
             f"have problems, and what their draws miss need not show in the PIT values.{trouble}"
         )
     return f"YES, the posterior is calibrated as far as {num_simulations} simulations show: {no_test}.{trouble}"
-
-
-def _problems_in_words(problems: pd.DataFrame) -> str:
-    """Number of fits with problems, and the kinds of problems; empty without problems."""
-    number = int(problems.any(axis=1).sum())
-    if not number:
-        return ""
-    kinds = ", ".join(f"{kind} in {count}" for kind, count in problems.sum().items() if count)
-    return f" {number} of {len(problems)} fits have problems: {kinds}."

@@ -280,7 +280,8 @@ def sensitivity(
             "likelihood": [(power, _likelihood_scaled(exact, power)) for power in likelihood],
         }
         table = pd.concat([pd.DataFrame(rows) for rows in _sensitivity_rows(exact, scaled)], ignore_index=True)
-    table.insert(5, "diagnosis", _diagnoses(table["prior"].to_numpy(), table["likelihood"].to_numpy()))
+    found = np.where(table["likelihood"] >= THRESHOLD, CONFLICT, STRONG_PRIOR)
+    table.insert(5, "diagnosis", np.where(table["prior"] >= THRESHOLD, found, NOTHING))
     return Sensitivity(
         table=table.set_index("parameter"),
         probabilities=None if X is None else _probability_frame(exact, scaled, X),
@@ -385,31 +386,21 @@ def _distance_per_doubling(
     end = scipy.special.ndtri(1 / (DRAWS + 1))
     levels = scipy.special.ndtr(np.linspace(end, -end, NODES))
     x = quantile(marginal, levels.reshape(-1, *[1] * len(marginal.batch_shape)))
-    widths = np.diff(x, axis=0)
     p = cdf(marginal, x)
     found = np.zeros(marginal.batch_shape)
     for power, other in scaled:
         q = cdf(other, x)
-        distance = np.maximum(_distance(p, q, widths), _distance(1 - p, 1 - q, widths))
+        distance = np.maximum(_distance(p, q, x), _distance(1 - p, 1 - q, x))
         found += distance / np.abs(np.log2(power)) / len(scaled)
     return found
 
 
-def _distance(p: np.ndarray, q: np.ndarray, widths: np.ndarray) -> np.ndarray:
+def _distance(p: np.ndarray, q: np.ndarray, x: np.ndarray) -> np.ndarray:
     m = (p + q) / 2
     divergence = scipy.special.rel_entr(p, m) + scipy.special.rel_entr(q, m)
     # The terms that make each divergence non-negative on its own cancel in the sum.
-    total = _integral(divergence, widths) / np.log(2)
-    return np.sqrt(np.maximum(total, 0.0) / _integral(p + q, widths))
-
-
-def _integral(y: np.ndarray, widths: np.ndarray) -> np.ndarray:
-    return ((y[1:] + y[:-1]) / 2 * widths).sum(axis=0)
-
-
-def _diagnoses(prior: np.ndarray, likelihood: np.ndarray) -> np.ndarray:
-    weak = np.where(likelihood >= THRESHOLD, CONFLICT, STRONG_PRIOR)
-    return np.where(prior >= THRESHOLD, weak, NOTHING)
+    total = np.trapezoid(divergence, x, axis=0) / np.log(2)
+    return np.sqrt(np.maximum(total, 0.0) / np.trapezoid(p + q, x, axis=0))
 
 
 def _probability_frame(posterior: ExactPosterior, scaled: Scaled, X: Any) -> pd.DataFrame:

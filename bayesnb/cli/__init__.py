@@ -312,11 +312,8 @@ def read_for(model: BoundModel, table: str, missing: list[str] | None, also: Any
     """
     schema = model.schema
     used = model.used_columns
-    values: dict[Any, Any] = {
-        schema.names([position])[0]: known
-        for position, known in schema.categories.items()
-        if position not in schema.edges
-    }
+    places = [position for position in schema.categories if position not in schema.edges]
+    values: dict[Any, Any] = {name: schema.categories[p] for p, name in zip(places, schema.names(places), strict=True)}
     if also is not None:
         values[also] = schema.classes.tolist()
     # The model knows the written form of the numbers in these columns.
@@ -556,7 +553,7 @@ def _predict_command(
         if interval is not None:
             ends = posterior.proba_interval(rows, prob=proportion("--interval", interval))
             for c, label in enumerate(posterior.classes):
-                found[f"lower_{label}"], found[f"upper_{label}"] = ends[:, c].T
+                found[[f"lower_{label}", f"upper_{label}"]] = ends[:, c]
         write = partial(found.to_csv, index=False)
         write(sys.stdout) if out is None else _write(out, write)
 

@@ -203,8 +203,7 @@ def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported")
     if X.dtype.kind == "O":
-        numbers = _numbers_of_objects(X)
-        X = X if numbers is None else numbers
+        X = _numbers_of_objects(X)
     if X.dtype.kind in "fiu":
         X = check_array(
             X, accept_sparse=["csr", "csc"], ensure_all_finite="allow-nan", estimator=estimator, input_name="X"
@@ -262,12 +261,11 @@ def with_fitted_columns(estimator: BaseEstimator, X: Any) -> Any:
     return X if frame.columns == fitted else frame.select(fitted).to_native()
 
 
-def _numbers_of_objects(X: np.ndarray) -> np.ndarray | None:
-    """An array of Python numbers as float64, missing ones as NaN; None if it holds anything else."""
-    flat = X.ravel().tolist()
-    if any(not is_missing(value) and (isinstance(value, bool) or not is_number(value)) for value in flat):
-        return None
-    return np.array([np.nan if is_missing(value) else float(value) for value in flat]).reshape(X.shape)
+def _numbers_of_objects(X: np.ndarray) -> np.ndarray:
+    """An array of Python numbers as float64, missing ones as NaN; itself if it holds anything else."""
+    flat = [np.nan if is_missing(value) else value for value in X.ravel().tolist()]
+    wrong = any(isinstance(value, bool) or not is_number(value) for value in flat)
+    return X if wrong else np.array(flat, dtype=np.float64).reshape(X.shape)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -280,15 +280,15 @@ class NaiveBayesClassifier(Estimator):
         return model if self.feature_inclusion is None else model.with_feature_inclusion(self.feature_inclusion)
 
     def _given_model(self, table: Table, labels: Any, weight: Any) -> Model:
-        if self.model is None:
-            if isinstance(table, SparseTable):
-                return NaiveBayes.from_frame(table)
-            chosen = NaiveBayes.from_frame(table, labels, sample_weight=weight)
-            proposes = self.descriptions == "auto" and self.feature_inclusion is None and self._may_weigh(labels)
-            if not proposes or len(distinct(labels)) < 2 or len(table.names) > MOST_FEATURES:
-                return chosen
-            return propose_descriptions(chosen, table, labels, sample_weight=weight, key=self._key())
-        return as_model(self.model)
+        if self.model is not None:
+            return as_model(self.model)
+        if isinstance(table, SparseTable):
+            return NaiveBayes.from_frame(table)
+        chosen = NaiveBayes.from_frame(table, labels, sample_weight=weight)
+        proposes = self.descriptions == "auto" and self.feature_inclusion is None and self._may_weigh(labels)
+        if not proposes or len(distinct(labels)) < 2 or len(table.names) > MOST_FEATURES:
+            return chosen
+        return propose_descriptions(chosen, table, labels, sample_weight=weight, key=self._key())
 
     def _note(self, problem: Problem) -> None:
         self.model_ = problem.resolved
@@ -351,7 +351,6 @@ def mutual_information_score(X: Any, y: Any, *, model: Model | Family | None = N
     table = as_table(X)
     posterior = fit(NaiveBayes.from_frame(table) if model is None else model, table, y)
     scores = np.full(len(table.names), np.nan)
-    scores[sorted(column for block in posterior.model.blocks for column in block.columns)] = information_estimate(
-        posterior, unit
-    )
+    columns = sorted(column for block in posterior.model.blocks for column in block.columns)
+    scores[columns] = information_estimate(posterior, unit)
     return scores

@@ -292,16 +292,14 @@ class _PointEstimate(Inference):
         classes = problem.model.schema.classes.tolist()
         blocks = []
         for block, counted in zip(problem.resolved.blocks, statistics.blocks, strict=True):
-            found, what, why = self._of_family(block.family, counted)
+            found, what = self._of_family(block.family, counted)
             estimate = to_numpy(found)
-            assert estimate is not None
             for parameter, value in estimate.items():
-                lost = np.argwhere(~np.isfinite(value))
-                if len(lost):
-                    c, j = lost[0][:2]
+                for c, j, *_ in np.argwhere(~np.isfinite(value)):
                     raise ValueError(
                         f"{block.owner(j)} in class {classes[c]!r}: the {what} estimate of {parameter!r} does not "
-                        f"exist ({why}); use {_full_inferences(problem)}{' or another prior' * (what == 'mode')}"
+                        f"exist ({block.family.why_no_estimate[what]}); use {_full_inferences(problem)}"
+                        f"{' or another prior' * (what == MODE)}"
                     )
             blocks.append(estimate)
         return ModelParameters(class_prob, tuple(blocks))
@@ -311,8 +309,8 @@ class _PointEstimate(Inference):
         """The estimate of the class probabilities."""
 
     @abstractmethod
-    def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str, str]:
-        """The estimate of a family's parameters, what errors call it, and why it may not exist."""
+    def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str]:
+        """The estimate of a family's parameters, and what errors call it."""
 
 
 @dataclass(frozen=True)
@@ -369,8 +367,8 @@ class MLE(_PointEstimate):
             )
         return counts.n / counts.n.sum() if known is None else known
 
-    def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str, str]:
-        return family.maximum_likelihood(statistics), LIKELIEST, family.why_no_estimate[LIKELIEST]
+    def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str]:
+        return family.maximum_likelihood(statistics), LIKELIEST
 
 
 @dataclass(frozen=True)
@@ -438,8 +436,8 @@ class MAP(_PointEstimate):
             )
         return np.asarray(class_prob)
 
-    def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str, str]:
-        return family.maximum_a_posteriori(statistics), MODE, family.why_no_estimate[MODE]
+    def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str]:
+        return family.maximum_a_posteriori(statistics), MODE
 
 
 def _full_inferences(problem: Problem) -> str:

@@ -221,24 +221,22 @@ def _check_support(model: BoundModel, parameters: ModelParameters) -> None:
         value = parameters.class_prob if site == CLASS_SITE else values[site]
         if not np.all(distribution.support(value)):
             shown = np.asarray(value).tolist() if np.size(value) <= 20 else "..."
-            raise ValueError(
-                f"the values of {names[site]!r} are not all {_support_text(distribution.support)}: {shown}"
-            )
+            support = SUPPORTS.get(str(distribution.support).split("(")[0], f"in {distribution.support}")
+            raise ValueError(f"the values of {names[site]!r} are not all {support}: {shown}")
         return value
 
     model.prior.walk(require)
 
 
-def _support_text(support: Any) -> str:
-    words = {
-        "UnitInterval": "between 0 and 1",
-        "Probability": "between 0 and 1",
-        "Positive": "positive",
-        "PositiveVector": "positive",
-        "Simplex": "probabilities that sum to one",
-        "PositiveDefinite": "symmetric positive definite matrices",
-    }
-    return words.get(str(support).split("(")[0], f"in {support}")
+# The supports of NumPyro's distributions, in words.
+SUPPORTS = {
+    "UnitInterval": "between 0 and 1",
+    "Probability": "between 0 and 1",
+    "Positive": "positive",
+    "PositiveVector": "positive",
+    "Simplex": "probabilities that sum to one",
+    "PositiveDefinite": "symmetric positive definite matrices",
+}
 
 
 # --------------------------------------------------------------------------------------------------
@@ -424,8 +422,7 @@ def from_parameters(
     if not isinstance(parameters, Mapping):
         raise TypeError(f"parameters is {a_type(parameters)}: give a mapping from block, column or site to values")
     names = _column_names(model, parameters) if columns is None else list(columns)
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
+    if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"columns names {twice[0]!r} twice")
     parameters = _by_site(parameters)
     schema = Schema(tuple(names), any(isinstance(name, str) for name in names), read_classes(classes))

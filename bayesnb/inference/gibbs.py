@@ -124,10 +124,10 @@ class ChainHyperparameters:
             for family, counted in zip(flat, statistics.blocks, strict=True)
         )
         by_class = np.reshape(evidence, (len(line), -1))
-        if self._num_owners == 1:
+        if self._owner.max() == 0:
             of_labels = prior.classes.log_evidence(ClassCounts(statistics.classes.n.reshape(by_class.shape)))
             by_class = (by_class.sum(axis=1) + of_labels)[:, None]
-        total = of_numbers @ np.eye(self._num_owners)[self._owner] + by_class
+        total = of_numbers @ np.eye(self._owner.max() + 1)[self._owner] + by_class
         return np.where(np.isnan(total), -np.inf, total)
 
     def _at(self, line: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -136,10 +136,6 @@ class ChainHyperparameters:
             return {}, line
         values, of_numbers = to_numpy(_constrained_line(self._hyperpriors, line))
         return dict(zip(self._model.description.hyperpriors, values, strict=True)), of_numbers
-
-    @property
-    def _num_owners(self) -> int:
-        return int(self._owner.max()) + 1
 
     @cached_property
     def _owner(self) -> np.ndarray:

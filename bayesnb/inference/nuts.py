@@ -439,9 +439,7 @@ def _sampler(density: "_Density", settings: _Settings) -> Any:
     from bayesnb.inference.move import potential
 
     init, step = hmc(partial(potential, settings.program, *density), algo="NUTS")
-    given = settings._asdict()
-    del given["program"], given["vectorised"]
-    return partial(init, **given), step
+    return partial(init, **dict(zip(settings._fields[2:], settings[2:], strict=True))), step
 
 
 _Density = tuple[tuple[Any, ...], dict[str, Coordinate]]

@@ -1,4 +1,7 @@
-"""Result types, and what an inference or a source of your own is made of."""
+"""Result types, for isinstance checks and annotations; parts of inferences and sources.
+
+Subclass `Inference` to write your own.
+"""
 
 from bayesnb.checks.calibration import Calibration
 from bayesnb.checks.compare import Comparison

@@ -99,27 +99,25 @@ def _best_for_labels(
     place = dict.fromkeys(compared, 0)
     first = columns.features({position: families[0].candidate.family for position, families in compared.items()})
     total = left_out(first)
+
+    def label_score(log_joint: np.ndarray) -> float:
+        """Sum of the log probabilities of the labels."""
+        return float(log_normalised(log_joint)[np.arange(len(rows.codes)), rows.codes].sum())
+
+    def scores(position: int) -> np.ndarray:
+        """Scores of the families of a column, beside those that the other columns have."""
+        rest = total - densities[position][place[position]]
+        return np.array([label_score(rest + own) for own in densities[position]])
+
     changed = True
     while changed:
         changed = False
         for position, of_column in densities.items():
-            rest = total - of_column[place[position]]
-            scores = [_label_score(rest + own, rows.codes) for own in of_column]
-            best = int(np.argmax(scores))
-            if scores[best] > scores[place[position]] + ROUNDING:
-                place[position], changed = best, True
-                total = rest + of_column[best]
-    differences = {}
-    for position, of_column in densities.items():
-        rest = total - of_column[place[position]]
-        differences[position] = np.array([_label_score(rest + own, rows.codes) for own in of_column])
-        differences[position] -= _label_score(total, rows.codes)
-    return place, differences
-
-
-def _label_score(log_joint: np.ndarray, codes: np.ndarray) -> float:
-    """Sum of the log probabilities of the labels."""
-    return float(log_normalised(log_joint)[np.arange(len(codes)), codes].sum())
+            own = scores(position)
+            if own.max() > own[place[position]] + ROUNDING:
+                total = total - of_column[place[position]] + of_column[own.argmax()]
+                place[position], changed = int(own.argmax()), True
+    return place, {position: scores(position) - label_score(total) for position in densities}
 
 
 # --------------------------------------------------------------------------------------------------
@@ -438,7 +436,11 @@ def choose_families(
         raise ValueError(f'criterion is {criterion!r}: give "evidence", or "labels" for the leave-one-out score')
     given = read_rows(X, y, sample_weight)
     columns = open_columns(given.table, exclude, families)
-    _refuse_sparse(columns)
+    if isinstance(columns.table, SparseTable):
+        raise TypeError(
+            "X is sparse, and families are chosen for columns of a dense table: give count vectors a family, such as "
+            "nb.NaiveBayes(nb.Multinomial()), or a table of few columns as an array, X.toarray()"
+        )
     rows = replace(given, table=columns.table).counting().of_classes()
     if not rows.weights.any():
         raise ValueError("sample_weight is zero for every row: give at least one row a positive weight")
@@ -464,14 +466,6 @@ def choose_families(
         },
         data=rows,
     )
-
-
-def _refuse_sparse(columns: OpenColumns) -> None:
-    if isinstance(columns.table, SparseTable):
-        raise TypeError(
-            "X is sparse, and families are chosen for columns of a dense table: give count vectors a family, such as "
-            "nb.NaiveBayes(nb.Multinomial()), or a table of few columns as an array, X.toarray()"
-        )
 
 
 def _candidates_of_column(rows: Rows, position: int) -> tuple[Candidate, ...]:

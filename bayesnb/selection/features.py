@@ -1,6 +1,6 @@
 """The features to keep."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from types import MappingProxyType
@@ -22,11 +22,12 @@ from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import problem_of, warn_of_quantities
 from bayesnb.model.blocks import declared_categories, feature_names, in_column_order
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.feature_weights import FeatureWeights, mixed_features
+from bayesnb.model.feature_weights import mixed_features
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.fitted import model_of
-from bayesnb.posterior.left_out import FeaturesLeftOut, features_left_out
+from bayesnb.posterior.left_out import features_left_out
+from bayesnb.posterior.loo import sum_with_error
 from bayesnb.selection.families import ROUNDING
 from bayesnb.selection.weighing import weight_features
 
@@ -94,7 +95,9 @@ def rewritten_features(
             placed.update(block)
             own = merged[block] if block in merged else _family_of_column(bound, family, positions, position)
             names = [schema.columns[column] for column in block]
-            label = _free_name(names[0] if len(names) == 1 else block_label(names), {*features, *whole})
+            label = names[0] if len(names) == 1 else block_label(names)
+            while label in features or label in whole:
+                label = f"{label} (columns)"
             features[label] = own, None if label == names[0] else names
     return features
 
@@ -112,13 +115,6 @@ def block_label(names: Sequence[Any]) -> str:
     if len(names) <= NAMED:
         return " & ".join(map(str, names))
     return " & ".join([*map(str, names[: NAMED - 1]), f"{len(names) - NAMED + 1} more"])
-
-
-def _free_name(name: Any, taken: Collection[Any]) -> Any:
-    """The name, changed if a feature has it."""
-    while name in taken:
-        name = f"{name} (columns)"
-    return name
 
 
 # --------------------------------------------------------------------------------------------------
@@ -146,16 +142,12 @@ def with_some_features(model: Model, bound: BoundModel, kept: Sequence[int]) -> 
     if len(kept) == len(columns_of):
         return model
     dropped = {column: () for feature in {*range(len(columns_of))} - {*kept} for column in columns_of[feature]}
-    features = rewritten_features(model, bound, dropped, {})
-    inclusion = _inclusion(bound.description.feature_inclusion, feature_names(blocks), kept)
-    return changed_model(model, features=features, feature_inclusion=inclusion)
-
-
-def _inclusion(given: Any, names: Sequence[Any], kept: Sequence[int]) -> Any:
-    """The prior probabilities of the features that are kept, in the form in which all were given."""
-    if isinstance(given, Mapping):
-        return {names[feature]: given[names[feature]] for feature in kept}
-    return np.asarray(given)[list(kept)] if np.ndim(given) else given
+    inclusion, names = bound.description.feature_inclusion, feature_names(blocks)
+    if isinstance(inclusion, Mapping):
+        inclusion = {names[feature]: inclusion[names[feature]] for feature in kept}
+    elif np.ndim(inclusion):
+        inclusion = np.asarray(inclusion)[list(kept)]
+    return changed_model(model, features=rewritten_features(model, bound, dropped, {}), feature_inclusion=inclusion)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -461,10 +453,16 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     if (before := getattr(posterior, "feature_weights", None)) is not None:
         shared = before.shared
         learned = weight_features(exact, X, y, shared=shared, sample_weight=sample_weight).feature_weights
-        found = _weighed(found, learned)
+        # The densities as weights of features count them.
+        log_density = mixed_features(found.log_density, found.log_class_prob, learned.no_information_in_feature)
+        offset = found.log_class_prob + learned.offset
+        found = replace(found, log_density=log_density * learned.weight, log_class_prob=offset)
         notes.append(WITH_WEIGHTS)
     warn_of(remarks)
-    ratios = _ratios(found)
+    own = np.arange(len(found.rows)), found.rows.codes
+    of_classes, of_features = found.log_class_prob, found.log_density
+    of_features -= of_features[own][:, None]
+    ratios = _LabelRatios(of_classes - of_classes[own][:, None], of_features, found.rows.weights)
     steps = _while_rising(ratios)
     table = _selection_frame(steps, ratios, found.names)
     gain, error = table[["difference", "se"]].iloc[-1]
@@ -508,25 +506,8 @@ def _refuse_features(problem: Problem, weights: np.ndarray) -> None:
         )
 
 
-def _weighed(found: FeaturesLeftOut, weights: FeatureWeights) -> FeaturesLeftOut:
-    """The densities as weights of features count them."""
-    log_density = mixed_features(found.log_density, found.log_class_prob, weights.no_information_in_feature)
-    log_class_prob = found.log_class_prob + weights.offset
-    return replace(found, log_density=log_density * weights.weight, log_class_prob=log_class_prob)
-
-
-def _ratios(found: FeaturesLeftOut) -> _LabelRatios:
-    """Log densities relative to those of the row's class."""
-    own = np.arange(len(found.rows)), found.rows.codes
-    of_classes, of_features = found.log_class_prob, found.log_density
-    of_features -= of_features[own][:, None]
-    return _LabelRatios(of_classes - of_classes[own][:, None], of_features, found.rows.weights)
-
-
 def _selection_frame(steps: np.ndarray, ratios: _LabelRatios, names: Sequence[Any]) -> pd.DataFrame:
     """The attribute `table` of `FeatureSelection`."""
-    from bayesnb.posterior.loo import sum_with_error
-
     log_proba = np.array([ratios.log_proba(kept) for kept in steps])
     differences = [sum_with_error(of_step - log_proba[0], ratios.weights) for of_step in log_proba]
     changes = np.diff(steps, axis=0)

@@ -48,9 +48,7 @@ def _grouped_model(model: Model, bound: BoundModel, merged: Mapping[tuple[int, .
     if not merged:
         return model
     placed_in = {column: columns for columns in merged for column in columns}
-    categories = {
-        column: ZERO_AND_ONE for columns, family in merged.items() if family.cell == "category" for column in columns
-    }
+    categories = {column: ZERO_AND_ONE for column, of in placed_in.items() if merged[of].cell == "category"}
     return changed_model(model, categories=categories, features=rewritten_features(model, bound, placed_in, merged))
 
 
@@ -402,9 +400,15 @@ def group_columns(
     parts = mergeable_parts(problem, [columns] if isinstance(columns, str | int) else columns)
     cells = cells_of(problem.model, given.of_classes(problem.model.schema.classes))
     joins = joins_densities(parts)
-    parts = [part for part in parts if not part.density or (joins and _has_many_values(cells, part))]
+    # Where few values repeat, a density may be higher than any probability.
+    parts = [
+        part for part in parts if not part.density or (joins and len(np.unique(cells.of(part.columns))) > FEW_VALUES)
+    ]
     blocks = blocks_of(problem, parts, cells)
-    parts = [_with_every_row(part, blocks[part.joint]) for part in parts]
+    for i, part in enumerate(parts):
+        # The statistics of a joint block of the model leave out rows with gaps.
+        if part.width > 1 and not cells.lacking.isdisjoint(part.columns):
+            parts[i] = replace(part, log_evidence=blocks[part.joint].log_evidence_with_gaps(part.columns))
     search = merge_while_rising(parts, blocks, width)
     families = {part.columns: blocks[part.joint].family(part.columns) for part in search.blocks}
     return ColumnGrouping(
@@ -415,28 +419,15 @@ def group_columns(
     )
 
 
-def _has_many_values(cells: Cells, part: Part) -> bool:
-    """Whether a density can describe the column: where few values repeat, it may be higher than any probability."""
-    return len(np.unique(cells.of(part.columns))) > FEW_VALUES
-
-
-def _with_every_row(part: Part, blocks: Blocks) -> Part:
-    """A joint block with the evidence of all its cells, also of rows with gaps, which its statistics skip."""
-    if part.width == 1 or blocks.cells.lacking.isdisjoint(part.columns):
-        return part
-    return replace(part, log_evidence=blocks.log_evidence_with_gaps(part.columns))
-
-
 def _merge_frame(merges: Sequence[_Merge]) -> pd.DataFrame:
     """The attribute `table` of `ColumnGrouping`."""
-    found = {
-        "first": [merge.first.label for merge in merges],
-        "second": [merge.second.label for merge in merges],
-        "family": [merge.first.joint.__name__ for merge in merges],
-        "log_bayes_factor": np.array([merge.log_bayes_factor for merge in merges], dtype=np.float64),
-        "threshold": np.array([merge.threshold for merge in merges], dtype=np.float64),
-    }
-    table = pd.DataFrame(found, index=pd.RangeIndex(1, len(merges) + 1, name="merge"))
+    lines = [
+        (each.first.label, each.second.label, each.first.joint.__name__, each.log_bayes_factor, each.threshold)
+        for each in merges
+    ]
+    columns = ["first", "second", "family", "log_bayes_factor", "threshold"]
+    table = pd.DataFrame(lines, pd.RangeIndex(1, len(merges) + 1, name="merge"), columns)
+    table = table.astype(dict.fromkeys(columns[3:], float))
     return table.assign(total=table["log_bayes_factor"].cumsum())
 
 

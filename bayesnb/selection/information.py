@@ -1,6 +1,6 @@
 """Features and the class: mutual information, and the evidence for dependence."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -59,9 +59,13 @@ def _averaged(posterior: Posterior, num_draws: int | None, key: Any) -> list[np.
     """
     if not offers(posterior, "a distribution of the parameters"):
         return [np.full(len(_information_rows(block)), np.nan) for block in posterior.model.blocks]
+    if offers(posterior, "draws of a sampler"):
+        pieces = draws_in_pieces(posterior.belief.draw(None, num_draws, key))
+    else:
+        number = CHAINS * whole_number("num_draws", DRAWS if num_draws is None else num_draws)
+        pieces = posterior.belief.pieces(number, random_generator(key))
     sums = [
-        (len(draws.class_prob), [found.sum(axis=0) for found in _under_draws(posterior, draws)])
-        for draws in _some_at_a_time(posterior, num_draws, key)
+        (len(draws.class_prob), [found.sum(axis=0) for found in _under_draws(posterior, draws)]) for draws in pieces
     ]
     number = sum(size for size, _ in sums)
     return [np.sum(of_block, axis=0) / number for of_block in zip(*(found for _, found in sums), strict=True)]
@@ -76,14 +80,6 @@ def _under_draws(posterior: Posterior, draws: ModelParameters) -> list[np.ndarra
         of_columns = family.parameters_of_each_column(parameters) if isinstance(family, JointFamily) else parameters
         found.append(_of_block(block, class_prob, {name: np.asarray(value) for name, value in of_columns.items()}))
     return found
-
-
-def _some_at_a_time(posterior: Posterior, num_draws: int | None, key: Any) -> Iterator[ModelParameters]:
-    """Draws of all parameters with one leading axis, as many at a time as fit in memory."""
-    if offers(posterior, "draws of a sampler"):
-        return draws_in_pieces(posterior.belief.draw(None, num_draws, key))
-    number = CHAINS * whole_number("num_draws", DRAWS if num_draws is None else num_draws)
-    return posterior.belief.pieces(number, random_generator(key))
 
 
 def _of_block(block: Block, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
@@ -180,9 +176,8 @@ def information_in_data(block: Block, statistics: Any, prob: float) -> dict[str,
 def _where_known(n: np.ndarray, parameters: dict[str, Any]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Weights of the classes whose likelihood has a maximum, and parameters, finite in the other classes too."""
     values = {name: np.asarray(value) for name, value in parameters.items()}
-    known = n > 0
-    for value in values.values():
-        known = known & np.isfinite(value).reshape(*n.shape, -1).all(axis=-1)
+    finite = [np.isfinite(value).reshape(*n.shape, -1).all(axis=-1) for value in values.values()]
+    known = np.logical_and.reduce([n > 0, *finite])
     weight = np.where(known, n, 0.0)
     # A class without weight adds nothing, whatever its parameters.
     heaviest = weight.argmax(axis=0)

@@ -238,8 +238,7 @@ def mergeable_parts(problem: Problem, only: Sequence[Any] | None) -> list[Part]:
 
 def _learned_names(family: Family) -> list[str]:
     """Names of the hyperparameters that are learned."""
-    values = family.hyperparameters().items()
-    return [name for name, value in values if is_distribution(value)]
+    return [name for name, value in family.hyperparameters().items() if is_distribution(value)]
 
 
 def _has_joint_blocks(family: Family) -> bool:
@@ -249,12 +248,8 @@ def _has_joint_blocks(family: Family) -> bool:
     """
     if type(family) in JOINT:
         return True
-    number = (
-        family.cell == "number"
-        and not isinstance(family, JointFamily)
-        and kind_of_density(support_of(family)) == "as a measurement"
-    )
-    return number and isinstance(family, ConjugateFamily) and not _learned_names(family)
+    alone = isinstance(family, ConjugateFamily) and family.cell == "number" and not isinstance(family, JointFamily)
+    return alone and kind_of_density(support_of(family)) == "as a measurement" and not _learned_names(family)
 
 
 def _require_same_prior(parts: Sequence[Part], what: str, values: Sequence[Any]) -> None:
@@ -311,11 +306,8 @@ class _NumberBlocks(Blocks):
 
     def log_evidence_of_complete(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
         """Log evidence of the block of each pair of parts, shape (pairs,)."""
-        found = np.empty(len(pairs))
-        of_width: dict[int, list[int]] = {}
-        for k, (first, second) in enumerate(pairs):
-            of_width.setdefault(first.width + second.width, []).append(k)
-        for members in of_width.values():
+        found, width = np.empty(len(pairs)), np.array([first.width + second.width for first, second in pairs])
+        for members in (np.flatnonzero(width == one).tolist() for one in np.unique(width)):
             found[members] = self._log_evidence_of([pairs[k] for k in members])
         return found
 

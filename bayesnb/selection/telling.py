@@ -282,16 +282,12 @@ def telling_features(
     frame = pd.DataFrame(parts, columns=["class", "feature", "value", *NUMBERS], dtype=object)
     frame = frame.astype(dict.fromkeys(NUMBERS, float))
     frame.attrs = {"unit": unit, "prob": prob}
-    return TellingFeatures(frame, _heading(frame, unit, prob))
-
-
-def _heading(frame: pd.DataFrame, unit: str, prob: float) -> str:
-    told = f"Log odds of each class against the others, in {unit}"
+    heading = f"Log odds of each class against the others, in {unit}"
     if frame["lower"].notna().any():
-        told += f", lower and upper: {percent(prob)} interval, sorted by lower"
+        heading += f", lower and upper: {percent(prob)} interval, sorted by lower"
     if frame["median"].notna().any():
-        told += ". A column of numbers has the median of the class and of the others"
-    return told
+        heading += ". A column of numbers has the median of the class and of the others"
+    return TellingFeatures(frame, heading)
 
 
 def _candidate_values(
@@ -369,7 +365,8 @@ def _candidate_values(
             for x, labels in _single_words(block):
                 found = summary(odds(features, dict.fromkeys([i for i, _ in features], x), _against_others))
                 yield [(label, None) for label in labels], found, np.full_like(found[:2], np.nan)
-        elif values := _values_of_column(model, block, j):
+        elif not block.is_vector and (block.has_categories or block.is_binary):
+            values = [*model.schema.categories[block.columns[j]]] if block.has_categories else [0, 1]
             found = odds_of_values(features, values)
             yield [(name, value) for value in values], found, np.full_like(found[:2], np.nan)
         else:
@@ -437,15 +434,6 @@ def _single_words(block: Block) -> Iterator[tuple[Any, list[Any]]]:
         at = np.arange(start, min(start + WORDS, number))
         x = scipy.sparse.csr_array((np.ones(len(at)), (at - start, at)), shape=(len(at), number))
         yield x if "sparse" in block.family.takes else dense(x), [block.labels[k] for k in at]
-
-
-def _values_of_column(model: BoundModel, block: Block, j: int) -> list[Any]:
-    """The values of a column of categories or of zeros and ones, in the order of their codes; else none."""
-    if block.is_vector:
-        return []
-    if block.has_categories:
-        return list(model.schema.categories[block.columns[j]])
-    return [0, 1] if block.is_binary else []
 
 
 class _SimulatedRows:
