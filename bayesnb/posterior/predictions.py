@@ -161,11 +161,15 @@ def _require_labels(loss: Any, labels: list[Any]) -> None:
 class Predictions(ABC):
     """Densities and class probabilities of rows, with the parameters integrated out.
 
-    A subclass has a `belief` and its `model`.
+    A subclass has a `belief`.
     """
 
-    model: BoundModel
     belief: Belief
+
+    @property
+    def model(self) -> BoundModel:
+        """The model with every default resolved to the numbers used."""
+        return self.belief.plain.model
 
     def class_probs(self) -> np.ndarray:
         """Predictive class probabilities before any feature is seen, shape (classes,)."""
