@@ -218,6 +218,10 @@ class Posterior(Printed, Predictions, Draws):
     """The weights of features, if there are some."""
 
     @property
+    def model(self) -> BoundModel:
+        return self.belief.plain.model
+
+    @property
     def classes(self) -> np.ndarray:
         """Labels, in the column order of `predict_proba`."""
         return self.model.schema.classes

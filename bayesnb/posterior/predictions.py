@@ -1,6 +1,6 @@
 """Predictions of every posterior."""
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from typing import Any, Concatenate
@@ -167,9 +167,9 @@ class Predictions(ABC):
     belief: Belief
 
     @property
+    @abstractmethod
     def model(self) -> BoundModel:
         """The model with every default resolved to the numbers used."""
-        return self.belief.plain.model
 
     def class_probs(self) -> np.ndarray:
         """Predictive class probabilities before any feature is seen, shape (classes,)."""
