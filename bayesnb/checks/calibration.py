@@ -196,10 +196,8 @@ class Calibration(Printed):
         ----------
         kind : {"classes", "confidence"}, default "classes"
             The probabilities of every class, or those of the predicted class.
-        axes : sequence of matplotlib axes, optional
-            Two, for the diagram and for the histogram; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the panels.
+        axes, figsize
+            As for `plot_densities`, with two axes: for the diagram and for the histogram.
 
         Returns
         -------
@@ -212,7 +210,7 @@ class Calibration(Printed):
         Raises
         ------
         TypeError, ValueError
-            If there is no such kind, or `axes` and `figsize` do not fit.
+            If there is no such kind.
 
         See Also
         --------
@@ -232,10 +230,9 @@ class Calibration(Printed):
         scale = "logit" if near.max() >= 0.5 else "linear"
         low, high = _axis_ends(bins, kind, scale)
         ratios = [SHARE, 1 - SHARE]
-        new: dict[str, Any] = {} if axes is not None else {"across": 1, "height_ratios": ratios, "figsize": (5.0, 6.0)}
-        if figsize is not None:
-            new["figsize"] = figsize
-        panels = grid_of_panels(2, axes=axes, **new)
+        if axes is None and figsize is None:
+            figsize = (5.0, 6.0)
+        panels = grid_of_panels(2, axes=axes, figsize=figsize, across=1, height_ratios=ratios)
         diagram, histogram = panels.axes
         _shade(diagram, low, high, kind)
         if scale == "logit":

@@ -170,23 +170,14 @@ class Comparison(Printed):
         max_panels : int, optional
             The parameters with the largest absolute z, of location, spread, skewness or tails, get a panel, the largest
             first. By default those with an absolute z of three or more, but at least 4 and at most 12.
-        panels_across : int, optional
-            Panels side by side; by default as many as fit the width.
-        axes : sequence of matplotlib axes, optional
-            Where to draw, one for each panel; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the panels.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
         matplotlib.figure.Figure
             The head of a panel names the largest of its four z. The title gives the verdict with its first reason,
             and says how many parameters of how many are shown.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `axes` and `figsize` do not fit.
 
         See Also
         --------
@@ -206,7 +197,7 @@ class Comparison(Printed):
         worst = differences.abs().max(axis=1).sort_values(ascending=False, kind="stable")
         shown = worst.index[: number_of_panels(max_panels, int((worst >= LARGE).sum()))]
         densities, heads = _curves(self, set(shown)), []
-        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, panels_across=panels_across)
         for axis, label in zip(panels.axes, shown, strict=True):
             draws, grid, density = densities[label]
             bars = {"color": muted(0.25), "edgecolor": muted(0.5), "linewidth": 0.3}

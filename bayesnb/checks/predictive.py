@@ -11,7 +11,7 @@ from bayesnb.checks.builtin import statistics_of
 from bayesnb.checks.replicates import DataSet, draws, encode, replicate
 from bayesnb.core.checking import first_few, whole_number
 from bayesnb.core.forest import how_many, number_of_panels
-from bayesnb.core.panels import TINY, grid_of_panels, muted, text_color
+from bayesnb.core.panels import grid_of_panels, muted, number_x_axis, text_color
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, four_digits, plus_minus_of
 from bayesnb.core.running import in_order, progress_bar, random_generator
 from bayesnb.data.read import split_labels
@@ -129,12 +129,8 @@ class Check(Printed):
         max_panels : int, optional
             The most extreme statistics get a panel, the smallest adjusted p-value first. By default those of
             `Check.extreme`, but at least 4 and at most 12.
-        panels_across : int, optional
-            Panels side by side; by default as many as fit the width.
-        axes : sequence of matplotlib axes, optional
-            Where to draw, one for each panel; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the panels.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
@@ -143,8 +139,8 @@ class Check(Printed):
 
         Raises
         ------
-        TypeError, ValueError
-            If no statistic is defined, or `axes` and `figsize` do not fit.
+        ValueError
+            If no statistic is defined.
 
         See Also
         --------
@@ -163,7 +159,7 @@ class Check(Printed):
                 f"no statistic is defined on these data, so there is nothing to plot: {list(self.dropped)}"
             )
         shown = self.by_extremity.index[: number_of_panels(max_panels, len(self.extreme))]
-        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, panels_across=panels_across)
         heads = []
         for axis, label in zip(panels.axes, shown, strict=True):
             values = self.replicated[label].dropna()
@@ -173,10 +169,7 @@ class Check(Printed):
             axis.margins(x=0.08)
             parts = [label, table.loc[label, "detail"], _p_value(table.loc[label, "p_value"], len(values))]
             heads.append("\n".join(filter(None, parts)))
-            axis.set_yticks([])
-            axis.locator_params(axis="x", nbins=3)
-            axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 4))
-            axis.xaxis.get_offset_text().set_fontsize(TINY)
+            number_x_axis(axis, 3)
         panels.heads(heads)
         panels.title(
             f"Replicated (bars) and observed (line): {how_many(len(shown), len(table), 'statistic', 'most extreme')}"

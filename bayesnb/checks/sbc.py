@@ -207,22 +207,13 @@ class SBC(Printed):
         ----------
         max_panels : int, default 12
             The quantities with the smallest p-values get a panel, the smallest first.
-        panels_across : int, optional
-            Panels side by side; by default as many as fit the width.
-        axes : sequence of matplotlib axes, optional
-            Where to draw, one for each panel; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the panels.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
         matplotlib.figure.Figure
             The title says how many quantities of how many are shown.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `axes` and `figsize` do not fit.
 
         See Also
         --------
@@ -236,7 +227,7 @@ class SBC(Printed):
         """
         table = self.table
         shown = table["p_value"].sort_values(kind="stable").index[: whole_number("max_panels", max_panels)]
-        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, panels_across=panels_across)
         # The band depends on the number of values alone.
         points, _, lower, upper = ecdf_pit(self.pit[shown[0]], 1 - self.error_rate, BAND_SIMULATIONS)
         for axis, label in zip(panels.axes, shown, strict=True):

@@ -10,10 +10,10 @@ import pandas as pd
 import scipy.special
 
 from bayesnb.core.arrays import in_float64, to_numpy
-from bayesnb.core.checking import one_of, whole_number
+from bayesnb.core.checking import one_of
 from bayesnb.core.deferred import dist
-from bayesnb.core.forest import ForestPanel, Points, forest, how_many
-from bayesnb.core.panels import chosen, yes_or_no
+from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
+from bayesnb.core.panels import chosen
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
 from bayesnb.families.family import with_hyperparameters
 from bayesnb.families.formulas import cdf, mean_and_sd, quantile
@@ -113,10 +113,8 @@ class Sensitivity(Printed):
             The one that is most sensitive to the prior first; otherwise in the order of `parameters`, or of the table.
         max_parameters : int, default 30
             The first parameters, or class probabilities, in this order are drawn.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the rows.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
@@ -128,8 +126,7 @@ class Sensitivity(Printed):
         Raises
         ------
         TypeError, ValueError
-            If there is no such kind, or no rows were given for class
-            probabilities, a parameter is unknown, or `ax` and `figsize` do not fit.
+            If there is no such kind, no rows were given for class probabilities, or a parameter is unknown.
 
         See Also
         --------
@@ -154,15 +151,12 @@ class Sensitivity(Printed):
             )
         if parameters is not None:
             table = table.iloc[chosen("parameters", parameters, table.index)]
-        if yes_or_no("sort", sort):
-            table = table.sort_values("prior", key=abs, ascending=False, kind="stable")
-        shown = table.head(whole_number("max_parameters", max_parameters))
+        noun = "parameter" if of_parameters else "probability"
+        shown, number = top_rows(table, "prior", sort, noun=noun, key=abs, max_parameters=max_parameters)
         points = [
             Points(shown["likelihood"], "to the likelihood", "s", "C1", filled=False),
             Points(shown["prior"], "to the prior"),
         ]
-        noun = "parameter" if of_parameters else "probability"
-        number = how_many(len(shown), len(table), noun, "top" if sort else "first")
         if of_parameters:
             rows = ForestPanel(
                 [f"{name}: {diagnosis}".removesuffix(f": {NOTHING}") for name, diagnosis in shown["diagnosis"].items()],

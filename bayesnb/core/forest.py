@@ -20,6 +20,7 @@ from bayesnb.core.panels import (
     text_color,
     text_width,
     wrap_to,
+    yes_or_no,
 )
 
 # --------------------------------------------------------------------------------------------------
@@ -58,6 +59,30 @@ def how_many(shown: int, number: int, noun: str, which: str) -> str:
     if shown == number:
         return named
     return f"the {which} {shown} of {named}" if which else f"{shown} of {named}"
+
+
+def top_rows(table: Any, by: str, sort: Any, *, noun: str = "feature", key: Any = None, **most: Any) -> tuple[Any, str]:
+    """The rows of a table that a figure shows, and how many of how many they are, in words.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    by : str
+        Name of a column.
+    sort : bool
+        Whether the rows with the largest number in this column come first.
+    noun : str
+        What a row is called.
+    key : callable, optional
+        What is compared in place of the numbers, such as their absolute values.
+    **most
+        The largest number of rows, by the name of the caller's argument.
+    """
+    if yes_or_no("sort", sort):
+        table = table.sort_values(by, key=key, ascending=False, kind="stable")
+    ((name, number),) = most.items()
+    shown = table.head(whole_number(name, number))
+    return shown, how_many(len(shown), len(table), noun, "top" if sort else "first")
 
 
 # --------------------------------------------------------------------------------------------------
@@ -162,21 +187,12 @@ def forest(
         Text above all panels.
     same_axis : bool, default False
         Whether the horizontal axes of all panels are the same.
-    panels_across : int, optional
-        Panels side by side; by default one or two, as the width allows.
-    ax, axes : matplotlib axes, or a sequence of them, optional
-        Where to draw; by default in a new figure. `ax` is for one panel.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the rows.
+    panels_across, ax, axes, figsize
+        What the caller gave: see `plot_densities`, and `plot_proba` for the `ax` of one panel.
 
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    TypeError, ValueError
-        If axes or size do not fit.
     """
     panels = _forest_panels(rows, panels_across, ax, axes, figsize)
     ends = [_axis_limits(rows)] * len(rows) if same_axis else [_axis_limits([panel]) for panel in rows]
@@ -202,7 +218,7 @@ def _forest_panels(rows: Sequence[ForestPanel], across: int | None, ax: Any, axe
             panels.x_label(rows[0].x_label)
         return panels
     panels = grid_of_panels(
-        len(rows), axes=axes, figsize=figsize, across=across, most_across=2, width=3.7, narrowest=2.6
+        len(rows), axes=axes, figsize=figsize, panels_across=across, most_across=2, width=3.7, narrowest=2.6
     )
     width = min(NAME, 0.42 * panels.panel_width)
     names = [[wrap_to(name, width, SMALL) for name in panel.names] for panel in rows]

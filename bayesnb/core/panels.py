@@ -414,6 +414,7 @@ def grid_of_panels(
     *,
     axes: Any = None,
     figsize: Any = None,
+    panels_across: int | None = None,
     across: int | None = None,
     most_across: int = 4,
     width: float = 3.2,
@@ -427,12 +428,11 @@ def grid_of_panels(
     ----------
     number : int
         Panels.
-    axes : array or sequence of axes, optional
-        The caller's axes.
-    figsize : (width, height), optional
-        Inches; a height of None follows from what the figure shows.
+    axes, figsize, panels_across
+        What the caller gave: see `plot_densities`.
     across : int, optional
-        What the caller gave as ``panels_across``; by default as many as fit the width, and no more than `most_across`.
+        Panels side by side in a new figure if the caller has no choice; by default as many as fit the width, and no
+        more than `most_across`.
     width, height : float
         Inches of a panel, the height without texts, if the caller does not give the size of the figure.
     narrowest : float
@@ -447,9 +447,10 @@ def grid_of_panels(
     """
     from bayesnb.core.picture import Picture
 
-    across = None if across is None else min(whole_number("panels_across", across), number)
+    if panels_across is not None:
+        across = min(whole_number("panels_across", panels_across), number)
     if axes is not None:
-        _alone("axes", figsize=figsize, panels_across=across)
+        _alone("axes", figsize=figsize, panels_across=panels_across)
         return _panels_of(_given_axes("axes", axes, number))
     wide, high = (None, None) if figsize is None else _size_in_inches(figsize)
     if across is None:
@@ -481,10 +482,8 @@ def panel_of_rows(
     ----------
     names : sequence
         They are wrapped to less than half of the width.
-    ax : matplotlib axes, optional
-        The caller's axes.
-    figsize : (width, height), optional
-        Inches; a height of None follows from the rows.
+    ax, figsize
+        What the caller gave: see `plot_proba`.
     row_height : float
         Inches of a band, or more where a name needs more lines.
     width : float
@@ -525,6 +524,25 @@ def name_rows(axis: Any, names: Sequence[str]) -> None:
     axis.set_ylim(len(names) - 0.5, -0.5)
     axis.tick_params(axis="y", length=0)
     axis.grid(visible=False, axis="y")
+
+
+def number_x_axis(axis: Any, ticks: int, *, powers: tuple[int, int] = (-3, 4), **options: Any) -> None:
+    """A few short numbers below a panel, and none beside it.
+
+    Parameters
+    ----------
+    axis : matplotlib axes
+    ticks : int
+        Most numbers.
+    powers : tuple of int
+        Powers of ten between which numbers are written out.
+    **options
+        For the axis's locator.
+    """
+    axis.set_yticks([])
+    axis.xaxis.get_major_locator().set_params(nbins=ticks, **options)
+    axis.ticklabel_format(axis="x", useOffset=False, scilimits=powers)
+    axis.xaxis.get_offset_text().set_fontsize(TINY)
 
 
 def _panels_of(axes: list[Any]) -> Panels:

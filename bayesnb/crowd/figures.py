@@ -252,10 +252,8 @@ class AnnotationFigures:
             table.
         max_annotators : int, default 30
             The first ones in this order are drawn.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure. In a figure with ``layout="constrained"`` long names are not cut.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the rows.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
@@ -266,8 +264,7 @@ class AnnotationFigures:
         Raises
         ------
         TypeError, ValueError
-            If an annotator is unknown, there is no such order, or `ax` and `figsize`
-            do not fit.
+            If an annotator is unknown, or there is no such order.
 
         See Also
         --------
@@ -334,25 +331,20 @@ class AnnotationFigures:
             table.
         max_panels : int, default 12
             The first ones in this order get a panel.
-        panels_across : int, optional
-            Panels side by side; by default as many as fit the width, up to four.
-        axes : array or sequence of matplotlib axes, optional
-            Where to draw, one for each panel; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the panels.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
         matplotlib.figure.Figure
-            The new figure, or that of `axes`. Numbers are posterior means in percent, each row adds up to 100, and a
-            frame marks the right label. Under draws the interval is below the number, if the cells are wide enough. The
-            title of a panel has the number of the annotator's annotations in brackets.
+            Numbers are posterior means in percent, each row adds up to 100, and a frame marks the right label. Under
+            draws the interval is below the number, if the cells are wide enough. The title of a panel has the number of
+            the annotator's annotations in brackets.
 
         Raises
         ------
         TypeError, ValueError
-            If an annotator or a class is unknown, there is no such order, or `axes` and
-            `figsize` do not fit.
+            If an annotator or a class is unknown, or there is no such order.
 
         See Also
         --------
@@ -381,7 +373,7 @@ class AnnotationFigures:
             len(at),
             axes=axes,
             figsize=figsize,
-            across=panels_across,
+            panels_across=panels_across,
             width=max(1.6, 0.5 + beside + columns * max(CELL, interval)),
             narrowest=max(1.0, 0.2 + beside + columns * NARROW),
         )
@@ -432,21 +424,18 @@ class AnnotationFigures:
             The largest entropy first; otherwise in the order of `items`, or of the table.
         max_items : int, default 20
             The first ones in this order are drawn.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure. In a figure with ``layout="constrained"`` long names are not cut.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the items.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
         matplotlib.figure.Figure
-            The new figure, or that of `ax`. A name has the number of the item's annotations beside it, in brackets.
+            A name has the number of the item's annotations beside it, in brackets.
 
         Raises
         ------
         TypeError, ValueError
-            If an item or class is unknown, there are more than seven classes, or `ax`
-            and `figsize` do not fit.
+            If an item or class is unknown, or there are more than seven classes.
 
         See Also
         --------

@@ -97,7 +97,7 @@ def plot_densities(
     max_panels : int, default 12
         Of more columns, those with the most information about the class get a panel.
     panels_across : int, optional
-        Panels side by side; by default three, or as many as fit the width.
+        Panels side by side; by default as many as fit the width, here up to three.
     key : int or JAX key, default 0
         For rows drawn from the posterior predictive distribution.
     axes : array or sequence of matplotlib axes, optional
@@ -150,7 +150,7 @@ def plot_densities(
     columns = [column_densities(posterior, each, data, drawn, bins=bins) for each in at]
     columns, shown = _most_telling(columns, posterior.class_probs(), wanted, max_panels, sort=sort)
 
-    panels = grid_of_panels(len(columns), axes=axes, figsize=figsize, across=panels_across, most_across=3)
+    panels = grid_of_panels(len(columns), axes=axes, figsize=figsize, panels_across=panels_across, most_across=3)
     for axis, column in zip(panels.axes, columns, strict=True):
         if column.kind == "category":
             _draw_categories(panels, axis, column, shown)
@@ -309,22 +309,18 @@ def plot_spikes(
         1 - `tolerance` times the largest.
     max_panels : int, default 10
         The first classes get a panel.
-    axes : array or sequence of matplotlib axes, optional
-        Where to draw, one for each panel; by default in a new figure.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the panels. By default the figure is as wide as the names
-        need.
+    axes, figsize
+        As for `plot_densities`. By default the figure is as wide as the names need.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The new figure, or that of `axes`.
 
     Raises
     ------
     TypeError, ValueError
-        If there is no such block, or several and none is named; if a class is unknown; if `tolerance` is not from 0 to
-        1; or if `axes` and `figsize` do not fit.
+        If there is no such block, or several and none is named; if a class is unknown; or if `tolerance` is not from 0
+        to 1.
 
     See Also
     --------
@@ -370,9 +366,7 @@ def plot_spikes(
         for j in of_panel
     }
     widest = max(_span([texts[j] for j in of_panel]) for of_panel in ranked)
-    panels = grid_of_panels(
-        len(shown), axes=axes, figsize=figsize, across=1 if axes is None else None, width=max(9.0, BESIDE + widest)
-    )
+    panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=1, width=max(9.0, BESIDE + widest))
     of_classes = [wrap_to(f"y = {every[c]}", CLASS, SMALL) for c in shown]
     panels.set_height(max(1.5, *(text_width(text, SMALL) for text in of_classes)))
     space = panels.panel_width if panels.given else panels.panel_width + 0.2 - BESIDE

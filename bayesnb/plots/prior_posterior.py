@@ -10,7 +10,7 @@ import numpy as np
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import constraints, is_distribution, jax
 from bayesnb.core.forest import how_many
-from bayesnb.core.panels import LINES, TINY, chosen, grid_of_panels, muted
+from bayesnb.core.panels import LINES, chosen, grid_of_panels, muted, number_x_axis
 from bayesnb.core.running import random_generator
 from bayesnb.families.formulas import log_prob, quantile
 from bayesnb.model.prior import CLASS_SITE, Prior
@@ -116,27 +116,23 @@ def plot_prior_posterior(
     max_panels : int, default 24
         Of more parameters, those that differ most between the classes that are shown get a panel (see Notes). Those
         that are known, such as class probabilities that were given, have none.
-    panels_across : int, optional
-        Panels side by side; by default four, or as many as fit the width.
-    axes : array or sequence of matplotlib axes, optional
-        Where to draw, one for each panel; by default in a new figure.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the panels.
+    panels_across, axes, figsize
+        Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The new figure, or that of `axes`. The panel of a probability goes from 0 to 1, if its posteriors then have a
-        fortieth of the panel, which those of a large vocabulary have not. Other panels span the
-        posteriors, without tails beyond four quartile distances from the median, and as much of the priors' central
-        90 % as leaves the posteriors half of the panel. A posterior that is more than twenty times as wide as the
-        narrowest one, such as that of a class without data, does not widen the panel.
+        The panel of a probability goes from 0 to 1, if its posteriors then have a fortieth of the panel, which those of
+        a large vocabulary have not. Other panels span the posteriors, without tails beyond four quartile distances from
+        the median, and as much of the priors' central 90 % as leaves the posteriors half of the panel. A posterior that
+        is more than twenty times as wide as the narrowest one, such as that of a class without data, does not widen the
+        panel.
 
     Raises
     ------
     TypeError, ValueError
-        If the posterior is a point, a site is unknown or known for certain, a class is unknown, there is nothing to
-        learn, or `axes` and `figsize` do not fit.
+        If the posterior is a point, a site is unknown or known for certain, a class is unknown, or there is nothing to
+        learn.
 
     See Also
     --------
@@ -166,15 +162,12 @@ def plot_prior_posterior(
         after, before = _after(posterior), _before(posterior)
         quantiles = {site: _quantile_grid(after[site]) for site in {panel.site for panel in everything}}
         shown = _most_different(everything, quantiles, whole_number("max_panels", max_panels))
-        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, panels_across=panels_across)
         by_site = itertools.groupby(zip(panels.axes, shown, strict=True), key=lambda each: each[1].site)
         for site, of_site in by_site:
             _draw_site(list(of_site), before[site], after[site], quantiles[site])
     for axis in panels.axes:
-        axis.set_yticks([])
-        axis.xaxis.get_major_locator().set_params(nbins=4)
-        axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 4))
-        axis.xaxis.get_offset_text().set_fontsize(TINY)
+        number_x_axis(axis, 4)
     panels.heads([panel.title for panel in shown])
     story = [how_many(len(shown), len(everything), "parameter", "most different")]
     if len(codes) < len(labels):

@@ -92,22 +92,20 @@ def plot_evidence(
         The features with the largest log odds, in absolute value, have a bar each; the others share one.
     sort : bool, default True
         The largest first; otherwise in the order of the table.
-    ax : matplotlib axes, optional
-        Where to draw; by default in a new figure.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the bars.
+    ax, figsize
+        The axes to draw in, or the size of a new figure: see `plot_proba`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The new figure, or that of `ax`. Filled bars to the right support `class_`, and hatched bars to the left
-        `against`. Thin lines are intervals. Each feature has its cell beside it, a word the number of times it occurs.
-        An infinite bar, which only point estimates have, ends in an arrow head.
+        Filled bars to the right support `class_`, and hatched bars to the left `against`. Thin lines are intervals.
+        Each feature has its cell beside it, a word the number of times it occurs. An infinite bar, which only point
+        estimates have, ends in an arrow head.
 
     Raises
     ------
     TypeError, ValueError
-        As for `Posterior.explain`, or if `ax` and `figsize` do not fit.
+        As for `Posterior.explain`.
 
     See Also
     --------
@@ -179,10 +177,8 @@ def plot_log_odds(
         The first rows that are shown.
     num_draws, num_chains, key
         As for `Posterior.log_joint_draws`.
-    ax : matplotlib axes, optional
-        Where to draw; by default in a new figure.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the rows.
+    ax, figsize
+        The axes to draw in, or the size of a new figure: see `plot_proba`.
 
     Returns
     -------
@@ -192,8 +188,7 @@ def plot_log_odds(
     Raises
     ------
     TypeError, ValueError
-        If there is one class only, a class is unknown, there are no rows, `y` or `labels`
-        does not fit them, or `ax` and `figsize` do not fit.
+        If there is one class only, a class is unknown, there are no rows, or `y` or `labels` does not fit them.
 
     See Also
     --------

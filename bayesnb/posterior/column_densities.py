@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.arrays import in_float64
-from bayesnb.core.panels import HATCHES, LINES, MARKERS, TINY
+from bayesnb.core.panels import HATCHES, LINES, MARKERS, number_x_axis
 from bayesnb.core.sparse import dense
 from bayesnb.data.labels import read_labels
 from bayesnb.data.read import as_table
@@ -194,10 +194,7 @@ def draw_numbers(axis: Any, column: ColumnDensities, shown: Sequence[int]) -> fl
         axis.plot(column.values, column.density[:, c], marker=MARKERS[i] if counts else None, markersize=3, **drawn)
     axis.set_xlim(column.edges[0], column.edges[-1])
     axis.set_ylim(bottom=0.0)
-    axis.set_yticks([])
-    axis.xaxis.get_major_locator().set_params(nbins=4, integer=counts)
-    axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 5))
-    axis.xaxis.get_offset_text().set_fontsize(TINY)
+    number_x_axis(axis, 4, powers=(-3, 5), integer=counts)
     return highest
 
 

@@ -93,22 +93,20 @@ class Explanation(PrintedFrame):
             The features with the largest log odds, in absolute value, have a bar each; the others share one.
         sort : bool, default True
             The largest first; otherwise in the order of the table.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the bars.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
         matplotlib.figure.Figure
-            The new figure, or that of `ax`. Filled bars to the right support the first class, and hatched bars to the
-            left the second. Thin lines are intervals. Each feature has its cell beside it, a word the number of times
-            it occurs. An infinite bar, which only point estimates have, ends in an arrow head.
+            Filled bars to the right support the first class, and hatched bars to the left the second. Thin lines are
+            intervals. Each feature has its cell beside it, a word the number of times it occurs. An infinite bar, which
+            only point estimates have, ends in an arrow head.
 
         Raises
         ------
         TypeError, ValueError
-            If `max_features` or `sort` is no such value, or `ax` and `figsize` do not fit.
+            If `max_features` or `sort` is no such value.
 
         See Also
         --------

@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.core.arrays import in_float64, log
-from bayesnb.core.checking import whole_number
-from bayesnb.core.forest import ForestPanel, Points, forest, how_many
-from bayesnb.core.panels import chosen, yes_or_no
+from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
+from bayesnb.core.panels import chosen
 from bayesnb.core.printing import DataTable, Paragraph, Piece
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import warn_of_absent_classes
@@ -79,10 +78,8 @@ class WeightsFrame(pd.DataFrame):
             The highest mean weight first; otherwise in the order of `features`, or of the table.
         max_features : int, default 40
             The first ones in this order are drawn.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the rows.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
@@ -93,7 +90,7 @@ class WeightsFrame(pd.DataFrame):
         Raises
         ------
         TypeError, ValueError
-            If a feature is unknown, features are named that all share one weight, or `ax` and `figsize` do not fit.
+            If a feature is unknown, or features are named that all share one weight.
 
         See Also
         --------
@@ -111,11 +108,9 @@ class WeightsFrame(pd.DataFrame):
             if features is not None:
                 raise ValueError(f"features is {features!r}, and all features share one weight: leave it out")
             table = table.head(1).set_axis(["all features"])
-        if yes_or_no("sort", sort):
-            table = table.sort_values("mean", ascending=False, kind="stable")
-        shown = table.head(whole_number("max_features", max_features))
+        shown, number = top_rows(table, "mean", sort, max_features=max_features)
         rows = ForestPanel(
-            [str(name) for name in shown.index],
+            shown.index,
             [Points(shown["mean"], "mean")],
             shown["lower"],
             shown["upper"],
@@ -125,7 +120,6 @@ class WeightsFrame(pd.DataFrame):
             at_label="naive Bayes",
             limits=(0.0, None),
         )
-        number = how_many(len(shown), len(table), "feature", "top" if sort else "first")
         weights = "One weight of all features" if self._shared else f"Weights of {number}"
         return forest([rows], title=f"{weights} (0: no effect, 1: as in naive Bayes)", ax=ax, figsize=figsize)
 

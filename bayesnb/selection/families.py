@@ -237,10 +237,8 @@ class FamilyChoice(Printed):
             Classes to show, up to eight; by default all.
         max_features : int, default 12
             The first columns get panels; the title says how many there are.
-        axes : sequence of matplotlib axes, optional
-            Where to draw, two for each column; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the panels.
+        axes, figsize
+            As for `plot_densities`, with two axes for each column.
 
         Returns
         -------
@@ -253,8 +251,8 @@ class FamilyChoice(Printed):
         Raises
         ------
         TypeError, ValueError
-            If a column or class is unknown, a column has one family
-            only, there is none to show, there are more than eight classes, or `axes` and `figsize` do not fit.
+            If a column or class is unknown, a column has one family only, there is none to show, or there are more than
+            eight classes.
 
         See Also
         --------
@@ -272,7 +270,7 @@ class FamilyChoice(Printed):
         codes = chosen("classes", labels if classes is None else classes, labels, most=len(LINES))
         several = self._compared(features)
         shown = several[: whole_number("max_features", max_features)]
-        panels = grid_of_panels(2 * len(shown), axes=axes, figsize=figsize, across=None if axes is not None else 2)
+        panels = grid_of_panels(2 * len(shown), axes=axes, figsize=figsize, across=2)
         heads, drawn = [], []
         for i, column in enumerate(shown):
             candidates, pair = [each for each, _ in self.first_two[column]], panels.axes[2 * i : 2 * i + 2]

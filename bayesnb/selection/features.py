@@ -303,10 +303,8 @@ class FeatureSelection(Printed):
         ----------
         max_steps : int, default 60
             The first steps are drawn.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the rows.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
@@ -317,9 +315,8 @@ class FeatureSelection(Printed):
 
         Raises
         ------
-        TypeError, ValueError
-            If no change of the features raised the score, or `ax` and
-            `figsize` do not fit.
+        ValueError
+            If no change of the features raised the score.
 
         See Also
         --------

@@ -225,10 +225,8 @@ class ColumnGrouping(Printed):
         ----------
         max_merges : int, default 30
             The first merges are drawn.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the rows.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
@@ -239,7 +237,7 @@ class ColumnGrouping(Printed):
         Raises
         ------
         TypeError, ValueError
-            If no columns were merged, or `ax` and `figsize` do not fit.
+            If no columns were merged.
 
         See Also
         --------

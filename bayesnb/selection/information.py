@@ -11,9 +11,9 @@ from scipy.special import chdtr, chdtrc, chndtrinc, expit, logit, ndtri
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import first_few, proportion, warn, warns_once, whole_number
 from bayesnb.core.deferred import map_tree
-from bayesnb.core.forest import ForestPanel, Points, forest, how_many
+from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
 from bayesnb.core.frames import PrintedFrame
-from bayesnb.core.panels import chosen, percent, yes_or_no
+from bayesnb.core.panels import chosen, percent
 from bayesnb.core.running import random_generator
 from bayesnb.families.categories import Bernoulli
 from bayesnb.families.family import Family, JointFamily, Parameters
@@ -228,14 +228,6 @@ def noncentrality(statistic: np.ndarray, df: np.ndarray, level: float) -> np.nda
 # --------------------------------------------------------------------------------------------------
 
 
-def _first(table: pd.DataFrame, by: str, sort: Any, max_features: Any) -> tuple[pd.DataFrame, str]:
-    """The rows of a table of features that a figure shows, and how many of how many they are, in words."""
-    if yes_or_no("sort", sort):
-        table = table.sort_values(by, ascending=False, kind="stable")
-    shown = table.head(whole_number("max_features", max_features))
-    return shown, how_many(len(shown), len(table), "feature", "top" if sort else "first")
-
-
 class FeatureEvidence(PrintedFrame):
     """The result of `feature_evidence`: ``log_bayes_factor`` and ``inclusion_probability`` by feature.
 
@@ -273,12 +265,8 @@ class FeatureEvidence(PrintedFrame):
             The highest log Bayes factor first; otherwise in the order of `features`, or of the table.
         max_features : int, default 30
             The first ones in this order are drawn.
-        panels_across : int, optional
-            Panels side by side; by default as many as fit the width.
-        axes : sequence of matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the rows.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
@@ -289,7 +277,7 @@ class FeatureEvidence(PrintedFrame):
         Raises
         ------
         TypeError, ValueError
-            If a feature is unknown, or `axes` and `figsize` do not fit.
+            If a feature is unknown.
 
         See Also
         --------
@@ -304,16 +292,15 @@ class FeatureEvidence(PrintedFrame):
         >>> figure = nb.feature_evidence(posterior).plot()
         """
         table = self if features is None else self.iloc[chosen("features", features, self.index)]
-        shown, number = _first(table, "log_bayes_factor", sort, max_features)
-        names = [str(name) for name in shown.index]
+        shown, number = top_rows(table, "log_bayes_factor", sort, max_features=max_features)
         factors = ForestPanel(
-            names,
+            shown.index,
             [Points(shown["log_bayes_factor"])],
             x_label="log Bayes factor (nats): one parameter for all classes (left), one for each (right)",
             at=0.0,
         )
         probabilities = ForestPanel(
-            names,
+            shown.index,
             [Points(shown["inclusion_probability"])],
             x_label="probability that the feature depends on the class",
             limits=(-0.03, 1.03),
@@ -467,10 +454,8 @@ class MutualInformation(PrintedFrame):
             The most informative first; otherwise in the order of `features`, or of the table.
         max_features : int, default 20
             The first ones in this order are drawn.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the rows.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
@@ -482,7 +467,7 @@ class MutualInformation(PrintedFrame):
         Raises
         ------
         TypeError, ValueError
-            If a feature is unknown, the information of every feature is NaN, or `ax` and `figsize` do not fit.
+            If a feature is unknown, or the information of every feature is NaN.
 
         See Also
         --------
@@ -503,9 +488,9 @@ class MutualInformation(PrintedFrame):
                 f"the mutual information of every feature ({names}) is NaN, so that there is nothing to draw: "
                 "nb.mutual_information says when it is; a family can define mutual_information(class_prob, parameters)"
             )
-        shown, number = _first(frame, point, sort, max_features)
+        shown, number = top_rows(frame, point, sort, max_features=max_features)
         rows = ForestPanel(
-            [str(name) for name in shown.index],
+            shown.index,
             [
                 Points(shown["mean"], "posterior mean", "|", "B1"),
                 Points(shown[point], "estimate" if point == "estimate" else "at the posterior mean", filled=False),

@@ -77,12 +77,8 @@ class ModelComparison(Printed):
 
         Parameters
         ----------
-        panels_across : int, optional
-            Panels side by side; by default as many as fit the width.
-        axes : sequence of matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the number of models.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
@@ -90,11 +86,6 @@ class ModelComparison(Printed):
             The first panel has the posterior probability as a point and as a number, with the prior one as a stroke.
             The second one has the difference of elpd to the highest, with one standard error of the paired difference
             to either side. Without probabilities there is the second panel only. Unknown values are not drawn.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `axes` and `figsize` do not fit.
 
         See Also
         --------

@@ -95,23 +95,19 @@ class TellingFeatures(PrintedFrame):
             Classes that get a panel, in this order; by default all for which a feature is evidence.
         max_panels : int, default 10
             The first classes get a panel.
-        panels_across : int, optional
-            Panels side by side; by default two, or as many as fit the width.
-        axes : array or sequence of matplotlib axes, optional
-            Where to draw, one for each panel; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the rows.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
         matplotlib.figure.Figure
-            The new figure, or that of `axes`; all panels have the same scale. Infinite log odds, which only point
-            estimates have, are an arrow head at the edge.
+            All panels have the same scale. Infinite log odds, which only point estimates have, are an arrow head at the
+            edge.
 
         Raises
         ------
         TypeError, ValueError
-            If a class is unknown, no feature is evidence for any class, or `axes` and `figsize` do not fit.
+            If a class is unknown, or no feature is evidence for any class.
 
         See Also
         --------

@@ -176,10 +176,8 @@ class ColumnForest(Printed):
         ----------
         max_columns : int, default 40
             The first columns are drawn.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the columns.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
@@ -190,7 +188,7 @@ class ColumnForest(Printed):
         Raises
         ------
         TypeError, ValueError
-            If there is no edge, or `ax` and `figsize` do not fit.
+            If there is no edge.
 
         See Also
         --------
