@@ -40,7 +40,7 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
 
 
 def close(one: Any, other: Any, *, sums: bool = False) -> bool:
-    """Whether two trees have the same structure and the same numbers, up to rounding: of sums, that of the largest."""
+    """Whether two trees have the same structure and the same numbers, up to the rounding of the largest number."""
     return structure(one) == structure(other) and all(
         np.shape(a) == np.shape(b)
         and np.allclose(a, b, rtol=1e-9, atol=1e-12 + sums * 1e-9 * np.abs(a).max(initial=0.0))
@@ -104,7 +104,8 @@ def compiled(formula: Callable[..., Any], *arguments: Any, **settings: Hashable)
         return _traced(formula, tuple(settings.items()), *arguments)
     except (TypeError, ValueError, AttributeError):
         # A family of the user's may need numbers, for NumPy's functions or a condition. A distribution of the user's
-        # may have attributes that JAX does not pass on. Their own errors come again.
+        # may have attributes that JAX does not pass on. Then the formula runs without compilation and raises its own
+        # error.
         return formula(*arguments, **settings)
 
 
@@ -129,7 +130,7 @@ def row_pieces(num_rows: int, num_columns: int) -> Iterator[slice]:
 
 
 def rows_by_class(codes: np.ndarray, num_classes: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Each class that has rows, and which those are, given the position of each row's class (rows,)."""
+    """Each class that has rows with its rows, given the position of each row's class (rows,)."""
     # NumPy sorts the smallest types in linear time.
     order = np.argsort(codes.astype(np.min_scalar_type(num_classes)), kind="stable")
     edges = np.cumsum(np.bincount(codes, minlength=num_classes))
@@ -157,9 +158,9 @@ def all_whole(cells: np.ndarray) -> bool:
 
 
 def weighted_values(x: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The different numbers of an array, sorted, and how often each occurs, or the weight of the cells that hold it."""
+    """The distinct numbers of an array, sorted, and how often each occurs, or the weight of its cells."""
     if weights is None or (weights == 1.0).all():
-        # Without a place for each cell, which takes several times as long as to sort.
+        # The place of each cell is not asked for: it takes several times as long as sorting.
         return np.unique(x, return_counts=True)
     values, place = np.unique(x, return_inverse=True)
     return values, np.bincount(place, weights, minlength=len(values))

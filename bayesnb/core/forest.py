@@ -24,14 +24,14 @@ from bayesnb.core.panels import (
 )
 
 # --------------------------------------------------------------------------------------------------
-# How many of many things a figure shows, and what its title says of it
+# How many rows or panels a figure shows, and how its title says so
 # --------------------------------------------------------------------------------------------------
 
 FEWEST = 4
-"""Panels, if fewer results are extreme."""
+"""Least number of panels, if fewer results are extreme."""
 
 MOST = 12
-"""Panels, if more results are extreme."""
+"""Largest number of panels, if more results are extreme."""
 
 PLURALS = {"class": "classes", "probability": "probabilities", "quantity": "quantities"}
 
@@ -90,10 +90,10 @@ def top_rows(table: Any, by: str, sort: Any, *, noun: str = "feature", key: Any 
 # --------------------------------------------------------------------------------------------------
 
 LEAST = 0.9
-"""Inches of a panel of few rows."""
+"""Least height of a panel, in inches."""
 
 NAME = 1.4
-"""Inches of a name, where panels may be side by side."""
+"""Largest width of a name, in inches, where panels may be side by side."""
 
 
 @dataclass(frozen=True)
@@ -236,7 +236,7 @@ def _forest_panels(rows: Sequence[ForestPanel], across: int | None, ax: Any, axe
 
 
 def _axis_limits(rows: Sequence[ForestPanel]) -> tuple[float, float]:
-    """Ends of the horizontal axis: around everything finite, or where a panel says that it ends."""
+    """Limits of the horizontal axis: around everything finite, or as a panel gives them."""
     drawn = [points.values for panel in rows for points in panel.points]
     drawn += [ends for panel in rows for ends in (panel.lower, panel.upper) if ends is not None]
     drawn += [points.ends for panel in rows for points in panel.points if points.ends is not None]
@@ -251,7 +251,7 @@ def _axis_limits(rows: Sequence[ForestPanel]) -> tuple[float, float]:
 
 
 def _draw_panel(axis: Any, panel: ForestPanel, limits: tuple[float, float], drawn: dict[str, Any]) -> None:
-    """Draw the marks of a panel, and add those that are new in the legend to `drawn`, by their labels."""
+    """Draw the marks of a panel, and add new legend entries to `drawn`, by label."""
     if panel.at is not None:
         (line,) = axis.plot(
             [panel.at] * 2, [-0.5, len(panel.names) - 0.5], color=muted(0.7), linestyle="--", linewidth=1
@@ -260,7 +260,7 @@ def _draw_panel(axis: Any, panel: ForestPanel, limits: tuple[float, float], draw
     if panel.lower is not None:
         ends = np.clip(np.stack([panel.lower, panel.upper], axis=1).astype(np.float64), *limits)
         if not np.isnan(ends).all():
-            # One line with gaps, whatever the number of rows.
+            # A single line with gaps, for any number of rows.
             x, y = np.insert(ends, 2, np.nan, axis=1).ravel(), np.repeat(np.arange(len(ends)), 3)
             drawn.setdefault(panel.interval, axis.plot(x, y, color=muted(0.7), linewidth=1.6)[0])
     for points in panel.points:

@@ -30,7 +30,7 @@ def csr_rows(x: Any, rows: slice) -> Any:
 
 
 def csr_pieces(x: Any, num_entries: int) -> Iterator[slice]:
-    """Slices of rows of a CSR array with about so many entries each."""
+    """Slices of rows of a CSR array with about `num_entries` entries each."""
     num_rows = x.shape[0]
     starts = np.searchsorted(x.indptr, np.arange(0, x.nnz, num_entries))
     edges = np.unique(np.concatenate([[0], starts, [num_rows]])) if num_rows else [0]
@@ -51,7 +51,7 @@ def without_duplicates(x: Any) -> Any:
 
 
 def missing_entries(x: Any) -> Any:
-    """Ones where a sparse array stores NaN, as a sparse array of the same shape."""
+    """A sparse array with ones where the given one stores NaN."""
     marks = scipy.sparse.csr_array(x, copy=True)
     marks.data = np.isnan(x.data).astype(np.float64)
     marks.eliminate_zeros()
