@@ -39,7 +39,7 @@ class Labels:
     values : array, shape (rows,)
     missing : array of bool, shape (rows,)
     name : str
-        What errors call the labels.
+        Name in errors.
     """
 
     values: np.ndarray
@@ -119,12 +119,7 @@ class Labels:
 
 
 def require_two_classes(classes: np.ndarray) -> None:
-    """Refuse labels of one class.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for labels of a single class."""
     if len(classes) < 2:
         raise ValueError(
             f"y has one class only, {classes.tolist()[0]!r}, so that there is nothing to predict: give rows of "
@@ -178,7 +173,7 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
     num_rows : int
         Number of rows of the table.
     name : str, default "y"
-        What errors call the labels.
+        Name in errors.
 
     Raises
     ------
@@ -249,12 +244,12 @@ def _objects(values: Sequence) -> np.ndarray:
 
 
 MOST_NUMBERS = 2**16
-"""So many different numbers of a column in pieces are kept as they are: a mebibyte with their weights."""
+"""Distinct numbers of a column in pieces that are kept exactly: a mebibyte with their weights."""
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """The different finite numbers of a column, sorted, and the weight of the rows that hold each, shape (values,).
+    """The distinct finite numbers of a column, sorted, with the weight of their rows, shape (values,).
 
     The sum is that of both sets of rows, thinned to `MOST_NUMBERS`.
     """
@@ -323,7 +318,7 @@ class Found:
 
 
 def _by_position[T](together: Callable[[T, T], T], one: dict[int, T], other: dict[int, T]) -> dict[int, T]:
-    """What two sets of rows show of each column, put together where both show something."""
+    """The findings of two sets of rows, merged for each column."""
     return one | {p: together(one[p], seen) if p in one else seen for p, seen in other.items()}
 
 

@@ -68,7 +68,7 @@ TRACED = (
     "log_joint = posterior.log_joint_function() outside the transformation, and call it inside, or call this function "
     "outside"
 )
-"""What to do about a table that JAX traces."""
+"""Advice for a table that JAX traces."""
 
 
 def as_table(X: Any, name: str = "X") -> Table:
@@ -79,7 +79,7 @@ def as_table(X: Any, name: str = "X") -> Table:
     X : array, table or sparse matrix, shape (rows, columns)
         NumPy array (masked or not), JAX array, nested lists, pandas, polars or pyarrow table, SciPy sparse matrix.
     name : str, default "X"
-        What errors call the table.
+        Name in errors.
 
     Returns
     -------
@@ -324,7 +324,7 @@ class Rows:
     table : Table
         The table that has the rows; the cells are read from it.
     weights : array, shape (rows,)
-        Ones without a `sample_weight`.
+        All ones if `sample_weight` is not given.
     place : array of int, shape (rows,)
         Positions of the rows in the table.
     labels : Labels or None
@@ -510,7 +510,7 @@ def map_partitions(function: Callable[[Any], np.ndarray], X: Any) -> Any:
     ----------
     function : callable
         Takes a table of shape (rows, columns) and returns an array of shape (rows, ...). It is called once right away
-        with a table without rows, which gives the type and the other axes of the result.
+        with an empty table, which gives the type and the other axes of the result.
     X : Dask array or data frame, shape (rows, columns)
 
     Returns
@@ -539,7 +539,7 @@ def map_partitions(function: Callable[[Any], np.ndarray], X: Any) -> Any:
 
 
 def without_rows(X: Any, named: bool) -> Any:
-    """A table in memory with the columns of one in partitions, as `as_partitioned_table` gives it, and no row."""
+    """An empty table in memory with the columns of a partitioned table (see `as_partitioned_table`)."""
     # Dask has no public name for the empty frame that tells the columns and their types.
     return X._meta if named else np.empty((0, X.shape[1]))  # noqa: SLF001
 

@@ -65,7 +65,7 @@ def is_number(value: Any) -> bool:
 
 
 def _are_times(values: np.ndarray) -> bool:
-    """Whether the observed cells of a column are dates, times or durations, at least one of them."""
+    """Whether any observed cell of a column is a date, time or duration."""
     kinds = {type(value) for value in values if not is_missing(value)}
     times = (date, time, timedelta, np.datetime64, np.timedelta64)
     return bool(kinds) and all(issubclass(kind, times) or kind.__name__ == "Period" for kind in kinds)
@@ -127,7 +127,7 @@ def _to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
 
 
 def _as_float(value: Any) -> float | None:
-    """A value as a number; None for dates, which NumPy would count in their units, and for what is no number."""
+    """A value as a number; None for anything else, also for dates, which NumPy would convert."""
     if isinstance(value, np.datetime64 | np.timedelta64):
         return None
     try:
@@ -162,7 +162,7 @@ def distinct(values: np.ndarray) -> np.ndarray:
 def distinct_with_positions(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sorted distinct values, and the position of each value among them.
 
-    For whole numbers of a short range the first array is the whole range, so it may hold numbers that do not occur.
+    For whole numbers of a short range the first array is the whole range, including numbers that do not occur.
 
     Returns
     -------
@@ -211,8 +211,7 @@ class Table(ABC):
     named : bool
         Whether the names come from the table.
     non_negative : bool
-        Whether all cells are known to be from zero to the largest that is allowed, `LARGEST_NUMBER` of
-        `bayesnb.model.reading`.
+        Whether all cells are known to be between zero and `LARGEST_NUMBER` of `bayesnb.model.reading`.
     counted : array of bool, shape (rows,), or None
         Rows whose categories count; those of other rows are missing cells. None if all do.
     chunk_cells : int
@@ -220,7 +219,7 @@ class Table(ABC):
     """
 
     chunk_cells: ClassVar[int] = 2**20
-    """Eight mebibytes. The kernels take a chunk in pieces that fit the processor's cache; a larger chunk means that the
+    """Eight mebibytes. The kernels split a chunk into pieces that fit the processor's cache; with large chunks the
     threads take Python's lock less often."""
 
     cells: Any
@@ -399,13 +398,13 @@ class FrameTable(Table):
 
     @cached_property
     def _columns(self) -> list[nw.Series]:
-        # A frame looks for a column among the names of all of them.
+        # A frame searches all names for a column.
         return list(self.cells.iter_columns())
 
     @staticmethod
     def _as_objects(series: nw.Series) -> np.ndarray:
         if series.dtype == nw.Categorical and series.implementation.is_pyarrow():
-            # Its conversion to NumPy gives missing cells a category.
+            # Converted to NumPy, missing cells would get a category.
             encoded = series.to_native()
             series = nw.from_native(encoded.cast(encoded.type.value_type), series_only=True)
         values = series.to_numpy()
