@@ -84,7 +84,7 @@ class Block:
 
     @property
     def whole_rows(self) -> bool:
-        """Whether a fit leaves rows with a missing cell out of the block."""
+        """Whether the fit skips rows with missing cells in this block."""
         return isinstance(self.family, JointFamily) and self.family.whole_rows
 
     @property
@@ -176,7 +176,7 @@ def declared_categories(family: Family, column: Any) -> tuple | None:
 
 
 def _require_known_columns(family: Family, columns: list[Any]) -> None:
-    """Refuse categories listed for a column that the feature does not have."""
+    """Raise for categories listed for a column that the feature does not have."""
     declared = listed_categories(family)
     for column, _ in declared if _lists_columns(declared) else ():
         if column not in columns:
@@ -313,7 +313,7 @@ def positions_of_features(blocks: Sequence[Block]) -> list[list[int]]:
 
 
 def parameter_notes(blocks: Iterable[Block]) -> list[str]:
-    """Sentences about columns whose parameters are not those of the cells, such as those of the logarithm."""
+    """Sentences about columns whose parameters describe a transformed cell, such as its logarithm."""
     told: dict[str, list[str]] = {}
     for block in blocks:
         if note := block.family.parameter_note:

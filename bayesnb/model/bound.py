@@ -194,9 +194,9 @@ class BoundModel(Printed):
 
     @cached_property
     def open_columns(self) -> tuple[int, ...]:
-        """Positions of the columns that more rows may bring categories to.
+        """Positions of the columns to which later rows may add categories.
 
-        Those whose categories the model does not list, and that have no category for all other values.
+        The model does not list their categories, and has none for all other values.
         """
         columns = categorical_columns(self.features, self.schema)
         return tuple(
@@ -253,7 +253,7 @@ class BoundModel(Printed):
         return self.of(self.description.with_hyperparameters(values), self.schema, self.layout)
 
     def with_every_value(self) -> Self:
-        """The model with a parameter for every value that a row may have; some families hold those of the data alone.
+        """The model with a parameter for every possible value; some families hold only the observed ones.
 
         Draws from the prior are made with it.
         """
@@ -311,7 +311,7 @@ class BoundModel(Printed):
         return self.joint_of_rows(parameters, chunk)(slice(0, chunk[0].shape[0]))
 
     def joint_of_rows(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> Callable[[slice], np.ndarray]:
-        """As `log_joint`, a function of some of the rows; what all rows need is prepared once."""
+        """As `log_joint`, but a function of a subset of the rows; what they share is prepared once."""
         blocks = zip(self.families, parameters.blocks, chunk, strict=True)
         densities = [family.densities_of_rows(values, x) for family, values, x in blocks]
         return lambda rows: log_joint(parameters.class_prob, (of_rows(rows) for of_rows in densities))
@@ -392,7 +392,7 @@ class BoundModel(Printed):
         return codes, tuple(draw_cells(self.blocks, rows, num_rows, rng, total_count))
 
     def open_hyperparameter(self) -> tuple[Block, str] | None:
-        """A hyperparameter that follows the scale of the data and has no number yet: its block and its name."""
+        """Block and name of a hyperparameter that follows the data's scale and has no number yet."""
         for block in self.blocks:
             for name, value in block.family.hyperparameters().items():
                 if value is None:
@@ -400,12 +400,7 @@ class BoundModel(Printed):
         return None
 
     def require_numbers(self) -> None:
-        """Refuse a model with a hyperparameter that has no number yet.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Raise ValueError for a model with a hyperparameter that has no number yet."""
         if (found := self.open_hyperparameter()) is not None:
             block, name = found
             raise ValueError(
@@ -414,7 +409,7 @@ class BoundModel(Printed):
             )
 
     def require_every_feature(self, what: str) -> None:
-        """Refuse a model that averages over subsets of its features.
+        """Raise for a model that averages over subsets of its features.
 
         Raises
         ------
@@ -478,7 +473,7 @@ class BoundModel(Printed):
         model.require_numbers()
         model = model.with_every_value()
         cells = None if given is None else [dense(x) for x in model.read(given.table).whole()]
-        # Arrays of its own for each run: JAX keeps its copy of an array that it traced, in the precision of that run.
+        # Arrays of its own for each run: JAX keeps a copy of each array it traced, in that run's precision.
         prior = map_tree(np.array, model.prior)
         if model.description.hyperpriors:
             prior = model.learned.sampled(sample_in_program)

@@ -34,16 +34,16 @@ from bayesnb.model.reading import outside
 # --------------------------------------------------------------------------------------------------
 
 JUDGED_CELLS = 20
-"""With fewer observed cells, a column is not judged."""
+"""A column with fewer observed cells is not judged."""
 
 CODE_VALUES = 20
-"""Whole numbers of so many distinct values or fewer may be codes, grades or counts."""
+"""Whole numbers with at most this many distinct values may be codes, grades or counts."""
 
 SAMPLED = 10_000
-"""About so many cells of a column of numbers, evenly spaced, decide whether all cells are checked."""
+"""About this many evenly spaced cells of a numeric column decide whether all its cells are checked."""
 
 MOST = 0.5
-"""A share of the cells above this is most of them."""
+"""Above this share we say "most cells"."""
 
 FEW, EQUAL, DISTINCT, EMPTY, TIMES, MARKS = "few", "equal", "distinct", "empty", "times", "marks"
 WRITTEN, UNCLEAR = "written", "unclear"
@@ -66,7 +66,7 @@ REMEDIES = {
     "column yourself, or keep it as text, families={{{name!r}: nb.Categorical()}}",
     MARKS: "counted as a category. Mark missing cells with None or NaN (pandas.read_csv(..., na_values='?'))",
 }
-"""For each kind of doubt what it is, which family was taken, and what to write instead."""
+"""For each kind of doubt: what it is, the family taken, and what to write instead."""
 
 
 @dataclass(frozen=True)
@@ -97,18 +97,10 @@ class _Doubt:
 
 
 def _doubts_of_numbers(cells: np.ndarray, column: Column) -> list[_Doubt]:
-    """The doubt about a column of numbers that is taken as Gaussian, if there is one.
-
-    Parameters
-    ----------
-    cells : array, shape (cells,)
-        The observed cells.
-    column : hashable
-        Name of the column.
-    """
+    """The doubt about a column of numbers taken as Gaussian, if there is one; `cells` are those observed."""
     if cells.size < JUDGED_CELLS:
         return []
-    # All cells of a long table are sorted only if some of them raise the doubt: it would take longer than the fit.
+    # The cells of a long table are sorted only if a sample raises the doubt: sorting takes longer than the fit.
     some = cells[:: max(1, cells.size // SAMPLED)]
     return _doubts(cells, column) if _doubts(some, column) else []
 
@@ -123,15 +115,7 @@ def _doubts(cells: np.ndarray, column: Column) -> list[_Doubt]:
 
 
 def _doubts_of_text(table: Table, position: int, decimals: Iterable[str]) -> list[_Doubt]:
-    """The doubts about a column of categories, one with a form if it is read as numbers.
-
-    Parameters
-    ----------
-    table : Table
-    position : int
-    decimals : iterable of str
-        The decimal signs to try.
-    """
+    """The doubts about a categorical column, one with a form if it is read as numbers with a given decimal sign."""
     column, declared = table.names[position], table.declared_categories(position)
     distinct, positions = distinct_objects(table.values(position, slice(None)), column)
     observed = int((positions >= 0).sum())
@@ -321,7 +305,7 @@ def _read_families(families: Any) -> dict[Any, Family]:
 
 
 # --------------------------------------------------------------------------------------------------
-# A family for each column of a table: the one given, or one by the type of the column
+# A family for each column: given, or by the column's type
 # --------------------------------------------------------------------------------------------------
 
 
@@ -365,7 +349,7 @@ that of a Poisson upwards.
 """
 
 FEW_VALUES = 20
-"""Numbers of so many different values or fewer are no `LogNormal` or `Exponential` column."""
+"""A column with at most this many distinct values is no `LogNormal` or `Exponential` column."""
 
 
 @dataclass(frozen=True)
@@ -379,7 +363,7 @@ class Candidate:
     family : ConjugateFamily
         As a user would give it.
     correction : float
-        Added to the log evidence of the family, so that all candidates of the column are on one scale.
+        Added to the log evidence, so that all candidates of the column are on one scale.
     step : float
         Resolution of the column, over which a density without bins is integrated; zero for other families.
     counts : bool
@@ -469,11 +453,11 @@ def _holding(families: Mapping[str, ConjugateFamily], cells: np.ndarray) -> dict
 
 
 # --------------------------------------------------------------------------------------------------
-# The evidence of each candidate for a column: the density of the column's cells given the labels
+# The evidence of each candidate: the density of the column's cells given the labels
 # --------------------------------------------------------------------------------------------------
 
 SMALLEST = 1e-8
-"""Probability of an interval below which a difference of two distribution functions has too few digits."""
+"""For an interval of smaller probability, the difference of two distribution functions has too few digits."""
 
 
 @dataclass(frozen=True)
@@ -560,13 +544,13 @@ LOG_PEAK: Mapping[type, Callable[..., Any]] = {
     LogNormal: lambda sd, _, median: sd**2 / 2 - np.log(median) - np.log(sd) - HALF_LOG_2_PI,
     Exponential: lambda _, mean: -np.log(mean),
 }
-"""Log of the highest density of each of `DENSITIES`, given the arguments of SciPy's distribution."""
+"""Log of each density's maximum, for `DENSITIES`, given the arguments of SciPy's distribution."""
 
 
 def _of_intervals(
     rows: Rows, candidate_of: Mapping[int, Candidate], columns: Sequence[int], posterior: Any, j: int
 ) -> float:
-    """Log evidence of column j of a block with each cell as the interval that is rounded to it, minus that of points.
+    """Log evidence of column j with cells as intervals that are rounded to them, minus that with cells as points.
 
     The density of a cell is its average over the column's resolution, at the posterior mean of the parameters: without
     it, densities that are narrower than the resolution would win. A cell of nearly no probability gains nothing.
@@ -595,7 +579,7 @@ def _of_intervals(
 
 
 def _distribution_at_mean(density: Any, c: int) -> tuple[Any, ...]:
-    """SciPy's distribution of a cell of a class, and its arguments: the posterior mean given one of `DENSITIES`."""
+    """SciPy's distribution of a class's cells and its arguments, the posterior mean, for one of `DENSITIES`."""
     from scipy import stats
 
     shape, rate = density.concentration[c, 0], density.rate[c, 0]
@@ -606,7 +590,7 @@ def _distribution_at_mean(density: Any, c: int) -> tuple[Any, ...]:
 
 
 # --------------------------------------------------------------------------------------------------
-# A family for each column of a table: the one given, or one by the evidence of the column
+# A family for each column: given, or by the column's evidence
 # --------------------------------------------------------------------------------------------------
 
 

@@ -21,7 +21,7 @@ SPREAD = 0.5
 """Standard deviation of each weight around one, under the prior of weights that learn on from batch to batch."""
 
 HIGHEST = 700.0
-"""Logarithm of a number that is nearly the largest."""
+"""Logarithm of nearly the largest float64."""
 
 
 def share_without_information(num_rows: float, class_probs: np.ndarray) -> float:
@@ -181,7 +181,7 @@ MOST_NUMBERS = 10**7
 """Densities in memory, 80 MB; of a larger table a random subset of the rows is used."""
 
 type Parts = tuple[Any, ...]
-"""Numbers and arrays that some rows add to a sum."""
+"""The terms that some rows add to a sum."""
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class ConditionalLikelihood:
 
     def _sum(self, part: Callable[[Self, np.ndarray], Parts], point: np.ndarray) -> Parts:
         """The sum of the parts of all rows, computed in pieces by several threads."""
-        # A piece adds a matrix of all pairs of features: it has at least as many rows as that has columns.
+        # Each piece adds a matrix of all pairs of features, and has at least as many rows as there are features.
         pieces = list(row_pieces(len(self.codes), min(self.num_features, PIECE_CELLS // self.num_features)))
         return reduce(added, in_order(lambda rows: part(self.take(rows), point), pieces))
 
@@ -308,7 +308,7 @@ def some_rows(num_rows: int, numbers: int, rng: np.random.Generator) -> np.ndarr
 # --------------------------------------------------------------------------------------------------
 
 SPREADS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-"""Values of the spread of the weights around their level."""
+"""Grid of tau, the spread of the weights around their level."""
 
 NODES = 4001
 """Nodes of the integral over the level; twenty are where the probability of a spread of .05 rises."""
@@ -402,25 +402,25 @@ MOST_STEPS = 200
 """Newton steps. The function is convex, and a dozen are usual."""
 
 GOOD_ENOUGH = 1e-10
-"""Expected gain of a step, in nats, at which the search ends; and that gain as a share of the function."""
+"""The search ends at a smaller expected gain of a step, in nats or as a share of the function."""
 
 SUFFICIENT = 1e-4
 """Share of the expected gain that a step must have (Armijo's rule)."""
 
 SHORTEST = 1e-12
-"""Length of a step, in Newton steps, at which the search gives up to improve a point."""
+"""The search gives up below this step length, in Newton steps."""
 
 TOLERANCE = 0.3
-"""Relative error of the second derivatives that a search uses, measured by the gradients at both ends of a step."""
+"""Tolerated relative error of the second derivatives, measured by the gradients at both ends of a step."""
 
 SMALL = 1e-6
-"""Gain of a step, in nats, up to which the step leaves the second derivatives as they are."""
+"""A step of smaller gain, in nats, keeps the second derivatives."""
 
 FEWER, FEW_NUMBERS = 4, 10**5
-"""The search begins with one row of 4 where these have 10^5 densities or more."""
+"""The search begins with every fourth row if these have at least 10^5 densities."""
 
 SIMULATIONS = 500
-"""Draws for the probability that no weight is negative."""
+"""Draws that estimate the probability that no weight is negative."""
 
 
 @dataclass(frozen=True)
@@ -505,7 +505,7 @@ def approximate(
         Where the search begins; by default at the mode of some of the rows.
     """
     parts = []
-    # Second derivatives have threads of their own. BLAS's wait for each other in the many small products beside them.
+    # Second derivatives use their own threads; BLAS threads would wait for each other in the many small products.
     with one_blas_thread():
         search = _start(likelihood, priors[-1], rng) if start is None else ModeSearch.at(likelihood, start)
         for prior in reversed(priors):
@@ -533,7 +533,7 @@ def learn_on(weights: FeatureWeights, likelihood: ConditionalLikelihood, rng: np
 
 
 def _start(likelihood: ConditionalLikelihood, prior: NormalWeights, rng: np.random.Generator) -> "ModeSearch":
-    """Where the search begins: at the mode of some of the rows, if there are many, with their second derivatives."""
+    """The start of the search: with many rows, the mode of a subset, with its second derivatives."""
     fewer = len(likelihood.codes) // FEWER
     if fewer * likelihood.log_ratio[:, 0].size < FEW_NUMBERS:
         return ModeSearch.at(likelihood, prior.mean)
@@ -597,7 +597,7 @@ class ModeSearch:
         return cls(likelihood, point, *likelihood.value_and_gradient(point), likelihood.information(point))
 
     def moved(self, point: np.ndarray) -> Self:
-        """At another point, with the second derivatives of before."""
+        """At another point, with the second derivatives unchanged."""
         value, slope = self.likelihood.value_and_gradient(point)
         return replace(self, point=point, log_likelihood=value, slope=slope)
 
@@ -660,7 +660,7 @@ def find_mode(search: ModeSearch, prior: NormalWeights) -> ModeSearch:
 
 
 def _held(point: np.ndarray, gradient: np.ndarray, prior: NormalWeights) -> np.ndarray:
-    """Which entries are weights of zero that the gradient holds there."""
+    """Which weights the gradient holds at zero."""
     held = (point <= 0.0) & (gradient > 0.0)
     held[prior.num_weights :] = False
     return held

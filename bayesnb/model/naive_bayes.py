@@ -63,7 +63,7 @@ def _read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
 
 
 def _require_described(family: Family) -> None:
-    """Refuse a family that JAX cannot take apart, and settings that it cannot compare."""
+    """Raise for a family that JAX cannot take apart, and settings that it cannot compare."""
     name = family.family_name
     if structure(family) is None or "__dataclass_fields__" not in vars(type(family)):
         raise TypeError(
@@ -235,14 +235,14 @@ class NaiveBayes(Printed, Params):
     """
 
     if not TYPE_CHECKING:
-        # A type checker sees none of these attributes.
+        # Hidden from type checkers.
         blocks = class_prior = draw_prior = families = schema = simulate = sites = statistics = _NeedsTable()
 
     features: dict[Any, tuple[Family, Any]]
     class_concentration: Any
     class_probs: Any
     feature_inclusion: Any
-    # How rows are read, and no part of the model.
+    # These say how rows are read, and are no part of the model.
     outside_is_missing: frozenset[Any] = field_of(compare=False)
     number_forms: Mapping[Any, NumberForm] = field_of(compare=False)
 
@@ -580,7 +580,7 @@ def read_for(model: Model, X: Any, y: Any, sample_weight: Any = None, feature_na
 
 
 def as_model(model: Any) -> Model:
-    """The model asked for; a family alone means the model that has it in every column.
+    """The model; a family alone means one that has it in every column.
 
     Raises
     ------

@@ -110,7 +110,7 @@ def spread_class_prior(
 
 
 PIECE = 250
-"""Draws whose densities under the prior are computed at a time."""
+"""Number of draws whose prior densities are computed at a time."""
 
 
 @pytree
@@ -168,21 +168,10 @@ def draw_from_prior(family: Family, sample: Sample) -> dict[str, Any]:
 
 
 def _require_prior_shape(family: Family, name: str, distribution: "dist.Distribution") -> None:
-    """Raise an error if a prior gives several classes or columns one parameter.
+    """Raise ValueError if a prior gives several classes or columns one parameter.
 
-    Parameters
-    ----------
-    family : Family
-        With arrays for hyperparameters.
-    name : str
-        Name of the parameter.
-    distribution : numpyro.distributions.Distribution
-        What the family's `prior` draws it from. If parameters were drawn before it, its shape begins with their draws.
-
-    Raises
-    ------
-    ValueError
-        If the distribution's shape does not hold that of the hyperparameters, (classes, columns).
+    The hyperparameters are arrays of shape (classes, columns), and `distribution` is what the prior draws the parameter
+    `name` from. If parameters were drawn before it, its shape begins with their draws.
     """
     fields = np.shape(leaves(family)[0])
     expected = fields[:-1] if family.cell == "category" else fields
@@ -207,7 +196,7 @@ def off_boundary(value: Any) -> np.ndarray:
 def _density_pieces(
     density: Callable[..., Any], prior: Any, values: Any, leading: tuple[int, ...], learned: bool
 ) -> Any:
-    """A density of values under a prior, computed for `PIECE` draws at a time, which bounds the memory."""
+    """A prior density of values, computed for `PIECE` draws at a time to bound the memory."""
     number = math.prod(leading)
 
     def flat(leaf: Any) -> np.ndarray:
@@ -264,7 +253,7 @@ class Prior:
     families: tuple[Any, ...]
 
     def update(self, statistics: ModelStatistics) -> "Prior":
-        """The posterior given statistics; a family without a closed form stays as it is."""
+        """The posterior given statistics; families without a closed form keep their prior."""
         after = tuple(
             given(family, counted) if isinstance(family, ConjugateFamily) else family
             for family, counted in zip(self.families, statistics.blocks, strict=True)
@@ -279,7 +268,7 @@ class Prior:
 
     @in_float64
     def log_likelihood(self, parameters: ModelParameters, statistics: ModelStatistics) -> Any:
-        """Log likelihood of the data behind the statistics, without terms that hold no parameter, shape (...,)."""
+        """Log likelihood given the statistics, without parameter-free terms, shape (...,)."""
         total = self.classes.log_likelihood(parameters.class_prob, statistics.classes)
         for family, values, counted in zip(self.families, parameters.blocks, statistics.blocks, strict=True):
             total = total + np.asarray(family.log_likelihood(values, counted)).sum(axis=(-1, -2))
@@ -440,7 +429,7 @@ def _blocks_on_scale(blocks: Sequence[Block], statistics: ModelStatistics) -> tu
 
 
 def refuse_beyond_float64(block: Block, counted: Statistics, classes: Sequence[Any] = ()) -> None:
-    """Raise an error for columns that float64 does not hold, in one of the classes, or in all together.
+    """Raise for columns whose statistics exceed float64, in one class or in all together.
 
     Raises
     ------
@@ -456,7 +445,7 @@ def refuse_beyond_float64(block: Block, counted: Statistics, classes: Sequence[A
 
 
 def _column_features(description: Any, schema: Schema, blocks: Sequence[Block]) -> dict[Any, tuple[Family, Any]]:
-    """The features with numbers: each column that is a site becomes a feature."""
+    """The features with numbers; each column with a site of its own becomes a feature."""
     features: dict[Any, tuple[Family, Any]] = {}
     whole = {block.columns[0]: block for block in blocks if not block.by_column}
     single = {position: (block, j) for block in blocks if block.by_column for j, position in enumerate(block.columns)}
@@ -513,7 +502,7 @@ FIRST_CODE = 2.0
 
 
 def placeholder_codes(hyperpriors: "Mapping[str, dist.Distribution]") -> dict[str, np.ndarray]:
-    """Different numbers for all learned hyperparameters, in the order in which `LearnedPrior.given` lines them up."""
+    """A different number for each learned hyperparameter, in the order of `LearnedPrior.given`."""
     codes = {}
     start = FIRST_CODE
     for name, distribution in hyperpriors.items():

@@ -61,7 +61,7 @@ def with_fallback(found: np.ndarray, nothing: float, instead: np.ndarray) -> np.
     """The probabilities found, with `instead` for rows that are `nothing` in every class, and a warning of them."""
     lost = is_lost(found, nothing)
     if lost.any():
-        # Under any draw.
+        # A row is reported if it is impossible under any draw.
         rows = np.flatnonzero(lost.reshape(-1, lost.shape[-1]).any(axis=0))
         warn_lost(len(rows), int(rows[0]))
         return np.where(lost[..., None], np.broadcast_to(instead, found.shape), found)
@@ -141,22 +141,9 @@ def _checked_cells(
 ) -> Any:
     """The cells of a block, none of them outside the support of its family; a warning of counts that lose digits.
 
-    Parameters
-    ----------
-    x : array or CSR array, shape (rows, columns)
-    block : Block
-    rows : slice
-        The rows of the table that have the cells.
-    tolerant : frozenset
-        Names of columns of numbers in which a cell outside the support becomes a missing one. Cells that no family of
-        numbers holds, such as infinite ones, are an error there, too.
-    unseen : dict
-        Receives, by `OutsideSupport`, one of these cells and their number.
-
-    Raises
-    ------
-    ValueError
-        If a cell is outside. The error names the column, the row and the value.
+    `tolerant` names the columns of numbers in which a cell outside the support becomes a missing one. `unseen`
+    receives, by `OutsideSupport`, one of these cells and their number. Cells that no family of numbers holds, such as
+    infinite ones, are an error in any column: it names the column, the row and the value.
     """
     family, sparse = block.family, scipy.sparse.issparse(x)
     cells = x.data if sparse else x
@@ -215,14 +202,15 @@ def _refuse_first(x: Any, wrong: np.ndarray | np.bool_, block: Block, rows: slic
 
 
 def outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
-    """Which cells are outside the family's support; a single False if a quick test shows that none is."""
+    """Which cells are outside the family's support; a single False if a quick test finds none."""
     support = NONNEGATIVE if accepts_fractions(family) else support_of(family)
     with np.errstate(invalid="ignore", over="ignore"):
         if cells.dtype == bool and "small types" in family.takes:
             return np.False_
         if support is REAL:
             flat = cells.ravel(order="K")
-            # After a product of long vectors in two threads, BLAS keeps one busy for longer than most predictions take.
+            # The sum of squares is small only if every number is finite and not too large. After a product of long
+            # vectors in two threads, BLAS keeps one busy for longer than most predictions take.
             with one_blas_thread() if flat.size > LONG else nullcontext():
                 square = np.dot(flat, flat)
             if square < LARGEST_NUMBER**2:
@@ -244,8 +232,8 @@ def outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
 def not_negative_up_to(largest: float, cells: np.ndarray) -> bool:
     """Whether all cells are float64 numbers from zero to `largest` (minus zero counts as negative).
 
-    As unsigned integers, the bits of numbers from zero have the order of the numbers, and those of NaN and of negative
-    numbers are larger.
+    The bits are compared as unsigned integers: they order the non-negative numbers, and put negative numbers and NaN
+    after them.
     """
     return cells.dtype == np.float64 and bool(
         cells.view(np.uint64).max(initial=0) <= np.float64(largest).view(np.uint64)

@@ -96,7 +96,7 @@ class WeightedModel(BoundModel):
                 if self.blocks[i].is_joint:
                     total = total + self._of_feature(parameters, i, j, x)
                     continue
-                # Columns often have few different values, and the density of each is computed once.
+                # Columns often have few distinct values; the density of each is computed once.
                 values, places = np.unique(dense(x[:, j : j + 1]), return_inverse=True)
                 total = total + self._of_feature(parameters, i, j, values[:, None]).take(places.ravel(), axis=-2)
         return total
