@@ -19,10 +19,10 @@ GRID = 300
 """Points of a density."""
 
 SIMULATED = 2000
-"""Number of rows drawn to find the range of the densities, if a table does not set it."""
+"""Number of rows drawn to find the range of the densities without a table."""
 
 TAIL = 0.01
-"""Share of a class's drawn cells in each tail, which may be beyond the range."""
+"""Share of a class's drawn cells in each tail, outside the range."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def column_densities(
         values = values[np.asarray(block.family.support(values)) & ~np.isin(values, of_atoms)]
     atoms = {float(atom): _density(posterior, at, np.array([atom]))[0] for atom in of_atoms}
     if constant := steps(block.family):
-        # Cells may be narrower than a line: the bars show the data at this width, and the density is shown as they are.
+        # Bins may be narrower than a line. The bars show the data at this width, and the density is averaged likewise.
         average = averages_between(edges, constant, partial(_density, posterior, at))
         values, density = np.repeat(edges, 2)[1:-1], np.repeat(average, 2, axis=0)
     else:
@@ -163,14 +163,14 @@ def simulated_cells(posterior: Posterior, key: Any) -> tuple[Sequence[Any], np.n
 
 
 def _ends_of_drawn(cells: Sequence[Any], codes: np.ndarray, at: tuple[int, int]) -> tuple[float, float]:
-    """The lowest and the highest value that is in no class's tail."""
+    """The range of values outside every class's tails."""
     values = _cells_of_column(cells, at)
     ends = [np.quantile(values[codes == c], (TAIL, 1 - TAIL)) for c in np.unique(codes)]
     return float(np.min(ends)), float(np.max(ends))
 
 
 def _edges(low: float, high: float, bins: int, step: float, value: float) -> np.ndarray:
-    """Edges of bars; those of a column on a lattice are half-way between its values."""
+    """Edges of bars; for a column on a lattice, half-way between its values."""
     if not step:
         return np.linspace(low, high, bins + 1)
     first = value - step * np.floor((value - low) / step)
@@ -199,7 +199,7 @@ def draw_numbers(axis: Any, column: ColumnDensities, shown: Sequence[int]) -> fl
 
 
 def legend_entries(columns: Sequence[ColumnDensities], labels: Sequence[Any]) -> list[tuple[Any, str]]:
-    """What the legend says of each class."""
+    """The legend entry of each class."""
     from bayesnb.core.picture import Line2D, Patch
 
     kinds, data = {column.kind for column in columns}, any(column.cells.size for column in columns)

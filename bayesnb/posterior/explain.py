@@ -21,10 +21,10 @@ from bayesnb.posterior.draws import FEW
 from bayesnb.posterior.predictions import NATS, nats_of
 
 BEFORE = "before any cell"
-"""Name of the part that no feature contributes: the log odds of the class probabilities."""
+"""Name of the part without features: the log odds of the class probabilities."""
 
 TOGETHER = "features together"
-"""Name of the part that the features of a sampled posterior contribute together."""
+"""Name of the joint part of the features, for a sampled posterior."""
 
 OFFSETS = "; it holds the offsets of the classes, because the class probabilities are given"
 """What the features contribute together under given class probabilities, if they have weights."""
@@ -42,8 +42,8 @@ LogOdds = Callable[[int, int, Any], np.ndarray]
 class Explanation(PrintedFrame):
     """The result of `Posterior.explain`: log odds of one class against another in a row, as parts that add up.
 
-    The rows are the parts, the columns ``log_odds``, ``lower`` and ``upper``. What pandas makes of it, such as a sorted
-    or a rounded frame, is an ordinary frame again.
+    The rows are the parts, the columns ``log_odds``, ``lower`` and ``upper``. What pandas derives from it, such as a
+    sorted frame, is an ordinary frame.
 
     See Also
     --------
@@ -149,7 +149,7 @@ class Explanation(PrintedFrame):
         return panels.drawn()
 
     def _bars(self, max_features: int, *, sort: bool) -> tuple[list[str], list[list[int]]]:
-        """Names and parts: before any cell, the largest features, the others together, and the sum."""
+        """Names and parts of the bars: before any cell, the largest features, the others together, and the sum."""
         ranked = 1 + np.argsort(-np.abs(self["log_odds"].to_numpy()[1:]), kind="stable")
         shown, others = ranked[:max_features], ranked[max_features:]
         if len(others) == 1:
@@ -305,7 +305,7 @@ def _words(x: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _features_of_row(model: BoundModel, block: Block, x: Any, *, words: bool) -> list[tuple[Any, int, Any, str]]:
-    """Of each feature, or word that is there: key of what it describes, position in the schema, name and cell."""
+    """For each feature, or word present: key of its subject, position in the schema, name and cell."""
     subjects, positions = subjects_of(block, model.schema), block.columns
     if block.has_totals:
         at, counts = _words(x)

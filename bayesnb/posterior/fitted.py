@@ -13,7 +13,7 @@ from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.posterior import Posterior
 
 ON_LABELS_ONLY = "Weights of features act on the labels only: the features given the class are those without weights."
-"""What results say that describe the features."""
+"""Remark of results that describe the features."""
 
 
 class Fitted(Protocol):
@@ -57,7 +57,7 @@ def posterior_of(given: Any, name: str = "posterior") -> Posterior:
         )
     if hasattr(given, "best_estimator_"):
         raise TypeError(f"{name} is {a_type(given)}: give the estimator that it found, search.best_estimator_")
-    # The rule by which scikit-learn recognises fitted estimators.
+    # scikit-learn recognises fitted estimators by this rule.
     if hasattr(given, "fit") and not any(attribute.endswith("_") for attribute in vars(given)):
         raise ValueError(
             f"This {type(given).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "

@@ -1,4 +1,4 @@
-"""Leave-one-out: exact where the rows have a closed form, by importance sampling else."""
+"""Leave-one-out scores: exact in closed form, otherwise by importance sampling."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -147,7 +147,7 @@ def remark_on_weights(posterior: Any) -> list[str]:
 # --------------------------------------------------------------------------------------------------
 
 MIN_DRAWS = 25
-"""Smallest number of draws; with fewer, the smoothed tail has fewer than the five draws that its fit needs."""
+"""Smallest number of draws: with fewer, the smoothed tail lacks the five draws that its fit needs."""
 
 
 def _psis_loo(posterior: Posterior, rows: Rows, progress: bool | None) -> tuple[ELPDDataLOO, list[str]]:
@@ -208,7 +208,7 @@ def _draws_and_densities(posterior: Posterior, rows: Rows) -> xr.DataTree:
 # --------------------------------------------------------------------------------------------------
 
 GOOD_K = 0.7
-"""ArviZ's threshold for Pareto k, a field of its record; an exact result does not need it."""
+"""ArviZ's threshold for Pareto k, a field of its record that exact results do not need."""
 
 
 def loo(

@@ -1,4 +1,4 @@
-"""What every posterior predicts."""
+"""Predictions of every posterior."""
 
 from abc import ABC
 from collections.abc import Callable, Mapping
@@ -36,7 +36,7 @@ def _partition_by_partition[**P](
 
 
 def _method_of_partition(posterior: Any, method: str, args: tuple, kwargs: dict[str, Any], X: Any) -> np.ndarray:
-    # The method is sent to Dask by its name. Pickle would look the inner function up by name and find the wrapped one.
+    # The method is sent to Dask by name: pickle would look up the inner function by name and find the wrapped one.
     return getattr(posterior, method)(X, *args, **kwargs)
 
 
@@ -66,19 +66,7 @@ def nats_of(unit: Any, units: Mapping[str, float] = NATS) -> float:
 def _decision_rule(
     classes: np.ndarray, *, loss: Any = None, confidence: float | None = None, abstain: Any = None
 ) -> Rule:
-    """The decision rule for given arguments; `Posterior.predict` explains them.
-
-    Parameters
-    ----------
-    classes : array, shape (classes,)
-    loss : array of shape (classes, classes) or pandas.DataFrame, optional
-    confidence : float, optional
-    abstain : scalar, optional
-
-    Returns
-    -------
-    callable
-        From class probabilities, shape (rows, classes), to labels, shape (rows,).
+    """From class probabilities, shape (rows, classes), to labels, shape (rows,); arguments as for `Posterior.predict`.
 
     Raises
     ------
@@ -105,7 +93,7 @@ def _decision_rule(
 
 
 def _with_marker(classes: np.ndarray, abstain: Any) -> np.ndarray:
-    """The classes and the marker, in the classes' type where the marker has it, else as objects."""
+    """The classes and the marker, in the classes' type if the marker fits it, else as objects."""
     kind = classes.dtype.kind
     if kind != "O" and np.ndim(abstain) == 0 and np.asarray(abstain).dtype.kind == kind:
         return np.append(classes, abstain)
@@ -147,7 +135,7 @@ def _read_loss(loss: Any, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _require_labels(loss: Any, labels: list[Any]) -> None:
-    """Refuse a frame whose columns are not the labels, or whose index has no action or one twice."""
+    """Raise for a frame whose columns are not the labels, or whose index lacks an action or repeats one."""
     actions, truths = loss.index.tolist(), loss.columns.tolist()
     missing = [label for label in labels if label not in truths]
     strange = [truth for truth in truths if truth not in labels]

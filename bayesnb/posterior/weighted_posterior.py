@@ -1,4 +1,4 @@
-"""A posterior with weights of features, and the picture of the weights."""
+"""A posterior with feature weights, and the picture of the weights."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -153,8 +153,8 @@ class WeightedPosterior(Posterior):
 
     `nb.weight_features` gives one. Predictions use the mode of the weights. Draws, intervals and the split of
     uncertainty have both the uncertainty of the parameters and that of the weights. A weight below one says that the
-    feature shares its evidence with others, so that the errors of their densities add up: under a draw, its log
-    density varies as those of dependent features do. Draws are of the probability if no cell says nothing of the label.
+    feature shares its evidence with others, so that the errors of their densities add up: under a draw, its log density
+    varies as those of dependent features do. Draws are of the probability without these cells.
 
     The weights change how the evidence of the features is added up, and nothing of the features given the class. What
     concerns these, such as `simulate`, `marginals`, `log_evidence` or `nb.check`, is that of the posterior without
