@@ -1,4 +1,4 @@
-"""The statistics that a posterior predictive check has itself."""
+"""The built-in statistics of a posterior predictive check."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ OTHER_FAMILIES = {
 
 
 def _try_another_family(block: Block) -> str:
-    """What to do about a column whose spread or zeros the family does not have: the other families."""
+    """Advice for a column whose spread or zeros do not match its family: other families to try."""
     others = ", ".join(text for name, text in OTHER_FAMILIES.items() if name != block.family.family_name)
     return f"try another family for the column ({others}), or another prior"
 
@@ -66,17 +66,9 @@ def _by_class(
 ) -> Build:
     """A statistic of every column, or of every block of count vectors, in every class.
 
-    Parameters
-    ----------
-    name : str
-    applies : callable
-        Whether the statistic is about a block.
-    of_block : callable
-        Gives numbers (classes, columns), or (classes,) of count vectors, from the cells of a block and the labels.
-    next_step : callable
-        What to do about a block if the statistic is extreme.
-    fitted : callable
-        Whether the family of a block fits the statistic.
+    `of_block` gives numbers (classes, columns), or (classes,) of count vectors, from the cells of a block and the
+    labels. `applies` says whether the statistic is about a block, `fitted` whether the block's family fits the
+    statistic, and `next_step` what to do about a block if the statistic is extreme.
     """
 
     def build(model: BoundModel, data: DataSet, rng: np.random.Generator) -> Statistic | None:
@@ -170,7 +162,7 @@ NARROWER_BINS = "try narrower bins for the column, nb.Histogram(num_bins=...) or
 
 
 def _try_another_shape(block: Block) -> str:
-    """What to do about a column that has not the shape of its family."""
+    """Advice for a column whose shape does not match its family."""
     name = block.family.family_name
     others = ", ".join(text for other, text in OTHER_SHAPES.items() if other != name)
     step = NARROWER_BINS if name == "Histogram" else f"try another family for the column: {others}"
@@ -200,7 +192,7 @@ def shape(model: BoundModel, data: DataSet, rng: np.random.Generator) -> Statist
         values,
         [_try_another_shape(block) for _, block in blocks for _ in block.labels],
         parts=[f"{shape} in {label}" for label in labels.classes for shape in SHAPES],
-        # A share changes by so much with one row.
+        # One row changes a share by this much.
         smallest=np.repeat(1 / np.maximum(n, 1), len(SHAPES), axis=1).ravel(),
     )
 
@@ -224,10 +216,10 @@ MAX_PAIRS = 300
 """Largest number of pairs of features whose correlation is computed."""
 
 MAX_FEATURES = 60
-"""Largest number of features that these pairs are chosen from; one small product of matrices gives all correlations."""
+"""Largest number of features among which pairs are chosen; one small matrix product gives all correlations."""
 
 VARYING = 5
-"""A feature varies if at least this many rows differ from its smallest value, and as many from its largest."""
+"""A feature varies if at least this many rows differ from its smallest value, and also from its largest."""
 
 
 @dataclass(frozen=True)
@@ -353,7 +345,7 @@ def statistics_of(
     model : BoundModel
     data : DataSet
     X : table
-        Whose kind functions get.
+        Its kind of table is what functions get.
     rng : numpy.random.Generator
 
     Raises
@@ -361,7 +353,7 @@ def statistics_of(
     TypeError
         If an entry is neither a name nor a function.
     ValueError
-        If there is no entry, a name is not that of a statistic, or the model has no columns for one that is named.
+        If there is no entry, a name is unknown, or the model has no columns for a named statistic.
     """
     if asked is not None and not np.iterable(asked):
         raise TypeError(f"statistics is {asked!r}: give a list of names and functions f(X, y)")

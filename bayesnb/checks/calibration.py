@@ -1,4 +1,4 @@
-"""Whether class probabilities are believable, and the picture of it."""
+"""Calibration of class probabilities, and its picture."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -37,17 +37,17 @@ NEAR_ONE = 0.05
 """A probability nearer to zero or one than this is hard to read on a linear axis."""
 
 NARROWEST, WIDEST = 1e-2, 1e-4
-"""Bounds for the distance of the ends of a logit axis to zero and one."""
+"""Bounds for how near a logit axis comes to zero and one."""
 
 SHARE = 0.75
-"""Share of the height that the diagram has."""
+"""Share of the figure's height given to the diagram."""
 
 BINS = 20
 """Bars of the histogram."""
 
 
 def _axis_ends(bins: pd.DataFrame, kind: str, scale: str) -> tuple[float, float]:
-    """Ends of both axes; those of a logit axis are as near to zero and one as what is drawn."""
+    """Limits of both axes; those of a logit axis are as near to zero and one as the data."""
     drawn = bins[["lower", "mean_predicted", "observed", "observed_lower", "observed_upper"]].to_numpy()
     if scale == "linear":
         low, high = 0.0, 1.0
@@ -110,7 +110,7 @@ def _draw_bins(axis: Any, bins: pd.DataFrame, ends: tuple[float, float], look: M
 # --------------------------------------------------------------------------------------------------
 
 DIGITS = 12
-"""Predictions that differ by less count as equal, because two sums of the same numbers may differ by rounding."""
+"""Predictions closer than this are equal, because two sums of the same numbers may differ by rounding."""
 
 BIN_COLUMNS = [
     *("model", "kind", "lower", "upper", "mean_predicted"),
@@ -125,7 +125,7 @@ ON_FIT = (
     "These are the rows of the fit, on which the scores are too good: give rows that the posterior was not fitted to, "
     "or use nb.kfold or nb.loo_scores."
 )
-"""What is printed of scores on the rows of the fit."""
+"""Printed for scores on the rows of the fit."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -494,7 +494,7 @@ def _membership(predicted: np.ndarray, bins: int) -> np.ndarray:
 
 
 def _error_by_chance(confidence: np.ndarray, bins: int, rng: np.random.Generator) -> np.ndarray:
-    """Calibration errors of predictions that are right, over sets of labels drawn from them."""
+    """Calibration errors of correct predictions, over sets of labels drawn from them."""
     member = _membership(confidence, bins)
     found = np.empty(SIMULATIONS)
     for i in range(SIMULATIONS):

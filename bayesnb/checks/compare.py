@@ -1,4 +1,4 @@
-"""Whether two posteriors agree, and the picture of it."""
+"""Whether two posteriors agree, with a picture."""
 
 import re
 from collections.abc import Collection
@@ -27,10 +27,10 @@ from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
 # --------------------------------------------------------------------------------------------------
 
 FIRST_CLAUSE = re.compile(", and |: ")
-"""What ends the first clause of a reason."""
+"""Ends the first clause of a reason."""
 
 LARGE = 3.0
-"""An absolute z that chance makes rarely."""
+"""|z| that rarely occurs by chance."""
 
 
 def _short_verdict(comparison: "Comparison") -> str:
@@ -44,7 +44,7 @@ def _short_verdict(comparison: "Comparison") -> str:
 
 
 def _curves(comparison: "Comparison", shown: Collection[str]) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """By label of the parameters that are shown: its draws, a grid, and its exact density on the grid."""
+    """For each parameter shown, by label: its draws, a grid, and its exact density there."""
     labels, draws = comparison.exact.model.sites.scalar_labels(), comparison.sampled.draws()
     found = {}
     for site, marginal in comparison.exact.marginals().items():
@@ -205,7 +205,7 @@ class Comparison(Printed):
             axis.plot(grid, density, color="C0", linewidth=1.8)
             axis.set_yticks([])
             axis.locator_params(axis="x", nbins=3)
-            # The difference for which a panel is shown.
+            # The difference that the head names.
             off = differences.loc[label]
             heads.append(f"{label}\nz {off.abs().idxmax()} {off[off.abs().idxmax()]:+.1f}")
         panels.heads(heads)
@@ -370,7 +370,7 @@ def _comparable(exact: Any, sampled: Any, error_rate: float) -> tuple[ExactPoste
 
 
 def _unclear(sampled: SampledPosterior, tests: pd.DataFrame) -> list[str]:
-    """Why the draws do not suffice for the tests, in words; empty if they do."""
+    """Why the draws are too few for the tests, in words; empty if they suffice."""
     diagnostics = sampled.diagnostics
     found = diagnostics.problems(min_ess_per_chain=MIN_ESS / diagnostics.num_chains)
     few = tests[tests["ess"] < MIN_ESS]
@@ -424,7 +424,7 @@ def _reasoned_verdict(
 def _problem_differences(mine: Problem, theirs: Problem) -> list[str]:
     """Differences of prior and data, in words; empty if there are no differences."""
     one, other = _prior_by_column(mine), _prior_by_column(theirs)
-    # Defaults follow the data: other data give other numbers of the same prior.
+    # Defaults follow the data: the same prior has other numbers for other data.
     priors = [
         name for name in one if not any(close(one[name][kind], other[name][kind]) for kind in ("used", "written"))
     ]
@@ -444,7 +444,7 @@ def _problem_differences(mine: Problem, theirs: Problem) -> list[str]:
 
 
 def _prior_by_column(problem: Problem) -> dict[str, dict[str, Any]]:
-    """Of each column or joint block its prior as written and as used, and its statistics; models may order blocks."""
+    """Prior as written and as used, and statistics, of each column or joint block; block order may differ."""
     found = {}
     families = problem.model.families, problem.resolved.families
     for block, *trees in zip(problem.model.blocks, *families, problem.statistics.blocks, strict=True):

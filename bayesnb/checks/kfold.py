@@ -40,7 +40,7 @@ from bayesnb.posterior.weighted_posterior import with_weights_of
 
 
 class _GatheredWarnings:
-    """Warnings of fits to training parts. Messages of fits that have not converged differ in numbers: one is shown."""
+    """Warnings of fits to training parts. Convergence warnings differ only in numbers: one is shown."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[type[Warning], str], tuple[str, list[str]]] = {}
@@ -185,7 +185,7 @@ def kfold(
         fold, names = _read_folds(folds, len(labelled))
     problem = require(fitted, "data", "kfold").problem
     chunks = problem.model.read(labelled.table)
-    # The fit of a model has read the table and told what is wrong with it.
+    # The fit of a model has already warned about the table.
     cells = chunks.whole(warn=not isinstance(posterior, Model | Family))
     size = chunks.slices[0].stop
 

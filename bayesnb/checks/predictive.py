@@ -38,16 +38,16 @@ EXTREME = 0.02
 """Adjusted p-value below which a line is called extreme."""
 
 FITTED = "class_frequency, mean and variance are last: on the rows of the fit, most families agree with them."
-"""What is printed below statistics that are fitted."""
+"""Printed below fitted statistics."""
 
 HEAVY = (
     "{}: the replicates have heavy tails, as where few rows tell a variance. A few of them determine mean ± sd, which "
     "may change with each further replicate; p-values do not depend on them."
 )
-"""What is printed below lines whose replicates have heavy tails."""
+"""Printed below lines whose replicates have heavy tails."""
 
 ENOUGH = 49
-"""With R replicates, fewer than this, chance makes a statistic extreme with probability 1 / (R + 1) > `EXTREME`."""
+"""With fewer replicates R, a statistic is extreme by chance with probability 1 / (R + 1) > `EXTREME`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -235,12 +235,12 @@ class Check(Printed):
 
 
 def _check_of(lines: pd.DataFrame, replicated: pd.DataFrame, other_rows: str = "") -> Check:
-    """The result from lines and their values in the replicates as `Statistic.lines` gives them; undefined ones go."""
+    """The result from lines and their replicated values (see `Statistic.lines`), without undefined ones."""
     number = replicated.notna().sum().to_numpy()
     defined = lines["observed"].notna().to_numpy() & (number > 0)
     dropped = tuple(lines.index[~defined])
     lines, replicated, number = lines[defined], replicated.loc[:, defined], number[defined]
-    # Of the Beta posterior under Jeffreys' prior.
+    # The standard deviation of the Beta posterior under Jeffreys' prior.
     a, b = number * lines["p_value"] + 0.5, number * (1 - lines["p_value"]) + 0.5
     table = pd.DataFrame(
         {
@@ -271,7 +271,7 @@ OTHER_ROWS = (
     "These are not the rows of the fit, which have a total weight of {fitted:.12g}: here it is {given}. If the rows of "
     "the fit had weights, give them here, too, as sample_weight; without them the replicates have another distribution."
 )
-"""What is printed below a check of other rows than those of the fit."""
+"""Printed below a check of rows other than those of the fit."""
 
 
 @of_features
@@ -415,7 +415,7 @@ def check(
 
 
 def _on_other_rows(posterior: Posterior, data: DataSet) -> str:
-    """What is printed if the data have other numbers of rows than those of the fit, else nothing."""
+    """A remark if the classes have other numbers of rows than in the fit; otherwise empty."""
     problem = posterior.problem
     if problem is None or np.allclose(problem.statistics.classes.n, data.labels.sizes):
         return ""

@@ -1,4 +1,4 @@
-"""What a statistic of a posterior predictive check is, and the replicated tables that it takes."""
+"""Statistics of posterior predictive checks, and the replicated tables that they take."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -102,7 +102,7 @@ def _longest_run(ordered: np.ndarray) -> np.ndarray:
 
 
 # --------------------------------------------------------------------------------------------------
-# Many numbers of a data set and of its replicates on one scale, and the largest of them
+# Numbers of a data set and its replicates on one scale, and the largest of them
 # --------------------------------------------------------------------------------------------------
 
 LEVELS = (0.025, 0.5, 0.975)
@@ -111,24 +111,11 @@ ROUNDING_OF_VALUES = 1e-9
 
 
 def _departures(values: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distances from the median, relative to the spread on the same side of it.
+    """Distances from the median, relative to the spread on the same side, and whether each value is above the median.
 
-    The spread is the distance between the median and the 2.5 % or the 97.5 % quantile. Median and quantiles are those
-    of all data sets, the observed one included, so that it is treated as a replicate is.
-
-    Parameters
-    ----------
-    values : array, shape (data sets, numbers)
-        NaN where a data set does not define a number.
-    smallest : array, shape (numbers,)
-        Smallest spread.
-
-    Returns
-    -------
-    departure : array, shape (data sets, numbers)
-        NaN where the value is.
-    above : array of bool, shape (data sets, numbers)
-        Whether the value is above the median.
+    The spread is the distance between the median and the 2.5 % or the 97.5 % quantile, and at least `smallest`, shape
+    (numbers,). Median and quantiles are those of all data sets, the observed one included, so that it is treated as a
+    replicate is. Values and results have shape (data sets, numbers); a number that a data set does not define is NaN.
     """
     low, centre, high = _quantiles_of_replicates(values)
     above = values > centre
@@ -139,7 +126,7 @@ def _departures(values: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, n
 def _quantiles_of_replicates(values: np.ndarray) -> np.ndarray:
     """Quantiles over the data sets that define a number, shape (levels, numbers)."""
     found = np.quantile(values, LEVELS, axis=0)
-    # Slow, and therefore only for numbers that some data sets leave undefined.
+    # Slow, and therefore only used for numbers that are undefined in some data sets.
     some = np.isnan(found[1]) & ~np.isnan(values).all(axis=0)
     if some.any():
         found[:, some] = np.nanquantile(values[:, some], LEVELS, axis=0)
@@ -152,12 +139,6 @@ def _share_at_least(observed: np.ndarray, replicated: np.ndarray) -> np.ndarray:
     Single-step p-values (Westfall and Young 1993, *Resampling-Based Multiple Testing*, section 2.3): under the model,
     the probability that any of them is below a threshold is about the threshold, for any number of them and any
     dependence between them.
-
-    Parameters
-    ----------
-    observed : array, shape (numbers,)
-    replicated : array, shape (replicates,)
-        Largest number of each replicate.
     """
     if not len(replicated):
         return np.full(len(observed), np.nan)
@@ -196,7 +177,7 @@ class ObservedLabels:
 
     @cached_property
     def membership(self) -> np.ndarray:
-        """One where a row is of a class, else zero, shape (rows, classes)."""
+        """Indicators of the classes, shape (rows, classes)."""
         return np.eye(len(self.classes))[self.codes]
 
     @cached_property
@@ -227,7 +208,7 @@ class DataSet:
 def columns_at(cells: Sequence[Any], places: Sequence[tuple[int, int]]) -> np.ndarray:
     """Columns of the cells of blocks, given the block and the position of each, shape (columns, rows)."""
     found = np.empty((len(places), cells[0].shape[0]))
-    # Of CSR cells, the columns of a block are taken at once.
+    # CSR columns of a block are taken together.
     for block in {block for block, _ in places}:
         at = [k for k, place in enumerate(places) if place[0] == block]
         found[at] = dense(cells[block][:, [places[k][1] for k in at]]).T
@@ -313,7 +294,7 @@ def _new_cells(
 
 
 def _rounded_up(number: int) -> int:
-    """The number, or up to an eighth more. Draws in JAX are compiled for each shape, and this makes the shapes few."""
+    """The number rounded up by at most an eighth: JAX compiles draws for each shape, and few shapes are left."""
     step = 1 << max(number.bit_length() - 4, 0)
     return -(-number // step) * step
 
@@ -345,7 +326,7 @@ class Statistic:
         What the numbers of a label are. A line then has the distance of the one that is farthest from its replicates,
         and is compared with the largest distance of all lines.
     smallest : array, optional
-        Smallest spread of each number, as for `_departures`; by default what rounding makes.
+        Smallest spread of each number, as for `_departures`; by default that of rounding.
     """
 
     labels: list[str]
@@ -373,7 +354,7 @@ class Statistic:
         """
         values = np.vstack([observed, replicated])
         values = np.where(np.isfinite(values), values, np.nan)
-        # Equal sums that were added in another order differ by rounding.
+        # Equal sums may differ by rounding, if their terms were added in another order.
         rounding = 1e-12 * np.abs(np.nan_to_num(values)).max(axis=0) + TINY
         departure, above = _departures(values, rounding if self.smallest is None else self.smallest)
         departure[:, np.isnan(departure[0])] = np.nan
@@ -402,12 +383,9 @@ Build = Callable[[BoundModel, DataSet, np.random.Generator], Statistic | None]
 
 
 def _p_values(values: np.ndarray) -> np.ndarray:
-    """Share of the replicates, of those that define a number, in which it is at least that of the data; ties are half.
+    """Share of the replicates that define a number in which it is at least that of the data; ties are half.
 
-    Parameters
-    ----------
-    values : array, shape (1 + replicates, numbers)
-        The data first.
+    The data are the first row of `values`, shape (1 + replicates, numbers).
     """
     observed, replicated = values[0], values[1:]
     # Equal sums that were added in another order differ by rounding, and are ties.
@@ -439,7 +417,7 @@ def of_function(
         ``f(X, y)``, which returns a number or a dict of numbers.
     model : BoundModel
     X : table
-        Whose kind the function gets.
+        Its kind of table is what the function gets.
     taken : collection of str
         Labels of other statistics, which this one must not have.
     data : DataSet

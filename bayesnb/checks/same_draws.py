@@ -37,11 +37,11 @@ TESTS = ("mean", "spread", "skewness", "tails")
 PARTS = ("parameters", "densities", "dependence", "probabilities")
 
 IN_PIECES = 2**20
-"""Draws whose polynomials are in memory at a time."""
+"""Number of draws whose polynomials are in memory at a time."""
 
 
 def legendre(u: np.ndarray, degree: int) -> np.ndarray:
-    """Legendre polynomial of 2 u - 1, of mean zero and variance one if `u` is uniform."""
+    """Legendre polynomial of 2 u - 1; mean zero and variance one if `u` is uniform."""
     return np.sqrt(2 * degree + 1) * eval_legendre(degree, 2 * u - 1)
 
 
@@ -88,7 +88,7 @@ def ranks_among(reference: np.ndarray, values: np.ndarray, rng: np.random.Genera
 
 
 class Evidence:
-    """Tests as they are made, part by part."""
+    """Collects the tests, part by part."""
 
     def __init__(self) -> None:
         self.frames: list[pd.DataFrame] = []
@@ -140,7 +140,7 @@ class Evidence:
         return varied
 
     def by_test(self, part: str, columns: Sequence[str]) -> dict[str, np.ndarray]:
-        """The z of the quantities of a part by test, under the names of columns, and the ess as ``ess_of_...``."""
+        """For each quantity of a part, the z of each test by column name, and the ess as ``ess_of_...``."""
         found = pd.concat([frame for frame in self.frames if (frame["part"] == part).all()])
         of_tests = {column: found[found["test"] == test] for column, test in zip(columns, TESTS, strict=False)}
         ess = {f"ess_of_{column}": frame["ess"].to_numpy() for column, frame in of_tests.items()}
@@ -196,23 +196,10 @@ def _test_parameters(
     reference: Mapping[str, np.ndarray],
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Tests of every scalar parameter's draws against its exact distribution.
+    """Tests of every scalar parameter's draws against its exact distribution: the `table` of `Comparison`.
 
-    Parameters
-    ----------
-    tests : Evidence
-    sampled : SampledPosterior
-    marginals : mapping
-        Exact distributions by site.
-    reference : mapping
-        Independent draws of the sites whose exact distribution has no known distribution function.
-    rng : numpy.random.Generator
-        Splits the steps of distribution functions, and ties of ranks.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The attribute `table` of `Comparison`.
+    `marginals` has the exact distributions by site, `reference` independent draws of the sites whose exact distribution
+    has no known distribution function. `rng` splits the steps of distribution functions, and ties of ranks.
 
     Raises
     ------
@@ -266,7 +253,7 @@ def _test_parameters(
 # --------------------------------------------------------------------------------------------------
 
 LARGEST = 10
-"""Number of pairs, those of the largest correlations, whose effective number of draws is computed."""
+"""The effective number of draws is computed for this many pairs, those of the largest correlations."""
 
 GROUP = 2000
 """Up to this number of parameters, all pairs are tested; above it, pairs inside a class, this many parameters at a
@@ -276,10 +263,10 @@ time."""
 def _test_dependence(
     tests: Evidence, exact: ExactPosterior, parameters: ModelParameters, rng: np.random.Generator
 ) -> None:
-    """Products of parameters that are independent under the exact posterior: the largest of all pairs, and spreads.
+    """Products of parameters that are independent under the exact posterior: the largest pairs, and spreads.
 
-    The product of the first polynomials of two independent numbers has mean zero and variance one. So has the first of
-    a parameter times the second of one that is drawn given it, for every cell.
+    The product of the first polynomials of two independent numbers has mean zero and variance one. So has, in every
+    cell, the first of a parameter times the second of one drawn given it.
     """
     blocks = [
         independent_pits(family, values, rng) for family, values in zip(exact.families, parameters.blocks, strict=True)
@@ -328,7 +315,7 @@ def _test_largest_pairs(tests: Evidence, names: np.ndarray, classes: np.ndarray,
 
 
 def _groups(classes: np.ndarray) -> Iterator[np.ndarray]:
-    """Positions of the groups of parameters in which every pair is tested."""
+    """Groups of parameters, by position, within which every pair is tested."""
     if len(classes) <= GROUP:
         yield np.arange(len(classes))
         return
@@ -405,24 +392,9 @@ def log_densities(exact: ExactPosterior, parameters: ModelParameters, rows: _Cod
 def _exact_reference(
     exact: ExactPosterior, rows: _CodedRows, rng: np.random.Generator, *, at_least: int, sites: list[str]
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Log densities, and values of sites, under independent draws from the closed form.
+    """Log densities and values of sites, under independent draws from the closed form, at least `at_least`.
 
-    Parameters
-    ----------
-    exact : ExactPosterior
-    rows : Rows
-    rng : numpy.random.Generator
-    at_least : int
-        Least number of draws.
-    sites : list of str
-        Sites whose values are kept.
-
-    Returns
-    -------
-    densities : array, shape (draws, 1 + rows)
-        As `log_densities`.
-    values : dict
-        By site, leading axis the draws.
+    The densities have shape (draws, 1 + rows), as `log_densities`. Values are by site, leading axis the draws.
     """
     size = sum(np.size(leaf) for leaf in jax.tree.leaves(exact.belief.mean()))
     number = max(at_least, min(EXACT_DRAWS, EXACT_CELLS // size))
@@ -439,7 +411,7 @@ def _exact_reference(
 # --------------------------------------------------------------------------------------------------
 
 DRAWS_OF_PROBABILITIES, CELLS_OF_PROBABILITIES = 16_000, 2**25
-"""Independent draws from the closed form, and the most numbers that they may take together."""
+"""Number of independent draws from the closed form, and the largest number of values in all of them."""
 
 
 def _test_probabilities(
@@ -477,9 +449,9 @@ def _test_probabilities(
 
 
 def _difference_of_draws(log_joint: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Each draw's part in the difference of a class probability from the exact one, shape (chain, draw, cells).
+    """Each draw's contribution to the error of a class probability, shape (chain, draw, cells).
 
-    Its mean over the draws is the difference.
+    The mean over the draws is the error.
     """
     weight = np.exp(log_joint - log_joint.max(axis=(0, 1, 3), keepdims=True))
     total = weight.sum(axis=3, keepdims=True)
@@ -503,7 +475,7 @@ def _log_proba(log_joint: np.ndarray) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------
 
 OWN_STREAM = 2**31 - 1
-"""Makes the random numbers differ from those of other functions with the same key, whose draws may be tested here."""
+"""Keeps the random numbers apart from those of other functions with the same key, whose draws may be tested here."""
 
 
 def run_battery(

@@ -38,7 +38,7 @@ from bayesnb.posterior.posterior import Posterior, mean_total_count
 # --------------------------------------------------------------------------------------------------
 
 NUMBERS = 0.45
-"""Inches of the numbers beside a panel."""
+"""Width of the numbers beside a panel, in inches."""
 
 
 BAND_SIMULATIONS = 1000
@@ -58,7 +58,7 @@ JOINT = "log_likelihood"
 """The test quantity that depends on all parameters and the data."""
 
 RANK_DRAWS = 100
-"""Number of draws among which a true value is ranked; a chain thinned to so few draws is nearly independent."""
+"""Number of draws among which a true value is ranked; so thinned, a chain is nearly independent."""
 
 
 def _pits(
@@ -113,8 +113,8 @@ LEAST_ESS, LARGEST_R_HAT = 50, 1.05
 """Limits for the draws of a fit, wider than for a single fit, because errors average out over fits."""
 
 JUDGED = tuple(kind for kind in KINDS if kind != "tail ESS")
-"""Kinds of problems that are counted. Ranks among 100 thinned draws do not need the tail quantiles that tail ESS is
-about, and in a short chain it is often below the limit by chance."""
+"""Kinds of problems that are counted. Tail ESS is left out: ranks among 100 thinned draws need no tail quantiles, and
+in a short chain it is often too low by chance."""
 
 MOST_PROBLEMS = 0.1
 """Share of fits with problems above which the verdict is not YES."""
@@ -398,7 +398,7 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
 
 
 def _ready_inference(inference: Any, model: BoundModel) -> Any:
-    """What each simulation runs."""
+    """The inference that each simulation runs."""
     if inference is None and not model.conjugate:
         inference = NUTS()
     inference = as_inference(inference)
@@ -439,7 +439,7 @@ def _simulations(
             posterior = inference.fit(problem, key=fit_key)
         found.append(_pits(model, posterior, truth, problem.statistics, draw_key, rng))
         problems.append(_problems(posterior))
-    # What the prior does not vary (known class probabilities, the only category of a column) cannot be calibrated.
+    # Constants under the prior (known class probabilities, a column's only category) cannot be calibrated.
     constant = {site for site, values in by_name.items() if (values == values[:1]).all()}
     by_site = {site: np.stack([one[site] for one in found]) for site in [*by_name, JOINT] if site not in constant}
     index = pd.RangeIndex(num_simulations, name="simulation")
@@ -468,7 +468,7 @@ def _verdict_on_ranks(against: pd.DataFrame, problems: pd.DataFrame, num_tests: 
         )
     no_test = f"none of {num_tests} tests rejects (error rate {error_rate:g})"
     if problems.any(axis=1).mean() > MOST_PROBLEMS:
-        # Uniform PIT values are then no evidence.
+        # Uniform PIT values are then no evidence of a right posterior.
         return (
             f"UNDECIDED: over {num_simulations} simulations {no_test}, but more than {MOST_PROBLEMS:.0%} of the fits "
             f"have problems, and what their draws miss need not show in the PIT values.{trouble}"

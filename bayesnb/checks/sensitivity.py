@@ -318,7 +318,7 @@ def _prior_scaled(posterior: ExactPosterior, power: float) -> ExactPosterior:
 
 
 def _power_scaled(family: Any, statistics: Any, power: float) -> Mapping[str, Any]:
-    """What a family's `power_scaled` gives, where it names the family's own hyperparameters."""
+    """The result of a family's `power_scaled`, if it names the family's own hyperparameters."""
     scaled = family.power_scaled(statistics, power)
     expected = list(family.hyperparameters())
     if isinstance(scaled, Mapping) and set(scaled) == set(expected):
