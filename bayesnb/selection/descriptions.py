@@ -17,13 +17,13 @@ from bayesnb.selection.grouping import group_columns
 from bayesnb.selection.trees import adding_features, tree_columns
 
 MOST_ROWS = 10_000
-"""Of more rows a random sample decides which columns depend on each other."""
+"""With more rows, a random sample decides which columns depend on each other."""
 
 FEW_VALUES = 10
-"""Numbers of so many different values or fewer are no measurements."""
+"""Columns with at most this many distinct numbers are no measurements."""
 
 MOST_COLUMNS = 200
-"""Columns at most; all pairs of them are compared."""
+"""Largest number of columns, of which all pairs are compared."""
 
 
 def propose_descriptions(
@@ -115,6 +115,6 @@ def _proposed(description: Any, rows: Rows) -> NaiveBayes:
 
 
 def _measured(cells: np.ndarray) -> bool:
-    """Whether there are many values, all of which have squares."""
+    """Whether the column has many distinct values, none too large to square."""
     values = np.unique(cells)
     return len(values) > FEW_VALUES and np.nanmax(np.abs(values)) <= LARGEST_NUMBER

@@ -44,20 +44,20 @@ from bayesnb.posterior.left_out import leave_one_out
 # --------------------------------------------------------------------------------------------------
 
 BINS = 30
-"""Bars of a panel."""
+"""Number of bars in a panel."""
 
 SHARE_SHOWN = 0.99
-"""Share of the cells within the panel; the rest lies beyond its ends."""
+"""Share of the cells inside the panel; the rest is beyond its ends."""
 
 MOST_HEIGHT = 1.6
-"""Largest height of a panel, in heights of its highest bar."""
+"""Largest height of a panel, as a multiple of its highest bar."""
 
 # --------------------------------------------------------------------------------------------------
 # The families with which the labels of a table are predicted best, one column after the other
 # --------------------------------------------------------------------------------------------------
 
 ROUNDING = 1e-9
-"""A score that is higher by less, in nats, is the same."""
+"""Scores closer than this, in nats, are equal."""
 
 
 def _best_for_labels(
@@ -66,14 +66,8 @@ def _best_for_labels(
     """The families of the highest leave-one-out log score of the labels, found column by column.
 
     Columns are independent given the class, also without a row. The log density of a row under each class is therefore
-    a sum over columns, whose terms are computed once, for each family of each column on its own.
-
-    Parameters
-    ----------
-    columns : OpenColumns
-    rows : Rows
-    compared : mapping
-        By position, the families of each column. The search begins with the first ones.
+    a sum over columns, whose terms are computed once, for each family of each column on its own. The search begins with
+    the first family of each column.
 
     Returns
     -------
@@ -81,11 +75,6 @@ def _best_for_labels(
         By position of the column, the place of its family among those that were compared.
     differences : dict
         By position, the score with each family minus the score with the chosen one, the other columns as chosen.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a family that is given has no closed form.
     """
     for name, family in columns.given.items():
         if not isinstance(family, ConjugateFamily):
@@ -101,7 +90,7 @@ def _best_for_labels(
         posterior: Any = fit(model, rows.table, labels, sample_weight=rows.weights)
         return leave_one_out(posterior, rows).log_proba
 
-    # Class probabilities that are equal and known leave the densities of the cells alone.
+    # With equal, known class probabilities only the cell densities remain.
     equal = np.full(len(rows.classes), 1 / len(rows.classes))
     densities = {
         position: [left_out({rows.table.names[position]: each.candidate.family}, equal) for each in families]
@@ -145,7 +134,7 @@ DIRECTIONS = {
     "elpd_difference": "elpd_difference: score with the second minus score with the chosen family, in nats. The lower, "
     "the better is the choice.",
 }
-"""What the number in the printed table means, by its name."""
+"""Explanations of the numbers in the printed table, by name."""
 
 
 @dataclass(frozen=True, repr=False)

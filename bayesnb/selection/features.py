@@ -31,31 +31,18 @@ from bayesnb.selection.families import ROUNDING
 from bayesnb.selection.weighing import weight_features
 
 # --------------------------------------------------------------------------------------------------
-# The features of a model of which some columns are dropped or merged; the other columns keep their families
+# Models with dropped or merged columns; the other columns keep their families
 # --------------------------------------------------------------------------------------------------
 
 NAMED = 4
-"""A block of more columns has the names of the first ones in its own name, and the number of the others."""
+"""The name of a wider block has the first columns' names and the number of the others."""
 
 
 def _family_of_column(bound: BoundModel, family: Family, columns: Sequence[int], position: int) -> Family:
-    """The family with which one column, as a feature of its own, has the prior and the constants that it has now.
+    """The family that gives one column, as a feature of its own, the prior and the constants that it has now.
 
-    Parameters
-    ----------
-    bound : BoundModel
-        The model of the table.
-    family : Family
-        Of the feature, as the user wrote it.
-    columns : sequence of int
-        Positions of the feature's columns.
-    position : int
-        One of them.
-
-    Returns
-    -------
-    Family
-        The family as the user wrote it, if it is the same for every column.
+    `family` is that of the feature whose `columns` are given by position, as the user wrote it. It is the result if it
+    is the same for every column.
     """
     names = bound.schema.columns
     block = next(block for block in bound.blocks if position in block.columns)
@@ -212,14 +199,9 @@ class _LabelRatios:
 def _while_rising(ratios: _LabelRatios) -> np.ndarray:
     """Drop or add the feature that raises the score most, again and again, while the score rises.
 
-    One feature always remains. Of changes that are equally good, the one of the last feature is made, so that the
-    first of columns that are copies of each other remains.
-
-    Returns
-    -------
-    array, shape (steps, features)
-        Subsets, with one for each feature that a subset has, else zero. The first has all features, and the last is the
-        best that was found.
+    One feature always remains. Of changes that are equally good, the one of the last feature is made, so that the first
+    of columns that are copies of each other remains. The subsets, one for each step, are rows of ones and zeros of
+    shape (steps, features). The first has all features, the last is the best one.
     """
     kept = np.ones(ratios.of_features.shape[-1])
     steps, highest = [kept], ratios.weights @ ratios.log_proba(kept)
@@ -230,7 +212,7 @@ def _while_rising(ratios: _LabelRatios) -> np.ndarray:
         feature = int(np.flatnonzero(scores >= scores.max() - ROUNDING)[-1])
         kept = kept.copy()
         kept[feature] = 1.0 - kept[feature]
-        # The score of a subset does not depend on the path that led to it, so that no subset comes twice.
+        # The score of a subset does not depend on the path to it, so that no subset recurs.
         score = ratios.weights @ ratios.log_proba(kept)
         if score <= highest + ROUNDING:
             break
@@ -256,7 +238,7 @@ WITH_WEIGHTS = (
 """A note on a posterior with weights."""
 
 STANDARD_ERRORS = 2.0
-"""A subset of the features is kept if its gain is higher than this many standard errors."""
+"""A subset of the features is kept if its gain exceeds this many standard errors."""
 
 
 @dataclass(frozen=True, repr=False)

@@ -36,21 +36,14 @@ from bayesnb.selection.joint_blocks import (
 )
 
 # --------------------------------------------------------------------------------------------------
-# A model with joint blocks in the place of some of its columns
+# A model with joint blocks in place of some columns
 # --------------------------------------------------------------------------------------------------
 
 
 def _grouped_model(model: Model, bound: BoundModel, merged: Mapping[tuple[int, ...], Family]) -> Model:
     """The model with joint blocks, each where its first column was; other columns keep their families.
 
-    Parameters
-    ----------
-    model : NaiveBayes or BoundModel
-        The model that was given; the result is bound if it is.
-    bound : BoundModel
-        The model of the table.
-    merged : mapping
-        By the positions of the columns of each block, its family.
+    `merged` has the family of each block by the positions of its columns. The result is bound if `model` is.
     """
     if not merged:
         return model
@@ -86,7 +79,7 @@ class _Merge:
 
     @property
     def threshold(self) -> float:
-        """What the log Bayes factor has to exceed.
+        """The threshold of the log Bayes factor.
 
         "Some pair depends" and "no pair does" have the same prior probability, and every pair the same share of it.
         """
@@ -104,14 +97,14 @@ class _Merge:
 
 @dataclass(frozen=True)
 class _MergeSearch:
-    """What a search found.
+    """The result of a search.
 
     Attributes
     ----------
     merges : list of Merge
         In their order.
     blocks : list of Part
-        The blocks at the end that are merged of others.
+        The merged blocks at the end.
     best_left : Merge or None
         The best of the pairs that were left, which does not exceed its threshold; None if no pair was left.
     too_wide : bool
@@ -177,7 +170,7 @@ def merge_while_rising(parts: Sequence[Part], blocks: Mapping[type[Family], Bloc
 # --------------------------------------------------------------------------------------------------
 
 FEW_VALUES = 20
-"""A column of so many different values or fewer joins a block of numbers only if its family is Gaussian."""
+"""A column with at most this many distinct values joins a block of numbers only if its family is Gaussian."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -428,7 +421,7 @@ def _has_many_values(cells: Cells, part: Part) -> bool:
 
 
 def _with_every_row(part: Part, blocks: Blocks) -> Part:
-    """A joint block of the model with the evidence of all its cells: its statistics leave out rows with gaps."""
+    """A joint block with the evidence of all its cells, also of rows with gaps, which its statistics skip."""
     if part.width == 1 or blocks.cells.lacking.isdisjoint(part.columns):
         return part
     return replace(part, log_evidence=blocks.log_evidence_with_gaps(part.columns))

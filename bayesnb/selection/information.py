@@ -1,4 +1,4 @@
-"""What features say about the class: mutual information, and the evidence that a feature depends on it."""
+"""Features and the class: mutual information, and the evidence for dependence."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ from bayesnb.posterior.under_draws import draws_in_pieces
 # --------------------------------------------------------------------------------------------------
 
 CHAINS, DRAWS = 4, 50
-"""Number of draws from a closed form, unless the user gives it."""
+"""Default number of draws from a closed form."""
 
 
 def _information_rows(block: Block) -> tuple[Any, ...]:
@@ -87,18 +87,10 @@ def _some_at_a_time(posterior: Posterior, num_draws: int | None, key: Any) -> It
 
 
 def _of_block(block: Block, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
-    """Mutual information of the columns of a block, in nats; NaN, with a warning, if the family cannot compute it.
+    """Mutual information of the columns of a block in nats, shape (draws, columns).
 
-    Parameters
-    ----------
-    block : Block
-    class_prob : array, shape (draws, classes, 1) or (draws, classes, columns)
-    parameters : mapping
-        Arrays of shape (draws, classes, columns, ...).
-
-    Returns
-    -------
-    array, shape (draws, columns)
+    It is NaN, with a warning, if the family cannot compute it. `class_prob` has shape (draws, classes, 1) or (draws,
+    classes, columns), and the parameters (draws, classes, columns, ...).
     """
     shape = *class_prob.shape[:2], len(_information_rows(block)), -1
     known = np.logical_and.reduce([np.isfinite(value).reshape(shape).all(axis=(1, 3)) for value in parameters.values()])
@@ -133,7 +125,7 @@ def _apart(block: Block, statistics: Any = None) -> tuple[Family | None, Any]:
 # --------------------------------------------------------------------------------------------------
 
 LARGEST_STATISTIC = 1e7
-"""Chi-squared statistic above which its root is taken as normal, which is right to 1e-8."""
+"""Above this chi-squared statistic its root is taken as normal, with an error of 1e-8."""
 
 OF_DATA = ("estimate", "lower", "upper", "p_value")
 
@@ -192,7 +184,7 @@ def _where_known(n: np.ndarray, parameters: dict[str, Any]) -> tuple[np.ndarray,
     for value in values.values():
         known = known & np.isfinite(value).reshape(*n.shape, -1).all(axis=-1)
     weight = np.where(known, n, 0.0)
-    # A class without weight adds nothing for any parameters.
+    # A class without weight adds nothing, whatever its parameters.
     heaviest = weight.argmax(axis=0)
     filled = {}
     for name, value in values.items():
@@ -385,13 +377,7 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> Featur
 
 
 def _column_inclusion(posterior: Posterior) -> list[np.ndarray]:
-    """Inclusion probability of every column at prior probability 1/2, each word of a vector on its own.
-
-    Returns
-    -------
-    list of array, shape (columns,)
-        For each block; NaN if there is no such probability.
-    """
+    """Inclusion probability of each block's columns at prior probability 1/2, shape (columns,); NaN if undefined."""
     problem, found = posterior.problem, []
     if problem is not None and (problem.unlabelled is not None or problem.model.description.hyperpriors):
         problem = None
@@ -411,7 +397,7 @@ def _column_inclusion(posterior: Posterior) -> list[np.ndarray]:
 
 
 # --------------------------------------------------------------------------------------------------
-# How much information does a feature have about the class? Mutual information, compared with its size by chance
+# Information of a feature about the class, compared with its size by chance
 # --------------------------------------------------------------------------------------------------
 
 PROBABILITIES = ("p_value", "inclusion_probability")
@@ -645,7 +631,7 @@ def information_estimate(posterior: Posterior, unit: str = "nats") -> np.ndarray
 
 
 def _spread_to_columns(posterior: Posterior, values: list[np.ndarray]) -> np.ndarray:
-    """A value for each column of the table; the columns of a block that informs as one have the same."""
+    """A value for each column of the table; columns of a joint block share theirs."""
     blocks = posterior.model.blocks
     each = [np.broadcast_to(of_block, len(block.columns)) for block, of_block in zip(blocks, values, strict=True)]
     return np.array(in_column_order(blocks, each))

@@ -258,12 +258,7 @@ def _has_joint_blocks(family: Family) -> bool:
 
 
 def _require_same_prior(parts: Sequence[Part], what: str, values: Sequence[Any]) -> None:
-    """Refuse parts that differ in what a joint block has one of: numbers of the classes, or a text.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for parts that differ in what a joint block has one of: numbers of the classes, or a text."""
     for part, value in zip(parts, values, strict=True):
         text = isinstance(value, str)
         if value == values[0] if text else np.allclose(value, values[0], rtol=1e-12, atol=0.0):
@@ -285,7 +280,7 @@ def _shortest(values: np.ndarray) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------
-# Columns of real numbers as joint blocks: the evidence of every block from one scatter matrix for each class
+# Joint blocks of real numbers: the evidence of every block from one scatter matrix for each class
 # --------------------------------------------------------------------------------------------------
 
 
@@ -425,14 +420,14 @@ def _as_multivariate(family: Any) -> MultivariateGaussian:
 
 
 # --------------------------------------------------------------------------------------------------
-# Columns of categories as joint blocks: the evidence of every block from counts of combinations
+# Joint blocks of categories: the evidence of every block from counts of combinations
 # --------------------------------------------------------------------------------------------------
 
 ZERO_AND_ONE = (0, 1)
 """Categories of a `Bernoulli` column."""
 
 TABLE_CELLS = 2**22
-"""Entries of a table of counts that is filled; the combinations of larger ones are sorted."""
+"""Largest table of counts that is filled; with more entries, combinations are sorted."""
 
 
 @dataclass(frozen=True)
@@ -459,7 +454,7 @@ class _CategoryBlocks(Blocks):
     other: bool
     total: np.ndarray | None
     _codes: dict[tuple[int, ...], tuple[np.ndarray, int]] = field(repr=False)
-    """By columns, the code of each row's combination, and their number; combinations that no row shows have none."""
+    """For given columns, the code of each row's combination and the number of codes, those of observed ones."""
 
     def log_evidence_of_complete(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
         """Log evidence of the block of each pair of parts, shape (pairs,); -inf beyond a million combinations."""
@@ -492,7 +487,7 @@ class _CategoryBlocks(Blocks):
         return family.on_scale_of(family.statistics(x[whole], self.cells.membership[whole]).pooled())
 
     def _concentration(self, sizes: tuple[int, ...]) -> np.ndarray:
-        """Prior weight of each combination of columns of so many categories, shape (classes, 1)."""
+        """Prior weight of each combination of columns with these numbers of categories, shape (classes, 1)."""
         if self.total is not None:
             return self.total / math.prod(sizes)
         return np.full((self.cells.num_classes, 1), default_concentration(sizes))
@@ -546,7 +541,7 @@ def _category_blocks(problem: Problem, parts: Sequence[Part], cells: Cells) -> _
         column: declared_categories(family, names[column]) if family.cell == "category" else ZERO_AND_ONE
         for column, family in families.items()
     }
-    # Blocks with missing cells are not counted by these codes.
+    # These codes do not count blocks with missing cells.
     codes: dict[tuple[int, ...], tuple[np.ndarray, int]] = {}
     codes |= {(j,): (np.nan_to_num(cells.by_column[j]).astype(np.intp), len(categories[j])) for j in names}
     return _CategoryBlocks(cells, names, categories, given, other[0], None if default else totals[0], codes)
@@ -577,7 +572,7 @@ def _total(part: Part) -> np.ndarray:
 
 
 def blocks_of(problem: Problem, parts: Sequence[Part], cells: Cells) -> dict[type[Family], Blocks]:
-    """By the family of the joint blocks, what gives their evidences.
+    """For each family of joint blocks, the function that gives their evidences.
 
     Raises
     ------

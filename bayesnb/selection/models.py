@@ -124,7 +124,7 @@ class ModelComparison(Printed):
         return forest(rows, title=title, panels_across=panels_across, axes=axes, figsize=figsize)
 
     def _parts(self) -> list[Piece]:
-        # Adding zero takes the sign from a negative one.
+        # Adding zero removes the sign of a negative zero.
         table = self.table.assign(**self.table.select_dtypes("number").drop(columns="model_probability").round(2) + 0.0)
         shown = pd.DataFrame(
             {

@@ -34,10 +34,10 @@ from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.under_draws import log_sum
 
 FEWEST_DRAWS, MOST_DRAWS = 50, 250
-"""Draws in each of four chains from a closed form."""
+"""Draws in each of four chains, from a closed form."""
 
 DRAWS_OF_COLUMNS = 25_000
-"""Draws in each chain times the number of columns and of pairs of classes, between the two numbers of draws."""
+"""Limit for draws in each chain times columns times pairs of classes, between the two numbers of draws."""
 
 RUNS = 20
 """Number of runs of draws of a sampler, whose medians give the Monte Carlo standard error."""
@@ -46,16 +46,16 @@ NUMBERS = ["log_odds", "lower", "upper", "mcse", "median", "median_of_others"]
 """Columns of the result that hold numbers."""
 
 ROWS = 500
-"""Cells of each class over which the log odds of a number are averaged: quantiles of simulated cells."""
+"""The log odds of a number are averaged over this many quantiles of simulated cells of each class."""
 
 MOST_PASSES, SIMULATED_CELLS = 8, 2**22
-"""Times that many rows of each class are simulated, and cells of the table of them."""
+"""Largest number of times that `ROWS` rows of each class are simulated, and of cells in their table."""
 
 LETTERS = 20
-"""Letters of a feature's name in print."""
+"""Largest number of letters in a printed feature name."""
 
 WORDS = 512
-"""Words whose densities under all draws are in memory at a time."""
+"""Number of words whose densities under all draws are in memory at a time."""
 
 Features = Sequence[tuple[int, int]]
 """Positions of features: of the block, and of the column in it."""
@@ -451,15 +451,9 @@ def _values_of_column(model: BoundModel, block: Block, j: int) -> list[Any]:
 class _SimulatedRows:
     """Rows of each class from the posterior predictive distribution, simulated when they are needed.
 
-    Cells of a single column are at quantiles of many simulated ones. With as many random cells, the order of features
-    would depend on the key where a few cells tell the classes apart.
-
-    Parameters
-    ----------
-    model : BoundModel
-    once : Posterior
-        Of the same columns, each described once.
-    key : int or JAX key
+    Cells of a single column are at quantiles of many simulated ones. With the same number of random cells, the order of
+    features would depend on the key if few cells tell the classes apart. `once` is the posterior in which each column
+    is described once.
     """
 
     def __init__(self, model: BoundModel, once: Posterior, key: Any) -> None:
