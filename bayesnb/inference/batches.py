@@ -23,29 +23,18 @@ from bayesnb.model.open_schema import OpenSchema
 from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
-# What both read
+# The schema and the batches, for both functions
 # --------------------------------------------------------------------------------------------------
 
 
 def _find_all(schema: OpenSchema, read: Callable[[str], Iterable[Batch]]) -> Found:
-    """What the schema does not know, from one reading of all batches; `read` gets what they are read for."""
+    """Whatever the schema lacks, from one pass over all batches; `read` is told the purpose of the pass."""
     batches = () if schema.complete else read("categories")
     return sum((find(schema, batch) for batch in batches), start=Found())
 
 
 def _with_progress(asked: bool | None, what: str, batches: Iterable[Batch], total: int | None) -> Iterator[Batch]:
-    """The batches, with a progress bar that counts their rows.
-
-    Parameters
-    ----------
-    asked : bool or None
-        Whether to show the bar; see `progress_bar`.
-    what : str
-        Text before the bar.
-    batches : iterable of Batch
-    total : int or None
-        Number of rows of all batches, None if unknown.
-    """
+    """The batches, with a progress bar that counts their rows; `asked` as for `progress_bar`, `total` may be None."""
     with progress_bar(what, "row", asked, total=total, unit_scale=True, leave=True) as bar:
         for batch in batches:
             yield batch
@@ -176,10 +165,10 @@ def _numbered(model: Model, feature_names: Any, batches: Iterable[Any]) -> Itera
 # --------------------------------------------------------------------------------------------------
 
 BATCH_CELLS = 2**22
-"""Cells of a batch by default: 32 mebibytes of float64."""
+"""Default number of cells in a batch: 32 mebibytes of float64."""
 
 READ_BYTES = 2**16
-"""Bytes of each column that are read at a time."""
+"""Number of bytes of a column that are read at a time."""
 
 
 def fit_parquet(

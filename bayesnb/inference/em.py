@@ -28,7 +28,7 @@ from bayesnb.posterior.kinds import PointPosterior
 # --------------------------------------------------------------------------------------------------
 
 TOLERANCE = 1e-7
-"""Largest change of the probability of a label after which an iteration without a tolerance of its own ends."""
+"""Without its own tolerance, an iteration ends when no label probability changes by more than this."""
 
 ROUNDING = 1e-13
 """Relative rounding error of the log posterior, a sum over all rows."""
@@ -122,7 +122,7 @@ def extrapolated(first: np.ndarray, second: np.ndarray, third: np.ndarray, weigh
     bend = third - second - change
     curvature = squared(bend)
     length = max(1.0, np.sqrt(squared(change) / curvature)) if curvature > 0 else 1.0
-    # A jump to zero might be for ever: without a prior, a value that no row of a class shows has probability zero.
+    # A jump to zero might be final: without a prior, a value that no row of a class shows has probability zero.
     ahead = np.maximum(first + 2 * length * change + length**2 * bend, third**2)
     return ahead / ahead.sum(axis=-1, keepdims=True)
 
@@ -132,13 +132,13 @@ def extrapolated(first: np.ndarray, second: np.ndarray, third: np.ndarray, weigh
 # --------------------------------------------------------------------------------------------------
 
 STARTS = 10
-"""Number of random starts if a class has no labelled row; the best one is used."""
+"""Number of random starts if a class has no labelled row; the best is used."""
 
 START_STEPS = 20
 """Steps from each start, parameters integrated out, before the best is chosen."""
 
 START_ROWS = 20_000
-"""Rows of the short runs, drawn at random where there are more."""
+"""Largest number of rows in the short runs, a random subset of more."""
 
 SPREAD_POWER = 0.5
 """Power of the density that weights the starts of chains: wider than the posterior, but not where none of it is."""
@@ -233,7 +233,7 @@ def _expected_statistics(problem: Problem, responsibilities: np.ndarray) -> Mode
     rows = problem.unlabelled
     assert rows is not None
     counted = problem.statistics + rows.count(problem.resolved, responsibilities * rows.weights[:, None])
-    # Sums of probabilities round: of cells that are all ones, the total may exceed the weight by 1e-16.
+    # Sums of probabilities are rounded: the total of cells that are all ones may exceed the weight by 1e-16.
     return replace(counted, blocks=tuple(statistics.without_rounding(statistics) for statistics in counted.blocks))
 
 
@@ -457,7 +457,7 @@ class MAP(_PointEstimate):
 
 
 def _full_inferences(problem: Problem) -> str:
-    """The inferences that give a distribution of the parameters from these data."""
+    """The inferences that give a distribution of the parameters for these data."""
     if problem.unlabelled is None:
         return ways_to_posterior(problem.model)
     return ways_to_posterior(problem.model).replace("nb.Exact()", "nb.Gibbs()")

@@ -1,4 +1,4 @@
-"""What an inference is, and the closed form: under given hyperparameters, or those that maximise the evidence."""
+"""The interface of inferences, and the closed form: for given hyperparameters, or those of maximal evidence."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -44,13 +44,9 @@ class ConvergenceWarning(UserWarning):
 
 
 def require_closed_form(model: BoundModel, what: str, remedy: str = "") -> None:
-    """Refuse a family that is not conjugate, and so has no closed-form posterior or evidence.
+    """Raise ValueError for a family that is not conjugate: it has no closed-form posterior or evidence.
 
     The error advises `remedy`, by default the inferences that take the model.
-
-    Raises
-    ------
-    ValueError
     """
     for block in model.blocks:
         if not isinstance(block.family, ConjugateFamily):
@@ -157,7 +153,7 @@ STEP = 3.0
 sides of a maximum."""
 
 FALL = 1e-3
-"""Nats by which it must have fallen there."""
+"""Amount, in nats, by which it must have fallen there."""
 
 
 @dataclass(frozen=True)
@@ -248,7 +244,7 @@ def _climb_evidence(learned: LearnedPrior, statistics: ModelStatistics, start: P
 def _require_finite_maximum(
     learned: LearnedPrior, statistics: ModelStatistics, point: Point, labels: Mapping[str, list[str]]
 ) -> None:
-    """Refuse hyperparameters from which the evidence does not fall; `labels` has the names of those of each site."""
+    """Raise for hyperparameters away from which the evidence does not fall; `labels` names those of each site."""
     top = float(_log_evidence(learned, statistics, point)[0])
     for name, value in point.items():
         for label, index in zip(labels[name], np.ndindex(np.shape(value)), strict=True):

@@ -110,11 +110,11 @@ def problem_of(model: Model, rows: Rows, classes: Any = None) -> Problem:
 # --------------------------------------------------------------------------------------------------
 
 OTHER_NAMES = {"reached_max_treedepth": "reached_max_tree_depth"}
-"""Names of PyMC for statistics of the sampler."""
+"""PyMC's names of sampler statistics."""
 
 
 def _column_names(model: Model, parameters: Mapping[Any, Any]) -> list[Any]:
-    """Names of the columns, or positions, as far as the model and the parameters tell them."""
+    """Names or positions of the columns, as far as the model and the parameters tell."""
     names: list[Any] = []
     for name, (family, chosen) in model.features.items():
         if name is EVERY_COLUMN:
@@ -134,7 +134,7 @@ def _column_names(model: Model, parameters: Mapping[Any, Any]) -> list[Any]:
 
 
 def _schema_with_categories(model: Model, schema: Schema, parameters: Mapping[Any, Any]) -> Schema:
-    """The schema with the categories that the model lists, else as many as the columns' tables have."""
+    """The schema with the categories that the model lists, or as many as the given tables have."""
     categories = {}
     for position, family, listed in categorical_columns(model.features, schema):
         column = schema.columns[position]
@@ -167,7 +167,7 @@ def _read_samples(samples: Any) -> tuple[Mapping[str, Any], dict[str, np.ndarray
 
 
 def _of_every_draw(group: Any) -> dict[str, np.ndarray]:
-    """The arrays of a group that have a value for each chain and draw, these axes in front."""
+    """The arrays of a group with the dimensions chain and draw, which come first."""
     return {
         str(name): np.asarray(value.transpose("chain", "draw", ...))
         for name, value in group.data_vars.items()
@@ -196,13 +196,7 @@ def _given_name(
 
 @in_float64
 def _check_support(model: BoundModel, parameters: ModelParameters) -> None:
-    """Refuse values that cannot be parameters: probabilities that do not sum to one, a negative variance.
-
-    Raises
-    ------
-    ValueError
-        Naming the site.
-    """
+    """Raise ValueError for values that cannot be parameters: probabilities without sum one, a negative variance."""
     if not np.all(constraints.simplex(parameters.class_prob)):
         raise ValueError(f"the values of {CLASS_SITE!r} are not probabilities that sum to one")
     names = {f"{site.block}.{site.parameter}": site.name for site in reversed([*model.sites])}
@@ -540,7 +534,7 @@ def _warn_of_leak(problem: Problem, y: Any) -> None:
 
 
 FEW_LABELS = 20
-"""Up to so many labels, each may be the only one of its class, as in scikit-learn."""
+"""Up to this many rows, each may have a class of its own, as in scikit-learn."""
 
 
 def warn_of_quantities(problem: Problem) -> None:

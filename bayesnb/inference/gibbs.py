@@ -31,8 +31,7 @@ from bayesnb.posterior.under_draws import flatten, in_pieces
 # --------------------------------------------------------------------------------------------------
 
 WIDTH = 3.0
-"""Width of the interval in which a slice is searched, in the unconstrained coordinate: of a positive number, a factor
-of twenty."""
+"""Width of the slice search in the unconstrained coordinate: for a positive number, a factor of twenty."""
 
 
 class ChainHyperparameters:
@@ -183,13 +182,13 @@ def _constrained_line(hyperpriors: tuple[Any, ...], line: Any) -> tuple[list[Any
 # --------------------------------------------------------------------------------------------------
 
 MATCHED_ROWS = 500
-"""Number of evenly spaced rows whose label probabilities determine the relabelling; so many draws try references."""
+"""Number of evenly spaced rows that determine the relabelling, and of draws that try references."""
 
 MOST_STEPS = 100
 """Largest number of references."""
 
 STARTS = 12
-"""So many draws are first references, beside that of highest density."""
+"""Number of draws that are first references, beside that of highest density."""
 
 
 def exchangeable(problem: Problem) -> list[np.ndarray]:
@@ -257,7 +256,7 @@ def relabel(problem: Problem, parameters: ModelParameters, log_density: np.ndarr
     def settled(drawn: np.ndarray, reference: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """How much the draws agree with their mean at the end that a reference leads to; the mean; their order."""
         order = _orders(drawn, reference * rows.weights[:, None], groups)
-        # Each step makes the draws agree more with their mean, so that no order comes back.
+        # Each step improves the agreement of the draws with their mean, so that no order recurs.
         for _ in range(MOST_STEPS):
             reference = np.take_along_axis(drawn, order[:, None], axis=2).mean(axis=0)
             before, order = order, _orders(drawn, reference * rows.weights[:, None], groups)
@@ -456,7 +455,7 @@ def _draw_label_counts(responsibilities: np.ndarray, weights: np.ndarray, rng: n
     """Number of copies of each row, out of its weight, in each class, shape (chains, rows, classes)."""
     if (weights != 1).any():
         return rng.multinomial(weights.astype(np.int64), responsibilities).astype(np.float64)
-    # A single label needs one uniform number, and takes half the time of NumPy's multinomial.
+    # A single label needs one uniform number, which takes half the time of NumPy's multinomial.
     uniform = rng.random(responsibilities.shape[:-1])
     labels = np.empty(responsibilities.shape)
     edge, passed = np.zeros(uniform.shape), np.zeros(uniform.shape, dtype=bool)
@@ -481,7 +480,7 @@ def _draw_given(
     flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), prior.families)
     after = Prior(prior.classes, flat).update(replace(statistics, classes=classes))
     in_chains = partial(jax.tree.map, lambda leaf: leaf.reshape(num_chains, num_classes, *leaf.shape[1:]))
-    # A family that couples the classes of a chain does not couple those of two chains.
+    # A family couples the classes of one chain, not those of two chains.
     families = tuple(
         given(family, in_chains(counted))
         if isinstance(family, ConjugateFamily) and couples_classes(family)

@@ -1,4 +1,4 @@
-"""Coordinates of a whole model: the choice, the density, the beginning, the draws."""
+"""Coordinates of a whole model: choice, density, initial state, draws."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass

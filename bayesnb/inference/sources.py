@@ -1,4 +1,4 @@
-"""Tables of Dask, read into a problem, and what tables in pieces share."""
+"""Tables in pieces, and tables of Dask, read into a problem."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -43,7 +43,7 @@ class Batch:
     Attributes
     ----------
     where : str
-        What errors call these rows, such as "batch 3".
+        Name in errors, such as "batch 3".
     rows : Rows
     """
 
@@ -237,13 +237,7 @@ def sample_dask(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any,
 
 
 def _require_same_partitions(X: Any, y: Any, sample_weight: Any) -> tuple[Any, bool]:
-    """X with whole rows in each partition, and whether it is a frame; y and weights must have the same partitions.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If one of them is no Dask collection, or the partitions differ.
-    """
+    """X with whole rows in each partition, and whether it is a frame; ValueError if y or weights have others."""
     others = {"y": y} if sample_weight is None else {"y": y, "sample_weight": sample_weight}
     if not is_dask(X):
         raise TypeError(
