@@ -1,4 +1,4 @@
-"""What all estimators share."""
+"""The base class of all estimators."""
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -55,7 +55,7 @@ def check_labels(y: Any, num_rows: int, unlabelled: Any = None) -> np.ma.MaskedA
     Raises
     ------
     ValueError
-        If `y` has another length or shape, a missing or infinite label, numbers that are no labels, or no label at all.
+        If `y` has another length or shape, a missing or infinite label, quantities instead of labels, or no label.
     """
     labels = column_or_1d(unmask(y), warn=True)
     check_consistent_length(np.empty(num_rows), labels)
@@ -67,7 +67,7 @@ def check_labels(y: Any, num_rows: int, unlabelled: Any = None) -> np.ma.MaskedA
         return np.ma.MaskedArray(labels, missing)
     known = labels[~missing]
     if known.dtype.kind == "O":
-        # A missing value makes an array of whole numbers one of objects.
+        # A missing value turns an array of whole numbers into objects.
         known = as_labels(known.tolist())
     _check_targets(known)
     values = np.empty(len(labels), dtype=known.dtype)
@@ -137,7 +137,7 @@ def read_numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 
 def _validated(estimator: BaseEstimator, X: Any, *, reset: bool, numbers: bool) -> Any:
-    """An array or sparse array that scikit-learn has checked; what is wrong with a table is said before its error."""
+    """An array or sparse array checked by scikit-learn; our own message comes before its error."""
     options: Any = {
         "accept_sparse": ["csr", "csc"],
         "ensure_all_finite": False,
@@ -153,7 +153,7 @@ def _validated(estimator: BaseEstimator, X: Any, *, reset: bool, numbers: bool) 
             raise kind(str(wrong) if "inhomogeneous" in told else f"{wrong}; {told[:100]}") from error
         if not isinstance(found, np.ndarray):
             raise
-    # scikit-learn makes no number of pandas.NA.
+    # scikit-learn cannot convert pandas.NA to a number.
     validate_data(estimator, X, skip_check_array=True, reset=reset)
     return check_array(found, estimator=estimator, input_name="X", **options)
 
@@ -213,7 +213,7 @@ def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
 
 
 def whole_numbers(X: Any, names: Sequence[Any]) -> Any:
-    """A table of numbers from zero, dense or CSR, cut to whole ones as in scikit-learn, with a warning if one changes.
+    """A non-negative table, dense or CSR, truncated to whole numbers as in scikit-learn, with a warning if one changes.
 
     Raises
     ------
@@ -644,7 +644,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             )
 
     def _every_label(self, y: Any, table: Table, verb: str) -> np.ndarray:
-        """The labels of rows all of which have one, as had all rows so far."""
+        """Labels without a missing one, as in all rows so far."""
         labels = check_labels(y, table.num_rows, self.unlabelled)
         if labels.mask.any():
             row = int(labels.mask.argmax())

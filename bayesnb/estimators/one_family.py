@@ -44,13 +44,7 @@ class _WithClassPrior(Estimator):
     class_prior: Any = None
 
     def _class_probs(self) -> Any:
-        """The class probabilities of the model.
-
-        Raises
-        ------
-        ValueError
-            If the number of probabilities is not that of the classes.
-        """
+        """The class probabilities of the model; an error if their number is not that of the classes."""
         if self.class_prior is None:
             return "empirical" if self.fit_prior else np.full(len(self.classes_), 1 / len(self.classes_))
         if len(self.class_prior) != len(self.classes_):
@@ -224,7 +218,7 @@ class BernoulliNB(_Smoothed):
 # --------------------------------------------------------------------------------------------------
 
 MOST_CATEGORIES = 2**24
-"""Categories of all columns of numbers together; with more, a mistake is likelier than enough memory."""
+"""Largest number of categories in all numeric columns together; more of them are probably a mistake."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
