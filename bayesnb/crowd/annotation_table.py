@@ -24,27 +24,14 @@ from bayesnb.model.problem import Unlabelled
 # --------------------------------------------------------------------------------------------------
 
 MANY = 20
-"""Number of labels that is never too many."""
+"""Up to this number of labels there is no warning."""
 
 FEW_EACH = 2
 """There is a warning if more labels have fewer annotations each, on average."""
 
 
 def _warn_of_labels(labels: list[Any], column: Any, num_annotations: int) -> None:
-    """Warn of labels that are probably errors: each of them becomes a class.
-
-    Parameters
-    ----------
-    labels : list
-        The distinct labels.
-    column : object
-        Name of their column.
-    num_annotations : int
-
-    Warns
-    -----
-    UserWarning
-    """
+    """Warn of distinct labels that are probably errors: each of them becomes a class."""
     alike = defaultdict(list)
     for label in labels:
         alike[str(label).strip().casefold()].append(label)
@@ -111,7 +98,7 @@ class AnnotationTable:
 
     @cached_property
     def unknown(self) -> tuple[Unlabelled, np.ndarray]:
-        """The items whose class is not known, those with the same annotations as one row, and the row of each item."""
+        """The items of unknown class, with equal annotations merged into one row, and the row of each item."""
         rows = np.flatnonzero(self.known < 0)
         counts = self.counts[rows] if len(rows) < len(self.known) else self.counts
         return Unlabelled.of((counts,), np.ones(len(rows)))
@@ -178,7 +165,7 @@ def _annotation_columns(table: Any, columns: Mapping[str, Any]) -> Table:
 
 
 def _require_annotation_columns(table: Table, columns: Mapping[str, Any], index: list[Any]) -> None:
-    """Refuse columns that are not in the table, or have two roles; `index` names the levels of the table's index."""
+    """Raise for columns that are missing or have two roles; `index` names the levels of the table's index."""
     if not table.named:
         raise TypeError("the columns of the table have no names: give a pandas, polars or pyarrow table")
     for role, name in columns.items():
@@ -214,7 +201,7 @@ def _classes_of_labels(classes: Any, labels: list[Any], column: Any) -> np.ndarr
 def _read_known(
     known: Any, classes: np.ndarray, items: np.ndarray, column: Any, *, given: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Position of each item's known class, -1 where it is not known, and the items with those that are only known."""
+    """Position of each item's known class, else -1; and the items, with known ones that have no annotation."""
     if known is None:
         return np.full(len(items), -1), items
     way_out = "" if given else ", or name all classes with classes=[...]"
@@ -246,7 +233,7 @@ def read_labels_of_items(
     given : mapping from item to label, pandas.Series or table
         A table has two columns, one of them `column`.
     argument : str
-        What errors call it.
+        Name in errors.
     classes : array, shape (classes,)
     column : str
         Name of the column of the items.

@@ -31,7 +31,7 @@ from bayesnb.posterior.belief import offers
 # --------------------------------------------------------------------------------------------------
 
 LISTED = 1000
-"""Names among which an error looks for near matches."""
+"""Number of names that an error searches for near matches."""
 
 
 def positions_of(argument: str, names: Any, index: pd.Index) -> np.ndarray:
@@ -40,7 +40,7 @@ def positions_of(argument: str, names: Any, index: pd.Index) -> np.ndarray:
     Parameters
     ----------
     argument : str
-        What errors call the names: "items" or "annotators".
+        Name in errors: "items" or "annotators".
     names : sequence or name or None
     index : pandas.Index
         The index of `AnnotationFit.items` or `AnnotationFit.annotators`.
@@ -74,26 +74,11 @@ ORDERS = {
     "annotations": ("num_annotations", -1, "most active"),
     None: ("", 0, "first"),
 }
-"""By order, the column of the frame, its sign, and what the first annotators are."""
+"""For each order: the column of the frame, its sign, and an adjective for the first annotators."""
 
 
 def _order_of_annotators(frame: pd.DataFrame, annotators: Any, sort: str | None) -> np.ndarray:
-    """Positions of the annotators to show, in the order of the figure.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        `AnnotationFit.annotators`.
-    annotators : sequence or name, optional
-        By default all.
-    sort : {"accuracy", "annotations"} or None
-        The lowest accuracy or the most annotations first; None for the order of `annotators`.
-
-    Raises
-    ------
-    ValueError
-        If an annotator is unknown, or there is no such order.
-    """
+    """Positions of the annotators to show, in the order of the figure; `sort` and errors as for `plot_annotators`."""
     at = positions_of("annotators", annotators, frame.index)
     if sort is None:
         return at
@@ -125,19 +110,19 @@ MOST_CLASSES = 8
 """Classes that are shown by default."""
 
 NAME = 18
-"""Letters of the name of a class or label at most."""
+"""Largest number of letters in the name of a class or label."""
 
 CELL = 0.34
-"""Inches of a cell."""
+"""Size of a cell, in inches."""
 
 NARROW = 0.24
-"""Inches of a cell at least, which the number 100 needs."""
+"""Least size of a cell, in inches: it fits the number 100."""
 
 SIDE = "class of the item"
 """Label beside the panels."""
 
 STRENGTH = 0.6
-"""Share of the colour in a cell of probability one, so that its number can be read."""
+"""Strength of the colour in a cell of probability one, so that its number is readable."""
 
 
 def _confusion_matrices(
@@ -213,7 +198,7 @@ SURE = 0.9
 
 
 def _classes_of_bars(crowd: Any, classes: Sequence[Any] | None, proba: np.ndarray) -> list[int]:
-    """Positions of the classes that have a part of the bar of their own."""
+    """Positions of the classes with a part of the bar of their own."""
     if classes is not None:
         return chosen("classes", classes, crowd.classes.tolist(), most=MOST_HATCHES)
     most_probable = np.argsort(-proba.sum(axis=0), kind="stable")[:MOST_HATCHES]

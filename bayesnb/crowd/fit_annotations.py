@@ -39,7 +39,7 @@ AGREEMENT = 0.7
 
 
 def _label_weights(annotations: AnnotationTable, own: float, other: float) -> np.ndarray:
-    """A number for the class's own label and one for each other label, shape (classes, labels)."""
+    """One number for the class's own label, another for each other label, shape (classes, labels)."""
     return np.where(np.arange(len(annotations.labels)) == annotations.own_label[:, None], own, other)
 
 
@@ -91,20 +91,9 @@ def _first_guess(annotations: AnnotationTable, counts: Any) -> np.ndarray:
 
 
 def _require_inference(inference: Inference, annotations: AnnotationTable, given: list[str], *, learned: bool) -> None:
-    """Refuse an inference that needs labels of all items, or ignores the prior that the user gives.
+    """Raise ValueError for an inference that needs labels of all items, or ignores the prior that the user gives.
 
-    Parameters
-    ----------
-    inference : Inference
-    annotations : AnnotationTable
-    given : list of str
-        Names of the arguments that state the prior.
-    learned : bool
-        Whether the concentrations are learned.
-
-    Raises
-    ------
-    ValueError
+    `given` names the arguments that state the prior; `learned` says whether the concentrations are learned.
     """
     name = f"nb.{type(inference).__name__}()"
     if given and isinstance(inference, MLE):
@@ -121,15 +110,11 @@ def _require_inference(inference: Inference, annotations: AnnotationTable, given
 
 
 def _require_bounded_density(inference: Inference, problem: Problem, concentration: Any) -> None:
-    """Refuse a mode where the density of the annotators' probabilities is unbounded.
+    """Raise ValueError for a mode where the density of the annotators' probabilities is unbounded.
 
     The exponent of a probability is its concentration, plus the annotations of known items, minus one. If it is
     negative, some labels of the other items give the probability no annotation, and the density grows without bound as
     the probability goes to zero.
-
-    Raises
-    ------
-    ValueError
     """
     if not isinstance(inference, MAP) or is_distribution(concentration):
         return

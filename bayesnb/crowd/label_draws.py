@@ -53,13 +53,13 @@ def num_annotations(annotations: AnnotationTable) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------
 
 FEWEST_DRAWS = 200
-"""Averages are over so many draws at least, where there are as many."""
+"""Averages use at least this many draws, if available."""
 
 MOST_CELLS = 10**8
-"""Draws times items times classes, above which some of the draws are left out."""
+"""Beyond this product of draws, items and classes some draws are left out."""
 
 PIECE_CELLS = 2**21
-"""Numbers of each piece of items; 16 MiB of float64."""
+"""Numbers in a piece of items; 16 MiB of float64."""
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ class LabelDraws:
         return proba
 
     def pieces(self, number: int, cells: int = 0) -> list[slice]:
-        """Positions of so many items in pieces.
+        """Positions of the items, in pieces.
 
         Parameters
         ----------
@@ -175,17 +175,17 @@ class LabelDraws:
 
 def _draw_quantiles(values: np.ndarray, levels: list[float]) -> np.ndarray:
     """Quantiles along the last axis, which the levels replace."""
-    # NumPy sorts a contiguous axis several times as fast as it finds two quantiles on another.
+    # NumPy sorts a contiguous axis several times faster than it finds two quantiles along another axis.
     ordered = np.sort(values, axis=-1)
     return np.moveaxis(np.quantile(ordered, levels, axis=-1, overwrite_input=True), 0, -1)
 
 
 # --------------------------------------------------------------------------------------------------
-# What one more annotation is expected to tell about the class of an item
+# Expected information of one more annotation about the class of an item
 # --------------------------------------------------------------------------------------------------
 
 FIRST_ITEMS = 4096
-"""Number of items that are taken first, if no more are wanted. Then as many again, and so on."""
+"""Number of items in each step, unless more are wanted."""
 
 
 def expected_information(labels: LabelDraws, items: np.ndarray, annotators: np.ndarray) -> np.ndarray:
