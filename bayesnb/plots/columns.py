@@ -44,10 +44,10 @@ from bayesnb.posterior.posterior import Posterior
 # --------------------------------------------------------------------------------------------------
 
 MOST_MARKS = 40
-"""Bars of a panel, those of all classes together, beyond which rare categories share one."""
+"""Largest number of bars in a panel, over all classes; beyond it rare categories share one."""
 
 LONGEST_NAME = 18
-"""Letters of a category's name, beyond which it loses its middle."""
+"""A category's name with more letters loses its middle."""
 
 
 @of_features
@@ -186,7 +186,7 @@ def _most_telling(
     every = list(range(len(class_prob)))
     if not sort and len(columns) <= max_panels and (wanted is not None or len(every) <= len(LINES)):
         return columns, wanted if wanted is not None else every
-    # Of the classes that are named alone, if some are.
+    # If classes are named, the information is about these alone.
     prior = class_prob if wanted is None else np.where(np.isin(every, wanted), class_prob, 0.0)
     information = np.array([column.information(prior) for column in columns])
     ranked = np.argsort(-information.sum(axis=1), kind="stable")[:max_panels]
@@ -261,16 +261,16 @@ def _head(column: ColumnDensities, shown: list[int], labels: list[Any]) -> str:
 LABELS = ("telling", "tallest")
 
 NAME = 1.4
-"""Inches of the name of a column."""
+"""Largest width of a column's name, in inches."""
 
 CLASS = 1.8
-"""Inches of the name of a class, beside its panel."""
+"""Largest width of a class's name beside its panel, in inches."""
 
 GAP = 0.15
-"""Inches between two names."""
+"""Space between two names, in inches."""
 
 BESIDE = 1.0
-"""Inches beside a panel, for its numbers and the name of its class."""
+"""Space beside a panel, in inches, for its numbers and the name of its class."""
 
 
 @of_features
@@ -358,7 +358,7 @@ def plot_spikes(
     elif label == "telling":
         score = _telling(probs, posterior.class_probs(), binary=whole.is_binary)
     number = whole_number("num_labels", num_labels)
-    # Of each panel, the positions of the columns to name, the first ones first.
+    # For each panel, the positions of the columns to name, the most important first.
     ranked = [[j for j in np.argsort(-score[c], kind="stable")[:number].tolist() if score[c, j] > 0] for c in shown]
     texts = {
         j: wrap_to(whole.labels[j], NAME, SMALL) + "\n(alike in\nevery class)" * bool(alike[j])
@@ -438,7 +438,8 @@ def _name_spikes(axis: Any, probs: np.ndarray, texts: dict[int, str], alike: np.
     widths = [(text_width(text, SMALL) + GAP) / width for text in texts.values()]
     low, high = axis.get_xlim()
     wanted = [(j - low) / (high - low) for j in texts]
-    # From the left, each name moves away from its left neighbour; then, from the right, away from the panel's edge.
+    # First, from left to right, each name moves away from its left neighbour; then, from right to left, away from the
+    # edge.
     lefts: list[float] = []
     for centre, size in zip(wanted, widths, strict=True):
         before = lefts[-1] + widths[len(lefts) - 1] if lefts else 0.0

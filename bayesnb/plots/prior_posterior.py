@@ -22,25 +22,25 @@ LEVELS = np.array([0.002, 0.05, 0.25, 0.5, 0.75, 0.95, 0.998])
 """Quantiles of prior and posterior that determine the range and the height of a panel."""
 
 TAIL = 4
-"""Quartile distances from the median beyond which a heavy tail is not shown."""
+"""A heavy tail is cut at this many interquartile ranges from the median."""
 
 BESIDE = 0.5
-"""Widths of the posteriors that the prior may add on either side."""
+"""The prior widens a panel on either side by at most this multiple of the posteriors' width."""
 
 WIDER = 20
-"""Widths of the narrowest posterior of a panel, beyond which another class's posterior does not widen the panel."""
+"""A posterior wider than this multiple of the narrowest one does not widen the panel."""
 
 HIGHER = 5
-"""Heights of the lowest posterior of a panel, above which another class's posterior is cut."""
+"""A posterior is cut above this multiple of the lowest one's height."""
 
 NARROW = 0.025
-"""Share of the range from 0 to 1 below which a panel shows a part of it."""
+"""The panel of a narrower posterior shows a part of the range from 0 to 1."""
 
 EVEN = 240
-"""Points of a density all over the panel."""
+"""Number of evenly spaced points of a density."""
 
 CLOSE = 80
-"""Further points where the posterior of a class is."""
+"""Number of further points around the posterior of a class."""
 
 BINS = 40
 PRIOR_DRAWS = 4000
@@ -348,7 +348,7 @@ def _curve_densities(curves: list[list[_Curve]], grids: list[np.ndarray]) -> lis
     distribution = curves[0][0].distribution
     if not is_distribution(distribution):
         return [[None] * len(of_panel) for of_panel in curves]
-    # All the site's panels at once: each grid is at the position of its parameter, and a median at the other positions.
+    # All panels of the site at once: each parameter gets its grid; medians fill the other positions.
     points: Any = np.repeat(quantile(distribution, np.full(distribution.batch_shape, 0.5))[None], len(grids[0]), axis=0)
     for of_panel, grid in zip(curves, grids, strict=True):
         for curve in of_panel:
@@ -375,7 +375,7 @@ def _bars(axis: Any, curve: _Curve, **style: Any) -> float:
 
 
 def _entries(labels: list[Any]) -> list[tuple[Any, str]]:
-    """What the legend says of the lines."""
+    """Entries of the legend."""
     from bayesnb.core.picture import Line2D, Patch
 
     found: list[tuple[Any, str]] = [(Line2D([], [], color=muted(0.75), linestyle="--", linewidth=1.0), "prior")]

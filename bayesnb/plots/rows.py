@@ -17,18 +17,12 @@ from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
-# The rows of a table that a figure shows, and their names
+# The rows that a figure shows, and their names
 # --------------------------------------------------------------------------------------------------
 
 
 def _first_rows(X: Any, max_rows: int) -> tuple[Any, int, int]:
-    """The first rows of a table, their number and the number of all rows.
-
-    Raises
-    ------
-    ValueError
-        If there is no row.
-    """
+    """The first rows of a table, their number and the number of all rows; ValueError if there is none."""
     shown, rows = whole_number("max_rows", max_rows), as_table(X).num_rows
     if rows == 0:
         raise ValueError("X has no rows: give at least one")
@@ -40,13 +34,7 @@ def _first_rows(X: Any, max_rows: int) -> tuple[Any, int, int]:
 
 
 def _names_of_rows(X: Any, labels: Sequence[Any] | None, shown: int, rows: int) -> list[str]:
-    """Text beside each row that is shown: its label; without labels its index in a pandas table, or its position.
-
-    Raises
-    ------
-    ValueError
-        If there is not one label for each row of the table.
-    """
+    """Text beside each row that is shown: its label; without labels its index in a pandas table, or its position."""
     if labels is None:
         return [str(row) for row in (X.index[:shown] if isinstance(X, pd.DataFrame) else range(shown))]
     names = list(labels)
@@ -266,7 +254,7 @@ def _pair_of_classes(posterior: Posterior, classes: tuple[Any, Any]) -> tuple[in
 
 
 def _kinds(y: Any, rows: int, pair: list[Any]) -> tuple[np.ndarray, list[str]]:
-    """The kind of each row by its label, and what the legend says of each, the pair first; one kind without labels."""
+    """The kind of each row by its label, and its legend entry, the pair first; one kind without labels."""
     if y is None:
         return np.zeros(rows, dtype=np.intp), [""]
     labels = read_labels(y, rows)
@@ -286,16 +274,16 @@ def _kinds(y: Any, rows: int, pair: list[Any]) -> tuple[np.ndarray, list[str]]:
 # --------------------------------------------------------------------------------------------------
 
 MOST_PROBABLE = 3
-"""Classes of each row that are shown by default."""
+"""Default number of classes shown for each row."""
 
 MARKED = 0.8
-"""Share of a row's height that its marks take."""
+"""Share of a row's height for its markers."""
 
 NAME = 36
-"""Letters of the name of a row and a class."""
+"""Largest number of letters in the name of a row and class."""
 
 MARK = 0.13
-"""Inches of a mark in a row of several."""
+"""Vertical space per marker, in inches, when a row has several."""
 
 
 @warns_once
@@ -445,7 +433,7 @@ def _of_codes(probs: np.ndarray, codes: np.ndarray, *, others: bool) -> np.ndarr
     own = np.take_along_axis(probs, at, axis=-1)
     if not others:
         return own
-    # The sum of the others, and not one minus the sum of these: it may be tiny.
+    # Sum the others rather than subtract from one: the sum may be tiny.
     rest = probs.copy()
     np.put_along_axis(rest, at, 0.0, axis=-1)
     return np.concatenate([own, rest.sum(axis=-1, keepdims=True)], axis=-1)
