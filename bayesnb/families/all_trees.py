@@ -19,7 +19,7 @@ from bayesnb.families.spanning_trees import edge_probabilities, log_sum_over_tre
 from bayesnb.families.statistics import Statistics, clear_rounding, entries_of
 
 # --------------------------------------------------------------------------------------------------
-# Values of all columns in one line: those of the first column, whether it is missing, those of the second, ...
+# Values of all columns, concatenated: those of the first column, a value for missing, those of the second, ...
 # --------------------------------------------------------------------------------------------------
 
 
@@ -38,7 +38,7 @@ class _PairCounts(Statistics):
     n : array, shape (classes, 1)
         Weight of the rows.
     total : array, shape (classes, values, values)
-        By the values of all columns in one line; single values are on the diagonal.
+        By pairs of the concatenated values of all columns; single values are on the diagonal.
     """
 
     n: Any
@@ -58,7 +58,7 @@ class _PairCounts(Statistics):
 # --------------------------------------------------------------------------------------------------
 
 GRAPH_CELLS = 2**19
-"""Numbers of the graphs of some rows that are in memory at a time, in each thread."""
+"""Graph entries in memory at a time, in each thread."""
 
 
 @pytree
@@ -208,7 +208,7 @@ class AllTrees(JointCategories):
     def log_evidence(self, statistics: _PairCounts) -> Any:
         after, alone = self._given(statistics)
         of_trees = log_sum_over_trees(after.log_weights) - log_sum_over_trees(self.log_weights)
-        # Classes have no evidence of their own, so that each gets an equal part of that of the trees.
+        # The evidence of the trees does not split by class: each class gets an equal part.
         return alone.sum(axis=-1, keepdims=True) + of_trees[..., None] / np.shape(self.counts)[-3]
 
     def statistics(self, x: np.ndarray, membership: Any) -> _PairCounts:
@@ -288,15 +288,8 @@ class AllTrees(JointCategories):
     def _by_parent(self, parent: np.ndarray, of_pairs: np.ndarray) -> np.ndarray:
         """Numbers of pairs by the value of a column's parent and its own.
 
-        Parameters
-        ----------
-        parent : array, shape (..., classes, columns)
-        of_pairs : array, shape (..., classes, values, values)
-
-        Returns
-        -------
-        array, shape (..., classes, columns, values, values)
-            Zero for values that a column has not; those of the first column, the root, are the first.
+        Values that a column does not have get zero, and the first column is the root. `parent` has shape (..., classes,
+        columns), `of_pairs` (..., classes, values, values), and the result (..., classes, columns, values, values).
         """
         parent, value = np.asarray(parent).astype(np.intp), np.arange(self._numbers.max())
         there = value < self._numbers[:, None]
@@ -316,7 +309,7 @@ class AllTrees(JointCategories):
         given = numbers[np.asarray(parent).astype(np.intp)]
         given[..., 0] = 1
         strength = (self.concentration / (numbers * given))[..., None, None]
-        # A value that a column has not gets no weight.
+        # A value that a column lacks gets no weight.
         there = (np.arange(numbers.max()) < numbers[:, None])[:, None]
         weights = np.where(there, strength + self._by_parent(parent, self.counts), 0.0)
         return {"parent": parent, "prob": sample("prob", dist.Dirichlet(weights, validate_args=False))}
@@ -361,7 +354,7 @@ def _log_ratio(of_pairs: Any, of_values: Any, of_rows: Any) -> Any:
 
 
 def _graphs_in_pieces(of_piece: Callable[[slice], np.ndarray], num_rows: int, size: int) -> np.ndarray:
-    """Results for all rows, whose graphs, so many numbers for a row, are in memory some rows at a time."""
+    """Results for all rows, in pieces whose graphs, with `size` numbers a row, fit in memory."""
     step = max(GRAPH_CELLS // size, 16)
     pieces = [slice(start, start + step) for start in range(0, max(num_rows, 1), step)]
     return np.concatenate(list(in_order(of_piece, pieces)))

@@ -18,7 +18,7 @@ MAX_STEPS = 1000
 """Largest number of steps of the fit of one class; a few tens suffice if Newton's steps are accepted."""
 
 NEWTON_SHARES = (1.0, 0.25, 0.0625)
-"""Fractions of Newton's step that are tried, one after the other."""
+"""Fractions of Newton's step to try in turn."""
 
 LONGEST_STEP = 3.0
 """Largest change of a logarithm in one step."""
@@ -27,7 +27,7 @@ ROUNDING = 1e-12
 """Relative error of a density."""
 
 FAR = 1e3
-"""Sum of concentrations, in lengths of the longest document, above which the maximum may be at infinity."""
+"""If the sum of concentrations exceeds this multiple of the longest document, the maximum may be at infinity."""
 
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -172,7 +172,7 @@ class DirichletMultinomial(WordFamily):
 
 
 def _compound_density_in_jax(concentration: Any, counts: Any) -> Any:
-    # A word of concentration zero has no density where it occurs, and adds nothing where it does not.
+    # A word of concentration zero is impossible where it occurs, and adds nothing elsewhere.
     possible, counts = concentration > 0, counts[:, None, :]
     found = log_dirichlet_multinomial(jnp.where(possible, counts, 0.0), jnp.where(possible, concentration, TINY))
     return jnp.where((possible | (counts == 0)).all(axis=-1), found, -jnp.inf)
@@ -257,7 +257,7 @@ class _OneClass:
         return cls(mine(statistics.levels), mine(statistics.beyond), size)
 
     def among(self, active: np.ndarray) -> "_OneClass":
-        """The same for some of the words, which are all that occur."""
+        """The same for a subset that contains all words that occur."""
         kept = np.append(active, True)
         position = np.cumsum(kept) - 1
         low, high = (replace(tally, place=position[tally.place]) for tally in (self.low, self.high))

@@ -118,7 +118,7 @@ class ExponentialFamily(Family):
     def origin(self, parameters: Parameters) -> Any:
         """Where the terms are measured from, shape (..., classes, columns); None, the default, for zero.
 
-        Products of terms and natural parameters take the average over draws.
+        Products of terms and natural parameters use the average over draws.
         """
         return None
 

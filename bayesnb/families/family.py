@@ -1,4 +1,4 @@
-"""What every family states, and what follows from it."""
+"""The interface of families, and its defaults."""
 
 import inspect
 import itertools
@@ -46,7 +46,7 @@ from bayesnb.families.supports import BOOLEAN, REAL, some_cell, support_of
 # --------------------------------------------------------------------------------------------------
 
 DRAW_BYTES = 2**26
-"""Memory for the densities of single cells under many draws."""
+"""Memory for cell densities under many draws."""
 
 LIKELIEST, MODE = "maximum likelihood", "mode"
 """Names of the point estimates."""
@@ -229,7 +229,7 @@ class Family(Params, ABC):
         return None
 
     def on_a_line(self, draws: Parameters) -> Parameters:
-        """Draws as numbers whose mean, interval and R-hat make sense: as they are, by default.
+        """Draws as numbers with a meaningful mean, interval and R-hat: by default as they are.
 
         An angle is moved by whole turns to within half a turn of its mean direction.
 

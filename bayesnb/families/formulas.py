@@ -144,7 +144,7 @@ def quantile(distribution: Any, level: np.ndarray) -> np.ndarray:
 def _by_bisection(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
     """Smallest number of the support at which ``cdf`` reaches the level.
 
-    The bits of float64 numbers are bisected, so that 64 steps find the number whatever its magnitude.
+    The bisection halves intervals of bit patterns, not of numbers: 64 steps find any float64, whatever its magnitude.
     """
     shape = np.broadcast_shapes(level.shape, distribution.batch_shape)
     low, high = (np.broadcast_to(_ordered_bits(np.asarray(end, dtype=np.float64)), shape) for end in ends(distribution))

@@ -35,7 +35,7 @@ SMALLEST_REST = 1e-6
 """Smallest share of a spread that must remain without a cell; below, the difference is too inaccurate."""
 
 GROUP = 8
-"""Number of factors under one logarithm: a multiplication is faster than a logarithm."""
+"""Number of factors that share a logarithm, because multiplying is faster."""
 
 
 def default_rate(pooled: Moments) -> np.ndarray:
@@ -362,7 +362,7 @@ def _compiled_log_sums(table: Any, x: Any, mean: Any, *, group: int) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 COMPILED_FROM = 2**20
-"""Densities, rows times classes times columns, from which a compiled pass gains more than compiling takes."""
+"""From this number of densities (rows times classes times columns) on, compiling pays."""
 
 
 @pytree
@@ -511,7 +511,7 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         from bayesnb.families.distributions import TDistribution
 
         scale = sqrt(self.rate / (self.concentration * self.kappa))
-        # The hyperparameters are valid.
+        # No validation: the hyperparameters were checked before.
         return {
             "mean": TDistribution(2.0 * self.concentration, self.loc, scale, validate_args=False),
             "variance": dist.InverseGamma(self.concentration, self.rate, validate_args=False),
@@ -639,7 +639,7 @@ class LogNormal(Gaussian):
         return super().statistics(_logs_of_cells(x), membership)
 
     def on_scale_of(self, pooled: Moments) -> Self:
-        # Another unit adds a number to all logarithms: their magnitude is no scale for the spread of a constant column.
+        # A change of unit shifts all logarithms, so that their magnitude is no scale for a constant column.
         return with_defaults(self, loc=pooled.mean, rate=default_rate(replace(pooled, mean=0.0 * pooled.mean)))
 
     def log_likelihood(self, parameters: Any, statistics: Moments) -> Any:
@@ -653,7 +653,7 @@ class LogNormal(Gaussian):
         return super().cell_log_predictive(logs) - logs
 
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
-        # Logarithms of 32 bits would lose digits that the cells have.
+        # Logarithms in float32 would lose digits of the cells.
         logs = _logs_of_cells(x.astype(np.float64))
         found = super().row_log_predictive(logs)
         return found if ratio else found - _row_sums(logs)[:, None]

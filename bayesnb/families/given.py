@@ -41,11 +41,8 @@ class _CountsGivenParent(Counts):
 def _child_given_parent(prob: Any, observed: Any = True) -> "dist.Distribution":
     """Density of the first category of a row given the second, one of NumPyro's distributions.
 
-    Parameters
-    ----------
-    prob : array, shape (..., parents, categories)
-    observed : array of bool, shape (..., 2), optional
-        Which cells of the rows are observed.
+    `prob` has shape (..., parents, categories), and `observed` says which cells of the rows are observed, shape (...,
+    2).
     """
     from bayesnb.families.distributions import RowsOfDensity
 
@@ -102,8 +99,8 @@ class Given(DirichletFamily, JointCategories):
     categories : mapping from column name to sequence, or sequence, optional
         Values that may occur, as for `Categorical`: of each column, or of both.
     num_bins : int, default 5
-        Into so many cells of about as many rows a column of numbers is divided; the cells are its categories, and stay
-        as they are in an update. Numbers that another feature of the model takes as categories stay these.
+        A column of numbers is divided into this many cells of about equally many rows. The cells are its categories,
+        and an update keeps them. Numbers that another feature of the model takes as categories stay these.
 
     Raises
     ------
@@ -216,7 +213,7 @@ class Given(DirichletFamily, JointCategories):
 
     def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
         prob = super().maximum_likelihood(statistics)["prob"]
-        # Where no parent is missing, the likelihood does not depend on the last row.
+        # If no parent is missing, the likelihood does not depend on the last row.
         prob[..., -1, :] = np.where(np.isnan(prob[..., -1, :]), 1 / prob.shape[-1], prob[..., -1, :])
         return {"prob": prob}
 

@@ -26,7 +26,7 @@ from bayesnb.families.statistics import Counts, Occurrences, Tally, entries_of
 from bayesnb.families.supports import NONNEGATIVE_INTEGER
 
 # --------------------------------------------------------------------------------------------------
-# How often each combination of categories occurs, per class; only combinations that occur are stored
+# Counts of each combination of categories, per class; only observed combinations are stored
 # --------------------------------------------------------------------------------------------------
 
 
@@ -52,7 +52,7 @@ class _CombinationCounts(Occurrences):
 
     def recoded(self, places: Sequence[np.ndarray], sizes: Sequence[int]) -> Self:
         before, after = Combinations((), tuple(map(len, places))), Combinations((), tuple(sizes))
-        # Entries that fill up a tally may have codes that no combination has.
+        # Padding entries of a tally may have codes of no combination.
         codes = np.minimum(self.values.number.astype(np.int64), before.number - 1)
         old = before.split(codes)
         new = after.codes(np.stack([place[old[:, j]] for j, place in enumerate(places)], axis=-1))
@@ -93,7 +93,7 @@ ROWS = 256
 
 @dataclass(frozen=True)
 class Combinations:
-    """The combinations of the categories of some columns, of which some have a probability of their own.
+    """Combinations of several columns' categories; some have a probability of their own.
 
     The code of a combination has a digit for each column, the code of the column's category; the last column's changes
     first. The combinations that are held are entries 0, 1, ... of every vector of probabilities. All others together
@@ -215,9 +215,9 @@ class Combinations:
         return np.concatenate(tables, axis=-1), places
 
     def _sums(self, log_prob: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Codes of what the held combinations show in some columns, and log probabilities of it, (..., codes + 1).
+        """Codes of the held combinations' categories in some columns, and their log probabilities, (..., codes + 1).
 
-        The last is that of everything else.
+        The last is that of all other combinations.
 
         Parameters
         ----------
@@ -431,7 +431,7 @@ class JointCategorical(JointCategories):
 
     @property
     def _of_entries(self) -> Categorical:
-        """The family of which entry a row is, a block of one column."""
+        """The family of a row's entry, a block of one column."""
         return Categorical(self._weights[..., None, :])
 
     def axes(

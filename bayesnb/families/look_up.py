@@ -20,7 +20,7 @@ from bayesnb.families.statistics import classes_of_rows
 # --------------------------------------------------------------------------------------------------
 
 ROWS_AN_ENTRY = 4
-"""Cells of a column for each density of its table, so that the table is soon made."""
+"""Least number of cells per table entry, so that making the table pays."""
 
 type Density = Callable[[Any, Any, Any], Any]
 """Log density given positions of classes and of columns, and values, which broadcast."""
@@ -77,7 +77,7 @@ class Distinct:
 
     @classmethod
     def of_codes(cls, x: np.ndarray, number: int) -> Self:
-        """Codes of so many categories, missing ones NaN; each is an entry of every column."""
+        """Codes of `number` categories, missing ones NaN; each is an entry of every column."""
         columns, values = np.divmod(np.arange(x.shape[1] * number), number)
         codes = np.where(np.isnan(x), -1, x) if x.dtype.kind == "f" else x
         places = codes.astype(np.int32) + number * np.arange(x.shape[1], dtype=np.int32)
@@ -218,7 +218,7 @@ class ValueTable:
             sums = Distinct.of_codes(x, self.log_prob.shape[-1]).look_up(self._by_code)
             return np.moveaxis(sums.reshape(x.shape[0], *self.log_prob.shape[:-2]), 0, -2)
         if scipy.sparse.issparse(x) and self._zero_is_possible:
-            # Every empty cell is a zero: start from a row of zeros and correct where an entry is stored.
+            # Empty cells are zeros: start from a row of zeros, and correct it at stored entries.
             sums = self._excess_of_one.of_rows(filled(x)) + self._row_of_zeros
             sums -= self._of_zero.of_rows(missing_entries(x))
         else:

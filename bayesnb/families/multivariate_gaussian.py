@@ -89,7 +89,7 @@ def _squared_distance(matrix: Any, away: Any) -> Any:
     xp, _ = namespace(matrix, away)
     factor, size = _cholesky(matrix)
     if factor.shape[-3:-2] == (1,):
-        # One matrix for many vectors: its root once, and a product of matrices.
+        # With one matrix for many vectors, its root is computed once.
         root = xp.linalg.inv(factor[..., 0, :, :]) / size
         solved = away @ xp.swapaxes(root, -1, -2)
     else:
@@ -168,14 +168,9 @@ SMALLEST_REST_OF_ROWS = 1e-6
 
 
 def _log_multivariate_gamma_ratio(df: Any, more: Any, size: int) -> Any:
-    r"""Log of :math:`\Gamma_p((\nu + n) / 2) / \Gamma_p(\nu / 2)`, the multivariate gamma functions of p columns.
+    r"""Log of :math:`\Gamma_p((\nu + n) / 2) / \Gamma_p(\nu / 2)`, the multivariate gamma functions.
 
-    Parameters
-    ----------
-    df, more : array
-        The degrees of freedom and what is added to them.
-    size : int
-        The number p.
+    The number p is `size`, :math:`\nu` is `df`, and n is `more`.
     """
     return sum(log_rising((df - j) / 2, more / 2) for j in range(size))
 
@@ -300,7 +295,7 @@ def _with_axis_of_rows(kind: Any, names: tuple[str, ...]) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 SMALLEST_EIGENVALUE = 1e-12
-"""Of a matrix with ones on its diagonal; below, the columns determine each other."""
+"""Smallest pivot of the correlation matrix; below it the columns are collinear."""
 
 
 @pytree
@@ -445,7 +440,7 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
     def likelihood_of_observed(self, observed: Any, **parameters: Any) -> "dist.Distribution":
         mean, covariance = parameters["mean"], parameters["covariance"]
         xp, _ = namespace(observed, mean)
-        # A missing cell is independent of the others, and its density at the cell that is filled in is one.
+        # A missing cell is independent of the others, with density one at its filled-in value.
         _, mean = filled_cells(self, xp.where(observed, mean, xp.nan))
         both = observed[..., :, None] & observed[..., None, :]
         alone = xp.eye(covariance.shape[-1]) / (2 * np.pi)
@@ -455,7 +450,7 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         return scatter(x, membership)
 
     def possible(self, statistics: Scatter) -> Any:
-        # Where a class becomes small, rows that went earlier leave rounding errors of their own size.
+        # In a class that becomes small, removed rows leave rounding errors of their own size.
         lowest = _lowest_eigenvalue(statistics.scatter)[..., None]
         fine = (statistics.of_columns.ssd >= 0).all(axis=-1, keepdims=True) & (lowest >= -1e-6)
         return (statistics.n >= 0) & fine
@@ -596,8 +591,8 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         return {"loc": posterior.loc, "kappa": posterior.kappa, "df": df, "scale": posterior.scale}
 
 
-# NumPyro takes a dozen operations to make one of these distributions. JAX would compile each of them for every shape.
-# The checks of arguments take more, and JAX would compile these also within a compiled function.
+# NumPyro needs a dozen operations to make such a distribution, and JAX would compile each for every shape. The checks
+# of arguments need more, which JAX would compile even within a compiled function.
 
 
 @jit
@@ -637,7 +632,7 @@ def _scale_matrices(value: Any, num_classes: int, names: tuple) -> np.ndarray:
 
 
 def _require_scale(scale: np.ndarray) -> None:
-    """Refuse matrices that are not square, not symmetric or not positive definite."""
+    """Raise for matrices that are not square, not symmetric or not positive definite."""
     what = "MultivariateGaussian(scale=...)"
     if scale.shape[-1] != scale.shape[-2]:
         raise ValueError(f"{what} has shape {scale.shape}: give a square matrix, one row and column for each column")

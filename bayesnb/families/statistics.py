@@ -197,7 +197,7 @@ class ClassCounts(Statistics):
 @pytree
 @dataclass(frozen=True)
 class Counts(Statistics):
-    """Weighted sums of what was counted.
+    """Weighted sums of counts.
 
     Attributes
     ----------
@@ -338,7 +338,7 @@ def _trues_by_class(x: np.ndarray, codes: np.ndarray, num_classes: int) -> np.nd
 
 
 # --------------------------------------------------------------------------------------------------
-# How often each count of a word occurs, per class: statistics of the Dirichlet compound multinomial
+# Frequencies of each word's counts, per class: statistics of the Dirichlet compound multinomial
 # --------------------------------------------------------------------------------------------------
 
 LEVELS = 16
@@ -520,7 +520,7 @@ def levels(x: Any, membership: np.ndarray, log_coefficient: np.ndarray) -> Level
 
 
 # --------------------------------------------------------------------------------------------------
-# How often each number occurs in a column, per class: statistics of cells that no sums summarise
+# Frequencies of each number in a column, per class: statistics of cells without sufficient sums
 # --------------------------------------------------------------------------------------------------
 
 
@@ -554,7 +554,7 @@ class Occurrences(Statistics):
         return cls(n, Tally.of(np.concatenate(places), number, weight))
 
     def possible(self) -> np.ndarray:
-        """Which classes and columns some table may have, shape that of `n`: those without a negative weight."""
+        """Where the statistics could come from a table, shape of `n`: no weight is negative."""
         negative = np.bincount(self.values.place, self.values.weight < 0, minlength=self.n.size)
         return (self.n >= 0) & (negative == 0).reshape(self.n.shape)
 

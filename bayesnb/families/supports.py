@@ -12,7 +12,7 @@ from bayesnb.core.deferred import constraints, jax
 
 @dataclass(frozen=True)
 class Support:
-    """NumPyro's constraint of some name, which only the attribute of a family imports, and a test that needs no import.
+    """A NumPyro constraint by name, imported only when used, and a test that needs no import.
 
     Parameters
     ----------

@@ -326,7 +326,7 @@ LARGE = 1e3
 """Concentration from which a series replaces the Bessel function, whose derivatives lose their digits."""
 
 LARGEST = float(np.float32(np.pi))
-"""Pi as float32 has it, a little more than pi: angles may come from a table of float32."""
+"""Pi in float32, a little more than pi: angles may come from a table of float32."""
 
 
 @pytree

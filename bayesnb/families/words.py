@@ -21,17 +21,17 @@ from bayesnb.families.statistics import Counts, class_sums, clear_rounding
 from bayesnb.families.supports import NONNEGATIVE_INTEGER
 
 # --------------------------------------------------------------------------------------------------
-# Rows of word counts: coefficients, rising factorials and sums that touch only the words that occur
+# Rows of word counts: coefficients, rising factorials and sums over the words that occur
 # --------------------------------------------------------------------------------------------------
 
 LEVELS = 1, 4, 16, 64
-"""Counts up to one of these are sums of logarithms; larger ones take the log-gamma function for the rest."""
+"""Counts up to one of these levels are sums of logarithms; larger ones use the log-gamma function for the rest."""
 
 LOGARITHMS = 10
-"""So many logarithms take as long as a rising factorial by the log-gamma function."""
+"""A rising factorial by the log-gamma function takes as long as this many logarithms."""
 
 PIECE_ENTRIES = 2**17
-"""Entries of a sparse array that are multiplied at a time; so many fit the processor's cache."""
+"""Number of sparse entries that are multiplied at a time; they fit the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Documents:
             reached = np.minimum(others.data, LEVELS[-1]).astype(np.int32)
             highest = np.ones(counts.shape[1], dtype=np.int32)
             np.maximum.at(highest, others.indices, reached)
-            # The logarithms of a table up to a level, and what larger counts cost.
+            # The cost of logarithms up to a level, and of larger counts.
             work = [np.minimum(highest, k).sum() + LOGARITHMS * np.count_nonzero(others.data > k) for k in LEVELS]
             level = LEVELS[int(np.argmin(work))]
             table, start, rank = _sums_of_logs(concentration, np.minimum(highest, level))
@@ -200,9 +200,9 @@ def log_coefficient(x: Any) -> np.ndarray:
 
 
 def _sum_without(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
-    """What is left of sums without some of their terms: zero where that is a rounding error, NaN where it is negative.
+    """Sums less some of their terms: zero for a rounding error, NaN if negative.
 
-    NaN is what the density then is, whatever the rest.
+    The density is then NaN, whatever the rest.
     """
     rest = clear_rounding(whole - part, whole)
     return np.where(rest < 0, np.nan, rest)
@@ -294,7 +294,7 @@ class Multinomial(WordFamily, DirichletFamily):
     def of_each_column(self) -> Bernoulli:
         concentration = np.asarray(self.concentration)
         rest = concentration.sum(axis=-1, keepdims=True) - concentration
-        # With a single word there are no other words, and its probability is one.
+        # A single word has probability one.
         return Bernoulli(concentration, np.maximum(rest, np.finfo(np.float64).tiny))
 
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
@@ -323,7 +323,7 @@ class Multinomial(WordFamily, DirichletFamily):
     def row_log_left_out(
         self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts, *, refitted: bool
     ) -> np.ndarray | None:
-        # The entries of the rows are enough, and no row needs the hyperparameters of its class to itself.
+        # The entries of the rows suffice; no row needs its own copy of the hyperparameters.
         if refitted:
             return None
         weight_of_word = np.asarray(self.concentration)
