@@ -42,12 +42,7 @@ from bayesnb.selection.weighing import weight_features, weighted_or_plain
 
 
 def _refuse_overwriting(out: Path | None, *inputs: str | Path) -> None:
-    """Refuse to write to a file that is read, also as the standard input.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError rather than write to a file that is read, also as the standard input."""
     for given in inputs:
         path = Path("/dev/stdin" if given == "-" else given)
         if out is not None and out.is_file() and path.exists() and out.samefile(path):
@@ -55,12 +50,7 @@ def _refuse_overwriting(out: Path | None, *inputs: str | Path) -> None:
 
 
 def _write(out: Path, write: Callable[[Path], Any]) -> Any:
-    """Give a file the content that a function writes to a path, whole or not at all; a device or a pipe at once.
-
-    Raises
-    ------
-    OSError
-    """
+    """Give a file the content that a function writes to a path, whole or not at all; a device or a pipe at once."""
     if out.is_char_device() or out.is_fifo():
         return write(out)
     with TemporaryDirectory() as folder:
@@ -150,13 +140,13 @@ def read_csv(
     missing : list of str, optional
         Marks of missing cells, in addition to those of pandas.
     text : list of str, optional
-        Columns to read as text, also where they look like numbers.
+        Columns to read as text, even if they look like numbers.
     label : str, optional
         The column of labels, which is also in `text`. A word such as NA may be a class there.
     classes : sequence, optional
         The classes, if they are known.
     sep, decimal : str, optional
-        What separates the cells, and the decimal sign.
+        The separator of cells, and the decimal sign.
 
     Raises
     ------
@@ -280,12 +270,7 @@ def _rows_with_label(table: pd.DataFrame, target: str, drop: Sequence[str] = ())
 
 
 def _require_table_columns(table: pd.DataFrame, columns: list[str]) -> None:
-    """Refuse a table that lacks a column.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for a table that lacks a column."""
     for column in columns:
         if column not in table.columns:
             names = list(table.columns)
@@ -334,7 +319,7 @@ def read_for(model: BoundModel, table: str, missing: list[str] | None, also: Any
     }
     if also is not None:
         values[also] = schema.classes.tolist()
-    # The model knows how numbers are written in these columns of text.
+    # The model knows the written form of the numbers in these columns.
     decimal, forms = how.get("decimal"), model.description.number_forms
     texts = [*values, *(() if decimal else forms)]
     frame = read_csv(table, missing, texts, also, values.get(also), **how)
@@ -347,9 +332,9 @@ def read_for(model: BoundModel, table: str, missing: list[str] | None, also: Any
 
 
 def _with_types(column: pd.Series, values: Iterable[Any], decimal: str) -> pd.Series:
-    """A column of text with these values in their own types; of the rest what is a number, unless the values are text.
+    """A column of text with known values in their own types; others become numbers, unless the values are text.
 
-    A cell that is neither stays text: it alone is an error, or a category that was not seen.
+    A cell that is neither stays text, so that only this cell is an error or an unseen category.
     """
     known: dict[str, Any] = {str(value).replace(".", decimal): value for value in values}
     # pandas reads these as booleans where it chooses the type, as it did at the fit.
