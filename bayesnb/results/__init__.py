@@ -1,6 +1,6 @@
-"""Types of what the functions of bayesnb return, for ``isinstance`` and annotations.
+"""Result types, for isinstance checks and annotations.
 
-Users make none of them. `Inference` is what an inference of your own inherits.
+Users make none of them. Subclass `Inference` to write your own.
 """
 
 from bayesnb.checks.calibration import Calibration
