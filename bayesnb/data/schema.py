@@ -25,7 +25,7 @@ from bayesnb.data.tables import (
 from bayesnb.data.written_numbers import NumberForm, with_numbers
 
 # --------------------------------------------------------------------------------------------------
-# The categories of a column: declared or found in its cells
+# Categories of a column: declared, or found in its cells
 # --------------------------------------------------------------------------------------------------
 
 OTHER = "<other>"
@@ -61,7 +61,7 @@ def shown_categories(table: Table, column: int) -> tuple:
 
 
 def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
-    """Warn of values that look alike and are different ones: 0 and "0", or texts such as "ham" and "ham ".
+    """Warn of different values that look alike: 0 and "0", or texts such as "ham" and "ham ".
 
     Parameters
     ----------
@@ -396,7 +396,7 @@ class Schema:
         wanted = dict.fromkeys(chain.from_iterable(map(self.names, used)))
         missing = [name for name in wanted if name not in there]
         if missing:
-            # A column that was renamed is among those that the fit did not have.
+            # A renamed column is among those that the fit did not have.
             others = [name for name in names if name not in self._position_of] or names
             subject = f"column {missing[0]!r} is" if len(missing) == 1 else f"columns {listed(missing)} are"
             raise ValueError(

@@ -119,7 +119,7 @@ class NaiveBayesClassifier(Estimator):
     keep_rows: int = 2000
 
     _kept = None
-    """The rows that `partial_fit` keeps, if it does; no field, so that it is no parameter."""
+    """The rows that `partial_fit` keeps; not a field, so that it is no parameter."""
 
     @property
     def weights_(self) -> Any:
@@ -182,14 +182,14 @@ class NaiveBayesClassifier(Estimator):
             warn_of_absent_classes(self.classes_, labels)
 
     def _add(self, table: Table, labels: np.ndarray, weight: Any) -> None:
-        # The model so far refuses cells of a wrong type, which the sample alone would read as another kind of column.
+        # The model so far rejects cells of a wrong type; the sample alone might read them as another kind of column.
         rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
         problem, counted = count_and_grow(self._problem, rows)
         problem = problem.add(counted.statistics, decay=self.decay)
         before, kept = self.posterior_, self._kept if whole_number("keep_rows", self.keep_rows, or_zero=True) else None
         if kept is not None:
             kept = kept.add(table, labels, rows.weights, self.decay, self.keep_rows, self._key())
-            # As long as all rows are kept, no cell counts as missing because a family was chosen before it came.
+            # While all rows are kept, no cell counts as missing just because the family was chosen before it came.
             outside = kept.whole and any(isinstance(key, OutsideSupport) for key in counted.unseen)
             if outside or kept.is_due(problem.statistics.classes.n):
                 if not kept.whole:
@@ -222,13 +222,7 @@ class NaiveBayesClassifier(Estimator):
     def _learn_anew(self, kept: KeptRows, problem: Problem, away: Any = None) -> None:
         """Choose the model, and learn weights, from the rows that are kept.
 
-        Parameters
-        ----------
-        kept : KeptRows
-        problem : Problem
-            All rows under the model so far.
-        away : tuple, optional
-            Table, labels and weights of rows among these that are taken away.
+        `problem` has all rows under the model so far, `away` the table, labels and weights of rows that are taken away.
         """
         self._start(kept.table, kept.labels, kept.counting)
         if not kept.whole:
@@ -251,7 +245,7 @@ class NaiveBayesClassifier(Estimator):
             self.posterior_ = weight_features(self.posterior_, table, labels, shared=shared, **options)
         elif self._may_weigh(labels):
             self.posterior_ = weighted_or_plain(self.posterior_, table, labels, **options)
-            # Of many features it may be an average over their subsets, to which later rows are added.
+            # With many features it may be an average over subsets, to which later rows are added.
             self._problem = self.posterior_.problem
             self._note(self._problem)
         if self.posterior_.feature_weights is None:
@@ -266,12 +260,7 @@ class NaiveBayesClassifier(Estimator):
         return self.feature_weights in ("auto", "each") and exact and not np.ma.is_masked(labels)
 
     def _check_weighing(self) -> None:
-        """Refuse parameters with which no weights can be learned.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Raise ValueError for parameters with which no weights can be learned."""
         whole_number("keep_rows", self.keep_rows, or_zero=True)
         if self.descriptions not in (None, "auto"):
             raise ValueError(f'descriptions={self.descriptions!r}: give "auto" or None')

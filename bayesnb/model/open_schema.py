@@ -193,7 +193,7 @@ def _numbers_of_column(rows: Rows, position: int) -> Numbers:
 
 
 def _with_constants(description: Any, schema: Schema, rows: Rows | None, numbers: Mapping[int, Numbers]) -> Any:
-    """The description with the constants that its families take from all rows, or, of rows in pieces, from numbers."""
+    """The description with the constants that families take from all rows, or from `Numbers` of rows in pieces."""
     if not (wanted := _to_be_seen(description, schema)):
         return description
     if rows is not None:

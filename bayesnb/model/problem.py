@@ -29,11 +29,11 @@ from bayesnb.model.prior import ClassPrior, Prior, refuse_beyond_float64
 from bayesnb.model.reading import Chunks, Counted, Unseen
 
 # --------------------------------------------------------------------------------------------------
-# Rows whose label is missing. They are kept, because no statistic describes a row under all labels at once
+# Rows without a label. They are kept, because no statistic describes a row under all labels at once
 # --------------------------------------------------------------------------------------------------
 
 PIECE_CELLS = 2**18
-"""Cells taken at a time: two mebibytes of float64, so that a piece stays in the processor's cache."""
+"""Cells in a piece: two mebibytes of float64, which stay in the processor's cache."""
 
 MOST_DISTINCT = 0.5
 """Largest share of distinct rows with which equal rows become one. To draw how many of several equal rows have each
@@ -60,7 +60,7 @@ class Unlabelled:
 
     @classmethod
     def of(cls, blocks: tuple[Any, ...], weights: np.ndarray) -> tuple["Unlabelled", np.ndarray]:
-        """Rows in encoded form, those with the same cells as one row whose weight is the sum of theirs.
+        """Encoded rows, equal ones merged into a row with the sum of their weights.
 
         The posterior does not change, because the density of a row depends on its cells alone. Rows stay apart if more
         than half of them are distinct, or if a weight is no whole number.
@@ -110,7 +110,7 @@ class Unlabelled:
 
 
 def count_given_rows(model: BoundModel, rows: Rows) -> tuple[ModelStatistics, Unlabelled | None]:
-    """Statistics of the rows that have a label, and the rows that have none.
+    """Statistics of the labelled rows, and the rows without a label.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class Problem:
                 refuse_beyond_float64(block, counted, model.schema.classes.tolist())
         rows = self.statistics.classes.n.sum()
         for block, lacking in zip(model.blocks, self.left_out_rows, strict=True):
-            # Another feature counts the cells of a column that is described once more.
+            # The first feature of a column counts its cells, not a further description of it.
             if lacking and model.schema.derivation(block.columns[0]) is None:
                 warn(
                     f"{lacking:.6g} of {rows:.6g} rows lack a cell of {block.owner()}, and count for the other columns "
@@ -243,7 +243,7 @@ class Problem:
 
     @property
     def left_out_rows(self) -> tuple[float, ...]:
-        """For each block, the weight of the rows that it does not count because they lack a cell."""
+        """For each block, the weight of the rows that it skips because they lack a cell."""
         rows = self.statistics.classes.n.sum()
         lacking = (
             rows - counted.n.sum() if block.whole_rows else 0.0  # type: ignore[attr-defined]
@@ -307,12 +307,7 @@ class Problem:
         return tuple(what for what, is_so in seen.items() if is_so)
 
     def require_numbers(self) -> None:
-        """Refuse a model some of whose hyperparameters are learned.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Raise ValueError for a model that learns hyperparameters."""
         ways = "nb.Gibbs() or nb.NUTS() for draws" if self.model.conjugate else "nb.NUTS() for draws"
         if self.model.conjugate and self.unlabelled is None:
             ways += ", nb.EmpiricalBayes() to maximise the evidence"
@@ -323,17 +318,13 @@ class Problem:
             )
 
     def require_labels(self, what: str, remedy: str) -> None:
-        """Refuse data some of whose rows have no label.
+        """Raise ValueError for data with rows without a label.
 
         Parameters
         ----------
         what : str
             What needs the labels.
         remedy : str
-
-        Raises
-        ------
-        ValueError
         """
         if self.unlabelled is not None:
             number = self.unlabelled.weights.sum()
@@ -343,7 +334,7 @@ class Problem:
     @cached_property
     @in_float64
     def posterior(self) -> Prior:
-        """The prior given the data; a family without a closed form stays as its prior."""
+        """The prior given the data; families without a closed form keep their prior."""
         return to_numpy(self.resolved.prior.update(self.statistics))
 
     @cached_property
@@ -408,7 +399,7 @@ def _differ(one: Family, other: Family) -> bool:
 
 @in_float64
 def _without_posterior(block: Block, counted: Statistics, num_classes: int) -> np.ndarray:
-    """Which classes and columns have statistics that leave no posterior, shape (classes, columns).
+    """Where the statistics leave no posterior, by class and column, shape (classes, columns).
 
     A family that does not define `possible` may give hyperparameters that no prior has, such as a negative rate.
     """
@@ -439,7 +430,7 @@ def _refuse_statistics(impossible: np.ndarray, where: Callable[..., str]) -> Non
 
 
 # --------------------------------------------------------------------------------------------------
-# New categories in later rows: they change a problem into that of a single fit to all rows
+# New categories in later rows: the problem becomes that of a single fit to all rows
 # --------------------------------------------------------------------------------------------------
 
 
@@ -470,7 +461,7 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
 
 
 def count_and_grow(problem: Problem, rows: Rows) -> tuple[Problem, Counted]:
-    """As `count_more`, without a warning of values that count as missing."""
+    """As `count_more`, without the warning about values that count as missing."""
 
     def read(model: BoundModel) -> Chunks:
         return replace(model.read(rows.table), adds=True)
@@ -483,21 +474,9 @@ def count_and_grow(problem: Problem, rows: Rows) -> tuple[Problem, Counted]:
 
 
 def _with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Problem:
-    """The problem with the new categories of a table added, if it may have more categories.
+    """The problem with the new categories of a table added, if it may have more; the same object if nothing is new.
 
-    Parameters
-    ----------
-    problem : Problem
-    table : Table
-        More rows.
-    unseen : mapping
-        For each column the values of these rows that are not among the model's categories; `Chunks.count`
-        finds them.
-
-    Returns
-    -------
-    Problem
-        The same object if nothing is new.
+    `unseen` has for each column the values that are not among the model's categories; `Chunks.count` finds them.
     """
     model = problem.model
     schema = model.schema
@@ -570,7 +549,7 @@ def _with_more(before: BoundModel, description: NaiveBayes, schema: Schema) -> B
 
 
 def _regroup(blocks: Sequence[Any], before: BoundModel, after: BoundModel) -> tuple[Any, ...]:
-    """Statistics of the new blocks, in which columns with the same number of categories are together."""
+    """Statistics of the new blocks, which join columns with equally many categories."""
     found: dict[int, Any] = {}
     for block, whole in zip(before.blocks, blocks, strict=True):
         found |= zip(block.columns, statistics_of_features(block, whole), strict=False)
@@ -597,7 +576,7 @@ def _places_among(old: tuple, new: tuple) -> np.ndarray:
 
 
 def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
-    """Statistics of a column of categories, with zeros for the new ones wherever they have a number for each."""
+    """Statistics of a categorical column, with zeros for the new categories."""
 
     def grow(leaf: np.ndarray) -> np.ndarray:
         if leaf.ndim < 3:
@@ -610,7 +589,7 @@ def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------
-# Which inferences take a model, for errors and warnings that advise another one
+# Which inferences accept a model, for errors and warnings that suggest another one
 # --------------------------------------------------------------------------------------------------
 
 
@@ -620,7 +599,7 @@ def has_closed_form(model: BoundModel) -> bool:
 
 
 def or_closed_form(model: BoundModel) -> str:
-    """The end of an advice: the closed form, for a model that has one."""
+    """The end of a suggestion: the closed form, if the model has one."""
     return ", or use the closed form, nb.fit(model, X, y)" if has_closed_form(model) else ""
 
 
@@ -631,7 +610,7 @@ def ways_to_posterior(model: BoundModel) -> str:
 
 
 def ways_to_fit(model: BoundModel) -> str:
-    """The inferences that take a model, as an error message lists them."""
+    """The inferences that accept a model, as an error message lists them."""
     ways = ["nb.NUTS() for draws"] * _has_density(model)
     if has_closed_form(model):
         ways.insert(0, "nb.Exact() for the closed form")
@@ -641,12 +620,7 @@ def ways_to_fit(model: BoundModel) -> str:
 
 
 def refuse_coupled(model: BoundModel, remedy: str) -> None:
-    """Refuse a family that couples the classes, whose parameters have no density.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for a family that couples the classes: its parameters have no density."""
     for block in model.blocks:
         if couples_classes(block.family):
             raise ValueError(
@@ -663,7 +637,7 @@ def another_family(block: Block, example: str) -> str:
 
 
 def _has_density(model: BoundModel) -> bool:
-    """Whether `nb.NUTS()` takes the model."""
+    """Whether `nb.NUTS()` accepts the model."""
     return not any(couples_classes(family) for family in model.families)
 
 

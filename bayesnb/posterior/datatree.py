@@ -28,7 +28,7 @@ OF_WEIGHTS = (
     "log_likelihood and log_prior are those of the posterior without weights. log_likelihood has no y, of which "
     "arviz.loo would make a wrong score (nb.loo is right), and no joint where columns are described more than once."
 )
-"""What the attributes of a tree with weights of features say."""
+"""Attribute of trees with feature weights."""
 
 
 def tree_of_draws(
@@ -112,12 +112,12 @@ def _groups_of_data(
     coords = {"row": np.arange(len(rows))}
     labels = {"classes": list(map(str, model.schema.classes.tolist()))}
     before = log_joint_under(model, rows.table, prior)
-    # Draws from a wide prior may make a row impossible: it then has the class probabilities.
+    # Draws from a wide prior may make a row impossible; it then gets the class probabilities.
     lost = np.isneginf(before).all(axis=-1, keepdims=True)
     before = np.where(lost, log(prior.class_prob)[:, :, None, :], before)
     likelihood = {"y": of_class, "joint": joint}
     if unweighted is not None:
-        # The parameters are drawn without weights: no weighting of the draws leaves a label out.
+        # The parameters are drawn without feature weights, so that no weighting of draws can leave a label out.
         likelihood = {} if model.schema.derived else {"joint": log_joint_under(unweighted, rows.table, parameters)}
     of_label = {name: values[:, :, coords["row"], rows.codes] for name, values in likelihood.items()}
     return ({"log_likelihood": _rows_to_dataset(of_label)} if of_label else {}) | {
@@ -160,7 +160,7 @@ def _dataset(
 ) -> xr.Dataset:
     """Arrays with leading axes (chain, draw), as `arviz_base.dict_to_dataset` makes them of each array on its own.
 
-    For 500 columns, xarray takes longer to align a thousand arrays than all else takes.
+    For 500 columns, xarray needs more time to align a thousand arrays than everything else takes.
     """
     dims, sample = dims or {}, ("chain", "draw")
     num_chains, num_draws = next(iter(values.values())).shape[:2]

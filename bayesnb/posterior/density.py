@@ -39,7 +39,7 @@ class Integrated:
     family: Any
 
     varies: ClassVar[str] = "family"
-    """The field that has an axis of draws in a mean over draws."""
+    """The field that gets an axis of draws in a mean over draws."""
 
     def of_rows(self, x: Any, *, ratio: bool = False) -> Any:
         """Log density of each row under each class, NumPy or JAX, shape (rows, classes).
@@ -122,7 +122,7 @@ class RowDensity:
     blocks: Sequence[Any]
 
     rest: ClassVar[str] = ""
-    """Why features contribute more together than each alone; empty where their densities add up."""
+    """Why features contribute more together than alone; empty if their log densities add up."""
 
     @in_float64
     def log_joint(self, cells: Cells) -> np.ndarray:
@@ -132,7 +132,7 @@ class RowDensity:
 
     @in_float64
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        """Two terms whose sum is `log_joint` plus a number for each row, which cancels in class probabilities.
+        """Two terms that sum to `log_joint` plus a number for each row, which cancels in class probabilities.
 
         Returns
         -------
@@ -183,7 +183,7 @@ class RowDensity:
 
     @cached_property
     def _columns(self) -> dict[tuple[int, int], Any]:
-        """Blocks of single columns, kept: one takes as long as the densities of a few rows."""
+        """A cache of single-column blocks: to make one takes as long as the densities of a few rows."""
         return {}
 
     def _of_feature(self, block: Any, x: Any) -> np.ndarray:
@@ -211,7 +211,7 @@ def _sum_of_blocks(arrays: tuple[Any, Sequence[Any]], cells: Sequence[Any]) -> A
 # --------------------------------------------------------------------------------------------------
 
 DRAWS = 64
-"""Draws whose densities of single cells JAX has in memory at a time."""
+"""Number of draws whose cell densities JAX holds in memory at a time."""
 
 
 @dataclass(frozen=True)
@@ -308,7 +308,7 @@ def _mean_of_sums(arrays: tuple[Any, Sequence[Any]], cells: Sequence[Any]) -> An
 
 def _log_mean(of_one: Callable[[Any], Any], many: Any) -> Any:
     """Log of the mean of exponentials of a function of each entry of a pytree's first axis."""
-    # The backward pass computes the densities again, so that only their sums are kept.
+    # The backward pass recomputes the densities, so that only their sums are kept.
     found = jax.lax.map(jax.checkpoint(of_one), many, batch_size=DRAWS)
     return jax.scipy.special.logsumexp(found, axis=0) - np.log(len(found))
 
@@ -320,7 +320,7 @@ def _log_mean(of_one: Callable[[Any], Any], many: Any) -> Any:
 
 @dataclass(frozen=True)
 class WeightedDensity(RowDensity):
-    """Products of densities of features, each to the power of its weight, mixed as `mixed` says.
+    """Product of the feature densities, each raised to its weight (see `mixed`).
 
     Attributes
     ----------
@@ -498,22 +498,11 @@ def _log_joint_of_array(
 
 
 def _encoded(family: Family, rows: Any, columns: Any, sizes: Any, edges: Mapping[int, Any]) -> tuple[Any, Any]:
-    """Cells of a block, and which rows the family allows, as `check_cells` does.
+    """Cells of a block, shape (rows, columns), and which rows the family allows, shape (rows,), as `check_cells` does.
 
-    Parameters
-    ----------
-    family : Family
-    rows : jax.Array, shape (rows, columns of the table)
-    columns : jax.Array of int, shape (columns,)
-        Positions of the block's columns in the table.
-    sizes : jax.Array of shape (columns,), or None
-        The number of categories of each column, if cells are their codes.
-    edges : mapping
-        For columns of numbers in bins, by position in the block, the numbers that divide these.
-
-    Returns
-    -------
-    tuple of jax.Array of shape (rows, columns) and jax.Array of bool of shape (rows,)
+    `columns` are the positions of the block's columns in the table, shape (rows, columns of the table). `sizes` has the
+    number of categories of each column if cells are their codes. `edges` has, for columns of numbers in bins, by
+    position in the block, the numbers that divide the bins.
     """
     x = jnp.take(rows, columns, axis=1)
     for j, own in edges.items():

@@ -33,7 +33,7 @@ from bayesnb.posterior.under_draws import log_mean_without, pieces_of_rows
 # --------------------------------------------------------------------------------------------------
 
 HYPERPARAMETERS = 2**16
-"""Hyperparameters in memory at a time: each row has its own, and half a mebibyte fits the processor's cache."""
+"""Number of hyperparameters in memory at a time: each row has its own, and half a mebibyte fits the cache."""
 
 REMEDY = "give rows, labels and weights as they were given to fit or update"
 
@@ -147,14 +147,9 @@ class _WithoutRows:
 def _blocks_without_rows(
     block: Block, counted: Any, x: Any, rows: Rows, *, refitted: bool = False
 ) -> Iterator[tuple[slice, _WithoutRows]]:
-    """The block without each row, some rows at a time.
+    """The block without each row, some rows at a time; arguments as for `_log_density_without`.
 
-    Parameters
-    ----------
-    block, counted, x, rows
-        As for `_log_density_without`.
-    refitted : bool, default False
-        Whether every class is copied, and the prior follows the other rows; else the row's own class is.
+    If `refitted`, every class is copied and the prior follows the other rows; otherwise the row's own class is copied.
 
     Raises
     ------
@@ -236,7 +231,7 @@ class _FittedBlock:
             return self._under_both_hypotheses(x, rows)
         without = np.array(self.posterior.row_log_predictive(x) if held is None else held)
         if not lacking.any():
-            # Only the row's own class changes without the row.
+            # Without the row, only its own class changes.
             own = _log_density_without(self.prior, self.statistics, x, rows, refitted=False)
             without[np.arange(len(rows)), rows.codes] = own
         elif not lacking.all():
@@ -304,11 +299,11 @@ def log_class_probs_without(posterior: Posterior, rows: Rows, prior: ClassPrior 
     prior, n = prior or posterior.model.class_prior, problem.statistics.classes.n
     if prior.probs is not None and not problem.model.description.follows_labels:
         return np.broadcast_to(log(prior.probs), (len(rows), len(n)))
-    # All rows of weight one share a table with one line for each class.
+    # Rows of weight one share a table with a line for each class.
     unit = bool((rows.weights == 1.0).all())
     codes = np.arange(len(n)) if unit else rows.codes
     taken = np.eye(len(n))[codes] * (1.0 if unit else rows.weights[:, None])
-    # A class without rows has no row to leave out.
+    # A class without rows leaves nothing out.
     rest = np.maximum(ClassCounts(n - taken).without_rounding(ClassCounts(n)).n, 0.0)
     if prior.probs is None:
         rest = rest + prior.concentration
@@ -443,7 +438,7 @@ def _feature_joint(posterior: Any, rows: Rows) -> JointDensities:
 
 
 def _of_features_without(posterior: Any, rows: Rows) -> Callable[[Cells, Rows], Found]:
-    """What gives the log density of each feature of encoded rows, each row given the others."""
+    """A function from encoded rows to the log density of each feature, given the other rows."""
     if not offers(posterior, "draws of a sampler"):
         return _closed_form_features(posterior, rows)
     refuse_weights(rows, "draws")
@@ -460,7 +455,7 @@ def named_rows(rows: np.ndarray) -> str:
 
 
 def refuse_weights(rows: Rows, kind: str) -> None:
-    """Refuse rows with weights other than one.
+    """Raise ValueError for rows with weights other than one.
 
     Parameters
     ----------
@@ -481,12 +476,7 @@ def refuse_weights(rows: Rows, kind: str) -> None:
 
 
 def require_rows_of_fit(posterior: Posterior, rows: Rows) -> None:
-    """Refuse rows of which a class weighs more than in the data of the fit.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError if a class has more weight here than in the fitted data."""
     fitted = np.asarray(require(posterior, "data", "leave-one-out").problem.statistics.classes.n)
     given = np.bincount(rows.codes, rows.weights, minlength=len(fitted))
     excess = given > fitted * (1 + 1e-9)
@@ -503,7 +493,7 @@ def require_rows_of_fit(posterior: Posterior, rows: Rows) -> None:
 # --------------------------------------------------------------------------------------------------
 
 ROWS = 5000
-"""Rows of a table of which some are kept that are computed at a time."""
+"""Number of rows that are computed at a time if only some are kept."""
 
 
 @dataclass(frozen=True)
@@ -539,7 +529,7 @@ class FeaturesLeftOut:
         )
 
     def require_finite(self, why: str) -> None:
-        """Refuse densities that are not finite.
+        """Raise ValueError for densities that are not finite.
 
         Parameters
         ----------
@@ -550,7 +540,7 @@ class FeaturesLeftOut:
         ------
         ValueError
         """
-        # The sum of a row is not finite if one of its numbers is not. An array of all tests would be another large one.
+        # The sum of a row is finite only if all its numbers are. An array of tests would be as large as the densities.
         infinite = np.flatnonzero(~np.isfinite(self.log_density.sum(axis=(1, 2))))
         if len(infinite):
             of_row = self.log_density[infinite[0]]
@@ -626,7 +616,7 @@ def features_left_out(posterior: Posterior, rows: Rows, places: np.ndarray | Non
     if len(places) == len(rows):
         chunks.each(compute)
     else:
-        # A column of a few rows costs as much as one of many: the rows of all chunks are computed together.
+        # A column costs as much for few rows as for many: the rows of all chunks are computed together.
         cells = chunks.of_rows(places)
         pieces = list(row_pieces(len(places), PIECE_CELLS // ROWS))
         list(in_order(lambda where: compute(where, tuple(x[where] for x in cells)), pieces))
@@ -637,7 +627,7 @@ def all_features_left_out(posterior: Posterior, rows: Rows) -> FeaturesLeftOut:
     """As `features_left_out`, with all features as one: the sum of their log densities, up to a term of each row."""
     left_out = leave_one_out(posterior, rows)
     log_class_prob = log_class_probs_without(posterior, rows)
-    # A class that is impossible in any case adds nothing to what can be learned.
+    # A class that is impossible for every row adds nothing to learn from.
     possible = ~np.isneginf(log_class_prob)
     log_density = np.subtract(left_out.log_proba, log_class_prob, out=np.zeros_like(log_class_prob), where=possible)
     return FeaturesLeftOut(["all features"], log_density[..., None], log_class_prob, rows)

@@ -1,4 +1,4 @@
-"""What every posterior can do."""
+"""The methods of every posterior."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -28,10 +28,10 @@ from bayesnb.posterior.predictions import Predictions
 # --------------------------------------------------------------------------------------------------
 
 MOST_ROWS = 20
-"""Number of rows after which the features that follow are counted and not shown."""
+"""After this many rows the remaining features are only counted."""
 
 MOST_OF_SITE = 8
-"""Number of rows of one parameter, such as the probabilities of a column with many categories."""
+"""Largest number of rows for one parameter, such as the probabilities of many categories."""
 
 Axes = Sequence[tuple[str, Sequence[Any]]]
 
@@ -90,7 +90,7 @@ def _cell_rows(site: str, axes: Axes, moments: Callable[[str], Mapping[str, Any]
     try:
         values = _moments_as_text(moments(site), (len(classes), number))
     except NotImplementedError:
-        # A family of a user may be without the means of its parameters, and has predictions nevertheless.
+        # A user's family may lack the means of its parameters and still predict.
         return [site], [["?"] * len(classes)]
     if number > MOST_OF_SITE:
         labels.append(f"… and {number - MOST_OF_SITE} more of {site}")
@@ -115,7 +115,7 @@ def _moments_as_text(moments: Mapping[str, Any], shape: tuple[int, int]) -> list
 def _hyper_lines(
     names: Sequence[str], axes: Mapping[str, Axes], moments: Callable[[str], Mapping[str, Any]]
 ) -> list[str]:
-    """A line for each of the first values of learned hyperparameters."""
+    """A line for each of the first learned hyperparameters."""
     lines = []
     for name in names:
         labels, cells = _cell_rows(name, [("", ("",)), *axes[name]], moments)
@@ -129,7 +129,7 @@ def _hyper_lines(
 
 
 def _within_bins(family: Any, drawn: Any) -> Any:
-    """Of bins on a lattice, cells beyond them at the nearest end: no data say which other values there are."""
+    """For bins on a lattice, cells beyond them move to the nearest end: no data tell of other values."""
     inner = getattr(family, "family", family)
     step = getattr(inner, "step", 0.0)
     if not step:
@@ -139,7 +139,7 @@ def _within_bins(family: Any, drawn: Any) -> Any:
 
 
 def _as_rounded(drawn: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """Cells with the resolution and the range of the observed ones, of columns in which a value occurs twice."""
+    """Cells with the resolution and range of the observed ones, in columns where a value occurs twice."""
     seen = Resolution.of(observed)
     rounded = as_written(seen.round(drawn), np.where(seen.step > 0, seen.step, 1.0))
     return np.where(seen.tied, np.clip(rounded, seen.first, seen.last), drawn)
@@ -160,7 +160,7 @@ def mean_total_count(problem: Problem | None) -> int | None:
 # --------------------------------------------------------------------------------------------------
 
 FEATURES_OF_PRIOR = 8
-"""Number of features, or of groups of equal ones, whose prior a posterior prints below its own parameters."""
+"""Largest number of features, or groups of equal ones, whose prior is printed below the parameters."""
 
 
 class Fitting(Protocol):

@@ -19,7 +19,7 @@ from bayesnb.model.reading import Chunks, warn_lost
 # --------------------------------------------------------------------------------------------------
 
 DRAW_BYTES = 2**23
-"""Memory for the densities of many draws at a time, in each thread."""
+"""Memory of each thread for the densities of many draws."""
 
 
 def log_joint_under(model: BoundModel, table: Table, parameters: ModelParameters) -> np.ndarray:
@@ -135,7 +135,7 @@ def proba_quantiles_under(
     above = np.minimum(below + 1, number - 1)
 
     def put(rows: slice, proba: np.ndarray) -> None:
-        # NumPy sorts a contiguous axis several times as fast as it finds quantiles.
+        # NumPy sorts a contiguous axis several times faster than it finds quantiles.
         proba.sort(axis=-1)
         lower, upper = (np.moveaxis(proba[..., where], 0, 1) for where in (below, above))
         result[rows] = lower + (place - below) * (upper - lower)
@@ -156,7 +156,7 @@ def flatten(parameters: ModelParameters) -> ModelParameters:
 
 
 def in_pieces(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[ModelParameters]:
-    """Draws, chain and draw axes as one, a memory-sized number at a time."""
+    """Draws, chain and draw axes merged, as many at a time as fit in memory."""
     flat = flatten(parameters)
     num_classes = flat.class_prob.shape[1]
     cells = sum(x.shape[0] * x.shape[1] for x in chunk) * num_classes
@@ -170,11 +170,11 @@ def _some_draws(flat: ModelParameters, step: int) -> Iterator[ModelParameters]:
 
 
 PARAMETER_CELLS = 2**20
-"""Values of parameters in memory at a time."""
+"""Number of parameter values in memory at a time."""
 
 
 def draws_in_pieces(parameters: ModelParameters) -> Iterator[ModelParameters]:
-    """Draws, chain and draw axes as one, as many at a time as have so many values."""
+    """Draws, chain and draw axes merged, in pieces of about `PARAMETER_CELLS` values."""
     flat = flatten(parameters)
     size = sum(np.size(leaf) for leaf in leaves(flat)) // len(flat.class_prob)
     yield from _some_draws(flat, max(1, PARAMETER_CELLS // size))
@@ -182,7 +182,7 @@ def draws_in_pieces(parameters: ModelParameters) -> Iterator[ModelParameters]:
 
 def independent_draws(prior: Prior, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
     """Draws from a closed form, one leading axis, as many at a time as have so many values."""
-    # The hyperparameters are about as many as the parameters, whose mean may not exist.
+    # Hyperparameters are about as many as parameters, whose mean may not exist.
     size = sum(np.size(leaf) for leaf in leaves(prior))
     step = max(1, PARAMETER_CELLS // size)
     for start in range(0, number, step):
@@ -217,7 +217,7 @@ def log_mean_without(densities: np.ndarray, codes: np.ndarray) -> np.ndarray:
     found = logsumexp(densities, axis=0) - np.log(len(densities))
     own = np.ascontiguousarray(densities[:, np.arange(len(codes)), codes].T)
     varies = own.max(axis=-1) > own.min(axis=-1)  # a missing cell has density one under all draws
-    # A closed form does without ArviZ, whose import takes a second.
+    # A closed form does not import ArviZ, which takes a second.
     from arviz_stats.base import array_stats
 
     # ArviZ takes log likelihoods and changes their sign.

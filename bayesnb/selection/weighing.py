@@ -45,13 +45,13 @@ NUM_CHAINS, NUM_DRAWS = 4, 1000
 """Shape of the draws of the weights."""
 
 MOST_FEATURES = 2000
-"""Weights of their own at most: the second derivatives of the likelihood have this number squared."""
+"""Largest number of individual weights: the second derivatives of the likelihood have this number squared."""
 
 INCLUSIONS = (0.5, 0.1, 0.01)
-"""Prior probabilities that a feature depends on the class, which are tried where there are more features."""
+"""With more features, these prior probabilities that a feature depends on the class are tried."""
 
 FEWEST_ROWS = 100
-"""Rows that choose among averages at least."""
+"""Least number of rows that choose among averages."""
 
 
 def weight_features(
@@ -317,12 +317,7 @@ def _learn(
 
 
 def _weighable(posterior: Any) -> Posterior:
-    """The posterior, if its features have densities of their own given the other rows.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
+    """The posterior, or an error if its features have no densities of their own given the other rows."""
     problem = require(
         require(posterior, "a distribution of the parameters", "weight_features"), "data", "weight_features"
     ).problem
