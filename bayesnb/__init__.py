@@ -1,6 +1,7 @@
 """Naive Bayes as a generative model: one description, the whole posterior."""
 
 import sys as _sys
+from typing import Any as _Any
 
 import lazy_loader as _lazy
 
@@ -61,7 +62,7 @@ _found, __dir__, __all__ = _lazy.attach(
 )
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> _Any:
     from bayesnb.core.checking import naming_arguments
 
     globals()[name] = found = naming_arguments(_found(name))

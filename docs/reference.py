@@ -15,7 +15,9 @@ from sphinx.util import logging
 import bayesnb
 
 SOURCE = "https://github.com/bayesnb/bayesnb/blob/main/"
-BASES = (bayesnb.families.Family, bayesnb.families.ConjugateFamily, bayesnb.families.ExponentialFamily)
+BASES = tuple(
+    getattr(bayesnb.families, name) for name in ("Family", "ConjugateFamily", "ExponentialFamily", "TableFamily")
+)
 FOR_USERS_OF_FAMILIES = {"get_params", "hyperparameters", "set_params", "settings"}
 MEMBERS = (types.FunctionType, classmethod, staticmethod, property, functools.cached_property)
 

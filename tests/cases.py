@@ -1,7 +1,7 @@
 """One table of all families: cells, an independent density and points to integrate over; and families from outside."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -11,15 +11,15 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
+import scipy.sparse
 import scipy.special
 import scipy.stats
-from jax.scipy.special import gammaln
 from numpyro.distributions import constraints
 from scipy.special import expit
 
 import bayesnb as nb
-from bayesnb.core.arrays import namespace
-from bayesnb.families.statistics import class_sums, observed_weight
+from bayesnb.families import class_sums, log_beta, namespace, observed_weight
+from bayesnb.families.abilities import Abilities, abilities
 
 CLASSES, COLUMNS, CATEGORIES = 2, 3, 4
 
@@ -54,30 +54,22 @@ class Exponential(nb.families.ExponentialFamily, _Waits):
         return (x,)
 
     def natural(self, parameters):
-        return (-parameters["rate"],), -jnp.log(parameters["rate"])
+        xp, _ = namespace(parameters["rate"])
+        return (-parameters["rate"],), -xp.log(parameters["rate"])
 
     def log_normaliser(self):
-        return _log_gamma_normaliser(self.concentration, self.rate)
+        xp, special = namespace(self.concentration, self.rate)
+        return special.gammaln(self.concentration) - self.concentration * xp.log(self.rate)
 
     def cell_log_predictive(self, x):
-        return _log_lomax(x, self.concentration, self.rate)
-
-
-# Compiled as a whole. One by one, the operations of these formulas would be compiled anew for each of many shapes.
-@jax.jit
-def _log_lomax(x, concentration, rate):
-    return jnp.log(concentration / rate) - (concentration + 1) * jnp.log1p(x / rate)
-
-
-@jax.jit
-def _log_gamma_normaliser(concentration, rate):
-    return gammaln(concentration) - concentration * jnp.log(rate)
+        xp, _ = namespace(x, self.concentration, self.rate)
+        return xp.log(self.concentration / self.rate) - (self.concentration + 1) * xp.log1p(x / self.rate)
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class NumPyroExponential(_Waits):
-    """The same, with no density of its own: NumPyro's distributions, and formulas for sums."""
+    """The same in `jax.numpy`, with no density of its own: NumPyro's distributions, and formulas for sums."""
 
     def statistics(self, x, membership):
         n = observed_weight(x, membership)
@@ -121,8 +113,8 @@ class Coins(nb.families.ConjugateFamily):
         return dist.Bernoulli(probs=prob)
 
     def statistics(self, x, membership):
-        n = membership.T @ ~np.isnan(x)
-        return nb.families.Counts(n, membership.T @ np.nan_to_num(x), np.zeros_like(n))
+        n = observed_weight(x, membership)
+        return nb.families.Counts(n, class_sums(np.nan_to_num(x), membership), np.zeros_like(n))
 
     def log_likelihood(self, parameters, statistics):
         prob = parameters["prob"]
@@ -136,7 +128,7 @@ class Coins(nb.families.ConjugateFamily):
 
     def log_evidence(self, statistics):
         after = self.update(statistics)
-        return _log_beta(after.ones, after.zeros) - _log_beta(self.ones, self.zeros)
+        return log_beta(after.ones, after.zeros) - log_beta(self.ones, self.zeros)
 
     def maximum_likelihood(self, statistics):
         with np.errstate(invalid="ignore"):
@@ -152,12 +144,6 @@ class Coins(nb.families.ConjugateFamily):
             "ones": after.ones + (power - 1) * (self.ones - 1),
             "zeros": after.zeros + (power - 1) * (self.zeros - 1),
         }
-
-
-# By SciPy where the arrays are NumPy's, so that the families that are not the page's example compile little.
-def _log_beta(a, b):
-    _, special = namespace(a, b)
-    return special.gammaln(a) + special.gammaln(b) - special.gammaln(a + b)
 
 
 def _xlogy(x, y):
@@ -249,7 +235,7 @@ class Tokens(nb.families.JointFamily, _Dirichlet):
         log_coefficient = scipy.special.gammaln(x.sum(axis=1) + 1) - scipy.special.gammaln(x + 1).sum(axis=1)
         weights = np.stack([np.ones(len(x)), log_coefficient])
         n, log_base = (weights @ membership)[..., None]
-        return nb.families.Counts(n, membership.T @ x, log_base)
+        return nb.families.Counts(n, class_sums(x, membership), log_base)
 
     def log_likelihood(self, parameters, statistics):
         return _xlogy(statistics.total, parameters["prob"]).sum(axis=-1, keepdims=True)
@@ -295,18 +281,14 @@ class Durations(nb.families.Family):
         return dist.Gamma(shape, speed)
 
     def statistics(self, x, membership):
-        observed = ~np.isnan(x)
-        x = np.where(observed, x, 1.0)
-        return Logarithms(membership.T @ observed, membership.T @ (x * observed), membership.T @ np.log(x))
+        sums = [class_sums(np.nan_to_num(term), membership) for term in (x, np.log(x))]
+        return Logarithms(observed_weight(x, membership), *sums)
 
     def log_likelihood(self, parameters, statistics):
         shape, speed = parameters["shape"], parameters["speed"]
-        constant = shape * jnp.log(speed) - gammaln(shape)
+        xp, special = namespace(shape, speed)
+        constant = shape * xp.log(speed) - special.gammaln(shape)
         return statistics.n * constant + (shape - 1) * statistics.logs - speed * statistics.total
-
-
-SLOW = ("binomial", "negative binomial", "exponential", "histogram", "multivariate gaussian", "joint categorical")
-"""Cases of the slow suite: the fast one has others with most of their formulas."""
 
 
 @dataclass(frozen=True)
@@ -327,26 +309,6 @@ class Case:
         Rows (of two columns, or cells of one) that cover the support, and the weight of each in an integral.
     bad : tuple of (cell, words)
         A cell outside the support, and the words of the error.
-    joint : bool
-        Whether the family describes all columns together.
-    missing : bool
-        Whether single cells may be missing.
-    scales : bool
-        Whether the default prior follows the unit of a column.
-    closed : bool
-        Whether the family has a closed form.
-    likeliest : bool
-        Whether the family states the maximum of the likelihood, and takes parameters near it.
-    sampled : bool
-        Whether NUTS fits the family.
-    drawn : bool
-        Whether the family describes rows as a whole, so that it draws some.
-    means : bool
-        Whether the parameters have a mean, with which `log_density` is compared.
-    learns : bool
-        Whether hyperparameters can be learned, and have a most likely value here.
-    slow : bool
-        Whether only the slow suite runs the case, because a faster one has the same formulas.
     """
 
     name: str
@@ -356,16 +318,11 @@ class Case:
     nodes: tuple[np.ndarray, np.ndarray]
     fixed: Any = None
     bad: tuple[Any, str] | None = None
-    joint: bool = False
-    missing: bool = True
-    scales: bool = False
-    closed: bool = True
-    likeliest: bool = True
-    sampled: bool = True
-    drawn: bool = True
-    means: bool = True
-    learns: bool = True
-    slow: bool = False
+
+    @cached_property
+    def can(self) -> Abilities:
+        """What the family can do."""
+        return abilities(self.default)
 
     @property
     def priors(self) -> list[Any]:
@@ -386,24 +343,34 @@ class Case:
     def cells(self, rng: np.random.Generator, rows: int) -> np.ndarray:
         return self.draw(rng, rng.integers(0, 2, rows) == 0, COLUMNS)
 
+    def forms(self, x: np.ndarray) -> Iterator[Any]:
+        """Cells in every form that the family takes, and with holes."""
+        yield x
+        if "small types" in self.default.takes:
+            yield x.astype(np.uint8 if self.default.cell == "category" else bool)
+        if "sparse" in self.default.takes:
+            yield scipy.sparse.csr_array(x)
+        if self.can.holes:
+            yield with_holes(np.random.default_rng(3), x)
+
     def table(self, rows: int = 24, holes: bool = False, seed: int = 6) -> tuple[pd.DataFrame, np.ndarray]:
         """Two columns, and labels."""
         rng = np.random.default_rng(seed)
         first = rng.integers(0, 2, rows) == 0
         first[:4] = [True, False, False, True]
         X = pd.DataFrame(self.draw(rng, first, 2), columns=["u", "v"])
-        if holes and self.missing:
+        if holes and self.can.holes:
             X = X.mask(rng.uniform(size=X.shape) < 0.2)
         return X, np.where(first, "a", "b")
 
     def model(self, family: Any, **options: Any) -> nb.NaiveBayes:
-        return nb.NaiveBayes({"x": (family, ["u", "v"])} if self.joint else family, **options)
+        return nb.NaiveBayes({"x": (family, ["u", "v"])} if self.can.joint else family, **options)
 
 
 def known(case: Case) -> Any:
     """A posterior of given parameters: the mean of a fit."""
     X, y = case.table()
-    if case.closed:
+    if case.can.closed:
         return nb.fit(case.model(case.default), X, y).plugin()
     parameters = {"x_" + name: value for name, value in STRAIGHT[case.name].items()}
     return nb.from_parameters(
@@ -552,8 +519,6 @@ FAMILIES = [
         _events,
         words,
         documents(6),
-        joint=True,
-        missing=False,
         bad=(-1.0, "-1 is not a count"),
     ),
     Case(
@@ -564,7 +529,6 @@ FAMILIES = [
         REAL,
         fixed=nb.Gaussian(1.0, 0.5, 2.0, 1.5),
         bad=(np.inf, "inf is not a finite number"),
-        scales=True,
     ),
     Case(
         "log normal",
@@ -574,7 +538,6 @@ FAMILIES = [
         POSITIVE,
         fixed=nb.LogNormal(1.0, 0.5, 2.0, 1.5),
         bad=(0.0, "0 is not a positive number, as LogNormal needs; use nb.Gaussian"),
-        scales=True,
     ),
     Case(
         "exponential",
@@ -584,7 +547,6 @@ FAMILIES = [
         POSITIVE,
         fixed=nb.Exponential(1.5, 2.0),
         bad=(-0.5, "-0.5 is not a number from zero on, as Exponential needs; mark the cell as missing"),
-        scales=True,
     ),
     Case(
         "poisson",
@@ -629,7 +591,6 @@ FAMILIES = [
         with_zero(REAL),
         fixed=nb.Hurdle(nb.Gaussian(1.0, 0.5, 2.0, 1.5), 2.0, 1.5),
         bad=(np.inf, "inf is not 0 or a finite number"),
-        scales=True,
     ),
     Case(
         "hurdle of exponential",
@@ -639,7 +600,6 @@ FAMILIES = [
         with_zero(POSITIVE),
         fixed=nb.Hurdle(nb.Exponential(1.5, 2.0), 2.0, 1.5),
         bad=(-1.0, "-1 is not 0 or a "),
-        scales=True,
     ),
     Case(
         "histogram",
@@ -656,9 +616,6 @@ FAMILIES = [
         lambda x, prob: bins(x, EDGES, prob),
         steps(*EDGES),
         bad=(np.inf, "inf is not a finite number"),
-        likeliest=False,
-        sampled=False,
-        learns=False,
     ),
     Case(
         "multivariate gaussian",
@@ -668,9 +625,6 @@ FAMILIES = [
         plane(12.0, 501),
         fixed=nb.MultivariateGaussian(0.0, 0.5, 4.0, np.array([[2.0, 0.3], [0.3, 1.0]])),
         bad=(np.inf, "inf is not a finite number"),
-        joint=True,
-        missing=False,
-        scales=True,
     ),
     Case(
         "joint categorical",
@@ -678,10 +632,6 @@ FAMILIES = [
         _every_row_first,
         lambda x, prob: np.log(prob[(3 * x[:, 0] + x[:, 1]).astype(int)]),
         pairs(3),
-        joint=True,
-        missing=False,
-        likeliest=False,
-        learns=False,
     ),
     Case(
         "given",
@@ -690,8 +640,6 @@ FAMILIES = [
         _first_given_second,
         (pairs(3)[0], np.full(9, 1 / 3)),
         fixed=nb.Given(1.5, categories=range(3)),
-        joint=True,
-        drawn=False,
     ),
     Case(
         "all trees",
@@ -700,12 +648,6 @@ FAMILIES = [
         lambda x, parent, prob: np.zeros(len(x)),
         (np.array([*itertools.product([0.0, 1.0, 2.0, np.nan], repeat=2)]), np.ones(16)),
         fixed=nb.AllTrees(2.5),
-        joint=True,
-        likeliest=False,
-        learns=False,  # the columns of the table are independent
-        sampled=False,
-        drawn=False,
-        means=False,
     ),
     Case(
         "dirichlet multinomial",
@@ -715,9 +657,6 @@ FAMILIES = [
             [scipy.stats.dirichlet_multinomial.logpmf(row.astype(int), concentration, int(row.sum())) for row in x]
         ),
         documents(6),
-        joint=True,
-        missing=False,
-        closed=False,
     ),
     Case(
         "durations",
@@ -725,8 +664,6 @@ FAMILIES = [
         _waits,
         lambda x, shape, speed: scipy.stats.gamma.logpdf(x, shape, scale=1 / speed),
         POSITIVE,
-        closed=False,
-        likeliest=False,
     ),
     Case(
         "gamma",
@@ -736,7 +673,6 @@ FAMILIES = [
         POSITIVE,
         fixed=nb.Gamma(4.0, 1.0, 1.5, 0.1),
         bad=(0.0, "0 is not a positive number, as Gamma needs; use nb.Gaussian()"),
-        closed=False,
     ),
     Case(
         "beta",
@@ -746,7 +682,6 @@ FAMILIES = [
         UNIT,
         fixed=nb.Beta(1.5, 2.0, 1.5, 0.05),
         bad=(1.0, "1 is not a number between 0 and 1, as Beta needs; divide percentages by 100"),
-        closed=False,
     ),
     Case(
         "von mises",
@@ -756,7 +691,6 @@ FAMILIES = [
         CIRCLE,
         fixed=nb.VonMises(1.5, 0.1),
         bad=(4.0, "4 is not an angle in radians from -pi to pi, as VonMises needs; "),
-        closed=False,
     ),
     Case(
         "learned negative binomial",
@@ -766,34 +700,37 @@ FAMILIES = [
         counts(4000),
         fixed=nb.NegativeBinomial(loc=4.0, scale=1.0, rate=2.0),
         bad=(2.0**54, "1.80144e+16 is above 2**53"),
-        closed=False,
     ),
 ]
 
 
-def twin(of: str, name: str, family: Any, **changes: Any) -> Case:
+def twin(of: str, name: str, family: Any) -> Case:
     """A family from outside with the cells and the density of one of the package."""
     (case,) = (case for case in FAMILIES if case.name == of)
-    return replace(case, name=name, default=family, fixed=None, bad=None, scales=False, **changes)
+    return replace(case, name=name, default=family, fixed=None, bad=None)
 
 
 FAMILIES += [
     twin("bernoulli", "outside bernoulli", Coins(1.5, 0.5)),
     twin("categorical", "outside categorical", Symbols(0.7)),
     twin("multinomial", "outside multinomial", Tokens(0.7)),
-    twin("exponential", "user's exponential", Exponential(1.5, 2.0), likeliest=False),
-    twin("exponential", "numpyro exponential", NumPyroExponential(1.5, 2.0), likeliest=False, learns=False),
+    twin("exponential", "user's exponential", Exponential(1.5, 2.0)),
+    twin("exponential", "numpyro exponential", NumPyroExponential(1.5, 2.0)),
 ]
 
 CASES = [
-    replace(case, slow=case.name in SLOW)
+    case
     for case in FAMILIES
-    if case.closed
-    and case.drawn
+    if case.can.closed
+    and case.can.simulated
+    and case.can.sampled
     and not case.name.startswith("outside")
-    and case.name not in ("hurdle of exponential", "polya tree")
+    and case.name != "hurdle of exponential"
 ]
 """Families with a closed form whose classes are independent, for what laws of each family need not say of all."""
+
+POINTS = [case for case in FAMILIES if case.name != "all trees"]
+"""Families whose parameters have a mean; a mean of trees is no tree."""
 
 OWN = [case for case in CASES if type(case.default).__module__.startswith("bayesnb.")]
 """Families of the package."""

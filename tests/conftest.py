@@ -34,12 +34,16 @@ def find_data() -> Path | None:
     return next((folder for folder in candidates if folder.is_dir()), None)
 
 
+SLOW = ("binomial", "negative binomial", "exponential", "histogram", "multivariate gaussian", "joint categorical")
+"""Cases of `cases.py` for the slow suite, which the fast one has in the laws of every family alone."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Leave cases that are slow to the slow suite."""
     for item in items:
         case = getattr(getattr(item, "callspec", None), "params", {}).get("case")
-        if getattr(case, "slow", False):
+        if getattr(case, "name", "") in SLOW and item.path.name != "test_laws.py":
             item.add_marker(pytest.mark.slow)
 
 

@@ -8,6 +8,7 @@ import bayesnb as nb
 from bayesnb import datasets, estimators
 
 COMMON = {
+    "ratio": False,
     "key": 0,
     "prob": 0.89,
     "unit": "nats",
@@ -29,10 +30,10 @@ OTHERS = {
     "Check": {"fitted": (), "other_rows": ""},
     "DirichletMultinomial.likelihood": {"total_count": 1},
     "DirichletMultinomialNB": {"concentration": 1.5, "rate": 0.1},  # both in one line of the docstring
-    "Family.row_log_likelihood": {"ratio": False},
     "Histogram": {"step": 0.0, "from_zero": False},
     "JointCategorical": {"sizes": (), "held": ()},
     "Multinomial.likelihood": {"total_count": 1},
+    "NaiveBayes.story": {"most": 24},
     "PolyaTree": {"together": True, "step": 0.0, "from_zero": False},
     "load": {"families": ()},
 }

@@ -132,3 +132,27 @@ def test_a_cycle_is_found_at_the_top_and_inside_a_function(inside):
         "package.two": f"def function():\n{textwrap.indent(back, '    ')}" if inside else back,
     }
     assert set(cycle(sources)) == {"package.one", "package.two"}
+
+
+def kinds_asked(source):
+    """The kinds of posterior and belief that a source tests objects for, one for each `isinstance`."""
+    calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and len(node.args) == 2)
+    asked = [node.args[1] for node in calls if isinstance(node.func, ast.Name) and node.func.id == "isinstance"]
+    names = [getattr(node, "attr", getattr(node, "id", "")) for kind in asked for node in ast.walk(kind)]
+    return [name for name in names if name.endswith("Posterior") or name in BELIEFS]
+
+
+BELIEFS = {"Belief", "OnePoint", "ClosedForm", "DrawnValues", "DrawnForms", "WithWeights"}
+
+
+def test_functions_ask_what_a_posterior_offers_and_not_of_which_kind_it_is():
+    """Whether an object is a posterior at all is another question. Labels from annotators use public names only."""
+    asked = {module: kinds_asked(source) for module, source in modules(ROOT).items()}
+    assert asked.pop("bayesnb.crowd.result") == ["PointPosterior"]
+    found = [name for names in asked.values() for name in names]
+    assert set(found) == {"Posterior"}
+    assert len(found) <= 7
+    assert kinds_asked("isinstance(x, str | nb.results.ExactPosterior) or isinstance(x, (int, OnePoint))") == [
+        "ExactPosterior",
+        "OnePoint",
+    ]

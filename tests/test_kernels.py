@@ -31,23 +31,10 @@ from bayesnb.model.reading import LARGEST_NUMBER, log_normalised, not_negative_u
 from bayesnb.posterior.diagnostics import ess_of_mean, rhat_and_ess
 
 
-def forms(case, x):
-    """Cells in every form that the family takes."""
-    yield x
-    if case.name == "bernoulli":
-        yield x.astype(bool)
-    if case.name == "categorical":
-        yield from (x.astype(np.int64), x.astype(np.uint8))
-    if "sparse" in case.family.takes:
-        yield scipy.sparse.csr_array(x)
-    if case.missing:
-        yield with_holes(np.random.default_rng(3), x)
-
-
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_counting_by_class_equals_counting_by_weights(case, rng):
     codes = rng.integers(0, CLASSES, 700)
-    for x in forms(case, case.cells(rng, 700)):
+    for x in case.forms(case.cells(rng, 700)):
         fast = jax.tree.leaves(case.family.statistics(x, Membership.of(codes, None, CLASSES)))
         general = jax.tree.leaves(case.family.statistics(x, np.eye(CLASSES)[codes]))
         for mine, other in zip(fast, general, strict=True):

@@ -96,7 +96,7 @@ def closed_forms(X, y):
 def collapsed(X, y):
     """Draws of two hyperparameters, those of the parameters from the closed form given each."""
     model = with_concentrations(dist.Gamma(2.0, 1.0), dist.Gamma(3.0, 1.0).expand([3])).bind(X, y)
-    draws = [posterior.distribution.draw(1, 1, k) for k, posterior in enumerate(closed_forms(X, y))]
+    draws = [posterior.belief.draw(1, 1, k) for k, posterior in enumerate(closed_forms(X, y))]
 
     def stacked(arrays):
         return np.reshape(arrays, (2, 3, *arrays[0].shape[2:]))

@@ -1,7 +1,7 @@
-"""The statistics that a posterior predictive check has itself."""
+"""The built-in statistics of a posterior predictive check."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -12,12 +12,12 @@ from bayesnb.checks.replicates import (
     SHAPES,
     Build,
     DataSet,
-    LMomentWeights,
     ObservedLabels,
     Statistic,
     columns_at,
     of_function,
     ratio,
+    shapes_of_columns,
 )
 from bayesnb.core.deferred import constraints
 from bayesnb.core.sparse import dense
@@ -41,7 +41,7 @@ OTHER_FAMILIES = {
 
 
 def _try_another_family(block: Block) -> str:
-    """What to do about a column whose spread or zeros the family does not have: the other families."""
+    """Advice for a column whose spread or zeros do not match its family: other families to try."""
     others = ", ".join(text for name, text in OTHER_FAMILIES.items() if name != block.family.family_name)
     return f"try another family for the column ({others}), or another prior"
 
@@ -66,17 +66,9 @@ def _by_class(
 ) -> Build:
     """A statistic of every column, or of every block of count vectors, in every class.
 
-    Parameters
-    ----------
-    name : str
-    applies : callable
-        Whether the statistic is about a block.
-    of_block : callable
-        Gives numbers (classes, columns), or (classes,) of count vectors, from the cells of a block and the labels.
-    next_step : callable
-        What to do about a block if the statistic is extreme.
-    fitted : callable
-        Whether the family of a block fits the statistic.
+    `of_block` gives numbers (classes, columns), or (classes,) of count vectors, from the cells of a block and the
+    labels. `applies` says whether the statistic is about a block, `fitted` whether the block's family fits the
+    statistic, and `next_step` what to do about a block if the statistic is extreme.
     """
 
     def build(model: BoundModel, data: DataSet, rng: np.random.Generator) -> Statistic | None:
@@ -97,10 +89,6 @@ def _by_class(
         )
 
     return build
-
-
-def _holds_words(block: Block) -> bool:
-    return block.has_totals
 
 
 def _holds_numbers(block: Block) -> bool:
@@ -170,7 +158,7 @@ NARROWER_BINS = "try narrower bins for the column, nb.Histogram(num_bins=...) or
 
 
 def _try_another_shape(block: Block) -> str:
-    """What to do about a column that has not the shape of its family."""
+    """Advice for a column whose shape does not match its family."""
     name = block.family.family_name
     others = ", ".join(text for other, text in OTHER_SHAPES.items() if other != name)
     step = NARROWER_BINS if name == "Histogram" else f"try another family for the column: {others}"
@@ -184,23 +172,24 @@ def shape(model: BoundModel, data: DataSet, rng: np.random.Generator) -> Statist
         return None
     labels = data.labels
     grids = [Resolution.of(dense(data.cells[i])) for i, _ in blocks]
-    weights = [[LMomentWeights.of(np.isnan(dense(data.cells[i])[at])) for at in labels.members] for i, _ in blocks]
+    missing = [[np.isnan(dense(data.cells[i])[at]) for at in labels.members] for i, _ in blocks]
+    shapes = [[shapes_of_columns(of_class) for of_class in by_class] for by_class in missing]
 
     def values(rows: DataSet) -> np.ndarray:
         found = []
-        for (i, _), grid, by_class in zip(blocks, grids, weights, strict=True):
+        for (i, _), grid, by_class in zip(blocks, grids, shapes, strict=True):
             x = grid.round(dense(rows.cells[i]))
-            of_class = [w.shapes(x[at], grid.tied) for w, at in zip(by_class, labels.members, strict=True)]
+            of_class = [shape(x[at], grid.tied) for shape, at in zip(by_class, labels.members, strict=True)]
             found.append(np.stack(of_class, axis=1).ravel())
         return np.concatenate(found)
 
-    n = np.concatenate([np.stack([w.n for w in by_class], axis=1) for by_class in weights])
+    n = np.concatenate([np.stack([(~cells).sum(axis=0) for cells in by_class], axis=1) for by_class in missing])
     return Statistic(
         [f"shape[{column}]" for _, block in blocks for column in block.labels],
         values,
         [_try_another_shape(block) for _, block in blocks for _ in block.labels],
         parts=[f"{shape} in {label}" for label in labels.classes for shape in SHAPES],
-        # A share changes by so much with one row.
+        # One row changes a share by this much.
         smallest=np.repeat(1 / np.maximum(n, 1), len(SHAPES), axis=1).ravel(),
     )
 
@@ -224,50 +213,23 @@ MAX_PAIRS = 300
 """Largest number of pairs of features whose correlation is computed."""
 
 MAX_FEATURES = 60
-"""Largest number of features that these pairs are chosen from; one small product of matrices gives all correlations."""
+"""Largest number of features among which pairs are chosen; one small matrix product gives all correlations."""
 
 VARYING = 5
-"""A feature varies if at least this many rows differ from its smallest value, and as many from its largest."""
-
-
-@dataclass(frozen=True)
-class _Features:
-    """Columns as numbers on one scale.
-
-    Attributes
-    ----------
-    places : list of tuple of int
-        Block and column of each.
-    category : array
-        Code of the category that counts as one, where the others count as zero; NaN for a column of numbers.
-    scale : array
-        Standard deviation in the observed data.
-    """
-
-    places: list[tuple[int, int]]
-    category: np.ndarray
-    scale: np.ndarray
-
-    def of(self, rows: DataSet) -> np.ndarray:
-        """The features of all rows, shape (features, rows)."""
-        x = columns_at(rows.cells, self.places)
-        for k in np.flatnonzero(~np.isnan(self.category)):
-            x[k] = np.where(np.isnan(x[k]), np.nan, x[k] == self.category[k])
-        x /= self.scale[:, None]
-        return x
+"""A feature varies if at least this many rows differ from its smallest value, and also from its largest."""
 
 
 def _dependence(model: BoundModel, data: DataSet, rng: np.random.Generator) -> Statistic | None:
     """Mean absolute correlation of pairs of columns within each class, and its average over classes."""
     if sum(len(block.columns) for block in model.blocks) < 2:
         return None
-    features = _random_features(model, data, rng)
-    pairs = np.column_stack(np.triu_indices(len(features.places), 1))
+    number, features = _random_features(model, data, rng)
+    pairs = np.column_stack(np.triu_indices(number, 1))
     if len(pairs) > MAX_PAIRS:
         pairs = pairs[np.sort(rng.choice(len(pairs), MAX_PAIRS, replace=False))]
 
     def values(rows: DataSet) -> np.ndarray:
-        z = features.of(rows)
+        z = features(rows)
         of_class = np.array([_mean_correlation(z[:, at], pairs) for at in rows.labels.members])
         weight = np.where(np.isnan(of_class), 0.0, rows.labels.sizes)
         overall = (weight * np.nan_to_num(of_class)).sum() / weight.sum() if weight.any() else np.nan
@@ -277,10 +239,19 @@ def _dependence(model: BoundModel, data: DataSet, rng: np.random.Generator) -> S
     return Statistic(labels, values, MERGE_OR_DROP, next_step_below=ANOTHER_FAMILY)
 
 
-def _random_features(model: BoundModel, data: DataSet, rng: np.random.Generator) -> _Features:
+def _random_features(
+    model: BoundModel, data: DataSet, rng: np.random.Generator
+) -> tuple[int, Callable[[DataSet], np.ndarray]]:
     """At most `MAX_FEATURES` columns at random, of those that vary in the observed data.
 
     Columns that hardly vary are chosen only if fewer than two others vary.
+
+    Returns
+    -------
+    number : int
+    features : callable
+        Gives the columns of a data set, shape (number, rows), in standard deviations of the observed data. Of a column
+        of categories, one category counts as one and the others as zero.
     """
     order = [(i, j) for i, block in enumerate(model.blocks) for j in range(len(block.columns))]
     varying: list[tuple[tuple[int, int], float, float]] = []
@@ -297,11 +268,15 @@ def _random_features(model: BoundModel, data: DataSet, rng: np.random.Generator)
         if len(varying) == MAX_FEATURES:
             break
     chosen = (varying if len(varying) > 1 else varying + hardly_varying)[:MAX_FEATURES]
-    return _Features(
-        [place for place, _, _ in chosen],
-        np.array([category for _, category, _ in chosen]),
-        np.array([scale for _, _, scale in chosen]),
-    )
+
+    def features(rows: DataSet) -> np.ndarray:
+        x = columns_at(rows.cells, [place for place, _, _ in chosen])
+        for k, (_, category, scale) in enumerate(chosen):
+            seen = x[k] if np.isnan(category) else np.where(np.isnan(x[k]), np.nan, x[k] == category)
+            x[k] = seen / scale
+        return x
+
+    return len(chosen), features
 
 
 def _mean_correlation(z: np.ndarray, pairs: np.ndarray) -> float:
@@ -328,12 +303,12 @@ BUILT_IN: dict[str, tuple[Sequence[Build], str]] = {
     "zero_share": (
         [
             _by_class("zero_share", _holds_counts, _zero_shares, _try_another_family),
-            _by_class("zero_share", _holds_words, _zero_shares_of_words, lambda block: TRY_BURSTS),
+            _by_class("zero_share", attrgetter("has_totals"), _zero_shares_of_words, lambda block: TRY_BURSTS),
         ],
         "columns of counts or count vectors",
     ),
     "burstiness": (
-        [_by_class("burstiness", _holds_words, _dispersion_of_words, lambda block: TRY_BURSTS)],
+        [_by_class("burstiness", attrgetter("has_totals"), _dispersion_of_words, lambda block: TRY_BURSTS)],
         "count vectors",
     ),
     "dependence": ([_dependence], "two columns"),
@@ -353,7 +328,7 @@ def statistics_of(
     model : BoundModel
     data : DataSet
     X : table
-        Whose kind functions get.
+        Its kind of table is what functions get.
     rng : numpy.random.Generator
 
     Raises
@@ -361,7 +336,7 @@ def statistics_of(
     TypeError
         If an entry is neither a name nor a function.
     ValueError
-        If there is no entry, a name is not that of a statistic, or the model has no columns for one that is named.
+        If there is no entry, a name is unknown, or the model has no columns for a named statistic.
     """
     if asked is not None and not np.iterable(asked):
         raise TypeError(f"statistics is {asked!r}: give a list of names and functions f(X, y)")

@@ -1,4 +1,4 @@
-"""Whether class probabilities are believable, and the picture of it."""
+"""Calibration of class probabilities, and its picture."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from bayesnb.core.checking import a_type, one_of, proportion, warns_once, whole_
 from bayesnb.core.panels import SMALL, background, grid_of_panels, muted, percent, text_width
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
 from bayesnb.core.running import random_generator
-from bayesnb.data.read import LabelledRows, labelled_rows, split_labels
+from bayesnb.data.read import Rows, labelled_rows, split_labels
 from bayesnb.data.tables import Table
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.posterior import Posterior
@@ -37,26 +37,23 @@ NEAR_ONE = 0.05
 """A probability nearer to zero or one than this is hard to read on a linear axis."""
 
 NARROWEST, WIDEST = 1e-2, 1e-4
-"""Bounds for the distance of the ends of a logit axis to zero and one."""
+"""Bounds for how near a logit axis comes to zero and one."""
 
 SHARE = 0.75
-"""Share of the height that the diagram has."""
+"""Share of the figure's height given to the diagram."""
 
 BINS = 20
 """Bars of the histogram."""
 
 
 def _axis_ends(bins: pd.DataFrame, kind: str, scale: str) -> tuple[float, float]:
-    """Ends of both axes; those of a logit axis are as near to zero and one as what is drawn."""
+    """Limits of both axes; those of a logit axis are as near to zero and one as the data."""
     drawn = bins[["lower", "mean_predicted", "observed", "observed_lower", "observed_upper"]].to_numpy()
-    if scale == "linear":
-        low, high = 0.0, 1.0
-        margin = 0.03
-    else:
-        distance = np.minimum(drawn, 1 - drawn)
+    low, margin = 0.0, 0.03
+    if scale == "logit":
+        distance, margin = np.minimum(drawn, 1 - drawn), 0.0
         low = np.clip(distance[distance > 0].min(initial=NARROWEST) / 2, WIDEST, NARROWEST) / 1.6
-        high = 1 - low
-        margin = 0.0
+    high = 1 - low
     if kind == "confidence":
         low = max(low, 0.95 * drawn.min())
     return float(low - margin), float(high + margin)
@@ -110,7 +107,7 @@ def _draw_bins(axis: Any, bins: pd.DataFrame, ends: tuple[float, float], look: M
 # --------------------------------------------------------------------------------------------------
 
 DIGITS = 12
-"""Predictions that differ by less count as equal, because two sums of the same numbers may differ by rounding."""
+"""Predictions closer than this are equal, because two sums of the same numbers may differ by rounding."""
 
 BIN_COLUMNS = [
     *("model", "kind", "lower", "upper", "mean_predicted"),
@@ -125,7 +122,7 @@ ON_FIT = (
     "These are the rows of the fit, on which the scores are too good: give rows that the posterior was not fitted to, "
     "or use nb.kfold or nb.loo_scores."
 )
-"""What is printed of scores on the rows of the fit."""
+"""Printed for scores on the rows of the fit."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -196,10 +193,8 @@ class Calibration(Printed):
         ----------
         kind : {"classes", "confidence"}, default "classes"
             The probabilities of every class, or those of the predicted class.
-        axes : sequence of matplotlib axes, optional
-            Two, for the diagram and for the histogram; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the panels.
+        axes, figsize
+            As for `plot_densities`, with two axes: for the diagram and for the histogram.
 
         Returns
         -------
@@ -212,7 +207,7 @@ class Calibration(Printed):
         Raises
         ------
         TypeError, ValueError
-            If there is no such kind, or `axes` and `figsize` do not fit.
+            If there is no such kind.
 
         See Also
         --------
@@ -232,10 +227,9 @@ class Calibration(Printed):
         scale = "logit" if near.max() >= 0.5 else "linear"
         low, high = _axis_ends(bins, kind, scale)
         ratios = [SHARE, 1 - SHARE]
-        new: dict[str, Any] = {} if axes is not None else {"across": 1, "height_ratios": ratios, "figsize": (5.0, 6.0)}
-        if figsize is not None:
-            new["figsize"] = figsize
-        panels = grid_of_panels(2, axes=axes, **new)
+        if axes is None and figsize is None:
+            figsize = (5.0, 6.0)
+        panels = grid_of_panels(2, axes=axes, figsize=figsize, across=1, height_ratios=ratios)
         diagram, histogram = panels.axes
         _shade(diagram, low, high, kind)
         if scale == "logit":
@@ -253,16 +247,14 @@ class Calibration(Printed):
         across, up = LABELS[kind]
         for axis in (diagram, histogram):
             axis.set_xscale(scale)
-            if scale == "logit":
-                axis.set_xticks(*_ticks(low, high))
-                axis.set_xticks([], minor=True)
-            axis.set_xlim(low, high)
             axis.spines["left"].set_visible(True)
         diagram.set_yscale(scale)
-        if scale == "logit":
-            diagram.set_yticks(*_ticks(low, high))
-            diagram.set_yticks([], minor=True)
-        diagram.set_ylim(low, high)
+        for side in (diagram.xaxis, diagram.yaxis, histogram.xaxis):
+            if scale == "logit":
+                side.set_ticks(*_ticks(low, high))
+                side.set_ticks([], minor=True)
+        diagram.set(xlim=(low, high), ylim=(low, high))
+        histogram.set_xlim(low, high)
         beside = f"{up} ({percent(self.prob)} interval)"
         diagram.set_ylabel(beside, fontsize=SMALL)
         panels.set_height(max(2.4, text_width(beside, SMALL) / SHARE / 2))
@@ -394,7 +386,7 @@ def calibration(
     )
 
 
-def _are_rows_of_fit(posterior: Posterior, rows: LabelledRows) -> bool:
+def _are_rows_of_fit(posterior: Posterior, rows: Rows) -> bool:
     """Whether the rows have the sufficient statistics of the posterior's data."""
     problem = posterior.problem
     if problem is None or not np.array_equal(
@@ -497,7 +489,7 @@ def _membership(predicted: np.ndarray, bins: int) -> np.ndarray:
 
 
 def _error_by_chance(confidence: np.ndarray, bins: int, rng: np.random.Generator) -> np.ndarray:
-    """Calibration errors of predictions that are right, over sets of labels drawn from them."""
+    """Calibration errors of correct predictions, over sets of labels drawn from them."""
     member = _membership(confidence, bins)
     found = np.empty(SIMULATIONS)
     for i in range(SIMULATIONS):

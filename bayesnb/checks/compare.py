@@ -1,4 +1,4 @@
-"""Whether two posteriors agree, and the picture of it."""
+"""Whether two posteriors agree, with a picture."""
 
 import re
 from collections.abc import Collection
@@ -18,19 +18,19 @@ from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed,
 from bayesnb.families.formulas import log_prob
 from bayesnb.model.prior import CLASS_SITE
 from bayesnb.model.problem import Problem
+from bayesnb.posterior.belief import require
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
-from bayesnb.posterior.posterior import require
 
 # --------------------------------------------------------------------------------------------------
 # The figure of a comparison: exact marginal densities over the sampled histograms
 # --------------------------------------------------------------------------------------------------
 
 FIRST_CLAUSE = re.compile(", and |: ")
-"""What ends the first clause of a reason."""
+"""Ends the first clause of a reason."""
 
 LARGE = 3.0
-"""An absolute z that chance makes rarely."""
+"""|z| that rarely occurs by chance."""
 
 
 def _short_verdict(comparison: "Comparison") -> str:
@@ -44,7 +44,7 @@ def _short_verdict(comparison: "Comparison") -> str:
 
 
 def _curves(comparison: "Comparison", shown: Collection[str]) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """By label of the parameters that are shown: its draws, a grid, and its exact density on the grid."""
+    """For each parameter shown, by label: its draws, a grid, and its exact density there."""
     labels, draws = comparison.exact.model.sites.scalar_labels(), comparison.sampled.draws()
     found = {}
     for site, marginal in comparison.exact.marginals().items():
@@ -170,23 +170,14 @@ class Comparison(Printed):
         max_panels : int, optional
             The parameters with the largest absolute z, of location, spread, skewness or tails, get a panel, the largest
             first. By default those with an absolute z of three or more, but at least 4 and at most 12.
-        panels_across : int, optional
-            Panels side by side; by default as many as fit the width.
-        axes : sequence of matplotlib axes, optional
-            Where to draw, one for each panel; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the panels.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
         matplotlib.figure.Figure
             The head of a panel names the largest of its four z. The title gives the verdict with its first reason,
             and says how many parameters of how many are shown.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `axes` and `figsize` do not fit.
 
         See Also
         --------
@@ -201,12 +192,10 @@ class Comparison(Printed):
         >>> sampled = nb.from_samples(model, exact.draws(key=1), X=X, y=y)
         >>> figure = nb.compare(exact, sampled).plot(max_panels=6)
         """
-        table = self.table
-        differences = table[[*Z_COLUMNS]].fillna(0.0).rename(columns=lambda name: name.removeprefix("z_"))
-        worst = differences.abs().max(axis=1).sort_values(ascending=False, kind="stable")
-        shown = worst.index[: number_of_panels(max_panels, int((worst >= LARGE).sum()))]
+        largest = _largest_z(self.table)
+        shown = largest.index[: number_of_panels(max_panels, int((largest["z"].abs() >= LARGE).sum()))]
         densities, heads = _curves(self, set(shown)), []
-        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, panels_across=panels_across)
         for axis, label in zip(panels.axes, shown, strict=True):
             draws, grid, density = densities[label]
             bars = {"color": muted(0.25), "edgecolor": muted(0.5), "linewidth": 0.3}
@@ -214,11 +203,9 @@ class Comparison(Printed):
             axis.plot(grid, density, color="C0", linewidth=1.8)
             axis.set_yticks([])
             axis.locator_params(axis="x", nbins=3)
-            # The difference for which a panel is shown.
-            off = differences.loc[label]
-            heads.append(f"{label}\nz {off.abs().idxmax()} {off[off.abs().idxmax()]:+.1f}")
+            heads.append(f"{label}\nz {largest['of'][label]} {largest['z'][label]:+.1f}")
         panels.heads(heads)
-        number = how_many(len(shown), len(table), "parameter", "most different")
+        number = how_many(len(shown), len(self.table), "parameter", "most different")
         panels.title(f"{_short_verdict(self)}\nDraws (bars) and exact density (line): {number}")
         return panels.drawn()
 
@@ -228,18 +215,21 @@ class Comparison(Printed):
 
 def largest_differences(table: pd.DataFrame) -> pd.DataFrame:
     """The table of a `Comparison` as it is printed: means with their sd, and the largest z of the four tests first."""
-    z = table[list(Z_COLUMNS)].fillna(0.0)
-    order = z.abs().max(axis=1).sort_values(ascending=False, kind="stable").index
-    table, z = table.loc[order], z.loc[order]
-    largest = z.abs().to_numpy().argmax(axis=1)
-    return pd.DataFrame(
-        {
-            "exact": plus_minus_of(table["exact_mean"], table["exact_sd"]),
-            "sampled": plus_minus_of(table["sampled_mean"], table["sampled_sd"]),
-            "z": [f"{row[k]:+.1f}" for row, k in zip(z.to_numpy(), largest, strict=True)],
-            "of": [Z_COLUMNS[k].removeprefix("z_") for k in largest],
-        }
-    )
+    largest = _largest_z(table)
+    table = table.loc[largest.index]
+    exact, sampled = (plus_minus_of(table[f"{of}_mean"], table[f"{of}_sd"]) for of in ("exact", "sampled"))
+    return largest.assign(exact=exact, sampled=sampled, z=largest["z"].map("{:+.1f}".format))[
+        ["exact", "sampled", "z", "of"]
+    ]
+
+
+def _largest_z(table: pd.DataFrame) -> pd.DataFrame:
+    """For each parameter the ``z`` that is farthest from zero, and what it is ``of``, the farthest first."""
+    z = table[[*Z_COLUMNS]].fillna(0.0)
+    place = z.abs().to_numpy().argmax(axis=1)
+    of = [Z_COLUMNS[k].removeprefix("z_") for k in place]
+    found = pd.DataFrame({"z": z.to_numpy()[np.arange(len(z)), place], "of": of}, z.index)
+    return found.sort_values("z", key=abs, ascending=False, kind="stable")
 
 
 @warns_once
@@ -324,8 +314,8 @@ def compare(
     >>> print(nb.compare(exact, nb.from_samples(nb.Bernoulli(), shuffled, X=X, y=y)).verdict[:52])
     NO, the samples do not agree with the closed form: t
     """
-    of_features = (posterior_of(exact, "exact").generative, posterior_of(sampled, "sampled").generative)
-    exact, sampled = _comparable(*of_features, error_rate)
+    exact, sampled = posterior_of(exact, "exact").generative, posterior_of(sampled, "sampled").generative
+    _require_comparable(exact, sampled, error_rate)
     # Wrong draws may lead to a division by zero.
     with np.errstate(all="ignore"):
         table, probabilities, parts, tests = run_battery(
@@ -335,7 +325,8 @@ def compare(
     unclear = _unclear(sampled, tests)
     against = recorded + ([] if unclear else _against(tests))
     critical_z = float(parts.loc["parameters", "critical_z"])
-    smallest_shift = _smallest_shift(tests, critical_z)
+    locations = tests.query("part == 'parameters' and test == 'mean'")
+    smallest_shift = float((critical_z + POWER_Z) / np.sqrt(locations["ess"].min()))
     verdict = _reasoned_verdict(against, unclear, int(parts["num_tests"].sum()), error_rate, smallest_shift)
     if not (against or unclear) and sampled.diagnostics.divergences is None:
         verdict += DIVERGENCES_UNKNOWN
@@ -355,8 +346,8 @@ def compare(
     )
 
 
-def _comparable(exact: Any, sampled: Any, error_rate: float) -> tuple[ExactPosterior, SampledPosterior]:
-    """Both posteriors, if they can be compared."""
+def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
+    """Refuse posteriors that cannot be compared."""
     require(exact, "the closed form of one model", "compare(exact, sampled), as exact,")
     require(sampled, "draws of a sampler", "compare(exact, sampled), as sampled,")
     proportion("error_rate", error_rate)
@@ -375,11 +366,10 @@ def _comparable(exact: Any, sampled: Any, error_rate: float) -> tuple[ExactPoste
         )
     if sampled.num_draws < 4:
         raise ValueError(f"there are {sampled.num_draws} draws in each chain: R-hat needs at least four")
-    return exact, sampled
 
 
 def _unclear(sampled: SampledPosterior, tests: pd.DataFrame) -> list[str]:
-    """Why the draws do not suffice for the tests, in words; empty if they do."""
+    """Why the draws are too few for the tests, in words; empty if they suffice."""
     diagnostics = sampled.diagnostics
     found = diagnostics.problems(min_ess_per_chain=MIN_ESS / diagnostics.num_chains)
     few = tests[tests["ess"] < MIN_ESS]
@@ -405,12 +395,6 @@ def _against(tests: pd.DataFrame) -> list[str]:
     return found
 
 
-def _smallest_shift(tests: pd.DataFrame, critical_z: float) -> float:
-    """Shift of a parameter that is found 19 times in 20, in posterior standard deviations."""
-    locations = tests[(tests["part"] == "parameters") & (tests["test"] == "mean")]
-    return float((critical_z + POWER_Z) / np.sqrt(locations["ess"].min()))
-
-
 def _reasoned_verdict(
     against: list[str], unclear: list[str], num_tests: int, error_rate: float, smallest_shift: float
 ) -> str:
@@ -433,11 +417,14 @@ def _reasoned_verdict(
 def _problem_differences(mine: Problem, theirs: Problem) -> list[str]:
     """Differences of prior and data, in words; empty if there are no differences."""
     one, other = _prior_by_column(mine), _prior_by_column(theirs)
-    # Defaults follow the data: other data give other numbers of the same prior.
+    # Defaults follow the data: the same prior has other numbers for other data.
     priors = [
         name for name in one if not any(close(one[name][kind], other[name][kind]) for kind in ("used", "written"))
     ]
-    if not close(mine.resolved.class_prior, theirs.resolved.class_prior) and mine.model.class_probs != "empirical":
+    if (
+        not close(mine.resolved.class_prior, theirs.resolved.class_prior)
+        and mine.model.description.class_probs != "empirical"
+    ):
         priors.insert(0, CLASS_SITE)
     same = (
         theirs.unlabelled is None
@@ -450,7 +437,7 @@ def _problem_differences(mine: Problem, theirs: Problem) -> list[str]:
 
 
 def _prior_by_column(problem: Problem) -> dict[str, dict[str, Any]]:
-    """Of each column or joint block its prior as written and as used, and its statistics; models may order blocks."""
+    """Prior as written and as used, and statistics, of each column or joint block; block order may differ."""
     found = {}
     families = problem.model.families, problem.resolved.families
     for block, *trees in zip(problem.model.blocks, *families, problem.statistics.blocks, strict=True):

@@ -17,7 +17,7 @@ from bayesnb.core.checking import warn, warn_of, whole_number
 from bayesnb.core.deferred import jax
 from bayesnb.core.running import as_key, progress_bar, random_generator, split
 from bayesnb.data.labels import read_labels
-from bayesnb.data.read import GivenRows, LabelledRows, read_rows
+from bayesnb.data.read import Rows, read_rows
 from bayesnb.families.family import Family
 from bayesnb.families.statistics import Membership
 from bayesnb.inference.exact import ConvergenceWarning, Inference
@@ -26,11 +26,12 @@ from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.reading import Cells, is_lost, log_normalised
+from bayesnb.posterior.belief import require
 from bayesnb.posterior.fitted import Fitted, posterior_of
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 from bayesnb.posterior.left_out import require_rows_of_fit
 from bayesnb.posterior.loo import by_row, elpd_fields, remark_on_impossible_rows, remark_on_labels, remark_on_weights
-from bayesnb.posterior.posterior import Posterior, require, warn_of_lost_weights
+from bayesnb.posterior.posterior import Posterior, warn_of_lost_weights
 from bayesnb.posterior.weighted_posterior import with_weights_of
 
 # --------------------------------------------------------------------------------------------------
@@ -39,7 +40,7 @@ from bayesnb.posterior.weighted_posterior import with_weights_of
 
 
 class _GatheredWarnings:
-    """Warnings of fits to training parts. Messages of fits that have not converged differ in numbers: one is shown."""
+    """Warnings of fits to training parts. Convergence warnings differ only in numbers: one is shown."""
 
     def __init__(self) -> None:
         self.found: dict[tuple[type[Warning], str], tuple[str, list[str]]] = {}
@@ -177,18 +178,14 @@ def kfold(
         warn_of_lost_weights(fitted, sample_weight, len(given))
     labelled = given.of_classes(fitted.classes)
     require_rows_of_fit(fitted, labelled)
-    if folds is None:
-        fold = _draw_folds(labelled.codes, k, key)
-        names = np.unique(fold).tolist()
-    else:
-        fold, names = _read_folds(folds, len(labelled))
+    fold, names = _draw_folds(labelled.codes, k, key) if folds is None else _read_folds(folds, len(labelled))
     problem = require(fitted, "data", "kfold").problem
     chunks = problem.model.read(labelled.table)
-    # The fit of a model has read the table and told what is wrong with it.
+    # The fit of a model has already warned about the table.
     cells = chunks.whole(warn=not isinstance(posterior, Model | Family))
     size = chunks.slices[0].stop
 
-    def some_at_a_time(members: np.ndarray) -> Iterator[tuple[LabelledRows, Cells]]:
+    def some_at_a_time(members: np.ndarray) -> Iterator[tuple[Rows, Cells]]:
         for start in range(0, len(members), size):
             some = labelled.take(members[start : start + size])
             yield some, tuple(x[some.place] for x in cells)
@@ -222,33 +219,33 @@ def kfold(
     )
 
 
-def _fit_training(model: Model, given: GivenRows, inference: Inference, key: Any) -> Posterior:
+def _fit_training(model: Model, rows: Rows, inference: Inference, key: Any) -> Posterior:
     """The fit to all rows, each of which has a label."""
-    problem = problem_of(model, given.counting())
+    problem = problem_of(model, rows.counting())
     warn_of_quantities(problem)
     problem.require_labels("kfold", "leave them out")
     inference.check(problem)
-    problem.model.schema.require_one_description("kfold of a model")
+    problem.model.require_one_description("kfold of a model")
     return inference.fit(problem, key=key)
 
 
-def _fold_statistics(model: BoundModel, rows: LabelledRows, cells: Cells) -> ModelStatistics:
+def _fold_statistics(model: BoundModel, rows: Rows, cells: Cells) -> ModelStatistics:
     """Statistics of encoded rows."""
     return model.count(cells, Membership.of(rows.codes, rows.weights, len(rows.classes)))
 
 
-def _fold_score(posterior: Posterior, rows: LabelledRows, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+def _fold_score(posterior: Posterior, rows: Rows, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
     """Log probability of the labels of encoded rows, and which rows are impossible under every class.
 
     Impossible rows get the class probabilities, as in `Posterior.predict_proba`.
     """
-    log_proba = log_normalised(posterior.density.log_joint(cells))
+    log_proba = log_normalised(posterior.belief.density.log_joint(cells))
     impossible = is_lost(log_proba, -np.inf)
     log_proba[impossible] = log(posterior.class_probs())
     return log_proba[np.arange(len(rows)), rows.codes], impossible
 
 
-def _draw_folds(codes: np.ndarray, k: int, key: Any) -> np.ndarray:
+def _draw_folds(codes: np.ndarray, k: int, key: Any) -> tuple[np.ndarray, list[Any]]:
     """Fold of each row: rows are shuffled within their class and assigned to the folds in turn, class after class."""
     k = whole_number("k", k)
     if not 2 <= k <= len(codes):
@@ -257,7 +254,7 @@ def _draw_folds(codes: np.ndarray, k: int, key: Any) -> np.ndarray:
     dealt = shuffled[np.argsort(codes[shuffled], kind="stable")]
     fold = np.empty(len(codes), dtype=np.intp)
     fold[dealt] = np.arange(len(codes)) % k
-    return fold
+    return fold, list(range(k))
 
 
 def _read_folds(folds: Any, num_rows: int) -> tuple[np.ndarray, list[Any]]:

@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.checks.builtin import statistics_of
-from bayesnb.checks.replicates import DataSet, draws, encode, replicate
+from bayesnb.checks.replicates import draws, encode, replicate
 from bayesnb.core.checking import first_few, whole_number
 from bayesnb.core.forest import how_many, number_of_panels
-from bayesnb.core.panels import TINY, grid_of_panels, muted, text_color
+from bayesnb.core.panels import grid_of_panels, muted, number_x_axis, text_color
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, four_digits, plus_minus_of
 from bayesnb.core.running import in_order, progress_bar, random_generator
 from bayesnb.data.read import split_labels
@@ -38,16 +38,16 @@ EXTREME = 0.02
 """Adjusted p-value below which a line is called extreme."""
 
 FITTED = "class_frequency, mean and variance are last: on the rows of the fit, most families agree with them."
-"""What is printed below statistics that are fitted."""
+"""Printed below fitted statistics."""
 
 HEAVY = (
     "{}: the replicates have heavy tails, as where few rows tell a variance. A few of them determine mean ± sd, which "
     "may change with each further replicate; p-values do not depend on them."
 )
-"""What is printed below lines whose replicates have heavy tails."""
+"""Printed below lines whose replicates have heavy tails."""
 
 ENOUGH = 49
-"""With R replicates, fewer than this, chance makes a statistic extreme with probability 1 / (R + 1) > `EXTREME`."""
+"""With fewer replicates R, a statistic is extreme by chance with probability 1 / (R + 1) > `EXTREME`."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,12 +129,8 @@ class Check(Printed):
         max_panels : int, optional
             The most extreme statistics get a panel, the smallest adjusted p-value first. By default those of
             `Check.extreme`, but at least 4 and at most 12.
-        panels_across : int, optional
-            Panels side by side; by default as many as fit the width.
-        axes : sequence of matplotlib axes, optional
-            Where to draw, one for each panel; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the panels.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
@@ -143,8 +139,8 @@ class Check(Printed):
 
         Raises
         ------
-        TypeError, ValueError
-            If no statistic is defined, or `axes` and `figsize` do not fit.
+        ValueError
+            If no statistic is defined.
 
         See Also
         --------
@@ -163,7 +159,7 @@ class Check(Printed):
                 f"no statistic is defined on these data, so there is nothing to plot: {list(self.dropped)}"
             )
         shown = self.by_extremity.index[: number_of_panels(max_panels, len(self.extreme))]
-        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, panels_across=panels_across)
         heads = []
         for axis, label in zip(panels.axes, shown, strict=True):
             values = self.replicated[label].dropna()
@@ -173,10 +169,7 @@ class Check(Printed):
             axis.margins(x=0.08)
             parts = [label, table.loc[label, "detail"], _p_value(table.loc[label, "p_value"], len(values))]
             heads.append("\n".join(filter(None, parts)))
-            axis.set_yticks([])
-            axis.locator_params(axis="x", nbins=3)
-            axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 4))
-            axis.xaxis.get_offset_text().set_fontsize(TINY)
+            number_x_axis(axis, 3)
         panels.heads(heads)
         panels.title(
             f"Replicated (bars) and observed (line): {how_many(len(shown), len(table), 'statistic', 'most extreme')}"
@@ -194,12 +187,6 @@ class Check(Printed):
         if self.dropped:
             text += f"; undefined and dropped: {first_few(self.dropped, 6)}"
         return f"{text}."
-
-    @property
-    def _heavy(self) -> list[str]:
-        """Lines whose replicates' standard deviation is above three times their interquartile range; 0.74 if normal."""
-        middle = self.replicated.quantile(0.75) - self.replicated.quantile(0.25)
-        return list(self.table.index[(self.table["replicated_sd"] > 3 * middle) & (middle > 0)])
 
     def _advice(self) -> list[str]:
         """A sentence for each next step, with the statistics that it is for."""
@@ -231,23 +218,21 @@ class Check(Printed):
                 "p_adjusted": table["p_adjusted"].map("{:.4g}".format),
             }
         )
-        found: list[Piece] = [Heading(self._story()), DataTable(shown, rest=rest)]
-        if last.any():
-            found.append(Paragraph(FITTED))
-        if heavy := self._heavy:
-            found.append(Paragraph(HEAVY.format(first_few(heavy, 6))))
-        if self.other_rows:
-            found.append(Paragraph(self.other_rows))
-        return [*found, *map(Paragraph, self._advice())]
+        # The sd of replicates is 0.74 of their interquartile range if they are normal.
+        middle = self.replicated.quantile(0.75) - self.replicated.quantile(0.25)
+        heavy = self.table.index[(self.table["replicated_sd"] > 3 * middle) & (middle > 0)]
+        told = [FITTED] * bool(last.any()) + [HEAVY.format(first_few([*heavy], 6))] * (len(heavy) > 0)
+        told += [self.other_rows] * bool(self.other_rows) + self._advice()
+        return [Heading(self._story()), DataTable(shown, rest=rest), *map(Paragraph, told)]
 
 
 def _check_of(lines: pd.DataFrame, replicated: pd.DataFrame, other_rows: str = "") -> Check:
-    """The result from lines and their values in the replicates as `Statistic.lines` gives them; undefined ones go."""
+    """The result from lines and their replicated values (see `Statistic.lines`), without undefined ones."""
     number = replicated.notna().sum().to_numpy()
     defined = lines["observed"].notna().to_numpy() & (number > 0)
     dropped = tuple(lines.index[~defined])
     lines, replicated, number = lines[defined], replicated.loc[:, defined], number[defined]
-    # Of the Beta posterior under Jeffreys' prior.
+    # The standard deviation of the Beta posterior under Jeffreys' prior.
     a, b = number * lines["p_value"] + 0.5, number * (1 - lines["p_value"]) + 0.5
     table = pd.DataFrame(
         {
@@ -278,7 +263,7 @@ OTHER_ROWS = (
     "These are not the rows of the fit, which have a total weight of {fitted:.12g}: here it is {given}. If the rows of "
     "the fit had weights, give them here, too, as sample_weight; without them the replicates have another distribution."
 )
-"""What is printed below a check of other rows than those of the fit."""
+"""Printed below a check of rows other than those of the fit."""
 
 
 @of_features
@@ -418,13 +403,7 @@ def check(
         for (statistic, observed), of_statistic in zip(found, zip(*replicated, strict=True), strict=True)
     ]
     lines, values_of = zip(*tables, strict=True)
-    return _check_of(pd.concat(lines), pd.concat(values_of, axis=1), _on_other_rows(posterior, data))
-
-
-def _on_other_rows(posterior: Posterior, data: DataSet) -> str:
-    """What is printed if the data have other numbers of rows than those of the fit, else nothing."""
-    problem = posterior.problem
-    if problem is None or np.allclose(problem.statistics.classes.n, data.labels.sizes):
-        return ""
-    fitted, given = float(np.sum(problem.statistics.classes.n)), len(data.labels.codes)
-    return OTHER_ROWS.format(fitted=fitted, given=given)
+    n, other_rows = None if posterior.problem is None else posterior.problem.statistics.classes.n, ""
+    if n is not None and not np.allclose(n, data.labels.sizes):
+        other_rows = OTHER_ROWS.format(fitted=float(n.sum()), given=len(data.labels.codes))
+    return _check_of(pd.concat(lines), pd.concat(values_of, axis=1), other_rows)

@@ -1,11 +1,10 @@
-"""What a statistic of a posterior predictive check is, and the replicated tables that it takes."""
+"""Statistics of posterior predictive checks, and the replicated tables that they take."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import repeat
 from operator import itemgetter
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,9 +20,7 @@ from bayesnb.model.blocks import Block
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.program import to_table
-from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
 from bayesnb.posterior.posterior import Posterior
-from bayesnb.posterior.under_draws import flatten, independent_draws
 
 # --------------------------------------------------------------------------------------------------
 # Shapes of the columns of a class: ratios of sample L-moments, and the share of the commonest value
@@ -32,56 +29,42 @@ from bayesnb.posterior.under_draws import flatten, independent_draws
 SHAPES = ("L-skewness", "L-kurtosis", "share of one value")
 
 
-@dataclass(frozen=True)
-class LMomentWeights:
-    r"""Weights of the sorted cells of a class in the L-moments of its columns.
+def shapes_of_columns(missing: np.ndarray) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    r"""A function that gives the shapes of the columns of a class, of which these cells are missing.
 
     The sample L-moment of order r is :math:`\frac1n \sum_i w_{ri} x_{(i)}`, with the shifted Legendre polynomials in
     :math:`p_{ki} = \binom{i}{k} / \binom{n-1}{k}`, i from 0: :math:`w_2 = 2 p_1 - 1`,
     :math:`w_3 = 6 p_2 - 6 p_1 + 1` and :math:`w_4 = 20 p_3 - 30 p_2 + 12 p_1 - 1` (Hosking 1990, *Journal of the Royal
     Statistical Society B* 52, section 3).
 
-    Attributes
+    Parameters
     ----------
-    n : array, shape (columns,)
-        Number of observed cells; columns with fewer than four have no shape.
-    weights : array, shape (columns, rows, 3), or (1, rows, 3) where all columns have the same n
+    missing : array of bool, shape (rows, columns)
+
+    Returns
+    -------
+    callable
+        Takes the cells (rows, columns), and in which columns (columns,) a value may occur more than once. Returns the
+        numbers that `SHAPES` names, shape (columns, 3): NaN of a column of fewer than four observed cells.
     """
+    n = (~missing).sum(axis=0)
+    # One for all columns where these have the same number of observed cells.
+    weights = _observed_weights((n if (n != n[:1]).any() else n[:1])[:, None], len(missing))
 
-    n: np.ndarray
-    weights: np.ndarray
-
-    @classmethod
-    def of(cls, missing: np.ndarray) -> Self:
-        """The weights for a class with these missing cells, shape (rows, columns)."""
-        n = (~missing).sum(axis=0)
-        different = n if (n != n[:1]).any() else n[:1]
-        return cls(n, _observed_weights(different[:, None], len(missing)))
-
-    def shapes(self, x: np.ndarray, tied: np.ndarray) -> np.ndarray:
-        """The numbers that `SHAPES` names, NaN where they are undefined.
-
-        Parameters
-        ----------
-        x : array, shape (rows, columns)
-        tied : array of bool, shape (columns,)
-            Columns in which a value may occur more than once.
-
-        Returns
-        -------
-        array, shape (columns, 3)
-        """
+    def shapes(x: np.ndarray, tied: np.ndarray) -> np.ndarray:
         ordered = np.sort(np.ascontiguousarray(x.T), axis=1)
         most = np.ones(len(ordered))
         most[tied] = _longest_run(ordered[tied])
         ordered -= ordered[:, :1].copy()
-        if (self.n < len(x)).any():
+        if (n < len(x)).any():
             ordered = np.nan_to_num(ordered)
-        spread, skewness, kurtosis = (ordered[:, None] @ self.weights)[:, 0].T
+        spread, skewness, kurtosis = (ordered[:, None] @ weights)[:, 0].T
         with np.errstate(invalid="ignore", divide="ignore"):
-            found = np.stack([skewness / spread, kurtosis / spread, most / self.n], axis=1)
-        found[self.n < 4] = np.nan
+            found = np.stack([skewness / spread, kurtosis / spread, most / n], axis=1)
+        found[n < 4] = np.nan
         return found
+
+    return shapes
 
 
 def _observed_weights(n: np.ndarray, rows: int) -> np.ndarray:
@@ -105,7 +88,7 @@ def _longest_run(ordered: np.ndarray) -> np.ndarray:
 
 
 # --------------------------------------------------------------------------------------------------
-# Many numbers of a data set and of its replicates on one scale, and the largest of them
+# Numbers of a data set and its replicates on one scale, and the largest of them
 # --------------------------------------------------------------------------------------------------
 
 LEVELS = (0.025, 0.5, 0.975)
@@ -114,24 +97,11 @@ ROUNDING_OF_VALUES = 1e-9
 
 
 def _departures(values: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Distances from the median, relative to the spread on the same side of it.
+    """Distances from the median, relative to the spread on the same side, and whether each value is above the median.
 
-    The spread is the distance between the median and the 2.5 % or the 97.5 % quantile. Median and quantiles are those
-    of all data sets, the observed one included, so that it is treated as a replicate is.
-
-    Parameters
-    ----------
-    values : array, shape (data sets, numbers)
-        NaN where a data set does not define a number.
-    smallest : array, shape (numbers,)
-        Smallest spread.
-
-    Returns
-    -------
-    departure : array, shape (data sets, numbers)
-        NaN where the value is.
-    above : array of bool, shape (data sets, numbers)
-        Whether the value is above the median.
+    The spread is the distance between the median and the 2.5 % or the 97.5 % quantile, and at least `smallest`, shape
+    (numbers,). Median and quantiles are those of all data sets, the observed one included, so that it is treated as a
+    replicate is. Values and results have shape (data sets, numbers); a number that a data set does not define is NaN.
     """
     low, centre, high = _quantiles_of_replicates(values)
     above = values > centre
@@ -142,7 +112,7 @@ def _departures(values: np.ndarray, smallest: np.ndarray) -> tuple[np.ndarray, n
 def _quantiles_of_replicates(values: np.ndarray) -> np.ndarray:
     """Quantiles over the data sets that define a number, shape (levels, numbers)."""
     found = np.quantile(values, LEVELS, axis=0)
-    # Slow, and therefore only for numbers that some data sets leave undefined.
+    # Slow, and therefore only used for numbers that are undefined in some data sets.
     some = np.isnan(found[1]) & ~np.isnan(values).all(axis=0)
     if some.any():
         found[:, some] = np.nanquantile(values[:, some], LEVELS, axis=0)
@@ -155,12 +125,6 @@ def _share_at_least(observed: np.ndarray, replicated: np.ndarray) -> np.ndarray:
     Single-step p-values (Westfall and Young 1993, *Resampling-Based Multiple Testing*, section 2.3): under the model,
     the probability that any of them is below a threshold is about the threshold, for any number of them and any
     dependence between them.
-
-    Parameters
-    ----------
-    observed : array, shape (numbers,)
-    replicated : array, shape (replicates,)
-        Largest number of each replicate.
     """
     if not len(replicated):
         return np.full(len(observed), np.nan)
@@ -199,7 +163,7 @@ class ObservedLabels:
 
     @cached_property
     def membership(self) -> np.ndarray:
-        """One where a row is of a class, else zero, shape (rows, classes)."""
+        """Indicators of the classes, shape (rows, classes)."""
         return np.eye(len(self.classes))[self.codes]
 
     @cached_property
@@ -230,7 +194,7 @@ class DataSet:
 def columns_at(cells: Sequence[Any], places: Sequence[tuple[int, int]]) -> np.ndarray:
     """Columns of the cells of blocks, given the block and the position of each, shape (columns, rows)."""
     found = np.empty((len(places), cells[0].shape[0]))
-    # Of CSR cells, the columns of a block are taken at once.
+    # CSR columns of a block are taken together.
     for block in {block for block, _ in places}:
         at = [k for k, place in enumerate(places) if place[0] == block]
         found[at] = dense(cells[block][:, [places[k][1] for k in at]]).T
@@ -246,7 +210,13 @@ def encode(model: BoundModel, X: Any, y: Any, sample_weight: Any = None) -> Data
         If X or y does not fit the model, a weight is no whole number, or count vectors hold fractions.
     """
     given = read_rows(X, y, sample_weight).of_classes(model.schema.classes)
-    copies = given.take(_repeated_rows(given.weights))
+    broken = np.flatnonzero(given.weights != np.rint(given.weights))
+    if len(broken):
+        raise ValueError(
+            f"sample_weight of row {broken[0]} is {given.weights[broken[0]]:g}: a check draws w rows for a row of "
+            "weight w, and needs whole numbers; give frequencies, or leave sample_weight out to check each row once"
+        )
+    copies = given.take(np.repeat(np.arange(len(given)), given.weights.astype(np.int64)))
     by_class = np.argsort(copies.codes, kind="stable")
     rows = copies.take(by_class)
     cells = []
@@ -262,29 +232,9 @@ def encode(model: BoundModel, X: Any, y: Any, sample_weight: Any = None) -> Data
     return DataSet(labels, tuple(cells), labels.sizes)
 
 
-def _repeated_rows(weights: np.ndarray) -> np.ndarray:
-    """Positions of rows, each as often as its weight."""
-    broken = np.flatnonzero(weights != np.rint(weights))
-    if len(broken):
-        raise ValueError(
-            f"sample_weight of row {broken[0]} is {weights[broken[0]]:g}: a check draws w rows for a row of weight w, "
-            "and needs whole numbers; give frequencies, or leave sample_weight out to check each row once"
-        )
-    return np.repeat(np.arange(len(weights)), weights.astype(np.int64))
-
-
 def draws(posterior: Posterior, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
     """One set of parameters for each replicate, no leading axes."""
-    if isinstance(posterior, PointPosterior):
-        return repeat(posterior.parameters, number)
-    pieces: Iterable[ModelParameters]
-    if isinstance(posterior, SampledPosterior):
-        flat = flatten(posterior.parameters)
-        places = np.linspace(0, len(flat.class_prob) - 1, number).round().astype(int)
-        pieces = [jax.tree.map(lambda value: value[places], flat)]
-    else:
-        pieces = independent_draws(posterior, number, rng)
-    one_by_one = ((piece, s) for piece in pieces for s in range(len(piece.class_prob)))
+    one_by_one = ((piece, s) for piece in posterior.belief.pieces(number, rng) for s in range(len(piece.class_prob)))
     return (jax.tree.map(itemgetter(s), piece) for piece, s in one_by_one)
 
 
@@ -325,7 +275,7 @@ def _new_cells(
 
 
 def _rounded_up(number: int) -> int:
-    """The number, or up to an eighth more. Draws in JAX are compiled for each shape, and this makes the shapes few."""
+    """The number rounded up by at most an eighth: JAX compiles draws for each shape, and few shapes are left."""
     step = 1 << max(number.bit_length() - 4, 0)
     return -(-number // step) * step
 
@@ -357,7 +307,7 @@ class Statistic:
         What the numbers of a label are. A line then has the distance of the one that is farthest from its replicates,
         and is compared with the largest distance of all lines.
     smallest : array, optional
-        Smallest spread of each number, as for `_departures`; by default what rounding makes.
+        Smallest spread of each number, as for `_departures`; by default that of rounding.
     """
 
     labels: list[str]
@@ -385,7 +335,7 @@ class Statistic:
         """
         values = np.vstack([observed, replicated])
         values = np.where(np.isfinite(values), values, np.nan)
-        # Equal sums that were added in another order differ by rounding.
+        # Equal sums may differ by rounding, if their terms were added in another order.
         rounding = 1e-12 * np.abs(np.nan_to_num(values)).max(axis=0) + TINY
         departure, above = _departures(values, rounding if self.smallest is None else self.smallest)
         departure[:, np.isnan(departure[0])] = np.nan
@@ -414,12 +364,9 @@ Build = Callable[[BoundModel, DataSet, np.random.Generator], Statistic | None]
 
 
 def _p_values(values: np.ndarray) -> np.ndarray:
-    """Share of the replicates, of those that define a number, in which it is at least that of the data; ties are half.
+    """Share of the replicates that define a number in which it is at least that of the data; ties are half.
 
-    Parameters
-    ----------
-    values : array, shape (1 + replicates, numbers)
-        The data first.
+    The data are the first row of `values`, shape (1 + replicates, numbers).
     """
     observed, replicated = values[0], values[1:]
     # Equal sums that were added in another order differ by rounding, and are ties.
@@ -451,7 +398,7 @@ def of_function(
         ``f(X, y)``, which returns a number or a dict of numbers.
     model : BoundModel
     X : table
-        Whose kind the function gets.
+        Its kind of table is what the function gets.
     taken : collection of str
         Labels of other statistics, which this one must not have.
     data : DataSet

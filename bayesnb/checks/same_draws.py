@@ -1,9 +1,8 @@
 """Tests of draws against a closed form."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -11,7 +10,7 @@ from scipy.special import eval_legendre, ndtr, ndtri
 
 from bayesnb.core.deferred import dist, jax
 from bayesnb.core.running import as_key, random_generator, split, steps
-from bayesnb.data.read import labelled_rows
+from bayesnb.data.read import as_rows, labelled_rows
 from bayesnb.families.conjugate import independent_pits
 from bayesnb.families.formulas import cdf, independent_pit, mean_and_sd, pit
 from bayesnb.model.prior import ModelParameters
@@ -20,7 +19,7 @@ from bayesnb.posterior.diagnostics import ess_of_mean
 from bayesnb.posterior.draws import summary_frame
 from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
 from bayesnb.posterior.posterior import mean_total_count
-from bayesnb.posterior.under_draws import draws_in_pieces, independent_draws
+from bayesnb.posterior.under_draws import draws_in_pieces
 
 # --------------------------------------------------------------------------------------------------
 # Tests of numbers that are uniform if draws are right.
@@ -37,11 +36,11 @@ TESTS = ("mean", "spread", "skewness", "tails")
 PARTS = ("parameters", "densities", "dependence", "probabilities")
 
 IN_PIECES = 2**20
-"""Draws whose polynomials are in memory at a time."""
+"""Number of draws whose polynomials are in memory at a time."""
 
 
 def legendre(u: np.ndarray, degree: int) -> np.ndarray:
-    """Legendre polynomial of 2 u - 1, of mean zero and variance one if `u` is uniform."""
+    """Legendre polynomial of 2 u - 1; mean zero and variance one if `u` is uniform."""
     return np.sqrt(2 * degree + 1) * eval_legendre(degree, 2 * u - 1)
 
 
@@ -88,7 +87,7 @@ def ranks_among(reference: np.ndarray, values: np.ndarray, rng: np.random.Genera
 
 
 class Evidence:
-    """Tests as they are made, part by part."""
+    """Collects the tests, part by part."""
 
     def __init__(self) -> None:
         self.frames: list[pd.DataFrame] = []
@@ -140,7 +139,7 @@ class Evidence:
         return varied
 
     def by_test(self, part: str, columns: Sequence[str]) -> dict[str, np.ndarray]:
-        """The z of the quantities of a part by test, under the names of columns, and the ess as ``ess_of_...``."""
+        """For each quantity of a part, the z of each test by column name, and the ess as ``ess_of_...``."""
         found = pd.concat([frame for frame in self.frames if (frame["part"] == part).all()])
         of_tests = {column: found[found["test"] == test] for column, test in zip(columns, TESTS, strict=False)}
         ess = {f"ess_of_{column}": frame["ess"].to_numpy() for column, frame in of_tests.items()}
@@ -157,11 +156,11 @@ class Evidence:
         found["against"] = found["z"].abs() > found["part"].map(critical_z)
         by_part = found.assign(size=found["z"].abs()).groupby("part", sort=False)
         parts = by_part.agg(num_against=("against", "sum"), largest_z=("size", "max"), least_ess=("ess", "min"))
-        parts = parts.assign(num_tests=num_tests, critical_z=critical_z)[PART_COLUMNS]
-        return parts, found[["part", "quantity", "test", "z", "p_value", "ess", "against"]]
-
-
-PART_COLUMNS = ["num_tests", "critical_z", "num_against", "largest_z", "least_ess"]
+        parts = parts.assign(num_tests=num_tests, critical_z=critical_z)
+        return (
+            parts[["num_tests", "critical_z", "num_against", "largest_z", "least_ess"]],
+            found[["part", "quantity", "test", "z", "p_value", "ess", "against"]],
+        )
 
 
 # --------------------------------------------------------------------------------------------------
@@ -196,23 +195,10 @@ def _test_parameters(
     reference: Mapping[str, np.ndarray],
     rng: np.random.Generator,
 ) -> pd.DataFrame:
-    """Tests of every scalar parameter's draws against its exact distribution.
+    """Tests of every scalar parameter's draws against its exact distribution: the `table` of `Comparison`.
 
-    Parameters
-    ----------
-    tests : Evidence
-    sampled : SampledPosterior
-    marginals : mapping
-        Exact distributions by site.
-    reference : mapping
-        Independent draws of the sites whose exact distribution has no known distribution function.
-    rng : numpy.random.Generator
-        Splits the steps of distribution functions, and ties of ranks.
-
-    Returns
-    -------
-    pandas.DataFrame
-        The attribute `table` of `Comparison`.
+    `marginals` has the exact distributions by site, `reference` independent draws of the sites whose exact distribution
+    has no known distribution function. `rng` splits the steps of distribution functions, and ties of ranks.
 
     Raises
     ------
@@ -266,7 +252,7 @@ def _test_parameters(
 # --------------------------------------------------------------------------------------------------
 
 LARGEST = 10
-"""Number of pairs, those of the largest correlations, whose effective number of draws is computed."""
+"""The effective number of draws is computed for this many pairs, those of the largest correlations."""
 
 GROUP = 2000
 """Up to this number of parameters, all pairs are tested; above it, pairs inside a class, this many parameters at a
@@ -276,31 +262,27 @@ time."""
 def _test_dependence(
     tests: Evidence, exact: ExactPosterior, parameters: ModelParameters, rng: np.random.Generator
 ) -> None:
-    """Products of parameters that are independent under the exact posterior: the largest of all pairs, and spreads.
+    """Products of parameters that are independent under the exact posterior: the largest pairs, and spreads.
 
-    The product of the first polynomials of two independent numbers has mean zero and variance one. So has the first of
-    a parameter times the second of one that is drawn given it, for every cell.
+    The product of the first polynomials of two independent numbers has mean zero and variance one. So has, in every
+    cell, the first of a parameter times the second of one drawn given it.
     """
-    blocks = [
-        independent_pits(family, values, rng) for family, values in zip(exact.families, parameters.blocks, strict=True)
-    ]
-    if exact.closed_form.classes.probs is None:
-        of_classes = independent_pit(
-            dist.Dirichlet(exact.closed_form.classes.concentration), parameters.class_prob, rng
-        )
-    else:
-        of_classes = np.full(parameters.class_prob.shape, np.nan)
+    pairs, classes = zip(exact.families, parameters.blocks, strict=True), exact.closed_form.classes
+    blocks = [independent_pits(family, values, rng) for family, values in pairs]
+    of_classes = np.full(parameters.class_prob.shape, np.nan)
+    if classes.probs is None:
+        of_classes = independent_pit(dist.Dirichlet(classes.concentration), parameters.class_prob, rng)
     u = exact.model.sites.by_name(ModelParameters(of_classes, tuple(blocks)))
     labels = exact.model.sites.scalar_labels()
     # The last probability of several is determined by the others, and NaN.
-    names, classes, series = [], [], []
+    names, of_class, series = [], [], []
     for site, values in u.items():
         flat = values.reshape(*values.shape[:2], -1)
         known = np.flatnonzero(~np.isnan(flat[0, 0]))
         names += [labels[site][k] for k in known]
-        classes.append(known // (flat.shape[2] // values.shape[2]))
+        of_class.append(known // (flat.shape[2] // values.shape[2]))
         series.append(legendre(flat[:, :, known], 1))
-    _test_largest_pairs(tests, np.array(names, dtype=object), np.concatenate(classes), np.concatenate(series, axis=2))
+    _test_largest_pairs(tests, np.array(names, dtype=object), np.concatenate(of_class), np.concatenate(series, axis=2))
     sites = {(site.block, site.column, site.parameter): site.name for site in exact.model.sites}
     for (block, column, parameter), later in sites.items():
         order = list(blocks[block])
@@ -315,7 +297,11 @@ def _test_dependence(
 
 
 def _test_largest_pairs(tests: Evidence, names: np.ndarray, classes: np.ndarray, series: np.ndarray) -> None:
-    groups = list(_groups(classes))
+    """Correlations of all pairs in each group of parameters, of which the largest are tested."""
+    groups = [np.arange(len(classes))]
+    if len(classes) > GROUP:
+        of_classes = [np.flatnonzero(classes == c) for c in np.unique(classes)]
+        groups = [some for members in of_classes for some in np.array_split(members, -(-len(members) // GROUP))]
     number = sum(len(group) * (len(group) - 1) // 2 for group in groups)
     if not number:
         return
@@ -325,16 +311,6 @@ def _test_largest_pairs(tests: Evidence, names: np.ndarray, classes: np.ndarray,
     first, second = first[largest].astype(int), second[largest].astype(int)
     both = [f"{one} and {other}" for one, other in zip(names[first], names[second], strict=True)]
     tests.add("dependence", both, "correlation", series[:, :, first] * series[:, :, second], number=number)
-
-
-def _groups(classes: np.ndarray) -> Iterator[np.ndarray]:
-    """Positions of the groups of parameters in which every pair is tested."""
-    if len(classes) <= GROUP:
-        yield np.arange(len(classes))
-        return
-    for c in np.unique(classes):
-        members = np.flatnonzero(classes == c)
-        yield from np.array_split(members, -(-len(members) // GROUP))
 
 
 def _largest_of(series: np.ndarray, group: np.ndarray) -> np.ndarray:
@@ -360,8 +336,7 @@ EXACT_CELLS = 2**26
 """Largest number of values drawn. Models of thousands of parameters get fewer exact draws; the tests allow for that."""
 
 
-@dataclass(frozen=True)
-class _CodedRows:
+class _CodedRows(NamedTuple):
     """Encoded rows with a label each."""
 
     chunk: tuple[Any, ...]
@@ -372,7 +347,7 @@ class _CodedRows:
 def rows_of(exact: ExactPosterior, X: Any, probabilities: np.ndarray) -> _CodedRows:
     """Six rows of X, or all if there are fewer, each with its most probable class."""
     chosen = np.unique(np.linspace(0, len(probabilities) - 1, NUM_ROWS).round().astype(int))
-    chunk = tuple(x[chosen] for x in exact.model.read(X).whole())
+    chunk = tuple(x[chosen] for x in exact.model.read(as_rows(X)).whole())
     return _CodedRows(chunk, probabilities[chosen].argmax(axis=1), tuple(f"row {row}" for row in chosen))
 
 
@@ -405,29 +380,14 @@ def log_densities(exact: ExactPosterior, parameters: ModelParameters, rows: _Cod
 def _exact_reference(
     exact: ExactPosterior, rows: _CodedRows, rng: np.random.Generator, *, at_least: int, sites: list[str]
 ) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Log densities, and values of sites, under independent draws from the closed form.
+    """Log densities and values of sites, under independent draws from the closed form, at least `at_least`.
 
-    Parameters
-    ----------
-    exact : ExactPosterior
-    rows : Rows
-    rng : numpy.random.Generator
-    at_least : int
-        Least number of draws.
-    sites : list of str
-        Sites whose values are kept.
-
-    Returns
-    -------
-    densities : array, shape (draws, 1 + rows)
-        As `log_densities`.
-    values : dict
-        By site, leading axis the draws.
+    The densities have shape (draws, 1 + rows), as `log_densities`. Values are by site, leading axis the draws.
     """
-    size = sum(np.size(leaf) for leaf in jax.tree.leaves(exact.distribution.mean()))
+    size = sum(np.size(leaf) for leaf in jax.tree.leaves(exact.belief.mean()))
     number = max(at_least, min(EXACT_DRAWS, EXACT_CELLS // size))
     densities, kept = [], []
-    for parameters in independent_draws(exact, number, rng):
+    for parameters in exact.belief.pieces(number, rng):
         densities.append(log_densities(exact, parameters, rows))
         values = exact.model.sites.by_name(parameters)
         kept.append({site: values[site] for site in sites})
@@ -439,7 +399,7 @@ def _exact_reference(
 # --------------------------------------------------------------------------------------------------
 
 DRAWS_OF_PROBABILITIES, CELLS_OF_PROBABILITIES = 16_000, 2**25
-"""Independent draws from the closed form, and the most numbers that they may take together."""
+"""Number of independent draws from the closed form, and the largest number of values in all of them."""
 
 
 def _test_probabilities(
@@ -477,9 +437,9 @@ def _test_probabilities(
 
 
 def _difference_of_draws(log_joint: np.ndarray, truth: np.ndarray) -> np.ndarray:
-    """Each draw's part in the difference of a class probability from the exact one, shape (chain, draw, cells).
+    """Each draw's contribution to the error of a class probability, shape (chain, draw, cells).
 
-    Its mean over the draws is the difference.
+    The mean over the draws is the error.
     """
     weight = np.exp(log_joint - log_joint.max(axis=(0, 1, 3), keepdims=True))
     total = weight.sum(axis=3, keepdims=True)
@@ -489,8 +449,7 @@ def _difference_of_draws(log_joint: np.ndarray, truth: np.ndarray) -> np.ndarray
 
 def _log_proba(log_joint: np.ndarray) -> np.ndarray:
     """Log p(y=c | x, theta), shape (chain, draw, cells)."""
-    flat = log_normalised(log_joint.reshape(-1, log_joint.shape[-1]))
-    return flat.reshape(*log_joint.shape[:2], -1)
+    return log_normalised(log_joint).reshape(*log_joint.shape[:2], -1)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -503,7 +462,7 @@ def _log_proba(log_joint: np.ndarray) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------
 
 OWN_STREAM = 2**31 - 1
-"""Makes the random numbers differ from those of other functions with the same key, whose draws may be tested here."""
+"""Keeps the random numbers apart from those of other functions with the same key, whose draws may be tested here."""
 
 
 def run_battery(

@@ -23,21 +23,22 @@ from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.inference.fit import as_inference
 from bayesnb.inference.nuts import NUTS
 from bayesnb.model.blocks import ModelStatistics
-from bayesnb.model.bound import BoundModel, bound_to
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
+from bayesnb.model.open_schema import bound_to
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.datatree import as_tree, dataset_of_sites
 from bayesnb.posterior.diagnostics import KINDS
-from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
-from bayesnb.posterior.posterior import Posterior, mean_total_count, require
+from bayesnb.posterior.posterior import Posterior, mean_total_count
 
 # --------------------------------------------------------------------------------------------------
 # The figure of simulation-based calibration: differences of PIT values from uniform
 # --------------------------------------------------------------------------------------------------
 
 NUMBERS = 0.45
-"""Inches of the numbers beside a panel."""
+"""Width of the numbers beside a panel, in inches."""
 
 
 BAND_SIMULATIONS = 1000
@@ -57,7 +58,7 @@ JOINT = "log_likelihood"
 """The test quantity that depends on all parameters and the data."""
 
 RANK_DRAWS = 100
-"""Number of draws among which a true value is ranked; a chain thinned to so few draws is nearly independent."""
+"""Number of draws among which a true value is ranked; so thinned, a chain is nearly independent."""
 
 
 def _pits(
@@ -69,10 +70,10 @@ def _pits(
     rng: np.random.Generator,
 ) -> dict[str, np.ndarray]:
     """PIT of every parameter, by site, and of the log likelihood."""
-    require(posterior, "a distribution of the parameters", "sbc")
+    belief = require(posterior, "a distribution of the parameters", "sbc").belief
     true_values = model.sites.by_name(truth)
-    if isinstance(posterior, ExactPosterior):
-        draws = posterior.model.sites.by_name(posterior.closed_form.draw(rng, (RANK_DRAWS,)))
+    if offers(posterior, "the closed form of one model"):
+        draws = belief.model.sites.by_name(belief.prior.draw(rng, (RANK_DRAWS,)))
     else:
         draws = {site: _thinned(values) for site, values in posterior.draws(key=key).items()}
     found = {site: _ranked(true_values[site], draws[site], rng) for site in true_values}
@@ -112,8 +113,8 @@ LEAST_ESS, LARGEST_R_HAT = 50, 1.05
 """Limits for the draws of a fit, wider than for a single fit, because errors average out over fits."""
 
 JUDGED = tuple(kind for kind in KINDS if kind != "tail ESS")
-"""Kinds of problems that are counted. Ranks among 100 thinned draws do not need the tail quantiles that tail ESS is
-about, and in a short chain it is often below the limit by chance."""
+"""Kinds of problems that are counted. Tail ESS is left out: ranks among 100 thinned draws need no tail quantiles, and
+in a short chain it is often too low by chance."""
 
 MOST_PROBLEMS = 0.1
 """Share of fits with problems above which the verdict is not YES."""
@@ -206,22 +207,13 @@ class SBC(Printed):
         ----------
         max_panels : int, default 12
             The quantities with the smallest p-values get a panel, the smallest first.
-        panels_across : int, optional
-            Panels side by side; by default as many as fit the width.
-        axes : sequence of matplotlib axes, optional
-            Where to draw, one for each panel; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the panels.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
         matplotlib.figure.Figure
             The title says how many quantities of how many are shown.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `axes` and `figsize` do not fit.
 
         See Also
         --------
@@ -235,7 +227,7 @@ class SBC(Printed):
         """
         table = self.table
         shown = table["p_value"].sort_values(kind="stable").index[: whole_number("max_panels", max_panels)]
-        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, panels_across=panels_across)
         # The band depends on the number of values alone.
         points, _, lower, upper = ecdf_pit(self.pit[shown[0]], 1 - self.error_rate, BAND_SIMULATIONS)
         for axis, label in zip(panels.axes, shown, strict=True):
@@ -351,7 +343,10 @@ def sbc(
     num_rows = whole_number("num_rows", num_rows)
     proportion("error_rate", error_rate)
     model, total_count = _ready_model(model, X, y, total_count)
-    inference = _ready_inference(inference, model)
+    inference = as_inference(NUTS() if inference is None and not model.conjugate else inference)
+    if isinstance(inference, NUTS):
+        # The simulations are the replications, so that one chain is enough.
+        inference = replace(inference, num_chains=1, progress=False)
     pits, problems = _simulations(model, inference, num_simulations, num_rows, total_count, as_key(key), progress)
 
     labels = model.sites.scalar_labels() | {JOINT: [JOINT]}
@@ -393,7 +388,7 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
                 "the model is not bound to columns and classes: give X and y, or bind it with model.bind(X, y)"
             )
         model.require_numbers()
-        if model.follows_labels:
+        if model.description.follows_labels:
             raise ValueError(
                 'class_probs="empirical" follows the data: give probabilities, or X and y to set them from'
             )
@@ -403,17 +398,6 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
     statistics = bound.count_labelled(rows.of_classes(bound.schema.classes))
     total_count = mean_total_count(Problem(bound, statistics)) if total_count is None else total_count
     return bound.resolve(statistics).with_every_value(), total_count
-
-
-def _ready_inference(inference: Any, model: BoundModel) -> Any:
-    """What each simulation runs."""
-    if inference is None and not model.conjugate:
-        inference = NUTS()
-    inference = as_inference(inference)
-    if isinstance(inference, NUTS):
-        # The simulations are the replications, so that one chain is enough.
-        return replace(inference, num_chains=1, progress=False)
-    return inference
 
 
 @in_float64
@@ -447,16 +431,16 @@ def _simulations(
             posterior = inference.fit(problem, key=fit_key)
         found.append(_pits(model, posterior, truth, problem.statistics, draw_key, rng))
         problems.append(_problems(posterior))
-    # What the prior does not vary (known class probabilities, the only category of a column) cannot be calibrated.
+    # Constants under the prior (known class probabilities, a column's only category) cannot be calibrated.
     constant = {site for site, values in by_name.items() if (values == values[:1]).all()}
     by_site = {site: np.stack([one[site] for one in found]) for site in [*by_name, JOINT] if site not in constant}
     index = pd.RangeIndex(num_simulations, name="simulation")
     return by_site, pd.DataFrame(problems, index=index, columns=list(JUDGED))
 
 
-def _problems(posterior: Posterior) -> list[bool]:
+def _problems(posterior: Any) -> list[bool]:
     """Which kinds of `JUDGED` problems the draws of a fit have; none for a posterior without draws."""
-    if not isinstance(posterior, SampledPosterior):
+    if not offers(posterior, "draws of a sampler"):
         return [False] * len(JUDGED)
     diagnostics = posterior.diagnostics
     found = diagnostics.problems_by_kind(max_r_hat=LARGEST_R_HAT, min_ess_per_chain=LEAST_ESS / diagnostics.num_chains)
@@ -464,8 +448,10 @@ def _problems(posterior: Posterior) -> list[bool]:
 
 
 def _verdict_on_ranks(against: pd.DataFrame, problems: pd.DataFrame, num_tests: int, error_rate: float) -> str:
-    num_simulations = len(problems)
-    trouble = _problems_in_words(problems)
+    num_simulations, number, trouble = len(problems), int(problems.any(axis=1).sum()), ""
+    if number:
+        kinds = ", ".join(f"{kind} in {count}" for kind, count in problems.sum().items() if count)
+        trouble = f" {number} of {num_simulations} fits have problems: {kinds}."
     if not against.empty:
         worst = against.iloc[0]
         return (
@@ -475,19 +461,10 @@ def _verdict_on_ranks(against: pd.DataFrame, problems: pd.DataFrame, num_tests: 
             f"0.29).{trouble}"
         )
     no_test = f"none of {num_tests} tests rejects (error rate {error_rate:g})"
-    if problems.any(axis=1).mean() > MOST_PROBLEMS:
+    if number / num_simulations > MOST_PROBLEMS:
         # Uniform PIT values are then no evidence.
         return (
             f"UNDECIDED: over {num_simulations} simulations {no_test}, but more than {MOST_PROBLEMS:.0%} of the fits "
             f"have problems, and what their draws miss need not show in the PIT values.{trouble}"
         )
     return f"YES, the posterior is calibrated as far as {num_simulations} simulations show: {no_test}.{trouble}"
-
-
-def _problems_in_words(problems: pd.DataFrame) -> str:
-    """Number of fits with problems, and the kinds of problems; empty without problems."""
-    number = int(problems.any(axis=1).sum())
-    if not number:
-        return ""
-    kinds = ", ".join(f"{kind} in {count}" for kind, count in problems.sum().items() if count)
-    return f" {number} of {len(problems)} fits have problems: {kinds}."

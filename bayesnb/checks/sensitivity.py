@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,17 +10,18 @@ import pandas as pd
 import scipy.special
 
 from bayesnb.core.arrays import in_float64, to_numpy
-from bayesnb.core.checking import one_of, whole_number
+from bayesnb.core.checking import one_of
 from bayesnb.core.deferred import dist
-from bayesnb.core.forest import ForestPanel, Points, forest, how_many
-from bayesnb.core.panels import chosen, yes_or_no
+from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
+from bayesnb.core.panels import chosen
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
 from bayesnb.families.family import with_hyperparameters
 from bayesnb.families.formulas import cdf, mean_and_sd, quantile
 from bayesnb.model.prior import CLASS_SITE, ClassPrior, Prior
+from bayesnb.posterior.belief import require
 from bayesnb.posterior.fitted import of_features
 from bayesnb.posterior.kinds import ExactPosterior
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # The figures of sensitivity: how much parameters and class probabilities depend on the prior and on the data
@@ -112,10 +113,8 @@ class Sensitivity(Printed):
             The one that is most sensitive to the prior first; otherwise in the order of `parameters`, or of the table.
         max_parameters : int, default 30
             The first parameters, or class probabilities, in this order are drawn.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the rows.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
@@ -127,8 +126,7 @@ class Sensitivity(Printed):
         Raises
         ------
         TypeError, ValueError
-            If there is no such kind, or no rows were given for class
-            probabilities, a parameter is unknown, or `ax` and `figsize` do not fit.
+            If there is no such kind, no rows were given for class probabilities, or a parameter is unknown.
 
         See Also
         --------
@@ -153,15 +151,12 @@ class Sensitivity(Printed):
             )
         if parameters is not None:
             table = table.iloc[chosen("parameters", parameters, table.index)]
-        if yes_or_no("sort", sort):
-            table = table.sort_values("prior", key=abs, ascending=False, kind="stable")
-        shown = table.head(whole_number("max_parameters", max_parameters))
+        noun = "parameter" if of_parameters else "probability"
+        shown, number = top_rows(table, "prior", sort, noun=noun, key=abs, max_parameters=max_parameters)
         points = [
             Points(shown["likelihood"], "to the likelihood", "s", "C1", filled=False),
             Points(shown["prior"], "to the prior"),
         ]
-        noun = "parameter" if of_parameters else "probability"
-        number = how_many(len(shown), len(table), noun, "top" if sort else "first")
         if of_parameters:
             rows = ForestPanel(
                 [f"{name}: {diagnosis}".removesuffix(f": {NOTHING}") for name, diagnosis in shown["diagnosis"].items()],
@@ -285,7 +280,8 @@ def sensitivity(
             "likelihood": [(power, _likelihood_scaled(exact, power)) for power in likelihood],
         }
         table = pd.concat([pd.DataFrame(rows) for rows in _sensitivity_rows(exact, scaled)], ignore_index=True)
-    table.insert(5, "diagnosis", _diagnoses(table["prior"].to_numpy(), table["likelihood"].to_numpy()))
+    found = np.where(table["likelihood"] >= THRESHOLD, CONFLICT, STRONG_PRIOR)
+    table.insert(5, "diagnosis", np.where(table["prior"] >= THRESHOLD, found, NOTHING))
     return Sensitivity(
         table=table.set_index("parameter"),
         probabilities=None if X is None else _probability_frame(exact, scaled, X),
@@ -323,7 +319,7 @@ def _prior_scaled(posterior: ExactPosterior, power: float) -> ExactPosterior:
 
 
 def _power_scaled(family: Any, statistics: Any, power: float) -> Mapping[str, Any]:
-    """What a family's `power_scaled` gives, where it names the family's own hyperparameters."""
+    """The result of a family's `power_scaled`, if it names the family's own hyperparameters."""
     scaled = family.power_scaled(statistics, power)
     expected = list(family.hyperparameters())
     if isinstance(scaled, Mapping) and set(scaled) == set(expected):
@@ -352,7 +348,7 @@ def _likelihood_scaled(posterior: ExactPosterior, power: float) -> ExactPosterio
 
 def _with(posterior: ExactPosterior, closed_form: Prior) -> ExactPosterior:
     other = copy(posterior)
-    other.closed_form = closed_form
+    other.belief = replace(posterior.belief, prior=closed_form)
     return other
 
 
@@ -375,9 +371,8 @@ def _sensitivity_rows(posterior: ExactPosterior, scaled: Scaled) -> Iterator[dic
         for component, pair in others.items():
             found[component] = _distance_per_doubling(marginal, [(power, other[site]) for power, other in pair])[keep]
             (low, lower), (high, upper) = ((power, mean_and_sd(other[site])) for power, other in pair)
-            doublings = np.log2(high) - np.log2(low)
-            for position, name in enumerate(("mean", "sd")):
-                change = (upper[position] - lower[position]) / doublings / sd
+            for name, below, above in zip(("mean", "sd"), lower, upper, strict=True):
+                change = (above - below) / (np.log2(high) - np.log2(low)) / sd
                 finite = np.isfinite(change) & np.isfinite(sd)
                 changes[f"{name}_change_{component}"] = np.where(finite, change, np.nan)[keep]
         yield found | changes
@@ -390,31 +385,21 @@ def _distance_per_doubling(
     end = scipy.special.ndtri(1 / (DRAWS + 1))
     levels = scipy.special.ndtr(np.linspace(end, -end, NODES))
     x = quantile(marginal, levels.reshape(-1, *[1] * len(marginal.batch_shape)))
-    widths = np.diff(x, axis=0)
     p = cdf(marginal, x)
     found = np.zeros(marginal.batch_shape)
     for power, other in scaled:
         q = cdf(other, x)
-        distance = np.maximum(_distance(p, q, widths), _distance(1 - p, 1 - q, widths))
+        distance = np.maximum(_distance(p, q, x), _distance(1 - p, 1 - q, x))
         found += distance / np.abs(np.log2(power)) / len(scaled)
     return found
 
 
-def _distance(p: np.ndarray, q: np.ndarray, widths: np.ndarray) -> np.ndarray:
+def _distance(p: np.ndarray, q: np.ndarray, x: np.ndarray) -> np.ndarray:
     m = (p + q) / 2
     divergence = scipy.special.rel_entr(p, m) + scipy.special.rel_entr(q, m)
     # The terms that make each divergence non-negative on its own cancel in the sum.
-    total = _integral(divergence, widths) / np.log(2)
-    return np.sqrt(np.maximum(total, 0.0) / _integral(p + q, widths))
-
-
-def _integral(y: np.ndarray, widths: np.ndarray) -> np.ndarray:
-    return ((y[1:] + y[:-1]) / 2 * widths).sum(axis=0)
-
-
-def _diagnoses(prior: np.ndarray, likelihood: np.ndarray) -> np.ndarray:
-    weak = np.where(likelihood >= THRESHOLD, CONFLICT, STRONG_PRIOR)
-    return np.where(prior >= THRESHOLD, weak, NOTHING)
+    total = np.trapezoid(divergence, x, axis=0) / np.log(2)
+    return np.sqrt(np.maximum(total, 0.0) / np.trapezoid(p + q, x, axis=0))
 
 
 def _probability_frame(posterior: ExactPosterior, scaled: Scaled, X: Any) -> pd.DataFrame:

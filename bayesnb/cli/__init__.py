@@ -33,7 +33,6 @@ from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.posterior.files import replace_file
 from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.posterior import Posterior
-from bayesnb.posterior.weighted_posterior import WeightedPosterior
 from bayesnb.selection.descriptions import propose_descriptions
 from bayesnb.selection.weighing import weight_features, weighted_or_plain
 
@@ -43,12 +42,7 @@ from bayesnb.selection.weighing import weight_features, weighted_or_plain
 
 
 def _refuse_overwriting(out: Path | None, *inputs: str | Path) -> None:
-    """Refuse to write to a file that is read, also as the standard input.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError rather than write to a file that is read, also as the standard input."""
     for given in inputs:
         path = Path("/dev/stdin" if given == "-" else given)
         if out is not None and out.is_file() and path.exists() and out.samefile(path):
@@ -56,12 +50,7 @@ def _refuse_overwriting(out: Path | None, *inputs: str | Path) -> None:
 
 
 def _write(out: Path, write: Callable[[Path], Any]) -> Any:
-    """Give a file the content that a function writes to a path, whole or not at all; a device or a pipe at once.
-
-    Raises
-    ------
-    OSError
-    """
+    """Give a file the content that a function writes to a path, whole or not at all; a device or a pipe at once."""
     if out.is_char_device() or out.is_fifo():
         return write(out)
     with TemporaryDirectory() as folder:
@@ -151,13 +140,13 @@ def read_csv(
     missing : list of str, optional
         Marks of missing cells, in addition to those of pandas.
     text : list of str, optional
-        Columns to read as text, also where they look like numbers.
+        Columns to read as text, even if they look like numbers.
     label : str, optional
         The column of labels, which is also in `text`. A word such as NA may be a class there.
     classes : sequence, optional
         The classes, if they are known.
     sep, decimal : str, optional
-        What separates the cells, and the decimal sign.
+        The separator of cells, and the decimal sign.
 
     Raises
     ------
@@ -281,12 +270,7 @@ def _rows_with_label(table: pd.DataFrame, target: str, drop: Sequence[str] = ())
 
 
 def _require_table_columns(table: pd.DataFrame, columns: list[str]) -> None:
-    """Refuse a table that lacks a column.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for a table that lacks a column."""
     for column in columns:
         if column not in table.columns:
             names = list(table.columns)
@@ -328,14 +312,11 @@ def read_for(model: BoundModel, table: str, missing: list[str] | None, also: Any
     """
     schema = model.schema
     used = model.used_columns
-    values: dict[Any, Any] = {
-        schema.names([position])[0]: known
-        for position, known in schema.categories.items()
-        if position not in schema.edges
-    }
+    places = [position for position in schema.categories if position not in schema.edges]
+    values: dict[Any, Any] = {name: schema.categories[p] for p, name in zip(places, schema.names(places), strict=True)}
     if also is not None:
         values[also] = schema.classes.tolist()
-    # The model knows how numbers are written in these columns of text.
+    # The model knows the written form of the numbers in these columns.
     decimal, forms = how.get("decimal"), model.description.number_forms
     texts = [*values, *(() if decimal else forms)]
     frame = read_csv(table, missing, texts, also, values.get(also), **how)
@@ -348,9 +329,9 @@ def read_for(model: BoundModel, table: str, missing: list[str] | None, also: Any
 
 
 def _with_types(column: pd.Series, values: Iterable[Any], decimal: str) -> pd.Series:
-    """A column of text with these values in their own types; of the rest what is a number, unless the values are text.
+    """A column of text with known values in their own types; others become numbers, unless the values are text.
 
-    A cell that is neither stays text: it alone is an error, or a category that was not seen.
+    A cell that is neither stays text, so that only this cell is an error or an unseen category.
     """
     known: dict[str, Any] = {str(value).replace(".", decimal): value for value in values}
     # pandas reads these as booleans where it chooses the type, as it did at the fit.
@@ -394,8 +375,7 @@ def _fit_exactly(
         typer.echo(f"Rows without a {labels.name}, left out: {unlabelled}")
     if cells := int(features.isna().to_numpy().sum()):
         typer.echo(f"Missing cells, skipped, which is exact if cells are missing at random: {cells}")
-    posterior = fit(model, features, labels)
-    assert isinstance(posterior, ExactPosterior)
+    posterior: Any = fit(model, features, labels)
     typer.echo(f"Closed form: log evidence {posterior.log_evidence:.4f}")
     return posterior, features, labels
 
@@ -524,7 +504,7 @@ def _fit_command(
         _refuse_overwriting(out, table)
         exact, *rows = _fit_exactly(table, target, drop, categorical, missing=missing, sep=sep, decimal=decimal)
         posterior = weighted_or_plain(exact, *rows)
-        if isinstance(posterior, WeightedPosterior) and not posterior.feature_weights.shared:
+        if posterior.feature_weights is not None and not posterior.feature_weights.shared:
             posterior = weight_features(propose_descriptions(exact.problem.model, *rows), *rows)
             typer.echo("A weight for each feature, learned from the same rows (naive Bayes has weights of one):")
             typer.echo(posterior.weights.to_string(float_format="%.2f"))
@@ -573,7 +553,7 @@ def _predict_command(
         if interval is not None:
             ends = posterior.proba_interval(rows, prob=proportion("--interval", interval))
             for c, label in enumerate(posterior.classes):
-                found[f"lower_{label}"], found[f"upper_{label}"] = ends[:, c].T
+                found[[f"lower_{label}", f"upper_{label}"]] = ends[:, c]
         write = partial(found.to_csv, index=False)
         write(sys.stdout) if out is None else _write(out, write)
 

@@ -1,8 +1,8 @@
 """Formulas for NumPy and JAX, rows in pieces that fit the cache, CSR arrays, rows with the same cells."""
 
 import itertools
-from collections.abc import Callable, Hashable, Iterator
-from functools import wraps
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from functools import reduce, wraps
 from types import ModuleType
 from typing import Any
 
@@ -23,6 +23,9 @@ from bayesnb.core.deferred import float64, is_jax, jax, jit, jnp, leaves, map_tr
 def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
     """Array library and special functions that fit the given values.
 
+    A formula written with them runs on NumPy arrays, where nothing is compiled, and on JAX arrays, where samplers trace
+    it.
+
     Parameters
     ----------
     *arrays
@@ -33,6 +36,24 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
     tuple of module
         ``(jax.numpy, jax.scipy.special)`` if any value is a JAX array or tracer, else
         ``(numpy, scipy.special)``.
+
+    See Also
+    --------
+    log_rising : A difference of log-gamma functions.
+    log_beta : Log of the Beta function.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> def log_partition(rate):
+    ...     xp, special = nb.families.namespace(rate)
+    ...     return xp.log(rate) + special.gammaln(rate)
+    >>> type(log_partition(np.array([1.0, 2.0]))).__name__
+    'ndarray'
+    >>> type(log_partition(jnp.array([1.0, 2.0]))).__name__
+    'ArrayImpl'
     """
     if any(is_jax(array) for array in arrays):
         return jnp, jax.scipy.special
@@ -40,7 +61,7 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
 
 
 def close(one: Any, other: Any, *, sums: bool = False) -> bool:
-    """Whether two trees have the same structure and the same numbers, up to rounding: of sums, that of the largest."""
+    """Whether two trees have the same structure and the same numbers, up to the rounding of the largest number."""
     return structure(one) == structure(other) and all(
         np.shape(a) == np.shape(b)
         and np.allclose(a, b, rtol=1e-9, atol=1e-12 + sums * 1e-9 * np.abs(a).max(initial=0.0))
@@ -57,6 +78,29 @@ def log(values: Any) -> np.ndarray:
 def sqrt(values: Any) -> Any:
     """Elementwise square root, in the array library of the values."""
     return namespace(values)[0].sqrt(values)
+
+
+def probabilities(joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Probabilities of the labels, and the log densities of the rows, from log joint densities (..., rows, classes).
+
+    They are computed class by class, because short rows cost NumPy more than their numbers do.
+    """
+    by_class = np.moveaxis(joint, -1, 0)
+    highest = reduce(np.maximum, by_class)
+    weights = [np.exp(of_class - highest) for of_class in by_class]
+    total = reduce(np.add, weights)
+    result = np.empty(joint.shape)
+    for c, weight in enumerate(weights):
+        np.divide(weight, total, out=result[..., c])
+    return result, highest + np.log(total)
+
+
+def coordinate(labels: Sequence[Any]) -> np.ndarray:
+    """Labels as an array that xarray can index and write: mixed types become text."""
+    kinds = {type(label) for label in labels}
+    if kinds <= {bool} or kinds <= {int, float}:
+        return np.asarray(labels)
+    return np.asarray([str(label) for label in labels])
 
 
 def in_float64[**P, R](function: Callable[P, R]) -> Callable[P, R]:
@@ -104,7 +148,8 @@ def compiled(formula: Callable[..., Any], *arguments: Any, **settings: Hashable)
         return _traced(formula, tuple(settings.items()), *arguments)
     except (TypeError, ValueError, AttributeError):
         # A family of the user's may need numbers, for NumPy's functions or a condition. A distribution of the user's
-        # may have attributes that JAX does not pass on. Their own errors come again.
+        # may have attributes that JAX does not pass on. Then the formula runs without compilation and raises its own
+        # error.
         return formula(*arguments, **settings)
 
 
@@ -129,7 +174,7 @@ def row_pieces(num_rows: int, num_columns: int) -> Iterator[slice]:
 
 
 def rows_by_class(codes: np.ndarray, num_classes: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Each class that has rows, and which those are, given the position of each row's class (rows,)."""
+    """Each class that has rows with its rows, given the position of each row's class (rows,)."""
     # NumPy sorts the smallest types in linear time.
     order = np.argsort(codes.astype(np.min_scalar_type(num_classes)), kind="stable")
     edges = np.cumsum(np.bincount(codes, minlength=num_classes))
@@ -157,9 +202,9 @@ def all_whole(cells: np.ndarray) -> bool:
 
 
 def weighted_values(x: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
-    """The different numbers of an array, sorted, and how often each occurs, or the weight of the cells that hold it."""
+    """The distinct numbers of an array, sorted, and how often each occurs, or the weight of its cells."""
     if weights is None or (weights == 1.0).all():
-        # Without a place for each cell, which takes several times as long as to sort.
+        # The place of each cell is not asked for: it takes several times as long as sorting.
         return np.unique(x, return_counts=True)
     values, place = np.unique(x, return_inverse=True)
     return values, np.bincount(place, weights, minlength=len(values))

@@ -51,7 +51,7 @@ def proportion(name: str, value: Any, *, or_one: bool = False) -> float:
     Raises
     ------
     ValueError
-        If it is no such number.
+        If it is not.
     """
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     if not (number and (0 < value < 1 or (or_one and value == 1))):
@@ -66,12 +66,7 @@ def is_one_of(given: Any, known: Iterable[Any]) -> bool:
 
 
 def one_of(name: str, given: Any, known: Iterable[Any]) -> None:
-    """Refuse a choice that there is not.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for an unknown option."""
     if not is_one_of(given, choices := list(known)):
         raise ValueError(f"{name} is {given!r}{near_matches(given, choices)}: give one of {choices}")
 
@@ -103,7 +98,7 @@ def listed(values: Iterable[Any]) -> str:
 
 
 def first_few(texts: Sequence[str], number: int = 5, between: str = ", ") -> str:
-    """So many of the texts, and how many more there are."""
+    """The first few texts, and how many more there are."""
     return between.join(texts[:number]) + (f" and {len(texts) - number} more" if len(texts) > number else "")
 
 
@@ -142,12 +137,7 @@ def _argument_names(called: Callable[..., Any]) -> list[str]:
 
 
 def _require_arguments(called: Callable[..., Any], given: Iterable[str]) -> None:
-    """Refuse an argument that a class or function does not have, and say which one is meant.
-
-    Raises
-    ------
-    TypeError
-    """
+    """Raise TypeError for an argument that a class or function does not have, and say which one is meant."""
     own = _argument_names(called)
     for name in () if "**" in own else {*given}.difference(own):
         meant = [each for same in SAME_ARGUMENT.split("|") if name in (names := same.split()) for each in names]
@@ -157,8 +147,16 @@ def _require_arguments(called: Callable[..., Any], given: Iterable[str]) -> None
         raise TypeError(f"{called.__name__}() got an unexpected keyword argument {name!r}: {hint}; it takes {own}")
 
 
+def sort_categories(values: set) -> list:
+    """The values, sorted; by type and text if they cannot be compared."""
+    try:
+        return sorted(values)
+    except TypeError:
+        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
+
+
 def naming_arguments(public: Any) -> Any:
-    """A function that says which of its arguments a wrong name means; what is no function stays as it is."""
+    """Make a function suggest the argument that a wrong name means; anything else is returned as it is."""
     if not inspect.isfunction(public):
         return public
 
@@ -180,7 +178,7 @@ _issued: ContextVar[set[str] | None] = ContextVar("issued", default=None)
 
 
 _seen: set[tuple[str, int, str]] = set()
-"""File, line and subject of the warnings that `warn` keeps back if they come again."""
+"""File, line and subject of the warnings that `warn` does not repeat."""
 
 
 def warn(message: str, category: type[Warning], *, same: Any = None) -> None:
@@ -193,7 +191,7 @@ def warn(message: str, category: type[Warning], *, same: Any = None) -> None:
     same : object, optional
         What the warning is about. Python shows a warning once for each line and text under its default filter, and
         forgets this whenever a library changes the filters, as scikit-learn does for each fold. A warning with the same
-        subject at the same line is not issued again, whatever its text, where no filter is for it.
+        subject at the same line is not issued again, whatever its text, unless a filter asks for it.
     """
     issued = _issued.get()
     if issued is not None:
@@ -294,7 +292,7 @@ class Params:
         ValueError
             If there is no parameter of that name, or a value is not allowed.
         TypeError
-            If a feature gets something else than a family.
+            If a feature gets something other than a family.
 
         Examples
         --------
@@ -337,7 +335,7 @@ def with_params(value: Any, changes: Mapping[str, Any], name: str) -> Any:
     ValueError
         If there is no parameter of that name; or as the value's own class, if it does not take the change.
     TypeError
-        If a feature gets something else than a family.
+        If a feature gets something other than a family.
     """
     own = value.get_params(deep=False) if isinstance(value, Params) else {}
     direct = {key: change for key, change in changes.items() if key in own}

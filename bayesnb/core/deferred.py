@@ -86,7 +86,7 @@ def import_numpyro() -> None:
 
 
 def is_jax(x: Any) -> TypeGuard["jax.Array"]:
-    """Whether a value is an array of JAX, which none is before JAX is imported."""
+    """Whether a value is a JAX array; none is before JAX is imported."""
     return isinstance(x, getattr(sys.modules.get("jax"), "Array", ()))
 
 
@@ -96,12 +96,12 @@ def is_distribution(x: Any) -> TypeGuard["dist.Distribution"]:
 
 
 _waiting: ContextVar[ExitStack | None] = ContextVar("waiting", default=None)
-"""Where JAX is not imported yet, the innermost block that wants float64 from JAX's first use on."""
+"""The innermost context that will enable float64 once JAX is imported."""
 
 
 @contextmanager
 def float64() -> Iterator[None]:
-    """A block in which JAX computes in float64. The user's global setting does not change."""
+    """A context in which JAX computes in float64. The user's global setting does not change."""
     if "jax" in sys.modules:
         with jax.enable_x64(True):
             yield
@@ -115,7 +115,7 @@ def float64() -> Iterator[None]:
 
 
 def settings_of_thread() -> Callable[[], AbstractContextManager[None]]:
-    """JAX's precision and default device, which are settings of a thread, for blocks in other threads."""
+    """JAX's precision and default device, to pass on to other threads: each thread has its own."""
     if "jax" not in sys.modules:
         return float64 if _waiting.get() is not None else nullcontext
     precise, device = bool(jax.config.jax_enable_x64), jax.config.jax_default_device
@@ -161,7 +161,7 @@ def _made_at_first_call(function: Any, make: Callable[[], Any]) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 _names: dict[type, tuple[Sequence[str], Sequence[str]]] = {}
-"""Of each class the fields that hold arrays, and those that hold settings."""
+"""For each class, the fields that hold arrays and those that hold settings."""
 
 _new: list[type] = []
 """Classes that JAX does not know yet."""
@@ -193,7 +193,7 @@ def _tell_jax() -> None:
 
 
 class _WhenJaxIsImported:
-    """Tells JAX of the classes at the end of its import, so that the user's own functions of trees know them."""
+    """Registers the classes when JAX has been imported, so that the user's own tree functions know them."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
         spec = PathFinder.find_spec(name, path, target) if name == "jax" else None
@@ -222,13 +222,13 @@ def leaves(tree: Any) -> list[Any]:
 
 
 def structure(tree: Any) -> Any:
-    """What is equal for trees that differ in their leaves only; it has a hash, and is None for a leaf."""
+    """The structure of a tree: equal for trees that differ only in their leaves, hashable, None for a leaf."""
     parts = _branches(tree)
     return None if parts is None else (parts[1], *map(structure, parts[0]))
 
 
 def map_tree(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
-    """A tree of what a function gives for each leaf, and those of other trees of the same structure."""
+    """Apply a function to each leaf, together with those of other trees of the same structure."""
     parts = _branches(tree)
     if parts is None:
         return function(tree, *others)
@@ -240,7 +240,7 @@ def map_tree(function: Callable[..., Any], tree: Any, *others: Any) -> Any:
 
 
 def _branches(tree: Any) -> tuple[list[Any], Any, Callable[[list[Any]], Any]] | None:
-    """Branches of a tree, its class with settings, and what makes a tree of other branches; None for a leaf."""
+    """Branches of a tree, its class with settings, and a function that rebuilds it; None for a leaf."""
     kind = type(tree)
     if kind in _names:
         data, settings = _names[kind]

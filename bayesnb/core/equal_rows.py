@@ -34,7 +34,7 @@ def distinct_rows(blocks: Sequence[Any], most: float) -> tuple[np.ndarray, np.nd
     """
     keys = _keys(blocks)
     num_rows = len(keys)
-    # Sorting without places is far faster, and often shows that the rows differ.
+    # Sorting the keys alone is far faster than finding places, and often shows that the rows differ.
     in_order = np.sort(keys)
     if 1 + np.count_nonzero(in_order[1:] != in_order[:-1]) > most * num_rows:
         return None
@@ -46,7 +46,7 @@ def distinct_rows(blocks: Sequence[Any], most: float) -> tuple[np.ndarray, np.nd
 
 
 def _keys(blocks: Sequence[Any]) -> np.ndarray:
-    """A number of 64 bits for each row: the sum of numbers that cell and column determine, modulo 2 to the 64."""
+    """A 64-bit key for each row: the sum of its cells' keys, modulo 2 to the 64."""
     rng = np.random.default_rng(0)
     total = np.zeros(blocks[0].shape[0], dtype=np.uint64)
     for x in blocks:
@@ -64,7 +64,7 @@ def _keys(blocks: Sequence[Any]) -> np.ndarray:
 
 
 def _mixed_bits(cells: np.ndarray, of_columns: np.ndarray) -> np.ndarray:
-    """A number of 64 bits for each cell, by the finaliser of SplitMix64 (Steele, Lea and Flood 2014, OOPSLA)."""
+    """A 64-bit key for each cell, by the finaliser of SplitMix64 (Steele, Lea and Flood 2014, OOPSLA)."""
     bits = np.ascontiguousarray(cells, dtype=np.float64).view(np.uint64) + of_columns
     for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
         bits ^= bits >> np.uint64(shift)

@@ -20,17 +20,18 @@ from bayesnb.core.panels import (
     text_color,
     text_width,
     wrap_to,
+    yes_or_no,
 )
 
 # --------------------------------------------------------------------------------------------------
-# How many of many things a figure shows, and what its title says of it
+# How many rows or panels a figure shows, and how its title says so
 # --------------------------------------------------------------------------------------------------
 
 FEWEST = 4
-"""Panels, if fewer results are extreme."""
+"""Least number of panels, if fewer results are extreme."""
 
 MOST = 12
-"""Panels, if more results are extreme."""
+"""Largest number of panels, if more results are extreme."""
 
 PLURALS = {"class": "classes", "probability": "probabilities", "quantity": "quantities"}
 
@@ -60,15 +61,39 @@ def how_many(shown: int, number: int, noun: str, which: str) -> str:
     return f"the {which} {shown} of {named}" if which else f"{shown} of {named}"
 
 
+def top_rows(table: Any, by: str, sort: Any, *, noun: str = "feature", key: Any = None, **most: Any) -> tuple[Any, str]:
+    """The rows of a table that a figure shows, and how many of how many they are, in words.
+
+    Parameters
+    ----------
+    table : pandas.DataFrame
+    by : str
+        Name of a column.
+    sort : bool
+        Whether the rows with the largest number in this column come first.
+    noun : str
+        What a row is called.
+    key : callable, optional
+        What is compared in place of the numbers, such as their absolute values.
+    **most
+        The largest number of rows, by the name of the caller's argument.
+    """
+    if yes_or_no("sort", sort):
+        table = table.sort_values(by, key=key, ascending=False, kind="stable")
+    ((name, number),) = most.items()
+    shown = table.head(whole_number(name, number))
+    return shown, how_many(len(shown), len(table), noun, "top" if sort else "first")
+
+
 # --------------------------------------------------------------------------------------------------
 # Rows with names, points and intervals
 # --------------------------------------------------------------------------------------------------
 
 LEAST = 0.9
-"""Inches of a panel of few rows."""
+"""Least height of a panel, in inches."""
 
 NAME = 1.4
-"""Inches of a name, where panels may be side by side."""
+"""Largest width of a name, in inches, where panels may be side by side."""
 
 
 @dataclass(frozen=True)
@@ -162,21 +187,12 @@ def forest(
         Text above all panels.
     same_axis : bool, default False
         Whether the horizontal axes of all panels are the same.
-    panels_across : int, optional
-        Panels side by side; by default one or two, as the width allows.
-    ax, axes : matplotlib axes, or a sequence of them, optional
-        Where to draw; by default in a new figure. `ax` is for one panel.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the rows.
+    panels_across, ax, axes, figsize
+        What the caller gave: see `plot_densities`, and `plot_proba` for the `ax` of one panel.
 
     Returns
     -------
     matplotlib.figure.Figure
-
-    Raises
-    ------
-    TypeError, ValueError
-        If axes or size do not fit.
     """
     panels = _forest_panels(rows, panels_across, ax, axes, figsize)
     ends = [_axis_limits(rows)] * len(rows) if same_axis else [_axis_limits([panel]) for panel in rows]
@@ -202,7 +218,7 @@ def _forest_panels(rows: Sequence[ForestPanel], across: int | None, ax: Any, axe
             panels.x_label(rows[0].x_label)
         return panels
     panels = grid_of_panels(
-        len(rows), axes=axes, figsize=figsize, across=across, most_across=2, width=3.7, narrowest=2.6
+        len(rows), axes=axes, figsize=figsize, panels_across=across, most_across=2, width=3.7, narrowest=2.6
     )
     width = min(NAME, 0.42 * panels.panel_width)
     names = [[wrap_to(name, width, SMALL) for name in panel.names] for panel in rows]
@@ -220,7 +236,7 @@ def _forest_panels(rows: Sequence[ForestPanel], across: int | None, ax: Any, axe
 
 
 def _axis_limits(rows: Sequence[ForestPanel]) -> tuple[float, float]:
-    """Ends of the horizontal axis: around everything finite, or where a panel says that it ends."""
+    """Limits of the horizontal axis: around everything finite, or as a panel gives them."""
     drawn = [points.values for panel in rows for points in panel.points]
     drawn += [ends for panel in rows for ends in (panel.lower, panel.upper) if ends is not None]
     drawn += [points.ends for panel in rows for points in panel.points if points.ends is not None]
@@ -235,7 +251,7 @@ def _axis_limits(rows: Sequence[ForestPanel]) -> tuple[float, float]:
 
 
 def _draw_panel(axis: Any, panel: ForestPanel, limits: tuple[float, float], drawn: dict[str, Any]) -> None:
-    """Draw the marks of a panel, and add those that are new in the legend to `drawn`, by their labels."""
+    """Draw the marks of a panel, and add new legend entries to `drawn`, by label."""
     if panel.at is not None:
         (line,) = axis.plot(
             [panel.at] * 2, [-0.5, len(panel.names) - 0.5], color=muted(0.7), linestyle="--", linewidth=1
@@ -244,7 +260,7 @@ def _draw_panel(axis: Any, panel: ForestPanel, limits: tuple[float, float], draw
     if panel.lower is not None:
         ends = np.clip(np.stack([panel.lower, panel.upper], axis=1).astype(np.float64), *limits)
         if not np.isnan(ends).all():
-            # One line with gaps, whatever the number of rows.
+            # A single line with gaps, for any number of rows.
             x, y = np.insert(ends, 2, np.nan, axis=1).ravel(), np.repeat(np.arange(len(ends)), 3)
             drawn.setdefault(panel.interval, axis.plot(x, y, color=muted(0.7), linewidth=1.6)[0])
     for points in panel.points:

@@ -1,4 +1,4 @@
-"""Data frames that print all of their columns, below a line that says what they hold."""
+"""Data frames that print all their columns below a title."""
 
 from collections.abc import Sequence
 from typing import Any, ClassVar
@@ -11,8 +11,8 @@ from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 class PrintedFrame(Printed, pd.DataFrame):
     """A pandas data frame with the printed form of the other results.
 
-    All columns are printed, in four digits: those that do not fit a line continue below. What pandas makes of it, such
-    as a sorted or a rounded frame, is an ordinary frame again.
+    All columns are printed, in four digits: those that do not fit a line continue below. What pandas derives from it,
+    such as a sorted frame, is an ordinary frame.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ class PrintedFrame(Printed, pd.DataFrame):
     _metadata: ClassVar[list[str]] = ["_heading", "_notes", "_beside", "note"]
 
     _beside: Any = None
-    """What a subclass draws beside its columns."""
+    """What the plots of a subclass need beside its columns."""
 
     def __init__(self, frame: pd.DataFrame, heading: str, notes: Sequence[str] = ()) -> None:
         super().__init__(frame)

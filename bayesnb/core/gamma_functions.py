@@ -12,15 +12,34 @@ HALF_LOG_2_PI = 0.5 * float(np.log(2 * np.pi))
 
 
 def log_beta(a: Any, b: Any) -> Any:
-    """Log of the Beta function.
+    """Log of the Beta function, on NumPy and JAX arrays.
 
-    SciPy's ``betaln`` is accurate if one argument is large. JAX's loses half of its digits for small arguments, so that
-    JAX arrays use log-gamma functions.
+    Parameters
+    ----------
+    a, b : array
+        Positive; they broadcast.
+
+    Returns
+    -------
+    array
+
+    See Also
+    --------
+    log_rising : A difference of log-gamma functions.
+    namespace : The array library that fits the values of a formula.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> round(float(nb.families.log_beta(2.0, 3.0)), 3)  # log(1 / 12)
+    -2.485
     """
+    # SciPy's betaln is accurate if one argument is large. JAX's loses half of its digits for small arguments, so that
+    # JAX arrays use log-gamma functions.
     xp, special = namespace(a, b)
     if xp is np:
         return special.betaln(a, b)
-    # One call of the function, whose derivatives are long formulas, compiles in a third of the time of three.
+    # One call compiles in a third of the time of three: the derivatives are long formulas.
     of_a, of_b, of_sum = special.gammaln(jnp.stack(jnp.broadcast_arrays(a, b, a + b)))
     return of_a + of_b - of_sum
 
@@ -39,11 +58,34 @@ def log_factorial(counts: Any) -> Any:
 
 
 def log_rising(a: Any, x: Any) -> Any:
-    r"""Log of the rising factorial, :math:`\log\Gamma(a + x) - \log\Gamma(a)`, for a > 0 and a + x > 0.
+    r"""Log of the rising factorial, :math:`\log\Gamma(a + x) - \log\Gamma(a)`, on NumPy and JAX arrays.
 
-    For a >= 16 it is a difference of two Stirling series. No term of it is larger than the result if `a` is large, so
-    that the relative error is a few roundings.
+    It keeps the digits that the difference of two log-gamma functions loses where `a` is large.
+
+    Parameters
+    ----------
+    a : array
+        Positive.
+    x : array
+        Above -a; the two broadcast.
+
+    Returns
+    -------
+    array
+
+    See Also
+    --------
+    log_beta : Log of the Beta function.
+    namespace : The array library that fits the values of a formula.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> round(float(nb.families.log_rising(2.0, 3.0)), 3)  # log(2 * 3 * 4)
+    3.178
     """
+    # For a >= 16 it is a difference of two Stirling series. No term of it is larger than the result if `a` is large, so
+    # that the relative error is a few roundings.
     xp, _ = namespace(a, x)
     if xp is jnp:
         dtype = jnp.result_type(a, x, 1.0)
@@ -64,7 +106,7 @@ def _slope_of_rising(at: tuple[Any, Any], direction: tuple[Any, Any]) -> tuple[A
 @with_derivative(_slope_of_rising)
 @jit
 def _rising_in_jax(a: Any, x: Any) -> Any:
-    # What both branches need is outside them, so that it is compiled once.
+    # Both branches share this part, so that it is compiled once.
     small, by_series = a < 16, _rising_by_series(a, x)
     return jax.lax.cond(
         jnp.any(small), lambda: jnp.where(small, _rising_by_log_gamma(a, x), by_series), lambda: by_series

@@ -12,7 +12,7 @@ from bayesnb.core.checking import a_type, is_one_of, listed, near_matches, whole
 from bayesnb.core.printing import counted, short_name
 
 # --------------------------------------------------------------------------------------------------
-# Checks of what the caller of a figure gives: classes, features, order, axes and size
+# Checks of a figure's arguments: classes, features, order, axes and size
 # --------------------------------------------------------------------------------------------------
 
 
@@ -65,18 +65,10 @@ def yes_or_no(name: str, given: Any) -> bool:
 def _given_axes(name: str, given: Any, number: int) -> list[Any]:
     """Axes of the caller's figure, one for each panel.
 
-    Parameters
-    ----------
-    name : {"ax", "axes"}
-        The argument.
-    given : matplotlib axes, or an array or sequence of them
-    number : int
-        Panels of the figure.
-
     Raises
     ------
     TypeError
-        If it is something else.
+        If `given` is something else.
     ValueError
         If there are more or fewer axes than panels.
     """
@@ -106,13 +98,7 @@ def _flat_entries(given: Any) -> list[Any]:
 
 
 def _size_in_inches(figsize: Any) -> tuple[float, float | None]:
-    """Width and height of a figure; the height is None if it follows from what the figure shows.
-
-    Raises
-    ------
-    ValueError
-        If they are no positive numbers.
-    """
+    """Width and height of a figure; the height is None if it follows from what the figure shows."""
     try:
         width, height = figsize
         if 0 < width < float("inf") and (height is None or 0 < height < float("inf")):
@@ -133,10 +119,10 @@ LINE = 1.25
 """Height of a line, in sizes of its letters."""
 
 MOST_LETTERS = 500
-"""Letters of a line of text above which its middle is left out, before it is measured."""
+"""A longer line, in letters, loses its middle before it is measured."""
 
 THIN = 1.0
-"""Points that a letter is wide at least: a text of more letters than fit by this is not measured."""
+"""Least width of a letter, in points: a text that cannot fit even so is not measured."""
 
 PARTS = re.compile(r"\[?[^\s_/\[-]*(?:[_/-]+|\s+|(?=\[)|$)")
 """Words, and parts of words, with the space behind them.
@@ -146,7 +132,7 @@ A part ends behind an underscore, a slash or a hyphen, or before a bracket, as i
 
 
 def line_height(size: str) -> float:
-    """Height in inches of a line of text; the size is one of matplotlib's names, such as "small"."""
+    """Height of a line of text, in inches; sizes are matplotlib's, such as "small"."""
     from bayesnb.core.picture import FontProperties
 
     return LINE * FontProperties(size=size).get_size_in_points() / 72
@@ -198,7 +184,7 @@ def _wrap_line(line: str, width: float, size: str, weight: Any) -> str:
 
 
 def _longest(text: str, fits: Callable[[str], bool]) -> int:
-    """Number of letters of the longest beginning of a text that fits; at least one."""
+    """Number of letters of the longest prefix that fits; at least one."""
 
     def is_too_long(number: int) -> bool:
         return not fits(text[:number])
@@ -248,7 +234,7 @@ HATCHES = ("", "///", "\\\\\\", "...", "xxx", "---", "|||", "+++")
 
 
 def text_color() -> Any:
-    """Colour of letters, of strokes at zero and of other lines that no class owns."""
+    """Colour of letters and of lines that belong to no class."""
     from bayesnb.core.picture import rcParams
 
     return rcParams["text.color"]
@@ -263,7 +249,7 @@ def background() -> tuple[float, float, float]:
 
 
 def muted(strength: float) -> tuple[float, float, float]:
-    """A colour between the background (0) and the letters (1), which can be seen on light and dark."""
+    """A colour between the background (0) and the letters (1), visible in light and dark styles."""
     from bayesnb.core.picture import to_rgb
 
     red, green, blue = (
@@ -278,13 +264,13 @@ def muted(strength: float) -> tuple[float, float, float]:
 # --------------------------------------------------------------------------------------------------
 
 MARGIN = 0.1
-"""Inches on either side of a text."""
+"""Space on either side of a text, in inches."""
 
 HANDLE = 5.8
-"""Heights of a letter that a legend needs beside the text of an entry: its handle, and the space around it."""
+"""Width of a legend's handle and the space around it, in letter heights."""
 
 TALL = 40.0
-"""Inches of a figure whose height is not given yet, in which the texts around the panels are measured."""
+"""Provisional height of a figure, in inches, while the texts around its panels are measured."""
 
 
 @dataclass
@@ -328,7 +314,7 @@ class Panels:
         self.height = -(-len(self.axes) // self.across) * height
 
     def drawn(self) -> Any:
-        """The figure, to which nothing is added any more; if its height is not given, it follows from the layout."""
+        """The finished figure; if its height is not given, it follows from the layout."""
         if self.grows:
             self.figure.draw_without_rendering()
             around = TALL * (1 - sum(axis.get_position().height for axis in self.axes[:: self.across]))
@@ -353,7 +339,7 @@ class Panels:
             axis.set_title(wrap_to(text, self.panel_width, SMALL, weight), fontsize=SMALL, loc=loc)
 
     def sides(self, left: str, right: str) -> None:
-        """What the left and the right of the only panel mean, above it; they replace its title."""
+        """Above the only panel, in place of its title, what left and right mean."""
         from bayesnb.core.picture import rcParams
 
         weight = rcParams["axes.titleweight"]
@@ -382,7 +368,7 @@ class Panels:
             self.figure.supylabel(text, fontsize=SMALL, fontweight=rcParams["axes.labelweight"])
 
     def legend(self, entries: Sequence[tuple[Any, str]], inside: int = -1) -> None:
-        """Handles with their texts, in as many columns as fit; in the caller's figure within one of the axes."""
+        """A legend in as many columns as fit; in the caller's figure it is inside one of the axes."""
         space = self.panel_width if self.given else self.width
         handles, texts = (
             [handle for handle, _ in entries],
@@ -399,12 +385,12 @@ class Panels:
 
 
 def _handle() -> float:
-    """Inches that a legend needs beside the text of an entry."""
+    """Width of a legend entry without its text, in inches."""
     return HANDLE * line_height(SMALL) / LINE
 
 
 def _legend_width(texts: list[str], columns: int) -> float:
-    """Inches of a legend; matplotlib gives the first columns one entry more where they are not equal."""
+    """Width of a legend, in inches; matplotlib makes the first columns longer if they differ."""
     parts = np.array_split(np.array(texts, dtype=object), columns)
     return sum(_handle() + max(text_width(text, SMALL) for text in part) for part in parts)
 
@@ -414,6 +400,7 @@ def grid_of_panels(
     *,
     axes: Any = None,
     figsize: Any = None,
+    panels_across: int | None = None,
     across: int | None = None,
     most_across: int = 4,
     width: float = 3.2,
@@ -427,12 +414,11 @@ def grid_of_panels(
     ----------
     number : int
         Panels.
-    axes : array or sequence of axes, optional
-        The caller's axes.
-    figsize : (width, height), optional
-        Inches; a height of None follows from what the figure shows.
+    axes, figsize, panels_across
+        What the caller gave: see `plot_densities`.
     across : int, optional
-        What the caller gave as ``panels_across``; by default as many as fit the width, and no more than `most_across`.
+        Panels side by side in a new figure if the caller has no choice; by default as many as fit the width, and no
+        more than `most_across`.
     width, height : float
         Inches of a panel, the height without texts, if the caller does not give the size of the figure.
     narrowest : float
@@ -447,9 +433,10 @@ def grid_of_panels(
     """
     from bayesnb.core.picture import Picture
 
-    across = None if across is None else min(whole_number("panels_across", across), number)
+    if panels_across is not None:
+        across = min(whole_number("panels_across", panels_across), number)
     if axes is not None:
-        _alone("axes", figsize=figsize, panels_across=across)
+        _alone("axes", figsize=figsize, panels_across=panels_across)
         return _panels_of(_given_axes("axes", axes, number))
     wide, high = (None, None) if figsize is None else _size_in_inches(figsize)
     if across is None:
@@ -481,10 +468,8 @@ def panel_of_rows(
     ----------
     names : sequence
         They are wrapped to less than half of the width.
-    ax : matplotlib axes, optional
-        The caller's axes.
-    figsize : (width, height), optional
-        Inches; a height of None follows from the rows.
+    ax, figsize
+        What the caller gave: see `plot_proba`.
     row_height : float
         Inches of a band, or more where a name needs more lines.
     width : float
@@ -527,6 +512,25 @@ def name_rows(axis: Any, names: Sequence[str]) -> None:
     axis.grid(visible=False, axis="y")
 
 
+def number_x_axis(axis: Any, ticks: int, *, powers: tuple[int, int] = (-3, 4), **options: Any) -> None:
+    """A few short numbers below a panel, and none beside it.
+
+    Parameters
+    ----------
+    axis : matplotlib axes
+    ticks : int
+        Most numbers.
+    powers : tuple of int
+        Powers of ten between which numbers are written out.
+    **options
+        For the axis's locator.
+    """
+    axis.set_yticks([])
+    axis.xaxis.get_major_locator().set_params(nbins=ticks, **options)
+    axis.ticklabel_format(axis="x", useOffset=False, scilimits=powers)
+    axis.xaxis.get_offset_text().set_fontsize(TINY)
+
+
 def _panels_of(axes: list[Any]) -> Panels:
     """The caller's axes as panels."""
     for axis in axes:
@@ -542,7 +546,7 @@ def _dress(axis: Any) -> None:
 
 
 def _alone(name: str, **others: Any) -> None:
-    """Refuse arguments that describe a new figure."""
+    """Raise ValueError for arguments that describe a new figure."""
     for other, value in others.items():
         if value is not None:
             raise ValueError(f"{other} is for a new figure, and {name} for the caller's: leave one of them out")

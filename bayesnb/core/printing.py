@@ -14,10 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 
 WIDTH = 80
-"""Characters of a line where the terminal's width is not known."""
+"""Width of a line, in characters, if that of the terminal is unknown."""
 
 LEAST_WIDTH = 40
-"""Least number of characters of a line, also in a terminal that is narrower."""
+"""Least width of a line, in characters, also in a narrower terminal."""
 
 MOST_PROSE = 100
 """Longest line of text that is easy to read; tables may be wider."""
@@ -26,14 +26,14 @@ ROWS = 20
 """Number of rows of a table that are shown, and in HTML of columns that may be left out."""
 
 LEAST_LABEL = 24
-"""Characters to which the name of a row is shortened at most, so that a table fits."""
+"""Row names are not shortened below this many characters to make a table fit."""
 
 LEAST_COLUMN = 4
-"""Characters that a column takes at least."""
+"""Least width of a column, in characters."""
 
 
 def width() -> int:
-    """Characters of a line of the terminal; 80 where there is none."""
+    """Width of the terminal, in characters; 80 without one."""
     return max(LEAST_WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
 
 
@@ -61,7 +61,7 @@ class Paragraph:
 
 
 class Heading(Paragraph):
-    """What an object or a table is, in a line or a few."""
+    """A title: what an object or a table is."""
 
     def html(self) -> str:
         return f"<p><b>{escape(self.text, quote=False)}</b></p>"
@@ -69,7 +69,7 @@ class Heading(Paragraph):
 
 @dataclass(frozen=True)
 class Code:
-    """Lines whose indentation matters, such as the statements of a model."""
+    """Lines whose indentation matters, such as a model's statements."""
 
     statements: Sequence[str]
 
@@ -218,7 +218,7 @@ def four_digits(value: Any) -> str:
 
 
 def plus_minus(mean: Any, sd: Any) -> str:
-    """A mean and its standard deviation, the second in two digits and the first as precise.
+    """A mean and its standard deviation, to two digits of the latter.
 
     There are no spaces within, so that more of them fit a line.
 
@@ -261,7 +261,7 @@ def _terminal_width(lines: Sequence[str]) -> int:
 
 
 def short_name(name: str, length: int) -> str:
-    """A name without its middle if it is longer: names that differ do so at the ends."""
+    """A long name without its middle: names that differ do so at the ends."""
     if len(name) <= length:
         return name
     return f"{name[: (length - 1) // 2]}…{name[-(length // 2) :]}"

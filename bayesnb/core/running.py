@@ -48,9 +48,9 @@ def in_order[T, R](
 ) -> Iterator[R]:
     """Apply a function to items in several threads, and yield the results in the order of the items.
 
-    A single item is computed in the caller's thread, and so are all items if `function` of another call, which has all
-    threads, is the caller. The fixed order makes a sum of the results independent of the number of threads. If several
-    items fail, the error of the first one is raised.
+    A single item is computed in the caller's thread. So are all items of a nested call, because the outer one has all
+    threads. The fixed order makes a sum of the results independent of the number of threads. If several items fail, the
+    error of the first one is raised.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def in_order[T, R](
 
 
 def added(one: tuple[Any, ...], other: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Sums of what two pieces give, part by part."""
+    """Add two results part by part."""
     return tuple(a + b for a, b in zip(one, other, strict=True))
 
 
@@ -184,7 +184,7 @@ def enable_compilation_cache(directory: Any = None) -> Path:
 # --------------------------------------------------------------------------------------------------
 
 FIRST_LINE, NEXT_LINE = 2.0, 10.0
-"""Seconds before the first line of text, and between lines."""
+"""Seconds before the first line of text, and between further lines."""
 
 
 class _Lines(std.tqdm):
@@ -282,9 +282,8 @@ def as_key(key: Any) -> "jax.Array":
 def split(key: "jax.Array", number: int) -> "list[jax.Array]":
     """The keys of `jax.random.split`.
 
-    JAX compiles a program for each number of keys. The first keys do not depend on how many there are, so that their
-    number is a power of two. To unpack an array of keys, JAX compiles a program of as many outputs as there are keys.
-    NumPy needs none.
+    JAX compiles a program for each number of keys. A power of two of them is made, because the first keys do not depend
+    on their number. NumPy unpacks them: JAX would compile a program with an output for each key.
     """
     enough = max(FEWEST, 2 ** (number - 1).bit_length())
     numbers = np.asarray(jax.random.key_data(jax.random.split(key, enough)))

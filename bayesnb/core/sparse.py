@@ -22,15 +22,17 @@ def csr_of_ones(places: np.ndarray, width: int) -> Any:
     return shared_csr(np.ones(places.size), places.ravel(), edges, (num_rows, width))
 
 
-def csr_rows(x: Any, rows: slice) -> Any:
-    """Some of the rows of a CSR array, whose entries are not copied."""
+def csr_rows(x: Any, rows: slice | np.ndarray) -> Any:
+    """Some of the rows of a CSR array, whose entries are not copied for a slice."""
+    if not isinstance(rows, slice):
+        return x[rows]
     edges = x.indptr[rows.start : rows.stop + 1]
     entries = slice(edges[0], edges[-1])
     return shared_csr(x.data[entries], x.indices[entries], edges - edges[0], (len(edges) - 1, x.shape[1]))
 
 
 def csr_pieces(x: Any, num_entries: int) -> Iterator[slice]:
-    """Slices of rows of a CSR array with about so many entries each."""
+    """Slices of rows of a CSR array with about `num_entries` entries each."""
     num_rows = x.shape[0]
     starts = np.searchsorted(x.indptr, np.arange(0, x.nnz, num_entries))
     edges = np.unique(np.concatenate([[0], starts, [num_rows]])) if num_rows else [0]
@@ -51,7 +53,7 @@ def without_duplicates(x: Any) -> Any:
 
 
 def missing_entries(x: Any) -> Any:
-    """Ones where a sparse array stores NaN, as a sparse array of the same shape."""
+    """A sparse array with ones where the given one stores NaN."""
     marks = scipy.sparse.csr_array(x, copy=True)
     marks.data = np.isnan(x.data).astype(np.float64)
     marks.eliminate_zeros()

@@ -12,40 +12,22 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from bayesnb.core.checking import a_type, is_one_of, listed, near_matches, warn
-from bayesnb.data.labels import as_labels
-from bayesnb.data.read import as_partitioned_table, as_table, is_dask, without_rows
-from bayesnb.data.schema import Schema, sort_categories
-from bayesnb.data.tables import Table, is_missing
-from bayesnb.model.describe import read_classes
-from bayesnb.model.problem import Unlabelled
+import bayesnb as nb
+from bayesnb.core.checking import a_type, is_one_of, listed, near_matches, sort_categories, warn
 
 # --------------------------------------------------------------------------------------------------
 # Labels that are probably errors, of which a user is warned
 # --------------------------------------------------------------------------------------------------
 
 MANY = 20
-"""Number of labels that is never too many."""
+"""Up to this number of labels there is no warning."""
 
 FEW_EACH = 2
 """There is a warning if more labels have fewer annotations each, on average."""
 
 
 def _warn_of_labels(labels: list[Any], column: Any, num_annotations: int) -> None:
-    """Warn of labels that are probably errors: each of them becomes a class.
-
-    Parameters
-    ----------
-    labels : list
-        The distinct labels.
-    column : object
-        Name of their column.
-    num_annotations : int
-
-    Warns
-    -----
-    UserWarning
-    """
+    """Warn of distinct labels that are probably errors: each of them becomes a class."""
     alike = defaultdict(list)
     for label in labels:
         alike[str(label).strip().casefold()].append(label)
@@ -104,18 +86,17 @@ class AnnotationTable:
         place = {label: position for position, label in enumerate(self.labels)}
         return np.array([place[class_] for class_ in self.classes.tolist()])
 
-    @cached_property
-    def schema(self) -> Schema:
-        """Pairs of annotator and label as columns, and the classes."""
-        pairs = tuple((annotator, label) for annotator in self.annotators for label in self.labels)
-        return Schema(pairs, True, self.classes)
+    @property
+    def columns(self) -> list[tuple[Any, Any]]:
+        """Pairs of annotator and label, as the columns of `counts`."""
+        return [(annotator, label) for annotator in self.annotators for label in self.labels]
 
     @cached_property
-    def unknown(self) -> tuple[Unlabelled, np.ndarray]:
-        """The items whose class is not known, those with the same annotations as one row, and the row of each item."""
+    def unknown(self) -> "tuple[nb.results.Unlabelled, np.ndarray]":
+        """The items of unknown class, with equal annotations merged into one row, and the row of each item."""
         rows = np.flatnonzero(self.known < 0)
         counts = self.counts[rows] if len(rows) < len(self.known) else self.counts
-        return Unlabelled.of((counts,), np.ones(len(rows)))
+        return nb.results.Unlabelled.of((counts,), np.ones(len(rows)))
 
 
 def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known: Any) -> AnnotationTable:
@@ -164,7 +145,7 @@ def read_annotations(table: Any, columns: Mapping[str, Any], classes: Any, known
     return AnnotationTable(items, annotators.tolist(), labels, named, counts, known_codes)
 
 
-def _annotation_columns(table: Any, columns: Mapping[str, Any]) -> Table:
+def _annotation_columns(table: Any, columns: Mapping[str, Any]) -> Any:
     """The table, or the columns of a Dask data frame in memory."""
     if table is None or isinstance(table, str | PathLike | Mapping):
         raise TypeError(
@@ -172,24 +153,26 @@ def _annotation_columns(table: Any, columns: Mapping[str, Any]) -> Table:
             "pandas.read_csv(path) of a file or pandas.DataFrame(columns) of a dict"
         )
     index = list(getattr(getattr(table, "index", None), "names", ()))
-    lazy = is_dask(table)
-    whole = as_table(without_rows(*as_partitioned_table(table)) if lazy else table, "table")
-    _require_annotation_columns(whole, columns, index)
-    return as_table(table[list(columns.values())].compute()) if lazy else whole
+    if hasattr(table, "dask"):
+        _require_annotation_columns(list(getattr(table, "columns", ())), columns, index)
+        return nb.results.as_table(table[list(columns.values())].compute())
+    whole = nb.results.as_table(table, "table")
+    _require_annotation_columns(list(whole.names) if whole.named else [], columns, index)
+    return whole
 
 
-def _require_annotation_columns(table: Table, columns: Mapping[str, Any], index: list[Any]) -> None:
-    """Refuse columns that are not in the table, or have two roles; `index` names the levels of the table's index."""
-    if not table.named:
+def _require_annotation_columns(names: list[Any], columns: Mapping[str, Any], index: list[Any]) -> None:
+    """Raise for columns that are missing or have two roles; `index` names the levels of the table's index."""
+    if not names:
         raise TypeError("the columns of the table have no names: give a pandas, polars or pyarrow table")
     for role, name in columns.items():
-        if is_one_of(name, table.names):
+        if is_one_of(name, names):
             continue
         if is_one_of(name, index):
             raise ValueError(f"{role} is {name!r}, which is the index of the table: give table.reset_index()")
         raise ValueError(
-            f"{role} is {name!r}, which is not a column of the table{near_matches(name, table.names)}: name the "
-            f"column of the {role}s, one of {listed(table.names)}; a table with a column for each annotator needs one "
+            f"{role} is {name!r}, which is not a column of the table{near_matches(name, names)}: name the "
+            f"column of the {role}s, one of {listed(names)}; a table with a column for each annotator needs one "
             "row for each annotation, as table.melt(...) makes them"
         )
     for (one, name), (other, same) in combinations(columns.items(), 2):
@@ -201,7 +184,9 @@ def _classes_of_labels(classes: Any, labels: list[Any], column: Any) -> np.ndarr
     """The classes, by default the labels of the table."""
     if isinstance(classes, str | int):
         raise TypeError(f"classes is {classes!r}: give the labels that an item may have, as in classes={labels!r}")
-    named = read_classes(labels if classes is None else classes)
+    # As a model reads the classes of any table.
+    model = nb.NaiveBayes(nb.Bernoulli()).bind(columns=[column], classes=labels if classes is None else classes)
+    named: np.ndarray = model.schema.classes
     if len(named) >= 2:
         return named
     if classes is not None:
@@ -215,7 +200,7 @@ def _classes_of_labels(classes: Any, labels: list[Any], column: Any) -> np.ndarr
 def _read_known(
     known: Any, classes: np.ndarray, items: np.ndarray, column: Any, *, given: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Position of each item's known class, -1 where it is not known, and the items with those that are only known."""
+    """Position of each item's known class, else -1; and the items, with known ones that have no annotation."""
     if known is None:
         return np.full(len(items), -1), items
     way_out = "" if given else ", or name all classes with classes=[...]"
@@ -231,7 +216,7 @@ def _read_known(
     at[more] = len(items) + np.arange(len(more))
     if len(more):
         together = [*items.tolist(), *named[more]]
-        items = as_labels(together)
+        items = nb.results.as_labels(together)
     codes = np.full(len(items), -1)
     codes[at] = known_codes
     return codes, items
@@ -247,7 +232,7 @@ def read_labels_of_items(
     given : mapping from item to label, pandas.Series or table
         A table has two columns, one of them `column`.
     argument : str
-        What errors call it.
+        Name in errors.
     classes : array, shape (classes,)
     column : str
         Name of the column of the items.
@@ -262,7 +247,7 @@ def read_labels_of_items(
     if isinstance(given, Mapping | pd.Series):
         pairs = list(given.items())
     elif hasattr(given, "columns"):
-        table = as_table(given, argument)
+        table = nb.results.as_table(given, argument)
         if len(table.names) != 2 or column not in table.names:
             raise ValueError(
                 f"{argument} has the columns {listed(table.names)}: give two, {column!r} and the one of the labels"
@@ -277,7 +262,7 @@ def read_labels_of_items(
         )
     place = {label: position for position, label in enumerate(classes.tolist())}
     for item, label in pairs:
-        if is_missing(label):
+        if pd.isna(label):
             raise ValueError(f"{argument} has no label for the item {item!r}: leave the item out")
         if label not in place:
             raise ValueError(

@@ -24,14 +24,13 @@ from bayesnb.core.panels import (
     yes_or_no,
 )
 from bayesnb.core.printing import short_name
-from bayesnb.posterior.kinds import PointPosterior
 
 # --------------------------------------------------------------------------------------------------
 # Items and annotators that a user names
 # --------------------------------------------------------------------------------------------------
 
 LISTED = 1000
-"""Names among which an error looks for near matches."""
+"""Number of names that an error searches for near matches."""
 
 
 def positions_of(argument: str, names: Any, index: pd.Index) -> np.ndarray:
@@ -40,7 +39,7 @@ def positions_of(argument: str, names: Any, index: pd.Index) -> np.ndarray:
     Parameters
     ----------
     argument : str
-        What errors call the names: "items" or "annotators".
+        Name in errors: "items" or "annotators".
     names : sequence or name or None
     index : pandas.Index
         The index of `AnnotationFit.items` or `AnnotationFit.annotators`.
@@ -65,6 +64,11 @@ def positions_of(argument: str, names: Any, index: pd.Index) -> np.ndarray:
     return pd.unique(found)
 
 
+def is_point_estimate(posterior: Any) -> bool:
+    """Whether nothing is known of the parameters but values, so that there are no intervals."""
+    return "a distribution of the parameters" not in posterior.belief.offers
+
+
 # --------------------------------------------------------------------------------------------------
 # The annotators that a figure shows, and their names
 # --------------------------------------------------------------------------------------------------
@@ -74,26 +78,11 @@ ORDERS = {
     "annotations": ("num_annotations", -1, "most active"),
     None: ("", 0, "first"),
 }
-"""By order, the column of the frame, its sign, and what the first annotators are."""
+"""For each order: the column of the frame, its sign, and an adjective for the first annotators."""
 
 
 def _order_of_annotators(frame: pd.DataFrame, annotators: Any, sort: str | None) -> np.ndarray:
-    """Positions of the annotators to show, in the order of the figure.
-
-    Parameters
-    ----------
-    frame : pandas.DataFrame
-        `AnnotationFit.annotators`.
-    annotators : sequence or name, optional
-        By default all.
-    sort : {"accuracy", "annotations"} or None
-        The lowest accuracy or the most annotations first; None for the order of `annotators`.
-
-    Raises
-    ------
-    ValueError
-        If an annotator is unknown, or there is no such order.
-    """
+    """Positions of the annotators to show, in the order of the figure; `sort` and errors as for `plot_annotators`."""
     at = positions_of("annotators", annotators, frame.index)
     if sort is None:
         return at
@@ -125,19 +114,19 @@ MOST_CLASSES = 8
 """Classes that are shown by default."""
 
 NAME = 18
-"""Letters of the name of a class or label at most."""
+"""Largest number of letters in the name of a class or label."""
 
 CELL = 0.34
-"""Inches of a cell."""
+"""Size of a cell, in inches."""
 
 NARROW = 0.24
-"""Inches of a cell at least, which the number 100 needs."""
+"""Least size of a cell, in inches: it fits the number 100."""
 
 SIDE = "class of the item"
 """Label beside the panels."""
 
 STRENGTH = 0.6
-"""Share of the colour in a cell of probability one, so that its number can be read."""
+"""Strength of the colour in a cell of probability one, so that its number is readable."""
 
 
 def _confusion_matrices(
@@ -164,7 +153,7 @@ def _confusion_matrices(
     mean, names = crowd.confusion.to_numpy(), [str(labels[at]) for at in shown]
     values = mean[cells]
     intervals = np.full(values.shape, "", dtype=object)
-    if not isinstance(crowd.posterior, PointPosterior):
+    if not is_point_estimate(crowd.posterior):
         ends = crowd.confusion_interval(prob=prob)
         lower, upper = (100 * ends[end].to_numpy()[cells] for end in ("lower", "upper"))
         for at in np.ndindex(intervals.shape):
@@ -213,7 +202,7 @@ SURE = 0.9
 
 
 def _classes_of_bars(crowd: Any, classes: Sequence[Any] | None, proba: np.ndarray) -> list[int]:
-    """Positions of the classes that have a part of the bar of their own."""
+    """Positions of the classes with a part of the bar of their own."""
     if classes is not None:
         return chosen("classes", classes, crowd.classes.tolist(), most=MOST_HATCHES)
     most_probable = np.argsort(-proba.sum(axis=0), kind="stable")[:MOST_HATCHES]
@@ -252,10 +241,8 @@ class AnnotationFigures:
             table.
         max_annotators : int, default 30
             The first ones in this order are drawn.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure. In a figure with ``layout="constrained"`` long names are not cut.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the rows.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
@@ -266,8 +253,7 @@ class AnnotationFigures:
         Raises
         ------
         TypeError, ValueError
-            If an annotator is unknown, there is no such order, or `ax` and `figsize`
-            do not fit.
+            If an annotator is unknown, or there is no such order.
 
         See Also
         --------
@@ -288,7 +274,7 @@ class AnnotationFigures:
         order = _order_of_annotators(frame, annotators, sort)
         at = order[: whole_number("max_annotators", max_annotators)]
         shown = frame.iloc[at]
-        is_point = isinstance(self.posterior, PointPosterior)
+        is_point = is_point_estimate(self.posterior)
         ends = shown if is_point else self.accuracy_interval(prob=prob).iloc[at]
         most_frequent = self.class_probs
         rows = ForestPanel(
@@ -334,25 +320,20 @@ class AnnotationFigures:
             table.
         max_panels : int, default 12
             The first ones in this order get a panel.
-        panels_across : int, optional
-            Panels side by side; by default as many as fit the width, up to four.
-        axes : array or sequence of matplotlib axes, optional
-            Where to draw, one for each panel; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the panels.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
         matplotlib.figure.Figure
-            The new figure, or that of `axes`. Numbers are posterior means in percent, each row adds up to 100, and a
-            frame marks the right label. Under draws the interval is below the number, if the cells are wide enough. The
-            title of a panel has the number of the annotator's annotations in brackets.
+            Numbers are posterior means in percent, each row adds up to 100, and a frame marks the right label. Under
+            draws the interval is below the number, if the cells are wide enough. The title of a panel has the number of
+            the annotator's annotations in brackets.
 
         Raises
         ------
         TypeError, ValueError
-            If an annotator or a class is unknown, there is no such order, or `axes` and
-            `figsize` do not fit.
+            If an annotator or a class is unknown, or there is no such order.
 
         See Also
         --------
@@ -381,7 +362,7 @@ class AnnotationFigures:
             len(at),
             axes=axes,
             figsize=figsize,
-            across=panels_across,
+            panels_across=panels_across,
             width=max(1.6, 0.5 + beside + columns * max(CELL, interval)),
             narrowest=max(1.0, 0.2 + beside + columns * NARROW),
         )
@@ -432,21 +413,18 @@ class AnnotationFigures:
             The largest entropy first; otherwise in the order of `items`, or of the table.
         max_items : int, default 20
             The first ones in this order are drawn.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure. In a figure with ``layout="constrained"`` long names are not cut.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the items.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
         matplotlib.figure.Figure
-            The new figure, or that of `ax`. A name has the number of the item's annotations beside it, in brackets.
+            A name has the number of the item's annotations beside it, in brackets.
 
         Raises
         ------
         TypeError, ValueError
-            If an item or class is unknown, there are more than seven classes, or `ax`
-            and `figsize` do not fit.
+            If an item or class is unknown, or there are more than seven classes.
 
         See Also
         --------

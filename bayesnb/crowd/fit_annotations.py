@@ -5,19 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import in_float64
+import bayesnb as nb
+from bayesnb.core.arrays import probabilities
 from bayesnb.core.deferred import dist, is_distribution
 from bayesnb.crowd.annotation_table import AnnotationTable, read_annotations
 from bayesnb.crowd.result import AnnotationFit
-from bayesnb.families.hyperparameters import format_number
-from bayesnb.families.words import Annotations
-from bayesnb.inference.em import EM, MAP, MLE, probabilities
-from bayesnb.inference.exact import EmpiricalBayes, Exact, Inference
-from bayesnb.inference.fit import as_inference
-from bayesnb.inference.gibbs import Gibbs
-from bayesnb.model.bound import BoundModel
-from bayesnb.model.naive_bayes import NaiveBayes
-from bayesnb.model.problem import Problem
 
 # --------------------------------------------------------------------------------------------------
 # The prior on the annotators' probabilities, and the labels at which iterations start
@@ -39,7 +31,7 @@ AGREEMENT = 0.7
 
 
 def _label_weights(annotations: AnnotationTable, own: float, other: float) -> np.ndarray:
-    """A number for the class's own label and one for each other label, shape (classes, labels)."""
+    """One number for the class's own label, another for each other label, shape (classes, labels)."""
     return np.where(np.arange(len(annotations.labels)) == annotations.own_label[:, None], own, other)
 
 
@@ -60,7 +52,7 @@ def _around(concentration: Any, annotations: AnnotationTable) -> "dist.Distribut
     """
     if is_distribution(concentration):
         raise TypeError(
-            f"concentration is {format_number(concentration)}, which is learned in any case: leave out "
+            f"concentration is {nb.families.format_number(concentration)}, which is learned in any case: leave out "
             "hierarchical=True, or give numbers, the medians of the hyperprior"
         )
     shape = len(annotations.classes), len(annotations.labels)
@@ -90,48 +82,37 @@ def _first_guess(annotations: AnnotationTable, counts: Any) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------
 
 
-def _require_inference(inference: Inference, annotations: AnnotationTable, given: list[str], *, learned: bool) -> None:
-    """Refuse an inference that needs labels of all items, or ignores the prior that the user gives.
+def _require_inference(
+    inference: "nb.results.Inference", annotations: AnnotationTable, given: list[str], *, learned: bool
+) -> None:
+    """Raise ValueError for an inference that needs labels of all items, or ignores the prior that the user gives.
 
-    Parameters
-    ----------
-    inference : Inference
-    annotations : AnnotationTable
-    given : list of str
-        Names of the arguments that state the prior.
-    learned : bool
-        Whether the concentrations are learned.
-
-    Raises
-    ------
-    ValueError
+    `given` names the arguments that state the prior; `learned` says whether the concentrations are learned.
     """
     name = f"nb.{type(inference).__name__}()"
-    if given and isinstance(inference, MLE):
+    if given and isinstance(inference, nb.MLE):
         raise ValueError(
             f"inference is nb.MLE(), which ignores the prior, and {' and '.join(given)} is given: use nb.EM(), or "
             f"leave out {' and '.join(given)}"
         )
     unknown = int((annotations.known < 0).sum())
-    if unknown and isinstance(inference, Exact | EmpiricalBayes):
+    if unknown and isinstance(inference, nb.Exact | nb.EmpiricalBayes):
         raise ValueError(
             f"inference is {name}, which needs the label of every item in known, and known lacks {unknown:,} of "
             f"{len(annotations.items):,} items: use {'nb.EM(), ' * (not learned)}nb.Gibbs() or nb.NUTS()"
         )
 
 
-def _require_bounded_density(inference: Inference, problem: Problem, concentration: Any) -> None:
-    """Refuse a mode where the density of the annotators' probabilities is unbounded.
+def _require_bounded_density(
+    inference: "nb.results.Inference", problem: "nb.results.Problem", concentration: Any
+) -> None:
+    """Raise ValueError for a mode where the density of the annotators' probabilities is unbounded.
 
     The exponent of a probability is its concentration, plus the annotations of known items, minus one. If it is
     negative, some labels of the other items give the probability no annotation, and the density grows without bound as
     the probability goes to zero.
-
-    Raises
-    ------
-    ValueError
     """
-    if not isinstance(inference, MAP) or is_distribution(concentration):
+    if not isinstance(inference, nb.MAP) or is_distribution(concentration):
         return
     (family,) = problem.posterior.families
     if (np.asarray(family.hyperparameters()["concentration"]) < 1).any():
@@ -152,7 +133,7 @@ def fit_annotations(
     item: Any,
     annotator: Any,
     label: Any,
-    inference: Inference | None = None,
+    inference: "nb.results.Inference | None" = None,
     classes: Any = None,
     known: Any = None,
     concentration: Any = None,
@@ -263,8 +244,8 @@ def fit_annotations(
     {'Ann': 0.94, 'Bob': 0.94, 'Cem': 0.71}
     """
     learned = hierarchical or is_distribution(concentration)
-    default = Gibbs() if learned else EM()
-    inference = default if inference is None else as_inference(inference)
+    default = nb.Gibbs() if learned else nb.EM()
+    inference = default if inference is None else nb.results.as_inference(inference)
     columns = {"item": item, "annotator": annotator, "label": label}
     annotations = read_annotations(table, columns, classes, known)
     flat = isinstance(class_concentration, int | float) and class_concentration == 1
@@ -273,27 +254,22 @@ def fit_annotations(
     _require_inference(inference, annotations, given, learned=learned)
     weights = concentration
     if concentration is None:
-        interior = hierarchical or isinstance(inference, MAP)
+        interior = hierarchical or isinstance(inference, nb.MAP)
         weights = _label_weights(annotations, OWN, OTHER) if interior else NUM_ANNOTATIONS * _alike(annotations)
     if hierarchical:
         weights = _around(weights, annotations)
     problem = _problem(annotations, weights, class_concentration)
     _require_bounded_density(inference, problem, weights)
-    inference.check(problem)
-    return AnnotationFit(annotations, inference.fit(problem, key=key), item, annotator)
+    return AnnotationFit(annotations, nb.fit(problem, inference=inference, key=key), item, annotator)
 
 
-@in_float64
-def _problem(annotations: AnnotationTable, concentration: Any, class_concentration: Any) -> Problem:
-    family = Annotations(concentration, num_labels=len(annotations.labels))
-    model = BoundModel.of(
-        NaiveBayes({"annotation": (family, slice(None))}, class_concentration=class_concentration),
-        annotations.schema,
-    )
+def _problem(annotations: AnnotationTable, concentration: Any, class_concentration: Any) -> "nb.results.Problem":
+    family = nb.families.Annotations(concentration, num_labels=len(annotations.labels))
+    model = nb.NaiveBayes({"annotation": (family, slice(None))}, class_concentration=class_concentration)
+    bound = model.bind(columns=annotations.columns, classes=annotations.classes)
     known = np.flatnonzero(annotations.known >= 0)
     membership = np.eye(len(annotations.classes))[annotations.known[known]]
-    statistics = model.count((annotations.counts[known],), membership)
+    statistics = bound.count((annotations.counts[known],), membership)
     rows, _ = annotations.unknown
-    if not len(rows):
-        return Problem(model, statistics)
-    return Problem(model, statistics, unlabelled=replace(rows, guess=_first_guess(annotations, rows.blocks[0])))
+    unlabelled = replace(rows, guess=_first_guess(annotations, rows.blocks[0])) if len(rows) else None
+    return nb.results.Problem(bound, statistics, unlabelled=unlabelled)

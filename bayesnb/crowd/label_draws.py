@@ -7,33 +7,30 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import entr, rel_entr
 
-from bayesnb.core.arrays import log
-from bayesnb.core.deferred import map_tree
+import bayesnb as nb
+from bayesnb.core.arrays import log, probabilities
 from bayesnb.core.running import in_order
 from bayesnb.crowd.annotation_table import AnnotationTable
-from bayesnb.families.matrix_product import ProductMatrix
-from bayesnb.inference.em import probabilities
-from bayesnb.model.prior import ModelParameters
 
 # --------------------------------------------------------------------------------------------------
 # The quality of annotators under draws of the parameters
 # --------------------------------------------------------------------------------------------------
 
 
-def accuracy(annotations: AnnotationTable, draws: ModelParameters) -> np.ndarray:
+def accuracy(annotations: AnnotationTable, draws: Any) -> np.ndarray:
     """Probability that an annotator gives an item the label of its class, shape (draws, annotators)."""
     right = draws.blocks[0]["prob"][:, np.arange(draws.class_prob.shape[1]), :, annotations.own_label]
     return np.asarray(np.einsum("sc,csj->sj", draws.class_prob, right))
 
 
-def information(draws: ModelParameters) -> np.ndarray:
+def information(draws: Any) -> np.ndarray:
     """Mutual information of the class of a new item and the label of each annotator, in nats, shape (annotators,)."""
     joint = np.einsum("sc,scjl->cjl", draws.class_prob, draws.blocks[0]["prob"]) / len(draws.class_prob)
     independent = joint.sum(axis=2, keepdims=True) * joint.sum(axis=0)
     return np.maximum(rel_entr(joint, independent).sum(axis=(0, 2)), 0.0)
 
 
-def label_bias(annotations: AnnotationTable, draws: ModelParameters) -> np.ndarray:
+def label_bias(annotations: AnnotationTable, draws: Any) -> np.ndarray:
     """Mean probability of each label of an annotator less that of its class, shape (annotators, labels)."""
     given = np.einsum("sc,scjl->jl", draws.class_prob, draws.blocks[0]["prob"]) / len(draws.class_prob)
     expected = np.zeros(len(annotations.labels))
@@ -53,13 +50,13 @@ def num_annotations(annotations: AnnotationTable) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------
 
 FEWEST_DRAWS = 200
-"""Averages are over so many draws at least, where there are as many."""
+"""Averages use at least this many draws, if available."""
 
 MOST_CELLS = 10**8
-"""Draws times items times classes, above which some of the draws are left out."""
+"""Beyond this product of draws, items and classes some draws are left out."""
 
 PIECE_CELLS = 2**21
-"""Numbers of each piece of items; 16 MiB of float64."""
+"""Numbers in a piece of items; 16 MiB of float64."""
 
 
 @dataclass(frozen=True)
@@ -71,32 +68,26 @@ class LabelDraws:
     annotations : AnnotationTable
     class_prob : array, shape (draws, classes)
     prob : array, shape (draws, classes, annotators, labels)
-    weights : ProductMatrix
-        Logarithms of `prob`, for products with the counts of the items.
+    densities : callable
+        Log densities of the annotations of some items under each draw, shape (draws, items, classes), given the items'
+        positions.
     """
 
     annotations: AnnotationTable
     class_prob: np.ndarray
     prob: np.ndarray
-    weights: ProductMatrix
+    densities: Callable[[np.ndarray], np.ndarray]
 
     @classmethod
-    def of(cls, annotations: AnnotationTable, draws: ModelParameters) -> Self:
-        """Evenly spaced draws, as many as are needed.
-
-        Parameters
-        ----------
-        annotations : AnnotationTable
-        draws : ModelParameters
-            One leading axis.
-        """
+    def of(cls, annotations: AnnotationTable, draws: Any) -> Self:
+        """Evenly spaced draws, as many as are needed."""
         number, num_classes = draws.class_prob.shape
         kept = min(number, max(FEWEST_DRAWS, MOST_CELLS // (len(annotations.items) * num_classes)))
         some = np.linspace(0, number - 1, kept).round().astype(int)
-        thinned = map_tree(lambda value: np.asarray(value)[some], draws)
-        prob = thinned.blocks[0]["prob"]
-        weights = ProductMatrix.of(log(prob).reshape(kept * num_classes, -1))
-        return cls(annotations, thinned.class_prob, prob, weights)
+        prob = draws.blocks[0]["prob"][some]
+        family = nb.families.Annotations(num_labels=len(annotations.labels))
+        densities = family.densities_of_rows({"prob": prob}, annotations.counts)
+        return cls(annotations, draws.class_prob[some], prob, densities)
 
     def of_items(self, items: np.ndarray) -> np.ndarray:
         """Probabilities of the classes of some items, shape (items, draws, classes); ones and zeros if known.
@@ -107,12 +98,12 @@ class LabelDraws:
             Positions of the items.
         """
         known = self.annotations.known[items]
-        proba = self._given(self.annotations.counts[items])
+        proba = self._given(items)
         proba[known >= 0] = self._certain(known[known >= 0])
         return proba
 
     def pieces(self, number: int, cells: int = 0) -> list[slice]:
-        """Positions of so many items in pieces.
+        """Positions of the items, in pieces.
 
         Parameters
         ----------
@@ -156,16 +147,17 @@ class LabelDraws:
         """A summary of the probabilities of all items; items with the same annotations have the same one."""
         known = self.annotations.known
         result = summary(self._certain(known))
-        rows, of_items = self.annotations.unknown
-        if len(rows):
-            counts = rows.blocks[0]
-            found = in_order(lambda piece: summary(self._given(counts[piece])), self.pieces(len(rows)))
-            result[known < 0] = np.concatenate(list(found))[of_items]
+        _, of_items = self.annotations.unknown
+        if len(of_items):
+            unknown = np.flatnonzero(known < 0)
+            first = unknown[np.unique(of_items, return_index=True)[1]]
+            found = in_order(lambda piece: summary(self._given(first[piece])), self.pieces(len(first)))
+            result[unknown] = np.concatenate(list(found))[of_items]
         return result
 
-    def _given(self, counts: Any) -> np.ndarray:
-        """Probabilities of the classes given annotations, shape (items, draws, classes)."""
-        joint = self.weights.of_rows(counts).T.reshape(counts.shape[0], *self.class_prob.shape)
+    def _given(self, items: np.ndarray) -> np.ndarray:
+        """Probabilities of the classes of some items given their annotations, shape (items, draws, classes)."""
+        joint = np.moveaxis(self.densities(items), 0, 1)
         return probabilities(joint + log(self.class_prob))[0]
 
     def _certain(self, codes: np.ndarray) -> np.ndarray:
@@ -175,17 +167,17 @@ class LabelDraws:
 
 def _draw_quantiles(values: np.ndarray, levels: list[float]) -> np.ndarray:
     """Quantiles along the last axis, which the levels replace."""
-    # NumPy sorts a contiguous axis several times as fast as it finds two quantiles on another.
+    # NumPy sorts a contiguous axis several times faster than it finds two quantiles along another axis.
     ordered = np.sort(values, axis=-1)
     return np.moveaxis(np.quantile(ordered, levels, axis=-1, overwrite_input=True), 0, -1)
 
 
 # --------------------------------------------------------------------------------------------------
-# What one more annotation is expected to tell about the class of an item
+# Expected information of one more annotation about the class of an item
 # --------------------------------------------------------------------------------------------------
 
 FIRST_ITEMS = 4096
-"""Number of items that are taken first, if no more are wanted. Then as many again, and so on."""
+"""Number of items in each step, unless more are wanted."""
 
 
 def expected_information(labels: LabelDraws, items: np.ndarray, annotators: np.ndarray) -> np.ndarray:

@@ -10,20 +10,15 @@ import numpy as np
 import pandas as pd
 from scipy.special import entr
 
-from bayesnb.core.arrays import in_float64
+import bayesnb as nb
+from bayesnb.core.arrays import coordinate
 from bayesnb.core.checking import listed, proportion, warn, whole_number
 from bayesnb.core.deferred import map_tree, xr
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
 from bayesnb.crowd.annotation_table import AnnotationTable, read_labels_of_items
-from bayesnb.crowd.figures import AnnotationFigures, positions_of
+from bayesnb.crowd.figures import AnnotationFigures, is_point_estimate, positions_of
 from bayesnb.crowd.label_draws import LabelDraws, accuracy, information, label_bias, most_informative, num_annotations
-from bayesnb.model.prior import ModelParameters
-from bayesnb.model.problem import Unlabelled
-from bayesnb.model.program import coordinate
 from bayesnb.posterior.files import save
-from bayesnb.posterior.kinds import PointPosterior
-from bayesnb.posterior.posterior import Posterior, require
-from bayesnb.posterior.under_draws import flatten
 
 # --------------------------------------------------------------------------------------------------
 # What a fit of annotations gives
@@ -75,7 +70,7 @@ class AnnotationFit(Printed, AnnotationFigures):
     """
 
     annotations: AnnotationTable = field(repr=False)
-    posterior: Posterior
+    posterior: "nb.results.Posterior"
     item: Any
     annotator: Any
 
@@ -155,8 +150,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         >>> bool(0.9 < lower < upper)
         True
         """
-        levels = self._levels(prob)
-        return self._label_draws.quantiles(levels)
+        return self._label_draws.quantiles(self._levels(prob))
 
     @cached_property
     def annotators(self) -> pd.DataFrame:
@@ -221,8 +215,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         >>> bool((interval["lower"] < crowd.annotators["accuracy"]).all())
         True
         """
-        levels = self._levels(prob)
-        found = np.quantile(self._accuracy, levels, axis=0)
+        found = np.quantile(self._accuracy, self._levels(prob), axis=0)
         return pd.DataFrame(found.T, index=self._annotators, columns=["lower", "upper"])
 
     @cached_property
@@ -271,8 +264,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         >>> bool(interval["lower"].sel({"annotator": "Ann", "class": "y", "label": "y"}) > 0.8)
         True
         """
-        levels = self._levels(prob)
-        lower, upper = np.quantile(self._draws.blocks[0]["prob"], levels, axis=0)
+        lower, upper = np.quantile(self._draws.blocks[0]["prob"], self._levels(prob), axis=0)
         return xr.Dataset({"lower": self._by_annotator(lower), "upper": self._by_annotator(upper)})
 
     @cached_property
@@ -333,8 +325,8 @@ class AnnotationFit(Printed, AnnotationFigures):
         ValueError
             If hyperparameters are learned, so that there is no closed form.
         """
-        problem = require(self.posterior, "data", "log_evidence_bound").problem
-        if problem.model.hyperpriors:
+        problem = self.posterior.problem
+        if problem.model.description.hyperpriors:
             raise ValueError(
                 "log_evidence_bound needs a given concentration, and here it is learned (hierarchical=True, or a "
                 "distribution): fit with numbers as concentration and without hierarchical=True"
@@ -342,8 +334,9 @@ class AnnotationFit(Printed, AnnotationFigures):
         # Given the labels' probabilities, the best distribution of the parameters is the posterior given the expected
         # counts. The bound is then the log evidence of these counts, plus the entropy of the labels.
         proba = self.proba.to_numpy()
-        statistics = Unlabelled((self.annotations.counts,), np.ones(len(proba))).count(problem.resolved, proba)
-        return float(problem.resolved.prior.log_evidence(statistics)) + float(entr(proba).sum())
+        every = nb.results.Unlabelled((self.annotations.counts,), np.ones(len(proba)))
+        expected = nb.results.Problem(problem.resolved, every.count(problem.resolved, proba))
+        return float(expected.log_evidence + entr(proba).sum())
 
     def next_item(
         self,
@@ -552,14 +545,15 @@ class AnnotationFit(Printed, AnnotationFigures):
 
     @property
     def _is_point(self) -> bool:
-        return isinstance(self.posterior, PointPosterior)
+        return is_point_estimate(self.posterior)
 
     @cached_property
-    def _draws(self) -> ModelParameters:
+    def _draws(self) -> Any:
         """Draws of the parameters, one leading axis; a point estimate is a single draw."""
-        if isinstance(self.posterior, PointPosterior):
-            return map_tree(lambda value: np.asarray(value)[None], self.posterior.parameters)
-        return flatten(self.posterior.distribution.draw(None, None, 0))
+        belief = self.posterior.belief
+        if self._is_point:
+            return belief.to_average()
+        return map_tree(lambda value: np.reshape(value, (-1, *np.shape(value)[2:])), belief.draw(None, None, 0))
 
     @cached_property
     def _accuracy(self) -> np.ndarray:
@@ -570,7 +564,6 @@ class AnnotationFit(Printed, AnnotationFigures):
         return LabelDraws.of(self.annotations, self._draws)
 
     @cached_property
-    @in_float64
     def _labels(self) -> tuple[np.ndarray, np.ndarray]:
         """Probabilities of the classes, and the interval of the most probable one, shape (items, 2)."""
         if self._is_point:
@@ -637,7 +630,7 @@ def _while_there_is_room(
     num_items: int | None,
     num_annotators: int | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Of items, annotators and their information, the first for which the annotator has room."""
+    """The first pairs, by information, for which the annotator has room."""
     taken: Counter[int] = Counter()
     kept = []
     for place, (item, annotator) in enumerate(zip(pairs[0].tolist(), pairs[1].tolist(), strict=True)):

@@ -9,14 +9,34 @@ import narwhals as nw
 import numpy as np
 
 from bayesnb.core.arrays import weighted_values
-from bayesnb.core.checking import a_type, listed, warn
+from bayesnb.core.checking import a_type, listed, sort_categories, warn, whole_number
 from bayesnb.core.deferred import is_jax
-from bayesnb.data.schema import sort_categories, warn_of_twins
+from bayesnb.data.schema import warn_of_twins
 from bayesnb.data.tables import distinct, is_missing, shortened, unmask
 
 
 def as_labels(y: Any) -> np.ndarray:
-    """Labels of any kind of sequence as a NumPy array that keeps their types."""
+    """Labels of any kind of sequence as a NumPy array that keeps their types.
+
+    Parameters
+    ----------
+    y : sequence, array, or series of pandas, polars or pyarrow, shape (rows,)
+
+    Returns
+    -------
+    array, shape (rows,)
+
+    See Also
+    --------
+    as_table : Any kind of table.
+    fit : Fit a table in memory.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> nb.results.as_labels([1, "a"])
+    array([1, 'a'], dtype=object)
+    """
     native = nw.from_native(y, allow_series=True, pass_through=True)
     if isinstance(native, nw.Series):
         labels = native.to_numpy()
@@ -39,7 +59,7 @@ class Labels:
     values : array, shape (rows,)
     missing : array of bool, shape (rows,)
     name : str
-        What errors call the labels.
+        Name in errors.
     """
 
     values: np.ndarray
@@ -119,12 +139,7 @@ class Labels:
 
 
 def require_two_classes(classes: np.ndarray) -> None:
-    """Refuse labels of one class.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for labels of a single class."""
     if len(classes) < 2:
         raise ValueError(
             f"y has one class only, {classes.tolist()[0]!r}, so that there is nothing to predict: give rows of "
@@ -178,7 +193,7 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
     num_rows : int
         Number of rows of the table.
     name : str, default "y"
-        What errors call the labels.
+        Name in errors.
 
     Raises
     ------
@@ -249,12 +264,12 @@ def _objects(values: Sequence) -> np.ndarray:
 
 
 MOST_NUMBERS = 2**16
-"""So many different numbers of a column in pieces are kept as they are: a mebibyte with their weights."""
+"""Distinct numbers of a column in pieces that are kept exactly: a mebibyte with their weights."""
 
 
 @dataclass(frozen=True)
 class Numbers:
-    """The different finite numbers of a column, sorted, and the weight of the rows that hold each, shape (values,).
+    """The distinct finite numbers of a column, sorted, with the weight of their rows, shape (values,).
 
     The sum is that of both sets of rows, thinned to `MOST_NUMBERS`.
     """
@@ -323,7 +338,7 @@ class Found:
 
 
 def _by_position[T](together: Callable[[T, T], T], one: dict[int, T], other: dict[int, T]) -> dict[int, T]:
-    """What two sets of rows show of each column, put together where both show something."""
+    """The findings of two sets of rows, merged for each column."""
     return one | {p: together(one[p], seen) if p in one else seen for p, seen in other.items()}
 
 
@@ -334,3 +349,18 @@ def _all_labels(labels: Sequence[np.ndarray]) -> np.ndarray:
     as_array = len(kinds) == 1 and kinds != {"O"}
     together = np.concatenate(labels) if as_array else [label for part in labels for label in part.tolist()]
     return read_labels(together, len(together)).classes()
+
+
+def read_classes(classes: Any) -> np.ndarray:
+    """Labels in the order given; a number of classes means the labels 0, 1, 2 and so on."""
+    if isinstance(classes, int | np.integer):
+        return np.arange(whole_number("classes", classes))
+    given = list(classes)
+    if not given:
+        raise ValueError("classes is empty: give at least one label")
+    labels = read_labels(classes, len(given), "classes").classes()
+    if len(labels) != len(given):
+        raise ValueError(f"classes {given} names a class twice")
+    given = as_labels(classes).tolist()
+    order = {label: position for position, label in enumerate(given)}
+    return labels[np.argsort([order[label] for label in labels.tolist()], kind="stable")]

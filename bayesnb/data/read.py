@@ -68,7 +68,7 @@ TRACED = (
     "log_joint = posterior.log_joint_function() outside the transformation, and call it inside, or call this function "
     "outside"
 )
-"""What to do about a table that JAX traces."""
+"""Advice for a table that JAX traces."""
 
 
 def as_table(X: Any, name: str = "X") -> Table:
@@ -79,7 +79,7 @@ def as_table(X: Any, name: str = "X") -> Table:
     X : array, table or sparse matrix, shape (rows, columns)
         NumPy array (masked or not), JAX array, nested lists, pandas, polars or pyarrow table, SciPy sparse matrix.
     name : str, default "X"
-        What errors call the table.
+        Name in errors.
 
     Returns
     -------
@@ -91,6 +91,21 @@ def as_table(X: Any, name: str = "X") -> Table:
         If X is none of these.
     ValueError
         If X is not two-dimensional or two columns have the same name.
+
+    See Also
+    --------
+    as_labels : Labels of any kind of sequence.
+    fit : Fit a table in memory.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import bayesnb as nb
+    >>> table = nb.results.as_table(pd.DataFrame({"colour": ["red", "blue"], "size": [3, 1]}))
+    >>> table.names, table.named, table.num_rows
+    (('colour', 'size'), True, 2)
+    >>> table.values(1, slice(None))
+    array([3, 1])
     """
     if isinstance(X, Table):
         return X
@@ -316,78 +331,62 @@ def _require_column(name: str, columns: Iterable[Any]) -> None:
 
 
 @dataclass(frozen=True)
-class LabelledRows:
-    """Rows of a table, the class of each, and their weights.
+class Rows:
+    """Rows of a table, with what a user gives as y and sample_weight.
 
     Attributes
     ----------
     table : Table
         The table that has the rows; the cells are read from it.
-    codes : array of int, shape (rows,)
-        Position of each row's class; -1 for a row without a label.
     weights : array, shape (rows,)
-    classes : array, shape (classes,)
-        The labels.
+        All ones if `sample_weight` is not given.
     place : array of int, shape (rows,)
         Positions of the rows in the table.
+    labels : Labels or None
+        None if there is no `y`, and after `of_classes`.
+    codes : array of int, shape (rows,), or None
+        Position of each row's class; -1 for a row without a label. None before `of_classes`.
+    classes : array, shape (classes,), or None
+        The labels that the codes count.
     """
 
     table: Table
-    codes: np.ndarray
     weights: np.ndarray
-    classes: np.ndarray
     place: np.ndarray
+    labels: Labels | None = None
+    codes: Any = None
+    classes: Any = None
 
     def __len__(self) -> int:
-        return len(self.codes)
+        return len(self.weights)
 
     def take(self, which: Any) -> Self:
-        """Some of the rows."""
-        return replace(self, codes=self.codes[which], weights=self.weights[which], place=self.place[which])
-
-
-@dataclass(frozen=True)
-class GivenRows:
-    """What a user gives as X, y and sample_weight.
-
-    Attributes
-    ----------
-    table : Table
-    labels : Labels or None
-        None if there is no `y`.
-    weights : array, shape (rows,)
-        Ones without a `sample_weight`.
-    """
-
-    table: Table
-    labels: Labels | None
-    weights: np.ndarray
-
-    def __len__(self) -> int:
-        return self.table.num_rows
-
-    def take(self, places: np.ndarray) -> Self:
-        """Some of the rows, given their positions."""
+        """Some of the rows, in the same table."""
         labels = self.labels and replace(
-            self.labels, values=self.labels.values[places], missing=self.labels.missing[places]
+            self.labels, values=self.labels.values[which], missing=self.labels.missing[which]
         )
-        return replace(self, table=self.table.take(places), labels=labels, weights=self.weights[places])
+        codes = None if self.codes is None else self.codes[which]
+        return replace(self, labels=labels, codes=codes, weights=self.weights[which], place=self.place[which])
+
+    def alone(self) -> Self:
+        """The rows in a table of their own."""
+        return replace(self, table=self.table.take(self.place), place=np.arange(len(self)))
 
     def with_numbers(self, forms: Mapping[Column, NumberForm]) -> Self:
         """The rows with numbers in the columns of text that have a form; see `bayesnb.data.written_numbers`."""
-        return replace(self, table=with_numbers(self.table, forms))
+        return replace(self, table=with_numbers(self.table, forms)) if forms else self
 
     def counting(self) -> Self:
         """The rows for a fit, in which those of weight zero show no category; see `Table.counting`."""
         return replace(self, table=self.table.counting(self.weights))
 
-    def classes(self, *, may_miss: bool = False) -> np.ndarray:
+    def distinct_labels(self, *, may_miss: bool = False) -> np.ndarray:
         """The distinct labels, sorted; errors as for `Labels.classes`, or if there are no labels."""
         if self.labels is None:
             raise ValueError("y is None: give a label for each row")
         return self.labels.classes(may_miss=may_miss)
 
-    def of_classes(self, classes: np.ndarray | None = None, *, may_miss: bool = False) -> LabelledRows:
+    def of_classes(self, classes: np.ndarray | None = None, *, may_miss: bool = False) -> Self:
         """The rows with the positions of their classes.
 
         Parameters
@@ -403,10 +402,9 @@ class GivenRows:
             If a row has no label and may not, its label is not among the classes, or no class is known.
         """
         if classes is None or (self.labels is None and not may_miss):
-            classes = self.classes(may_miss=may_miss)
-        place = np.arange(len(self))
-        codes = np.full(len(place), -1) if self.labels is None else self.labels.codes(classes, may_miss=may_miss)
-        return LabelledRows(self.table, codes, self.weights, classes, place)
+            classes = self.distinct_labels(may_miss=may_miss)
+        codes = np.full(len(self), -1) if self.labels is None else self.labels.codes(classes, may_miss=may_miss)
+        return replace(self, labels=None, codes=codes, classes=classes)
 
 
 def read_rows(
@@ -415,7 +413,7 @@ def read_rows(
     sample_weight: Any = None,
     features: Mapping[Any, tuple[Any, Any]] | None = None,
     feature_names: Any = None,
-) -> GivenRows:
+) -> Rows:
     """What a user gives, read once.
 
     Parameters
@@ -436,11 +434,12 @@ def read_rows(
     """
     X, y = split_labels(X, y, features)
     table = with_names(as_table(X), feature_names)
-    labels = None if y is None else read_labels(y, table.num_rows)
-    return GivenRows(table, labels, check_weights(sample_weight, table.num_rows))
+    num_rows = table.num_rows
+    labels = None if y is None else read_labels(y, num_rows)
+    return Rows(table, check_weights(sample_weight, num_rows), np.arange(num_rows), labels)
 
 
-def labelled_rows(X: Any, y: Any, sample_weight: Any = None, *, classes: np.ndarray) -> LabelledRows:
+def labelled_rows(X: Any, y: Any, sample_weight: Any = None, *, classes: np.ndarray) -> Rows:
     """Rows that a user gives with labels among known classes; parameters and errors as for `read_rows`."""
     return read_rows(X, y, sample_weight).of_classes(classes)
 
@@ -526,7 +525,7 @@ def map_partitions(function: Callable[[Any], np.ndarray], X: Any) -> Any:
     ----------
     function : callable
         Takes a table of shape (rows, columns) and returns an array of shape (rows, ...). It is called once right away
-        with a table without rows, which gives the type and the other axes of the result.
+        with an empty table, which gives the type and the other axes of the result.
     X : Dask array or data frame, shape (rows, columns)
 
     Returns
@@ -555,7 +554,7 @@ def map_partitions(function: Callable[[Any], np.ndarray], X: Any) -> Any:
 
 
 def without_rows(X: Any, named: bool) -> Any:
-    """A table in memory with the columns of one in partitions, as `as_partitioned_table` gives it, and no row."""
+    """An empty table in memory with the columns of a partitioned table (see `as_partitioned_table`)."""
     # Dask has no public name for the empty frame that tells the columns and their types.
     return X._meta if named else np.empty((0, X.shape[1]))  # noqa: SLF001
 

@@ -4,22 +4,28 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.core.checking import first_few, listed, near_matches, warn
+from bayesnb.core.checking import first_few, listed, near_matches, sort_categories, warn
 from bayesnb.data.tables import (
+    COPY,
+    ArrangedTable,
     Column,
+    DerivedColumn,
     Table,
+    as_range,
     distinct_objects,
     distinct_with_positions,
     is_missing,
     items_at,
 )
+from bayesnb.data.written_numbers import NumberForm, with_numbers
 
 # --------------------------------------------------------------------------------------------------
-# The categories of a column: declared or found in its cells
+# Categories of a column: declared, or found in its cells
 # --------------------------------------------------------------------------------------------------
 
 OTHER = "<other>"
@@ -55,7 +61,7 @@ def shown_categories(table: Table, column: int) -> tuple:
 
 
 def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
-    """Warn of values that look alike and are different ones: 0 and "0", or texts such as "ham" and "ham ".
+    """Warn of different values that look alike: 0 and "0", or texts such as "ham" and "ham ".
 
     Parameters
     ----------
@@ -84,14 +90,6 @@ def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
 
 def _text_of(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def sort_categories(values: set) -> list:
-    """The values, sorted; by type and text if they cannot be compared."""
-    try:
-        return sorted(values)
-    except TypeError:
-        return sorted(values, key=lambda value: (type(value).__name__, str(value)))
 
 
 @dataclass(frozen=True)
@@ -206,19 +204,6 @@ def are_codes(cells: np.ndarray, size: int) -> bool:
 # --------------------------------------------------------------------------------------------------
 
 
-def _as_range(columns: Sequence[int]) -> Sequence[int]:
-    """Positions of columns: a range if they follow each other, else a tuple.
-
-    A range is compared quickly, and NumPy takes its columns without a copy.
-    """
-    if not columns:
-        return range(0)
-    consecutive = range(columns[0], columns[-1] + 1)
-    if columns == consecutive or list(columns) == list(consecutive):
-        return consecutive
-    return tuple(columns)
-
-
 @dataclass(frozen=True)
 class Schema:
     """Columns, classes and categories of the table that a model is bound to.
@@ -233,10 +218,9 @@ class Schema:
         Labels, in the order of every class axis.
     categories : dict
         Categories of each categorical column, by position.
-    views : dict
-        Features that describe columns once more, after another feature, and the positions of these columns in the
-        table. Such a feature has positions of its own after those of the table's columns, so that a position belongs to
-        one feature.
+    derived : tuple of DerivedColumn
+        The last columns, those that are made of the others. Each column belongs to one feature, so that one that
+        describes columns that another feature describes has copies of its own.
     edges : dict
         By position of a column of numbers that is read as categories, the numbers that divide these.
     """
@@ -245,88 +229,73 @@ class Schema:
     named: bool
     classes: np.ndarray
     categories: Mapping[int, tuple] = field(default_factory=dict)
-    views: Mapping[Any, tuple[int, ...]] = field(default_factory=dict)
+    derived: tuple[DerivedColumn, ...] = ()
     edges: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
 
-    def with_views(self, features: Mapping[Any, tuple[Any, Any]]) -> Self:
-        """The schema with positions for the features that describe columns once more.
+    @classmethod
+    def of(cls, names: tuple[Column, ...], named: bool, features: Mapping[Any, tuple[Any, Any]]) -> Self:
+        """The columns of a table, and those that features derive of them; classes and categories are not known.
 
         Raises
         ------
         ValueError
-            If a column does not exist, or such a feature has the name of a column.
+            If a column does not exist, or a derived column or its feature has the name of another column.
         """
+        schema = cls(names, named, np.empty(0))
         described: set[int] = set()
-        names, views = list(self.columns), {}
+        taken, derived = [*names], []
         for feature, (_, columns) in features.items():
-            positions = self.positions(feature, columns)
-            if described.isdisjoint(positions):
-                described.update(positions)
+            own = schema._sources_of(feature, columns)
+            has_recipe = isinstance(columns, list) and any(isinstance(column, DerivedColumn) for column in columns)
+            if described.isdisjoint(own) and not has_recipe:
+                described.update(own)
                 continue
-            views[feature] = tuple(positions)
-            own = [self.columns[position] for position in positions]
-            labels = [feature] if len(own) == 1 else [f"{name} ({feature})" for name in own]
-            if taken := [label for label in (feature, *labels) if label in names]:
+            records = schema._derivations(feature, columns)
+            labels = [record.name for record in records]
+            if found := [label for label in (feature, *labels) if label in taken]:
+                sources = [record.of for record in records]
                 raise ValueError(
-                    f"the feature {feature!r} describes {listed(own)} once more, and {taken[0]!r} is a column: give "
-                    "the feature another name, or place it before the other features of its columns"
+                    f"the feature {feature!r} describes {listed(sources)} once more, and {found[0]!r} is a column: "
+                    "give the feature another name, or place it before the other features of its columns"
                 )
-            names += labels
-        return replace(self, columns=tuple(names), views=views)
+            taken += labels
+            derived += records
+        return replace(schema, columns=tuple(taken), derived=tuple(derived))
 
     @cached_property
-    def _in_table(self) -> tuple[int, ...]:
-        """The position in the table of each column of the schema."""
-        described_again = [position for positions in self.views.values() for position in positions]
-        return (*range(len(self.columns) - len(described_again)), *described_again)
+    def sources(self) -> Sequence[int]:
+        """For each column, its own position if it is not derived, else that of its source."""
+        own = range(len(self.columns) - len(self.derived))
+        return (*own, *(self._position_of[column.of] for column in self.derived)) if self.derived else own
 
     @property
-    def of_table(self) -> tuple[Column, ...]:
-        """Names of the table's columns."""
-        return self.columns[: len(self.columns) - sum(map(len, self.views.values()))]
-
-    def in_table(self, positions: Sequence[int]) -> Sequence[int]:
-        """Positions in the table of columns given by their positions in the schema."""
-        return items_at(self._in_table, positions) if self.views else positions
+    def source_columns(self) -> tuple[Column, ...]:
+        """Names of the columns that are not derived."""
+        return self.columns[: len(self.columns) - len(self.derived)]
 
     def names(self, positions: Sequence[int]) -> tuple[Column, ...]:
-        """Names that columns have in the table."""
-        return items_at(self.columns, self.in_table(positions))
+        """Names of columns, or of their sources."""
+        return items_at(self.columns, items_at(self.sources, positions))
 
-    def require_one_description(self, what: str) -> None:
-        """Refuse features that describe columns once more.
-
-        Raises
-        ------
-        ValueError
-        """
-        for feature in self.views:
-            raise ValueError(
-                f"{what} needs a distribution of the rows, and the feature {feature!r} has columns that another "
-                "feature has, which would count twice: learn weights of the features, "
-                "nb.weight_features(model, X, y), or describe each column once"
-            )
+    def derivation(self, position: int) -> DerivedColumn | None:
+        """How a column is derived; None if it is not."""
+        place = position - len(self.source_columns)
+        return self.derived[place] if place >= 0 else None
 
     @cached_property
     def _position_of(self) -> dict[Column, int]:
-        return {name: position for position, name in enumerate(self.of_table)}
+        return {name: position for position, name in enumerate(self.source_columns)}
 
     @cached_property
-    def _views_at(self) -> dict[Any, range]:
-        """Positions of the features that describe columns once more, and of each of their columns by its name."""
-        start = len(self.of_table)
-        found = {self.columns[place]: range(place, place + 1) for place in range(start, len(self.columns))}
-        for feature, positions in self.views.items():
-            found[feature] = range(start, start + len(positions))
-            start += len(positions)
-        return found
+    def _position_of_derived(self) -> dict[DerivedColumn, int]:
+        return {column: position for position, column in enumerate(self.derived, len(self.source_columns))}
 
-    def positions(self, name: Any, columns: Any) -> Sequence[int]:
+    def positions(self, feature: Any, columns: Any) -> Sequence[int]:
         """Positions of the columns of a feature, in the order given; a range if `columns` is a slice of adjacent ones.
 
         Parameters
         ----------
-        name : str or int
+        feature : str or int
             Name of the feature. If `columns` is None, it is the name of its column.
         columns : None, slice or list
 
@@ -335,14 +304,8 @@ class Schema:
         ValueError
             If a column does not exist.
         """
-        if name in self._views_at:
-            return self._views_at[name]
-        if isinstance(columns, slice):
-            positions = range(len(self.of_table))[columns]
-            if not positions:
-                raise ValueError(f"block {name!r}: {columns} selects none of the {len(self.of_table)} columns")
-            return _as_range(positions)
-        return tuple(self._position(column) for column in ([name] if columns is None else columns))
+        derived, at = self._derivations(feature, columns) if self.derived else [], self._position_of_derived
+        return [at[column] for column in derived if column in at] or self._sources_of(feature, columns)
 
     def positions_of(self, features: Mapping[Any, tuple[Any, Any]]) -> dict[Any, Sequence[int]]:
         """Positions of the columns of every feature.
@@ -354,25 +317,46 @@ class Schema:
         """
         found = {name: self.positions(name, columns) for name, (_, columns) in features.items()}
         for name, positions in found.items():
+            own = items_at(self.sources, positions)
             # A range, however wide, holds no column twice.
-            own = self.views.get(name, positions)
             if not isinstance(own, range) and len({*own}) < len(own):
                 twice = next(position for position in own if own.count(position) > 1)
                 raise ValueError(f"column {self.columns[twice]!r} is twice in {name!r}: name it once")
         return found
 
+    def _sources_of(self, feature: Any, columns: Any) -> Sequence[int]:
+        """Positions of the sources of the columns of a feature."""
+        if isinstance(columns, slice):
+            positions = range(len(self.source_columns))[columns]
+            if not positions:
+                raise ValueError(f"block {feature!r}: {columns} selects none of the {len(self.source_columns)} columns")
+            return as_range(positions)
+        return tuple(self._position(column) for column in ([feature] if columns is None else columns))
+
+    def _derivations(self, feature: Any, columns: Any) -> list[DerivedColumn]:
+        """The columns of a feature as derived ones: copies, unless they have a recipe."""
+        names = items_at(self.columns, self._sources_of(feature, columns))
+        given = columns if isinstance(columns, list) else names
+        return [
+            column
+            if isinstance(column, DerivedColumn)
+            else DerivedColumn(feature if len(names) == 1 else f"{name} ({feature})", name)
+            for column, name in zip(given, names, strict=True)
+        ]
+
     def _position(self, column: Column) -> int:
+        column = column.of if isinstance(column, DerivedColumn) else column
         if column in self._position_of:
             return self._position_of[column]
-        if isinstance(column, int | np.integer) and 0 <= column < len(self.of_table):
+        if isinstance(column, int | np.integer) and 0 <= column < len(self.source_columns):
             return int(column)
         raise ValueError(
-            f"column {column!r} is not in X, whose columns are {listed(self.of_table)}: name one of these"
-            f"{near_matches(column, self.of_table)}, or leave it out"
+            f"column {column!r} is not in X, whose columns are {listed(self.source_columns)}: name one of these"
+            f"{near_matches(column, self.source_columns)}, or leave it out"
         )
 
-    def locate(self, names: tuple[Column, ...], named: bool, used: Sequence[Sequence[int]]) -> list[Sequence[int]]:
-        """Positions in another table of the columns that a model reads.
+    def locate(self, names: tuple[Column, ...], named: bool, used: Iterable[Sequence[int]]) -> Sequence[int]:
+        """For each column, where it or its source is in another table; -1 for one that is not used and not there.
 
         If both tables have names, columns are found by name, and other columns of the table are ignored. If one has
         none, columns are found by position, and both need equally many.
@@ -383,41 +367,56 @@ class Schema:
             The table's columns.
         named : bool
             Whether these are names, rather than positions.
-        used : sequence of sequence of int
-            For each block, the positions of its columns in the schema.
-
-        Returns
-        -------
-        list of sequence of int
-            For each block, the positions of its columns in the table; a range if they follow each other.
+        used : iterable of sequence of int
+            Positions of the columns that are read, such as those of each block.
 
         Raises
         ------
         ValueError
-            If a column of the model is missing, or a table without names has another number of columns.
+            If a column that is read is missing, or a table without names has another number of columns.
         """
-        used = [self.in_table(columns) for columns in used]
         if not (self.named and named):
-            if len(names) == len(self.of_table):
-                return [_as_range(columns) for columns in used]
+            if len(names) == len(self.source_columns):
+                return self.sources
             raise ValueError(
-                f"X has {len(names)} columns, the model was fitted to {len(self.of_table)}: give the same "
+                f"X has {len(names)} columns, the model was fitted to {len(self.source_columns)}: give the same "
                 "columns in the same order"
             )
-        if names == self.of_table:
-            return [_as_range(columns) for columns in used]
+        if names == self.source_columns:
+            return self.sources
         there = {name: position for position, name in enumerate(names)}
-        wanted = dict.fromkeys(self.columns[column] for columns in used for column in columns)
+        wanted = dict.fromkeys(chain.from_iterable(map(self.names, used)))
         missing = [name for name in wanted if name not in there]
         if missing:
-            # A column that was renamed is among those that the fit did not have.
+            # A renamed column is among those that the fit did not have.
             others = [name for name in names if name not in self._position_of] or names
             subject = f"column {missing[0]!r} is" if len(missing) == 1 else f"columns {listed(missing)} are"
             raise ValueError(
                 f"{subject} missing in X{near_matches(missing[0], others)}, which has {listed(others)}: rename or "
                 "add columns"
             )
-        return [_as_range([there[self.columns[column]] for column in columns]) for columns in used]
+        return tuple(there.get(name, -1) for name in self.names(range(len(self.columns))))
+
+    def arrange(self, table: Table, used: Sequence[Sequence[int]], forms: Mapping[Column, NumberForm]) -> Table:
+        """A table with each column of the schema at its position; derived ones are made when they are read.
+
+        Parameters
+        ----------
+        table : Table
+        used : sequence of sequence of int
+            As for `locate`, which has the errors.
+        forms : mapping
+            How numbers are written in columns of text; see `bayesnb.data.written_numbers`.
+        """
+        places = self.locate(table.names, table.named, used)
+        if forms:
+            read = (position for columns in used for position in columns)
+            table = with_numbers(table, forms, ((places[position], self.names([position])[0]) for position in read))
+        if places == range(len(table.names)):
+            return table
+        recipes = {at: column for column, at in self._position_of_derived.items() if column.recipe != COPY}
+        names = self.names(range(len(self.columns)))
+        return ArrangedTable(table, names, table.named, table.non_negative, table.counted, places, recipes)
 
     @cached_property
     def counts_from_zero(self) -> dict[int, bool]:

@@ -1,8 +1,8 @@
 """Tables of any kind as rows and columns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -36,6 +36,19 @@ def items_at[S: Sequence[Any]](values: S, positions: Sequence[int]) -> S | tuple
     return tuple(map(values.__getitem__, positions))
 
 
+def as_range(columns: Sequence[int]) -> Sequence[int]:
+    """Positions of columns: a range if they follow each other, else a tuple.
+
+    A range is compared quickly, and NumPy takes its columns without a copy.
+    """
+    if not columns:
+        return range(0)
+    consecutive = range(columns[0], columns[-1] + 1)
+    if columns == consecutive or list(columns) == list(consecutive):
+        return consecutive
+    return tuple(columns)
+
+
 # --------------------------------------------------------------------------------------------------
 # Cells that are Python objects: missing cells, numbers, and values that can be categories
 # --------------------------------------------------------------------------------------------------
@@ -52,7 +65,7 @@ def is_number(value: Any) -> bool:
 
 
 def _are_times(values: np.ndarray) -> bool:
-    """Whether the observed cells of a column are dates, times or durations, at least one of them."""
+    """Whether any observed cell of a column is a date, time or duration."""
     kinds = {type(value) for value in values if not is_missing(value)}
     times = (date, time, timedelta, np.datetime64, np.timedelta64)
     return bool(kinds) and all(issubclass(kind, times) or kind.__name__ == "Period" for kind in kinds)
@@ -114,7 +127,7 @@ def _to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
 
 
 def _as_float(value: Any) -> float | None:
-    """A value as a number; None for dates, which NumPy would count in their units, and for what is no number."""
+    """A value as a number; None for anything else, also for dates, which NumPy would convert."""
     if isinstance(value, np.datetime64 | np.timedelta64):
         return None
     try:
@@ -149,7 +162,7 @@ def distinct(values: np.ndarray) -> np.ndarray:
 def distinct_with_positions(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Sorted distinct values, and the position of each value among them.
 
-    For whole numbers of a short range the first array is the whole range, so it may hold numbers that do not occur.
+    For whole numbers of a short range the first array is the whole range, including numbers that do not occur.
 
     Returns
     -------
@@ -198,8 +211,7 @@ class Table(ABC):
     named : bool
         Whether the names come from the table.
     non_negative : bool
-        Whether all cells are known to be from zero to the largest that is allowed, `LARGEST_NUMBER` of
-        `bayesnb.model.reading`.
+        Whether all cells are known to be between zero and `LARGEST_NUMBER` of `bayesnb.model.reading`.
     counted : array of bool, shape (rows,), or None
         Rows whose categories count; those of other rows are missing cells. None if all do.
     chunk_cells : int
@@ -207,7 +219,7 @@ class Table(ABC):
     """
 
     chunk_cells: ClassVar[int] = 2**20
-    """Eight mebibytes. The kernels take a chunk in pieces that fit the processor's cache; a larger chunk means that the
+    """Eight mebibytes. The kernels split a chunk into pieces that fit the processor's cache; with large chunks the
     threads take Python's lock less often."""
 
     cells: Any
@@ -386,13 +398,13 @@ class FrameTable(Table):
 
     @cached_property
     def _columns(self) -> list[nw.Series]:
-        # A frame looks for a column among the names of all of them.
+        # A frame searches all names for a column.
         return list(self.cells.iter_columns())
 
     @staticmethod
     def _as_objects(series: nw.Series) -> np.ndarray:
         if series.dtype == nw.Categorical and series.implementation.is_pyarrow():
-            # Its conversion to NumPy gives missing cells a category.
+            # Converted to NumPy, missing cells would get a category.
             encoded = series.to_native()
             series = nw.from_native(encoded.cast(encoded.type.value_type), series_only=True)
         values = series.to_numpy()
@@ -487,6 +499,86 @@ class SparseTable(Table):
         entries = self.cells.nnz
         number = 2 * -(-entries // (10 * self.chunk_cells)) if 8 * entries > self.chunk_cells else 1
         return csr_pieces(self.cells, max(1, -(-entries // number)))
+
+
+# --------------------------------------------------------------------------------------------------
+# Columns derived of others, and a table with the columns of a model
+# --------------------------------------------------------------------------------------------------
+
+COPY = "copy"
+"""The recipe of a column that has the cells of its source."""
+
+RECIPES: dict[str, Callable[..., np.ndarray]] = {}
+"""By name, functions of the cells of a source, shape (rows,) in their own type, and of settings; NumPy alone."""
+
+
+@dataclass(frozen=True)
+class DerivedColumn:
+    """A column that a recipe makes of another one.
+
+    Attributes
+    ----------
+    name, of : hashable
+        Its name, and that of its source.
+    recipe : str, default "copy"
+        One of `RECIPES`. A copy is read where its source is.
+    settings : tuple of (str, value)
+        Further arguments of the recipe.
+    """
+
+    name: Column
+    of: Column
+    recipe: str = COPY
+    settings: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class ArrangedTable(Table):
+    """Columns of another table, which is `cells`, in another order, and columns derived of them.
+
+    Attributes
+    ----------
+    places : sequence of int
+        For each column, the position in the other table of the column or its source; -1 if it is not there.
+    recipes : mapping
+        By position, the derived columns that are no copies.
+    """
+
+    places: Sequence[int] = ()
+    recipes: Mapping[int, DerivedColumn] = field(default_factory=dict)
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.cells.num_rows)
+
+    def _there(self, columns: Sequence[int]) -> Sequence[int] | None:
+        """Positions in the other table; None if it lacks the cells of one of the columns."""
+        return as_range(items_at(self.places, columns)) if self.recipes.keys().isdisjoint(columns) else None
+
+    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
+        return None if (there := self._there(columns)) is None else self.cells.stored(there, rows)
+
+    def numbers(self, columns: Sequence[int], rows: slice, **options: Any) -> Any:
+        there = self._there(columns)
+        return super().numbers(columns, rows) if there is None else self.cells.numbers(there, rows, **options)
+
+    def number_column(self, column: int, rows: slice) -> np.ndarray:
+        made = column in self.recipes
+        return super().number_column(column, rows) if made else self.cells.number_column(self.places[column], rows)
+
+    def stored_values(self, column: int, rows: slice) -> np.ndarray:
+        cells = self.cells.stored_values(self.places[column], rows)
+        recipe = self.recipes.get(column)
+        return cells if recipe is None else RECIPES[recipe.recipe](cells, **dict(recipe.settings))
+
+    def declared_categories(self, column: int) -> tuple | None:
+        return None if column in self.recipes else self.cells.declared_categories(self.places[column])
+
+    def kind(self, column: int) -> str:
+        return super().kind(column) if column in self.recipes else self.cells.kind(self.places[column])
+
+    def chunks(self, num_columns: int) -> Iterator[slice]:
+        return self.cells.chunks(num_columns)
 
 
 def as_csr(X: Any) -> Any:

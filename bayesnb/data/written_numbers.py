@@ -12,7 +12,7 @@ from bayesnb.core.checking import first_few, warn
 from bayesnb.data.tables import Column, Table, distinct_objects, is_missing, is_number, shortened
 
 NEARLY_ALL = 0.9
-"""A column holds numbers, or dates, if at least so much of its distinct values are some."""
+"""A column holds numbers, or dates, if at least this share of its distinct values are."""
 
 UNIT = r"[%‰$€£¥₩₹₽₺₴¢]?"
 BLANKS = "' \u2019\u00a0\u202f"
@@ -24,10 +24,10 @@ CELL = {
     )
     for decimal, marks in {".": "," + BLANKS, ",": "." + BLANKS}.items()
 }
-"""By decimal sign: a sign and a unit, the digits, perhaps in groups of three, and a unit."""
+"""A number by decimal sign: sign, unit, digits (perhaps in groups of three), unit."""
 
 PLAIN = {decimal: re.compile(rf"[+-]?(\d+[{decimal}]?\d*)") for decimal in CELL}
-"""The same of digits alone, which most numbers are; `CELL` takes ten times as long."""
+"""The same for digits alone, as in most numbers; `CELL` takes ten times as long."""
 
 MONTH, DAY = "(0[1-9]|1[0-2])", r"(0[1-9]|[12]\d|3[01])"
 DATE = re.compile(
@@ -78,7 +78,7 @@ def _parts(value: Any, decimal: str) -> tuple[float, str | None, str] | None:
 
 
 def number_forms(values: Sequence[Any], decimals: Iterable[str] = CELL) -> list[NumberForm]:
-    """The forms in which nearly all values of a column are numbers: none, one, or two that read as many of them.
+    """The forms that read nearly all values of a column as numbers: none, one, or two that read equally many.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def number_forms(values: Sequence[Any], decimals: Iterable[str] = CELL) -> list[
     """
     forms = [form for decimal in decimals if (form := _form(values, decimal)) is not None]
     best = [form for form in forms if len(form.marks) == min(len(each.marks) for each in forms)]
-    # Only a comma makes two readings equally likely: 1.163 is a number in most files, and 1,163 in either way.
+    # Only a comma is ambiguous: 1.163 is a decimal number in most files, and 1,163 may be either.
     unclear = any(isinstance(value, str) and "," in value for value in {*values}.difference(*(f.marks for f in best)))
     return best if unclear else best[:1]
 
@@ -107,7 +107,7 @@ def _form(values: Sequence[Any], decimal: str) -> NumberForm | None:
 
 
 def are_dates(values: Sequence[Any]) -> bool:
-    """Whether nearly all of some distinct values are texts of dates or times."""
+    """Whether nearly all of the distinct values are dates or times, as text."""
     dates = sum(isinstance(value, str) and DATE.fullmatch(value.strip()) is not None for value in values)
     return dates >= max(1, NEARLY_ALL * len(values))
 
@@ -127,8 +127,6 @@ def with_numbers(table: Table, forms: Mapping[Column, NumberForm], columns: Any 
     UserWarning
         If cells are neither numbers nor marks of missing cells.
     """
-    if not forms:
-        return table
     numbers, told = {}, []
     for place, name in dict(enumerate(table.names) if columns is None else columns).items():
         if name in forms and (values := table.stored_values(place, slice(None))).dtype.kind not in "biuf":

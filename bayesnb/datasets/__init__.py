@@ -1,6 +1,5 @@
 """Small tables for examples, tests and the command line."""
 
-from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +43,7 @@ def anesthesia() -> Any:
     """
     import pandas as pd
 
-    return pd.read_csv(Path(str(resources.files("bayesnb") / "datasets" / "anesthesia.csv")))
+    return pd.read_csv(Path(__file__).with_name("anesthesia.csv"))
 
 
 def federalist(words: str = "function") -> tuple[Any, Any]:
@@ -92,7 +91,7 @@ def federalist(words: str = "function") -> tuple[Any, Any]:
     """
     import pandas as pd
 
-    table = pd.read_csv(Path(str(resources.files("bayesnb") / "datasets" / "federalist.csv")), index_col="number")
+    table = pd.read_csv(Path(__file__).with_name("federalist.csv"), index_col="number")
     of_words = table.drop(columns=["author", "length"])
     chosen = {"function": of_words.columns[:70], "final": FINAL_WORDS}
     one_of("words", words, chosen)
@@ -118,7 +117,7 @@ def penguins_path() -> Path:
     >>> nb.datasets.penguins_path().name
     'penguins.csv'
     """
-    return Path(str(resources.files("bayesnb") / "datasets" / "penguins.csv"))
+    return Path(__file__).with_name("penguins.csv")
 
 
 def penguins() -> tuple[Any, Any]:

@@ -1,4 +1,4 @@
-"""What all estimators share."""
+"""The base class of all estimators."""
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,8 +28,8 @@ from bayesnb.inference.fit import as_inference, read_table
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.reading import LARGEST_NUMBER, not_negative_up_to
+from bayesnb.posterior.belief import offers
 from bayesnb.posterior.files import save
-from bayesnb.posterior.kinds import ExactPosterior, SpreadPosterior
 from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
@@ -55,7 +55,7 @@ def check_labels(y: Any, num_rows: int, unlabelled: Any = None) -> np.ma.MaskedA
     Raises
     ------
     ValueError
-        If `y` has another length or shape, a missing or infinite label, numbers that are no labels, or no label at all.
+        If `y` has another length or shape, a missing or infinite label, quantities instead of labels, or no label.
     """
     labels = column_or_1d(unmask(y), warn=True)
     check_consistent_length(np.empty(num_rows), labels)
@@ -67,7 +67,7 @@ def check_labels(y: Any, num_rows: int, unlabelled: Any = None) -> np.ma.MaskedA
         return np.ma.MaskedArray(labels, missing)
     known = labels[~missing]
     if known.dtype.kind == "O":
-        # A missing value makes an array of whole numbers one of objects.
+        # A missing value turns an array of whole numbers into objects.
         known = as_labels(known.tolist())
     _check_targets(known)
     values = np.empty(len(labels), dtype=known.dtype)
@@ -137,7 +137,7 @@ def read_numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 
 def _validated(estimator: BaseEstimator, X: Any, *, reset: bool, numbers: bool) -> Any:
-    """An array or sparse array that scikit-learn has checked; what is wrong with a table is said before its error."""
+    """An array or sparse array checked by scikit-learn; our own message comes before its error."""
     options: Any = {
         "accept_sparse": ["csr", "csc"],
         "ensure_all_finite": False,
@@ -153,7 +153,7 @@ def _validated(estimator: BaseEstimator, X: Any, *, reset: bool, numbers: bool) 
             raise kind(str(wrong) if "inhomogeneous" in told else f"{wrong}; {told[:100]}") from error
         if not isinstance(found, np.ndarray):
             raise
-    # scikit-learn makes no number of pandas.NA.
+    # scikit-learn cannot convert pandas.NA to a number.
     validate_data(estimator, X, skip_check_array=True, reset=reset)
     return check_array(found, estimator=estimator, input_name="X", **options)
 
@@ -203,8 +203,7 @@ def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
     if X.dtype.kind == "c":
         raise ValueError("Complex data not supported")
     if X.dtype.kind == "O":
-        numbers = _numbers_of_objects(X)
-        X = X if numbers is None else numbers
+        X = _numbers_of_objects(X)
     if X.dtype.kind in "fiu":
         X = check_array(
             X, accept_sparse=["csr", "csc"], ensure_all_finite="allow-nan", estimator=estimator, input_name="X"
@@ -213,7 +212,7 @@ def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
 
 
 def whole_numbers(X: Any, names: Sequence[Any]) -> Any:
-    """A table of numbers from zero, dense or CSR, cut to whole ones as in scikit-learn, with a warning if one changes.
+    """A non-negative table, dense or CSR, truncated to whole numbers as in scikit-learn, with a warning if one changes.
 
     Raises
     ------
@@ -262,12 +261,11 @@ def with_fitted_columns(estimator: BaseEstimator, X: Any) -> Any:
     return X if frame.columns == fitted else frame.select(fitted).to_native()
 
 
-def _numbers_of_objects(X: np.ndarray) -> np.ndarray | None:
-    """An array of Python numbers as float64, missing ones as NaN; None if it holds anything else."""
-    flat = X.ravel().tolist()
-    if any(not is_missing(value) and (isinstance(value, bool) or not is_number(value)) for value in flat):
-        return None
-    return np.array([np.nan if is_missing(value) else float(value) for value in flat]).reshape(X.shape)
+def _numbers_of_objects(X: np.ndarray) -> np.ndarray:
+    """An array of Python numbers as float64, missing ones as NaN; itself if it holds anything else."""
+    flat = [np.nan if is_missing(value) else value for value in X.ravel().tolist()]
+    wrong = any(isinstance(value, bool) or not is_number(value) for value in flat)
+    return X if wrong else np.array(flat, dtype=np.float64).reshape(X.shape)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -408,7 +406,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             if first:
                 self._begin(table, labels, sample_weight)
             else:
-                fitted = self._problem.model.schema.of_table
+                fitted = self._problem.model.schema.source_columns
                 if feature_names is not None and table.names != fitted:
                     raise ValueError(
                         f"feature_names has {listed(table.names)}, and the first batch had {listed(fitted)}: give the "
@@ -573,12 +571,12 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """Fit the problem and set the fitted attributes."""
         inference = self._inference()
         inference.check(problem)
-        if problem.model.feature_inclusion is not None and self.predictive == "plugin":
+        if problem.model.description.feature_inclusion is not None and self.predictive == "plugin":
             raise ValueError(
                 'predictive="plugin" uses one model, and feature_inclusion averages over many: use '
                 'predictive="exact", or leave feature_inclusion out'
             )
-        self.posterior_ = inference.fit(self._smoothed(problem), key=self._key())
+        self.posterior_: Any = inference.fit(self._smoothed(problem), key=self._key())
         self._problem = problem
         self.class_count_ = problem.statistics.classes.n.copy()
         self._note(problem)
@@ -595,18 +593,18 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             return 0
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
-    def _posterior(self) -> Posterior:
+    def _posterior(self) -> Any:
         check_is_fitted(self)
         return self.posterior_
 
     def _predictor(self) -> Posterior:
         """The posterior that predicts: the fitted one, or its mean as a point."""
         posterior = self._posterior()
-        if self.predictive == "exact" or not isinstance(posterior, SpreadPosterior):
+        if self.predictive == "exact" or not hasattr(posterior, "plugin"):
             return posterior
         if self.predictive != "plugin":
             raise ValueError(f'predictive is {self.predictive!r}: give "exact" or "plugin"')
-        if isinstance(posterior, ExactPosterior) and all(map(number_of_values, posterior.families)):
+        if offers(posterior, "the closed form of one model") and all(map(number_of_values, posterior.families)):
             return posterior  # it predicts as its mean does, but its mean might round to 0 or 1
         return posterior.plugin()
 
@@ -642,7 +640,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             )
 
     def _every_label(self, y: Any, table: Table, verb: str) -> np.ndarray:
-        """The labels of rows all of which have one, as had all rows so far."""
+        """Labels without a missing one, as in all rows so far."""
         labels = check_labels(y, table.num_rows, self.unlabelled)
         if labels.mask.any():
             row = int(labels.mask.argmax())

@@ -19,7 +19,7 @@ from bayesnb.inference.fit import fit
 from bayesnb.inference.sources import read_dask, sample_dask
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model
 from bayesnb.model.problem import Problem, count_and_grow
-from bayesnb.posterior.weighted_posterior import WeightedPosterior, with_weights_of
+from bayesnb.posterior.weighted_posterior import with_weights_of
 from bayesnb.selection.descriptions import propose_descriptions
 from bayesnb.selection.information import information_estimate
 from bayesnb.selection.weighing import MOST_FEATURES, weight_features, weighted_or_plain
@@ -119,13 +119,13 @@ class NaiveBayesClassifier(Estimator):
     keep_rows: int = 2000
 
     _kept = None
-    """The rows that `partial_fit` keeps, if it does; no field, so that it is no parameter."""
+    """The rows that `partial_fit` keeps; not a field, so that it is no parameter."""
 
     @property
     def weights_(self) -> Any:
         """The weight of each feature."""
         check_is_fitted(self)
-        if not isinstance(self.posterior_, WeightedPosterior):
+        if self.posterior_.feature_weights is None:
             raise AttributeError(
                 f'no weights of features were learned, with feature_weights={self.feature_weights!r}: give "each", '
                 "which says why where none can be learned"
@@ -173,23 +173,23 @@ class NaiveBayesClassifier(Estimator):
         self._start(table, labels, weight)
         if self.keep_rows:
             schema = self.model_.schema
-            reads = frozenset(place for block in self.model_.blocks for place in schema.in_table(block.columns))
+            reads = frozenset(schema.sources[position] for own in self.model_.layout for position in own)
             none = KeptRows(table.names, table.named, None if self.model is None else reads)
             weights = check_weights(weight, table.num_rows)
             kept = none.add(table, labels, weights, self.decay, self.keep_rows, self._key())
             self._kept = replace(kept, learned=self.class_count_)
-        elif isinstance(self.posterior_, WeightedPosterior):
+        elif self.posterior_.feature_weights is not None:
             warn_of_absent_classes(self.classes_, labels)
 
     def _add(self, table: Table, labels: np.ndarray, weight: Any) -> None:
-        # The model so far refuses cells of a wrong type, which the sample alone would read as another kind of column.
+        # The model so far rejects cells of a wrong type; the sample alone might read them as another kind of column.
         rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
         problem, counted = count_and_grow(self._problem, rows)
         problem = problem.add(counted.statistics, decay=self.decay)
         before, kept = self.posterior_, self._kept if whole_number("keep_rows", self.keep_rows, or_zero=True) else None
         if kept is not None:
             kept = kept.add(table, labels, rows.weights, self.decay, self.keep_rows, self._key())
-            # As long as all rows are kept, no cell counts as missing because a family was chosen before it came.
+            # While all rows are kept, no cell counts as missing just because the family was chosen before it came.
             outside = kept.whole and any(isinstance(key, OutsideSupport) for key in counted.unseen)
             if outside or kept.is_due(problem.statistics.classes.n):
                 if not kept.whole:
@@ -198,7 +198,7 @@ class NaiveBayesClassifier(Estimator):
                 return
         warn_unseen(counted.unseen)
         self._settle(problem)
-        if kept is None and isinstance(before, WeightedPosterior):
+        if kept is None and before.feature_weights is not None:
             before = before.learned(table, labels, sample_weight=weight, key=self._key())
         self.posterior_ = with_weights_of(before, self.posterior_)
         self._kept = kept
@@ -222,13 +222,7 @@ class NaiveBayesClassifier(Estimator):
     def _learn_anew(self, kept: KeptRows, problem: Problem, away: Any = None) -> None:
         """Choose the model, and learn weights, from the rows that are kept.
 
-        Parameters
-        ----------
-        kept : KeptRows
-        problem : Problem
-            All rows under the model so far.
-        away : tuple, optional
-            Table, labels and weights of rows among these that are taken away.
+        `problem` has all rows under the model so far, `away` the table, labels and weights of rows that are taken away.
         """
         self._start(kept.table, kept.labels, kept.counting)
         if not kept.whole:
@@ -251,14 +245,13 @@ class NaiveBayesClassifier(Estimator):
             self.posterior_ = weight_features(self.posterior_, table, labels, shared=shared, **options)
         elif self._may_weigh(labels):
             self.posterior_ = weighted_or_plain(self.posterior_, table, labels, **options)
-            # Of many features it may be an average over their subsets, to which later rows are added.
-            problem: Any = self.posterior_.problem
-            self._problem = problem
-            self._note(problem)
-        if not isinstance(self.posterior_, WeightedPosterior):
+            # With many features it may be an average over subsets, to which later rows are added.
+            self._problem = self.posterior_.problem
+            self._note(self._problem)
+        if self.posterior_.feature_weights is None:
             if self.model is not None:
-                self._problem.model.schema.require_one_description("an estimator without feature_weights")
-            elif self._problem.model.schema.views:
+                self._problem.model.require_one_description("an estimator without feature_weights")
+            elif self._problem.model.schema.derived:
                 self._settle(self._problem.described_once)
 
     def _may_weigh(self, labels: Any) -> bool:
@@ -267,12 +260,7 @@ class NaiveBayesClassifier(Estimator):
         return self.feature_weights in ("auto", "each") and exact and not np.ma.is_masked(labels)
 
     def _check_weighing(self) -> None:
-        """Refuse parameters with which no weights can be learned.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Raise ValueError for parameters with which no weights can be learned."""
         whole_number("keep_rows", self.keep_rows, or_zero=True)
         if self.descriptions not in (None, "auto"):
             raise ValueError(f'descriptions={self.descriptions!r}: give "auto" or None')
@@ -292,15 +280,15 @@ class NaiveBayesClassifier(Estimator):
         return model if self.feature_inclusion is None else model.with_feature_inclusion(self.feature_inclusion)
 
     def _given_model(self, table: Table, labels: Any, weight: Any) -> Model:
-        if self.model is None:
-            if isinstance(table, SparseTable):
-                return NaiveBayes.from_frame(table)
-            chosen = NaiveBayes.from_frame(table, labels, sample_weight=weight)
-            proposes = self.descriptions == "auto" and self.feature_inclusion is None and self._may_weigh(labels)
-            if not proposes or len(distinct(labels)) < 2 or len(table.names) > MOST_FEATURES:
-                return chosen
-            return propose_descriptions(chosen, table, labels, sample_weight=weight, key=self._key())
-        return as_model(self.model)
+        if self.model is not None:
+            return as_model(self.model)
+        if isinstance(table, SparseTable):
+            return NaiveBayes.from_frame(table)
+        chosen = NaiveBayes.from_frame(table, labels, sample_weight=weight)
+        proposes = self.descriptions == "auto" and self.feature_inclusion is None and self._may_weigh(labels)
+        if not proposes or len(distinct(labels)) < 2 or len(table.names) > MOST_FEATURES:
+            return chosen
+        return propose_descriptions(chosen, table, labels, sample_weight=weight, key=self._key())
 
     def _note(self, problem: Problem) -> None:
         self.model_ = problem.resolved
@@ -363,7 +351,6 @@ def mutual_information_score(X: Any, y: Any, *, model: Model | Family | None = N
     table = as_table(X)
     posterior = fit(NaiveBayes.from_frame(table) if model is None else model, table, y)
     scores = np.full(len(table.names), np.nan)
-    scores[sorted(column for block in posterior.model.blocks for column in block.columns)] = information_estimate(
-        posterior, unit
-    )
+    columns = sorted(column for block in posterior.model.blocks for column in block.columns)
+    scores[columns] = information_estimate(posterior, unit)
     return scores

@@ -1,4 +1,4 @@
-"""A random sample of the rows that `partial_fit` gets, from which a classifier learns again what sums do not hold."""
+"""A random sample of the rows of `partial_fit`, from which a classifier learns again what sums do not hold."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -17,15 +17,15 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem, count_and_grow, with_categories
 
 MOST_CELLS = 2 * 10**6
-"""Cells of a sample at most: 16 MB of numbers, and more of objects, which hold columns of several types. Of a sparse
-table those that are stored count."""
+"""Largest number of cells in a sample: 16 MB of numbers, more for objects, which hold columns of several types. In a
+sparse table only stored cells count."""
 
 GROWTH, GROWTH_OF_WIDE, WIDE = 0.25, 1.0, 1000
 """Growth of the weight of all rows after which families, bins and weights are learned again; of tables of more than
 1,000 columns, of which each learning takes more than ten seconds, it is the second number."""
 
 SHIFT = 0.05
-"""Change of the class frequencies, in total variation, after which they are."""
+"""Change of the class frequencies, in total variation, after which they are learned again."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +161,7 @@ class KeptRows:
         for number, row in enumerate(rows):
             wanted, equal = weight[number], places.get(row, [])
             while equal and wanted > 1e-9 * weight[number]:
-                # Of equal rows the last one of this weight.
+                # Among equal rows, the last one of this weight.
                 place = next((each for each in reversed(equal) if np.isclose(left[each], wanted)), equal[-1])
                 taken = min(left[place], wanted)
                 left[place], wanted = left[place] - taken, wanted - taken
@@ -182,7 +182,7 @@ class KeptRows:
 # --------------------------------------------------------------------------------------------------
 
 UNREAD = datetime(1970, 1, 1)
-"""In place of the cells that no model reads: a date, which none takes."""
+"""Stands for cells that no model reads: a date, which no family accepts."""
 
 
 def _cells(table: Table, reads: frozenset[int] | None) -> Any:
@@ -298,9 +298,9 @@ def with_all_rows(problem: Problem, sample: Problem, kept: KeptRows, away: Any =
 
 
 def _feature_parts(model: BoundModel, *counted: ModelStatistics) -> Iterator[Iterator[tuple]]:
-    """For each block, of each of its features the columns in the table, the family, and its part of all statistics."""
+    """For each feature of each block: its table columns, its family, and its part of the statistics."""
     for block, *of_block in zip(model.blocks, *(each.blocks for each in counted), strict=True):
-        columns = tuple(model.schema.in_table(block.columns))
+        columns = tuple(model.schema.sources[position] for position in block.columns)
         alone = [(column,) for column in columns] if block.by_column else [columns]
         names = [(own, type(block.family)) for own in alone]
         yield zip(names, *(statistics_of_features(block, each) for each in of_block), strict=True)
@@ -310,8 +310,7 @@ def _with_categories_of(before: BoundModel, problem: Problem) -> Problem:
     """A problem whose columns have the categories of another model first, in their order."""
     after = problem.model
     categories = dict(after.schema.categories)
-    places = before.schema.in_table(before.open_columns)
-    known = {place: before.schema.categories[p] for place, p in zip(places, before.open_columns, strict=True)}
-    for place, p in zip(after.schema.in_table(after.open_columns), after.open_columns, strict=True):
-        categories[p] = _more_categories(known.get(place, ()), categories[p])
+    known = {before.schema.sources[p]: before.schema.categories[p] for p in before.open_columns}
+    for p in after.open_columns:
+        categories[p] = _more_categories(known.get(after.schema.sources[p], ()), categories[p])
     return with_categories(problem, categories)

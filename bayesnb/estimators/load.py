@@ -8,6 +8,7 @@ from bayesnb.core.checking import a_type
 from bayesnb.crowd.annotation_table import AnnotationTable
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.data.schema import Schema
+from bayesnb.data.tables import DerivedColumn
 from bayesnb.data.written_numbers import NumberForm
 from bayesnb.estimators.kept_rows import KeptRows
 from bayesnb.families.family import Family
@@ -30,7 +31,7 @@ from bayesnb.posterior.kinds import (
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.weighted_posterior import WeightedPosterior
 
-MODELS = (BoundModel, ModelParameters, NaiveBayes, NumberForm, Schema)
+MODELS = (BoundModel, DerivedColumn, ModelParameters, NaiveBayes, NumberForm, Schema)
 DATA = (AnnotationTable, KeptRows, ModelStatistics, Problem, Unlabelled)
 POSTERIORS = (AveragedPosterior, CollapsedPosterior, ExactPosterior, PointPosterior, SampledPosterior)
 RESULTS = (AnnotationFit, FeatureWeights, NormalWeights, WeightedPosterior)

@@ -1,6 +1,5 @@
 """Estimators of one family: 0/1 columns, categories, counts and measurements."""
 
-from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from numbers import Real
@@ -22,6 +21,7 @@ from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.statistics import Counts
 from bayesnb.families.words import Multinomial
 from bayesnb.inference.exact import Exact
+from bayesnb.model.blocks import in_column_order
 from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem, with_categories
@@ -44,13 +44,7 @@ class _WithClassPrior(Estimator):
     class_prior: Any = None
 
     def _class_probs(self) -> Any:
-        """The class probabilities of the model.
-
-        Raises
-        ------
-        ValueError
-            If the number of probabilities is not that of the classes.
-        """
+        """The class probabilities of the model; an error if their number is not that of the classes."""
         if self.class_prior is None:
             return "empirical" if self.fit_prior else np.full(len(self.classes_), 1 / len(self.classes_))
         if len(self.class_prior) != len(self.classes_):
@@ -112,26 +106,13 @@ class _Counting(_WithClassPrior):
         return counted
 
 
-class _Smoothed(_Counting, _Discrete):
-    """An estimator that smooths its counts."""
-
-    @property
-    def feature_log_prob_(self) -> np.ndarray:
-        """Log of the smoothed share of each feature in each class, shape (n_classes, n_features)."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return self._log_prob(self._counted)
-
-    @abstractmethod
-    def _log_prob(self, counted: Counts) -> np.ndarray: ...
-
-
 # --------------------------------------------------------------------------------------------------
 # Naive Bayes for 0/1 features
 # --------------------------------------------------------------------------------------------------
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class BernoulliNB(_Smoothed):
+class BernoulliNB(_Counting, _Discrete):
     """Naive Bayes for 0/1 features, with scikit-learn's arguments and a posterior.
 
     Each feature's probability has the prior Beta(alpha, alpha). The exact predictive equals scikit-learn's.
@@ -215,8 +196,11 @@ class BernoulliNB(_Smoothed):
             feature_inclusion=self.feature_inclusion,
         )
 
-    def _log_prob(self, counted: Counts) -> np.ndarray:
-        return np.log(counted.total + self._alpha) - np.log(counted.n + 2 * self._alpha)
+    @property
+    def feature_log_prob_(self) -> np.ndarray:
+        """Log of the smoothed share of ones of each feature in each class, shape (n_classes, n_features)."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.log(self._counted.total + self._alpha) - np.log(self._counted.n + 2 * self._alpha)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -224,7 +208,7 @@ class BernoulliNB(_Smoothed):
 # --------------------------------------------------------------------------------------------------
 
 MOST_CATEGORIES = 2**24
-"""Categories of all columns of numbers together; with more, a mistake is likelier than enough memory."""
+"""Largest number of categories in all numeric columns together; more of them are probably a mistake."""
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -317,12 +301,10 @@ class CategoricalNB(_Discrete):
     def _note(self, problem: Problem) -> None:
         super()._note(problem)
         schema = problem.model.schema
-        counts: dict[int, np.ndarray] = {}
-        for block, counted in zip(problem.model.blocks, problem.statistics.blocks, strict=True):
-            for j, position in enumerate(block.columns):
-                counts[position] = counted.total[:, j].copy()  # type: ignore[attr-defined]
+        of_blocks: Any = problem.statistics.blocks
+        counts = in_column_order(problem.model.blocks, [np.moveaxis(counted.total, 1, 0) for counted in of_blocks])
         alpha = np.broadcast_to(self._alpha, self.n_features_in_)
-        self.category_count_ = [counts[j] for j in range(self.n_features_in_)]
+        self.category_count_ = [count.copy() for count in counts]
         self.categories_ = [np.asarray(schema.categories[j]) for j in range(self.n_features_in_)]
         self.n_categories_ = np.array([count.shape[1] for count in self.category_count_], dtype=np.int64)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -437,7 +419,8 @@ class PoissonNB(_WithClassPrior):
 
     def _note(self, problem: Problem) -> None:
         super()._note(problem)
-        self.rate_ = problem.posterior.families[0].mean()["rate"]
+        family: Any = problem.resolved.families[0]
+        self.rate_ = family.update(problem.statistics.blocks[0]).mean()["rate"]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -446,7 +429,7 @@ class PoissonNB(_WithClassPrior):
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class MultinomialNB(_Smoothed):
+class MultinomialNB(_Counting, _Discrete):
     """Naive Bayes for count vectors, with scikit-learn's arguments and a posterior.
 
     The exact predictive of a document is Dirichlet-multinomial; ``predictive="plugin"`` gives scikit-learn's numbers,
@@ -491,9 +474,12 @@ class MultinomialNB(_Smoothed):
         family = Multinomial(self._concentration(), fractional=True)
         return NaiveBayes(family, class_probs=self._class_probs())
 
-    def _log_prob(self, counted: Counts) -> np.ndarray:
-        smoothed = counted.total + self._alpha
-        return np.log(smoothed) - np.log(smoothed.sum(axis=1, keepdims=True))
+    @property
+    def feature_log_prob_(self) -> np.ndarray:
+        """Log of the smoothed share of each word in each class, shape (n_classes, n_features)."""
+        smoothed = self._counted.total + self._alpha
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.log(smoothed) - np.log(smoothed.sum(axis=1, keepdims=True))
 
 
 # --------------------------------------------------------------------------------------------------

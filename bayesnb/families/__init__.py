@@ -3,12 +3,17 @@
 import lazy_loader as _lazy
 
 __getattr__, __dir__, __all__ = _lazy.attach(
-    __name__,
+    "bayesnb",
     submod_attrs={
-        "family": ["Family", "JointFamily"],
-        "conjugate": ["ConjugateFamily"],
-        "exponential": ["ExponentialFamily"],
-        "moments": ["Moments", "Scatter"],
-        "statistics": ["Counts", "Levels", "Statistics"],
+        "core.arrays": ["namespace"],
+        "core.gamma_functions": ["log_beta", "log_rising"],
+        "families.categories": ["TableFamily"],
+        "families.conjugate": ["ConjugateFamily"],
+        "families.exponential": ["ExponentialFamily"],
+        "families.family": ["Family", "JointFamily"],
+        "families.hyperparameters": ["format_number"],
+        "families.moments": ["Moments", "Scatter"],
+        "families.statistics": ["ClassCounts", "Counts", "Levels", "Statistics", "class_sums", "observed_weight"],
+        "families.words": ["Annotations"],
     },
 )

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import xlogy
 
 from bayesnb.core.arrays import log, namespace
-from bayesnb.core.deferred import dist, is_jax, jnp, pytree
+from bayesnb.core.deferred import dist, pytree
 from bayesnb.core.gamma_functions import log_rising
 from bayesnb.core.running import in_order
 from bayesnb.core.sparse import csr_of_ones
@@ -19,7 +19,7 @@ from bayesnb.families.spanning_trees import edge_probabilities, log_sum_over_tre
 from bayesnb.families.statistics import Statistics, clear_rounding, entries_of
 
 # --------------------------------------------------------------------------------------------------
-# Values of all columns in one line: those of the first column, whether it is missing, those of the second, ...
+# Values of all columns, concatenated: those of the first column, a value for missing, those of the second, ...
 # --------------------------------------------------------------------------------------------------
 
 
@@ -38,7 +38,7 @@ class _PairCounts(Statistics):
     n : array, shape (classes, 1)
         Weight of the rows.
     total : array, shape (classes, values, values)
-        By the values of all columns in one line; single values are on the diagonal.
+        By pairs of the concatenated values of all columns; single values are on the diagonal.
     """
 
     n: Any
@@ -58,7 +58,7 @@ class _PairCounts(Statistics):
 # --------------------------------------------------------------------------------------------------
 
 GRAPH_CELLS = 2**19
-"""Numbers of the graphs of some rows that are in memory at a time, in each thread."""
+"""Graph entries in memory at a time, in each thread."""
 
 
 @pytree
@@ -208,7 +208,7 @@ class AllTrees(JointCategories):
     def log_evidence(self, statistics: _PairCounts) -> Any:
         after, alone = self._given(statistics)
         of_trees = log_sum_over_trees(after.log_weights) - log_sum_over_trees(self.log_weights)
-        # Classes have no evidence of their own, so that each gets an equal part of that of the trees.
+        # The evidence of the trees does not split by class: each class gets an equal part.
         return alone.sum(axis=-1, keepdims=True) + of_trees[..., None] / np.shape(self.counts)[-3]
 
     def statistics(self, x: np.ndarray, membership: Any) -> _PairCounts:
@@ -244,14 +244,16 @@ class AllTrees(JointCategories):
         pairs, values, rows = map(namespace(self.counts)[0].log, self._of_values())
         return values - rows, _log_ratio(pairs, values, rows)
 
-    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
+    def predictive_formula(self, x: Any) -> Any:
+        places, log_weights = self._places(x), self.log_weights[0]
+        alone, pairs = map(namespace(x)[0].asarray, self.log_tables())
+        sums = log_sum_over_trees(log_weights + pairs[:, places[:, :, None], places[:, None, :]])
+        return (alone[:, places].sum(axis=-1) + sums - log_sum_over_trees(log_weights)).T
+
+    def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
         alone, pairs = self.log_tables()
         places, log_weights = self._places(x), self.log_weights[0]
         log_sum = log_sum_over_trees(log_weights)
-        if is_jax(x):
-            alone, pairs = jnp.asarray(alone), jnp.asarray(pairs)
-            sums = log_sum_over_trees(log_weights + pairs[:, places[:, :, None], places[:, None, :]])
-            return (alone[:, places].sum(axis=-1) + sums - log_sum).T
 
         def of_piece(rows: slice) -> np.ndarray:
             at = places[rows]
@@ -288,15 +290,8 @@ class AllTrees(JointCategories):
     def _by_parent(self, parent: np.ndarray, of_pairs: np.ndarray) -> np.ndarray:
         """Numbers of pairs by the value of a column's parent and its own.
 
-        Parameters
-        ----------
-        parent : array, shape (..., classes, columns)
-        of_pairs : array, shape (..., classes, values, values)
-
-        Returns
-        -------
-        array, shape (..., classes, columns, values, values)
-            Zero for values that a column has not; those of the first column, the root, are the first.
+        Values that a column does not have get zero, and the first column is the root. `parent` has shape (..., classes,
+        columns), `of_pairs` (..., classes, values, values), and the result (..., classes, columns, values, values).
         """
         parent, value = np.asarray(parent).astype(np.intp), np.arange(self._numbers.max())
         there = value < self._numbers[:, None]
@@ -309,25 +304,25 @@ class AllTrees(JointCategories):
         return cells
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families.rows_of_trees import AnyTree
+        from bayesnb.families.rows_of_categories import AnyTree
 
         parent = sample("parent", AnyTree(self.log_weights, together=self.together))
         numbers = self._numbers
         given = numbers[np.asarray(parent).astype(np.intp)]
         given[..., 0] = 1
         strength = (self.concentration / (numbers * given))[..., None, None]
-        # A value that a column has not gets no weight.
+        # A value that a column lacks gets no weight.
         there = (np.arange(numbers.max()) < numbers[:, None])[:, None]
         weights = np.where(there, strength + self._by_parent(parent, self.counts), 0.0)
         return {"parent": parent, "prob": sample("prob", dist.Dirichlet(weights, validate_args=False))}
 
     def likelihood(self, parent: Any, prob: Any) -> "dist.Distribution":
-        from bayesnb.families.rows_of_trees import RowsOfTree
+        from bayesnb.families.rows_of_categories import RowsOfTree
 
         return RowsOfTree(parent, prob, self.sizes)
 
     def likelihood_of_observed(self, observed: Any, **parameters: Any) -> "dist.Distribution":
-        from bayesnb.families.rows_of_trees import RowsOfTree
+        from bayesnb.families.rows_of_categories import RowsOfTree
 
         return RowsOfTree(parameters["parent"], parameters["prob"], self.sizes, observed)
 
@@ -361,7 +356,7 @@ def _log_ratio(of_pairs: Any, of_values: Any, of_rows: Any) -> Any:
 
 
 def _graphs_in_pieces(of_piece: Callable[[slice], np.ndarray], num_rows: int, size: int) -> np.ndarray:
-    """Results for all rows, whose graphs, so many numbers for a row, are in memory some rows at a time."""
+    """Results for all rows, in pieces whose graphs, with `size` numbers a row, fit in memory."""
     step = max(GRAPH_CELLS // size, 16)
     pieces = [slice(start, start + step) for start in range(0, max(num_rows, 1), step)]
     return np.concatenate(list(in_order(of_piece, pieces)))

@@ -171,7 +171,7 @@ class Histogram(DirichletFamily, BinnedFamily):
 
     @property
     def _of_codes(self) -> Categorical:
-        """The family of which part holds a cell."""
+        """The family of the part in which a cell lies."""
         return Categorical(self.concentration)
 
     def log_evidence(self, statistics: Counts) -> Any:
@@ -193,7 +193,7 @@ def _check_num_bins(num_bins: Any, edges: Any) -> None:
 
 
 # --------------------------------------------------------------------------------------------------
-# Halves of halves of ordered cells, whose probabilities all classes share below some nodes and not below others.
+# A tree of halved runs of cells; below some nodes all classes share their probabilities.
 #
 # Each node of the tree is a run of cells with a left and a right half. It is *split by class* with a probability of
 # its own: the share of the left half is then Beta(1, 1) in each class. Otherwise it is *common*: the shares of this
@@ -209,7 +209,7 @@ type Node = tuple[int, int, int]
 def _nodes_of(num_cells: int, has_lower_tail: bool) -> tuple[Node, ...]:
     """The nodes of the tree over some cells, each before those below it; one fewer than cells.
 
-    Without a lower tail they are those that are left of the tree with it.
+    Without a lower tail, the tree is that with one, less the nodes of the tail.
     """
 
     def below(low: int, high: int) -> tuple[Node, ...]:
@@ -239,18 +239,9 @@ def _log_evidence_of_split(split: Any, log_factor: Any, nodes: tuple[Node, ...])
 
     .. math:: \Phi = (1 - \rho) + \rho\, B\, \Phi_{left}\, \Phi_{right}
 
-    Parameters
-    ----------
-    split : array, shape (..., nodes)
-        Prior probability of a split.
-    log_factor : array, shape (..., nodes)
-        Log Bayes factor B of shares by class against common ones, at each node.
-    nodes : tuple of Node
-
-    Returns
-    -------
-    tuple of array, shape (..., nodes) and (...)
-        Posterior probability of a split of each node, given that all nodes above it are split; and log Phi of the root.
+    `split` is the prior probability :math:`\rho` of a split, and `log_factor` the log Bayes factor B of shares by class
+    against common ones, each of shape (..., nodes). The results are the posterior probability of a split of each node
+    given that all nodes above it are split, shape (..., nodes), and log Phi of the root, shape (...).
     """
     xp, _ = namespace(split, log_factor)
     phi: dict[tuple[int, int], Any] = {}
@@ -268,12 +259,8 @@ def _log_evidence_of_split(split: Any, log_factor: Any, nodes: tuple[Node, ...])
 def _down(nodes: tuple[Node, ...], start: tuple[Any, Any], halve: Callable[[int, Any, Any], Any]) -> list[Any]:
     """What every cell gets from the root on.
 
-    Parameters
-    ----------
-    start : tuple
-        What the root has while all nodes above are split, and below a common one.
-    halve : callable
-        Gives the pairs of the left and of the right half, given the number of the node and its pair.
+    `start` is what the root has while all nodes above are split, and below a common one. `halve` gives the pairs of the
+    left and of the right half, given the number of the node and its pair.
     """
     num_cells = nodes[0][2]
     pairs = {(0, num_cells): start}
@@ -283,26 +270,15 @@ def _down(nodes: tuple[Node, ...], start: tuple[Any, Any], halve: Callable[[int,
 
 
 def _cell_moment(own: Any, pooled: Any, split: Any, nodes: tuple[Node, ...], power: int) -> Any:
-    """Mean of a power of each cell's probability in each class.
+    """Mean of a power (1 or 2) of each cell's probability in each class, shape (..., cells).
 
-    Parameters
-    ----------
-    own, pooled : array, shape (..., cells)
-        Counts of the class, and of all classes together.
-    split : array, shape (..., nodes)
-        Probability of a split of each node, given that all above it are split.
-    nodes : tuple of Node
-    power : int
-        1 or 2.
-
-    Returns
-    -------
-    array, shape (..., cells)
+    `own` and `pooled` are the counts of the class and of all classes together, shape (..., cells). `split` is the
+    probability that a node is split given that all nodes above it are, shape (..., nodes).
     """
     xp, _ = namespace(own)
 
     def moments(counts: Any) -> tuple[Any, Any]:
-        """Of the left and of the right half's share."""
+        """Moments of the left and of the right half's share."""
         halves = _halves(counts, nodes)
         total = halves[0] + halves[1] + 2
         left, right = ((1 + half) / total * (1.0 if power == 1 else (2 + half) / (total + 1)) for half in halves)
@@ -339,7 +315,7 @@ def draw_tree_cells(tree: Any, rng: np.random.Generator, shape: tuple[int, ...])
 
 
 # --------------------------------------------------------------------------------------------------
-# Columns of real numbers of any shape: a tree of cells, in which classes share what does not tell them apart
+# Real numbers with a density of any shape: a tree of cells, in which classes share what they have in common
 # --------------------------------------------------------------------------------------------------
 
 
@@ -463,6 +439,7 @@ class PolyaTree(BinnedFamily):
         return {"split": self.split} | rows
 
     def take(self, index: Any) -> Self:
+        # Taken by an array of codes, the class axis holds a class for each row, and no longer the classes of a draw.
         return replace(super().take(index), together=self.together and not isinstance(index, np.ndarray))
 
     def spread(self, num_classes: int, names: tuple, sizes: tuple[int, ...]) -> list[tuple[Any, Self]]:
@@ -515,11 +492,11 @@ class PolyaTree(BinnedFamily):
 
     def log_evidence(self, statistics: Counts) -> Any:
         of_codes = self._given(statistics)[1]
-        # Classes have no evidence of their own, so that each gets an equal part.
+        # The evidence does not split by class: each class gets an equal part.
         return of_codes[..., None, :] / np.shape(self.counts)[-3] + statistics.log_base
 
     def _given(self, statistics: Counts) -> tuple[Self, Any]:
-        """The posterior, and the log probability of which cells the rows fell in, shape (..., columns)."""
+        """The posterior, and the log probability of the rows' cells, shape (..., columns)."""
         counts = self.counts + statistics.total
         pooled = self.pooled + statistics.total.sum(axis=-3, keepdims=True)
         of_classes = (_log_weight(counts, self._nodes) - _log_weight(self.counts, self._nodes)).sum(axis=-3)

@@ -17,7 +17,7 @@ from bayesnb.families.family import Family, Parameters
 from bayesnb.families.statistics import Counts, class_sums
 
 # --------------------------------------------------------------------------------------------------
-# Bins of real numbers, and an open tail on each side: which of them holds a number, and the density within it
+# Bins of real numbers with an open tail on each side: the part of a number, and the density within it
 # --------------------------------------------------------------------------------------------------
 
 
@@ -108,14 +108,14 @@ class Bins:
             low = 0.0 if self.has_lower_tail else self.edges[0]
             beyond = xp.where(x < low, low - x, beyond)
             height = xp.where(x < low, np.log(BELOW_ZERO * TAIL_SHAPE) - xp.log(width), height)
-        # The difference of logarithms has digits near both ends of float64.
+        # The difference of logarithms is accurate near both ends of float64.
         found = height + (TAIL_SHAPE + 1) * (xp.log(width) - xp.log(width + beyond))
         return xp.where(missing, 0.0, found)
 
     def draws(self, codes: Any, uniform: Any) -> Any:
         """Numbers of the parts with these codes, where `uniform` is uniform between zero and one.
 
-        Of a column that starts at zero none is negative, not even by half of its resolution.
+        In a column that starts at zero no number is negative, not even by half of the resolution.
         """
         xp, _ = namespace(codes, uniform)
         edges = np.array([self.edges[0], *self.edges])[not self.has_lower_tail :]
@@ -142,7 +142,7 @@ def names_of_bins(edges: tuple[float, ...]) -> tuple[str, ...]:
 def averages_between(
     edges: np.ndarray, steps: Sequence[float], density: Callable[[np.ndarray], np.ndarray]
 ) -> np.ndarray:
-    """Averages between neighbouring edges of a density that is constant between steps.
+    """Averages, between neighbouring edges, of a density that is constant between steps.
 
     Parameters
     ----------
@@ -173,25 +173,25 @@ PRIOR_ROWS = 10.0
 """Prior weight of all bins and tails together, in rows, where none is given."""
 
 ROUNDING = 8 * np.finfo(np.float64).eps
-"""Values that differ by less than this share of their size differ by rounding."""
+"""Values whose relative difference is smaller differ only by rounding."""
 
 ROUNDING_OF_DIFFERENCES = 1e-9
-"""The same, as a share of the median size of a column, whose numbers may be differences of larger ones."""
+"""The same, relative to the median size of a column, whose numbers may be differences of larger ones."""
 
 MOST_CELLS = 32
-"""Largest number of cells with as many rows each."""
+"""Largest number of cells that share the rows evenly."""
 
 ON_LATTICE = 1e-3
 """Largest distance from a lattice, in steps, that is a rounding error."""
 
 TIES = 4.0
-"""So many equal cells, or fewer, are a chance of rounded numbers."""
+"""Up to this many equal cells are a coincidence of rounding."""
 
 
 def chosen_edges(
     x: Any, num_bins: int | None = None, concentration: float | None = None, weights: np.ndarray | None = None
 ) -> tuple[float, ...]:
-    """Edges of bins of equal width: among numbers of bins and two ranges those of the highest evidence.
+    """Edges of equally wide bins, with the number of bins and the range of highest evidence.
 
     The ranges are that of all values, and that without the extreme ones, at least one and a hundredth on each side, if
     these hold no more than as large a share of the cells.
@@ -226,7 +226,7 @@ def chosen_edges(
 
 
 def quantile_edges(x: Any, weights: np.ndarray | None = None, most: int = MOST_CELLS) -> tuple[float, ...]:
-    """Edges of at most so many cells of about as many rows each, and of a cell for each value of more rows than that.
+    """Edges of cells that share the rows about evenly, and of one cell for each value with more rows.
 
     A value of four rows or fewer has no cell of its own.
 
@@ -246,7 +246,7 @@ def quantile_edges(x: Any, weights: np.ndarray | None = None, most: int = MOST_C
     step = resolution(values)
     own = number > max(TIES, number.sum() / most)
     share = np.cumsum(np.where(own, 0.0, number))[:-1]
-    # The places between two values where the share of the rows is nearest to a whole number of cells.
+    # Split where the cumulative share of rows is nearest to a whole number of cells.
     wanted = np.arange(1, most) / most * share[-1:].sum()
     place = np.unique(np.searchsorted((share[1:] + share[:-1]) / 2, wanted)) if len(share) else np.zeros(0, np.intp)
     place = place[~own[place] & ~own[place + 1]]
@@ -254,7 +254,7 @@ def quantile_edges(x: Any, weights: np.ndarray | None = None, most: int = MOST_C
     edges = np.unique(np.concatenate([between, values[own] - step / 2, values[own] + step / 2]))
     first, last = values[0] - step / 2, values[-1] + step / 2
     edges = np.concatenate([[first], edges[(edges > first + step / 4) & (edges < last - step / 4)], [last]])
-    # Edges of neighbouring values may differ by rounding.
+    # Edges of neighbouring values may differ only by rounding.
     return tuple(edges[np.diff(edges, prepend=-np.inf) > step / 4].tolist())
 
 
@@ -309,7 +309,7 @@ def _gaps(values: np.ndarray) -> np.ndarray:
     steps = steps[steps > ROUNDING * np.maximum(size[1:], size[:-1])]
     if not len(steps) or (values == np.rint(values)).all():
         return steps
-    # Differences of decimals have steps of rounding errors, which no value has beside it.
+    # Differences of decimals may be tiny by rounding alone.
     beyond = steps[steps > ROUNDING_OF_DIFFERENCES * _median_size(values)]
     return beyond if len(beyond) else steps
 
@@ -396,13 +396,13 @@ def _equal_edges(first: float, last: float, step: float, num_bins: int) -> tuple
     wanted = np.linspace(first, last, num_bins + 1)[1:-1]
     with np.errstate(over="ignore"):
         steps = np.rint((wanted - low) / step)
-    # Of a range that float64 does not count in steps, the edges stay where they are.
+    # If float64 cannot count the steps of the range, the edges stay where they are.
     inner = np.unique(np.where(np.isfinite(steps), low + step * steps, wanted))
     return (low, *inner[(inner > low + step / 2) & (inner < high - step / 2)].tolist(), high)
 
 
 # --------------------------------------------------------------------------------------------------
-# Families of real numbers in bins: the probabilities of the bins, and a density within each that all classes share
+# Families of binned real numbers: class probabilities of the bins, and a common density within each
 # --------------------------------------------------------------------------------------------------
 
 
@@ -415,9 +415,9 @@ class BinnedFamily(ConjugateFamily):
     """
 
     edges: Any = field(default=None, metadata={"static": True})
-    # By column the step of the lattice on which its values lie, which draws keep to; zero for none.
+    # For each column, the step of its lattice, to which draws keep; zero for none.
     step: Any = field(default=0.0, repr=False, kw_only=True, metadata={"static": True})
-    # By column whether it has no negative number, so that the lower tail ends at zero.
+    # For each column, whether it has no negative number, so that the lower tail ends at zero.
     from_zero: Any = field(default=False, repr=False, kw_only=True, metadata={"static": True})
 
     by_column: ClassVar[bool] = True
@@ -440,7 +440,7 @@ class BinnedFamily(ConjugateFamily):
         return family._with_bins(family.chosen_edges(cells, None), lattice(cells), _starts_at_zero(cells))
 
     def _with_bins(self, edges: Any, step: Any, from_zero: Any) -> Self:
-        """The family with what `Bins` takes, and without what it followed from."""
+        """The family with fixed edges; the data they came from are dropped."""
         return replace(self, edges=edges, step=step, from_zero=from_zero)
 
     @abstractmethod
@@ -450,11 +450,11 @@ class BinnedFamily(ConjugateFamily):
     @property
     @abstractmethod
     def _of_codes(self) -> Categorical:
-        """The family of which part holds a cell, of the arrays' shapes."""
+        """The family of the part in which a cell lies, with arrays of the same shapes."""
 
     @property
     def _of_new_codes(self) -> Categorical:
-        """The family that predicts which part holds a new cell."""
+        """The family that predicts the part of a new cell."""
         return self._of_codes
 
     def must_see(self, column: Any) -> tuple[str, ...]:
@@ -487,13 +487,7 @@ class BinnedFamily(ConjugateFamily):
         return edges
 
     def _bins_by_name(self, names: tuple) -> list[Bins]:
-        """Bins of each column of a block.
-
-        Raises
-        ------
-        ValueError
-            If a column has none, or edges are given for another column.
-        """
+        """Bins of each column of a block; an error if a column has none, or edges are given for another column."""
         if self.edges is not None and isinstance(self.edges[0], tuple):
             for column in dict(self.edges):
                 if column not in names:
@@ -557,7 +551,7 @@ class BinnedFamily(ConjugateFamily):
         return self._of_new_codes.mean()
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
-        # Within a part all classes have the same density, so that only the part informs.
+        # Within a part all classes have the same density: only the part is informative.
         return self._of_codes.mutual_information(class_prob, parameters)
 
     def information_by_chance(self, weight: np.ndarray, statistics: Counts) -> tuple[np.ndarray, np.ndarray]:

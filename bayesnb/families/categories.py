@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import namespace
-from bayesnb.core.deferred import dist, is_jax, pytree
+from bayesnb.core.deferred import dist, pytree
 from bayesnb.core.gamma_functions import log_rising
 from bayesnb.core.sparse import csr_rows
 from bayesnb.families.conjugate import ConjugateFamily
@@ -43,8 +43,8 @@ def dirichlet_log_evidence(concentration: Any, total: Any) -> Any:
 def dirichlet_mode(concentration: Any, total: Any = 0.0, share: Any = 1.0) -> Any:
     """Mode of a Dirichlet along the last axis after some counts; the mean where it is flat, NaN where it is unbounded.
 
-    The counts do not pass through the concentration, next to which the digits of small weights would be lost. A
-    component may be the sum of as many equal ones as `share` says, whose density it is then.
+    Counts are not added to the concentration, beside which small weights would lose their digits. A component may be
+    the sum of as many equal ones as `share` says, whose density it is then.
     """
     excess = np.asarray(concentration) - share + total
     share = np.broadcast_to(share, excess.shape[-1:])
@@ -91,7 +91,7 @@ class DirichletFamily(ConjugateFamily):
         return replace(self, **concentration)
 
     def mean(self) -> dict[str, Any]:
-        # NumPyro takes a third of a second for the marginals of 100,000 words in five classes.
+        # NumPyro needs a third of a second for the marginals of 100,000 words in five classes.
         return {"prob": self.concentration / self.concentration.sum(axis=-1, keepdims=True)}
 
     def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any]:
@@ -113,6 +113,23 @@ class TableFamily(ConjugateFamily):
 
     A table of the log probability of each value takes the place of terms and natural parameters, so that probabilities
     may be zero and one. A subclass states `log_table`, `by_value` and `concentrations`.
+
+    See Also
+    --------
+    ConjugateFamily : A family with a closed form.
+    Bernoulli : Zeros and ones.
+    Categorical : Categories.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> isinstance(nb.Bernoulli(), nb.families.TableFamily)
+    True
+    >>> posterior = nb.fit(nb.Bernoulli(), [[1], [1], [0]], ["a", "a", "b"])
+    >>> posterior.problem.posterior.families[0].concentrations()  # weights of 0 and 1, by class and column
+    array([[[1., 3.]],
+    <BLANKLINE>
+           [[2., 1.]]])
     """
 
     @abstractmethod
@@ -145,9 +162,10 @@ class TableFamily(ConjugateFamily):
     def cell_log_predictive(self, x: Any) -> Any:
         return look_up_cells(self.log_predictive_table(), x)
 
-    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        if is_jax(x):
-            return lambda rows: look_up_in_jax(self.log_table(parameters), x[rows])
+    def density_formula(self, parameters: Parameters, x: Any) -> Any:
+        return look_up_in_jax(self.log_table(parameters), x)
+
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         table = ValueTable.of(self.log_table({name: np.asarray(value) for name, value in parameters.items()}))
         return lambda rows: table.of_rows(csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows])
 
@@ -158,7 +176,7 @@ class TableFamily(ConjugateFamily):
             return None
         prior = np.asarray(self.concentrations())
         by_value, of_all = self.by_value(statistics), prior.sum(axis=-1, keepdims=True)
-        # A class without a row has no cell to leave out.
+        # A class without rows leaves nothing out.
         table = dirichlet_log_left_out(prior, of_all, by_value, statistics.n[..., None], 1.0)
         return ValueTable.of(table).of_own_class(x, codes)
 
@@ -241,7 +259,7 @@ class Bernoulli(TableFamily):
         return namespace(statistics.n)[0].stack([statistics.n - statistics.total, statistics.total], axis=-1)
 
     def statistics(self, x: Any, membership: Any) -> Counts:
-        # The sums of the same weights, of the ones and of all cells, may be rounded in different orders.
+        # The weights of ones and of all cells may be summed, and so rounded, in different orders.
         counted = count_cells(x, membership)
         return counted.with_all_ones(counted.n)
 

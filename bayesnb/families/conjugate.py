@@ -15,12 +15,11 @@ from bayesnb.families.family import (
     Family,
     JointFamily,
     Parameters,
-    accepts_fractions,
     filled_cells,
     log_density_of_rows,
 )
-from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, ValueTable, left_out, look_up_in_jax, refitted_rows
-from bayesnb.families.supports import BOOLEAN, NONNEGATIVE_INTEGER, support_of
+from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, ValueTable, look_up_in_jax
+from bayesnb.families.supports import kind_of_cell
 
 
 @dataclass(frozen=True)
@@ -30,8 +29,8 @@ class ConjugateFamily(Family):
     A family is a frozen dataclass, registered as a JAX pytree, whose fields are the hyperparameters. It states three
     things of its closed form: `update`, the posterior; `log_normaliser`, from which evidences follow; and
     `cell_log_predictive`, the density of one new cell. Most conjugate families are exponential families too, and state
-    their likelihood as `ExponentialFamily` says. Write the formulas with ``jax.numpy``: they run on arrays of
-    any leading shape, under ``jit`` for NUTS and in float64.
+    their likelihood as `ExponentialFamily` says. Write the formulas with `namespace`: they run on arrays of any
+    leading shape, of NumPy and, under ``jit`` for NUTS, of JAX.
 
     A family may state its closed form with NumPyro instead, `log_evidence` in place of `log_normaliser` and
     `predictive` in place of `cell_log_predictive`.
@@ -46,9 +45,9 @@ class ConjugateFamily(Family):
     Waiting times, exponential with a gamma prior on the rate.
 
     >>> from dataclasses import dataclass, replace
-    >>> import jax, jax.numpy as jnp, numpy as np, numpyro.distributions as dist
-    >>> from jax.scipy.special import gammaln
+    >>> import jax, numpyro.distributions as dist
     >>> import bayesnb as nb
+    >>> from bayesnb.families import namespace
     >>> @jax.tree_util.register_dataclass
     ... @dataclass(frozen=True)
     ... class Exponential(nb.families.ExponentialFamily, nb.families.ConjugateFamily):
@@ -69,18 +68,21 @@ class ConjugateFamily(Family):
     ...         return (x,)
     ...
     ...     def natural(self, parameters):
-    ...         return (-parameters["rate"],), -jnp.log(parameters["rate"])
+    ...         xp, _ = namespace(parameters["rate"])
+    ...         return (-parameters["rate"],), -xp.log(parameters["rate"])
     ...
     ...     def update(self, statistics):
     ...         a, b = self.concentration + statistics.n, self.rate + statistics.total
     ...         return replace(self, concentration=a, rate=b)
     ...
     ...     def log_normaliser(self):
-    ...         return gammaln(self.concentration) - self.concentration * jnp.log(self.rate)
+    ...         xp, special = namespace(self.concentration, self.rate)
+    ...         return special.gammaln(self.concentration) - self.concentration * xp.log(self.rate)
     ...
     ...     def cell_log_predictive(self, x):
     ...         a, b = self.concentration, self.rate
-    ...         return jnp.log(a / b) - (a + 1) * jnp.log1p(x / b)
+    ...         xp, _ = namespace(x, a, b)
+    ...         return xp.log(a / b) - (a + 1) * xp.log1p(x / b)
     >>> X, y = [[0.2], [0.3], [4.0], [7.0]], ["a", "a", "b", "b"]
     >>> posterior = nb.fit(nb.NaiveBayes(Exponential()), X, y)
     >>> posterior.predict_proba([[0.4]]).round(3)
@@ -187,15 +189,33 @@ class ConjugateFamily(Family):
         Returns
         -------
         array, shape (rows, classes)
+            By `predictive_formula` for a JAX array, and by `predictive_kernel` for another.
         """
-        in_jax = is_jax(x)
+        if is_jax(x):
+            return self.predictive_formula(x.astype(jnp.float64))
+        return self.predictive_kernel(x, ratio=ratio)
+
+    def predictive_formula(self, x: Any) -> Any:
+        """Log predictive density of each row under each class: the definition, which JAX runs as it is.
+
+        The default adds up `cell_log_predictive`; of a joint family it takes `predictive`.
+        """
         if isinstance(self, JointFamily):
-            of_rows = _log_predictive_of_rows if in_jax else partial(compiled, _log_predictive_of_rows)
-            return of_rows(self, dense(x))
+            return log_density_of_rows(self, self.take(None).predictive, x)
         if number_of_values(self):
-            return look_up_in_jax(_log_table(self), x) if in_jax else ValueTable.of(_log_table(self)).of_rows(x)
-        if in_jax:
-            return cells_log_predictive(self, x).sum(axis=-1)
+            return look_up_in_jax(_log_table(self), x)
+        return _cells_by_formula(self, x).sum(axis=-1)
+
+    def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
+        """As `row_log_predictive`, for arrays of NumPy and SciPy.
+
+        A table of the values is looked up where they are few, and one of the counts that occur where cells are counts.
+        Of a joint family it is `predictive_formula`, compiled.
+        """
+        if isinstance(self, JointFamily):
+            return compiled(type(self).predictive_formula, self, dense(x).astype(np.float64))
+        if number_of_values(self):
+            return ValueTable.of(_log_table(self)).of_rows(x)
         if _counts_only(self):
             return _distinct_cells(x).sums(partial(_log_predictive_of_counts, self), _num_classes(self))
         return np.concatenate([cells.sum(axis=-1) for cells in _log_predictive_in_pieces(self, x)])
@@ -234,9 +254,7 @@ class ConjugateFamily(Family):
             all rows. Not finite for rows that cannot have been among the data; minus infinity for those of a joint
             family, which has no general way to tell.
         """
-        if not _counts_only(self) or (weights != 1.0).any():
-            return None
-        return (refitted_rows if refitted else left_out)(self, dense(x), codes, statistics)
+        return None
 
     def power_scaled(self, statistics: Any, power: float) -> dict[str, Any]:
         """Hyperparameters of the posterior under the prior density raised to a power and then normalised.
@@ -279,37 +297,10 @@ class ConjugateFamily(Family):
 def cells_log_predictive(family: ConjugateFamily, x: Any) -> Any:
     """Log predictive density of each cell, NumPy or JAX, shape (rows, classes, columns); zero for a missing one."""
     if is_jax(x):
-        observed, cells = filled_cells(family, x.astype(jnp.float64))
-        return jnp.where(observed[:, None, :], family.cell_log_predictive(cells[:, None, :]), 0.0)
+        return _cells_by_formula(family, x.astype(jnp.float64))
     if _counts_only(family):
         return _distinct_cells(x).cells(partial(_log_predictive_of_counts, family), _num_classes(family))
     return np.concatenate(list(_log_predictive_in_pieces(family, x)))
-
-
-def log_average(family: Any, shared: Any, log_in: np.ndarray, log_out: np.ndarray, x: Any) -> np.ndarray:
-    """Log predictive density of each row under each class, each feature's averaged over two hypotheses.
-
-    Parameters
-    ----------
-    family, shared : ConjugateFamily
-        Parameters for each class, and a parameter that all classes share, class axis of length one.
-    log_in, log_out : array, shape (features,)
-        Log probability that the feature depends on the class, and that it does not; a joint block is one feature.
-    x : array or CSR array, shape (rows, columns)
-
-    Returns
-    -------
-    array, shape (rows, classes)
-    """
-    if isinstance(family, JointFamily):
-        own, of_all = (np.asarray(one.row_log_predictive(x)) for one in (family, shared))  # type: ignore[union-attr]
-        return np.logaddexp(log_in + own, log_out + of_all)
-    if number_of_values(family):
-        own, of_all = _log_table(family), _log_table(shared)
-        return ValueTable.of(np.logaddexp(log_in[:, None] + own, log_out[:, None] + of_all)).of_rows(x)
-    own, of_all = cells_log_predictive(family, x), cells_log_predictive(shared, x)
-    cells = np.logaddexp(log_in + own, log_out + of_all)
-    return np.where(np.isnan(x)[:, None, :], 0.0, cells).sum(axis=-1)
 
 
 def couples_classes(family: Family) -> bool:
@@ -382,15 +373,17 @@ def _log_predictive_of_cells(family: ConjugateFamily, x: Any) -> Any:
     return family.predictive().log_prob(x.astype(int) if family.cell == "category" else x)
 
 
-def _log_predictive_of_rows(family: ConjugateFamily, x: Any) -> Any:
-    return log_density_of_rows(family, family.take(None).predictive, x.astype(np.float64))
+def _cells_by_formula(family: ConjugateFamily, x: Any) -> Any:
+    """As `cells_log_predictive`, by the formula itself."""
+    observed, cells = filled_cells(family, x)
+    return namespace(x)[0].where(observed[:, None, :], family.cell_log_predictive(cells[:, None, :]), 0.0)
 
 
 def _log_predictive_in_pieces(family: ConjugateFamily, x: Any) -> Iterator[np.ndarray]:
     """As `cells_log_predictive`, for some rows after the other."""
-    observed, cells = filled_cells(family, dense(x)[:, None])
-    for rows in row_pieces(len(cells), cells.shape[-1] * _num_classes(family)):
-        yield np.where(observed[rows], family.cell_log_predictive(cells[rows]), 0.0)
+    cells = dense(x)
+    for rows in row_pieces(len(cells), cells.shape[1] * _num_classes(family)):
+        yield _cells_by_formula(family, cells[rows])
 
 
 def _log_predictive_of_counts(family: ConjugateFamily, codes: Any, columns: Any, counts: Any) -> np.ndarray:
@@ -400,9 +393,8 @@ def _log_predictive_of_counts(family: ConjugateFamily, codes: Any, columns: Any,
 
 def number_of_values(family: ConjugateFamily) -> int:
     """How many values a cell may have; zero where they are not finitely many."""
-    if support_of(family) is BOOLEAN:
-        return 2
-    return leaves(family)[0].shape[-1] if family.cell == "category" else 0
+    kind = kind_of_cell(family)
+    return leaves(family)[0].shape[-1] if kind == "category" else 2 * (kind == "zero or one")
 
 
 def _log_table(family: ConjugateFamily) -> Any:
@@ -421,7 +413,5 @@ def _distinct_cells(x: Any) -> Distinct:
 
 
 def _counts_only(family: ConjugateFamily) -> bool:
-    """Whether cells are whole numbers from zero."""
-    return support_of(family) is NONNEGATIVE_INTEGER and not (
-        accepts_fractions(family) or isinstance(family, JointFamily)
-    )
+    """Whether cells are whole numbers from zero, each an observation of its own."""
+    return kind_of_cell(family) == "count" and not isinstance(family, JointFamily)

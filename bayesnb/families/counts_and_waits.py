@@ -640,7 +640,7 @@ class NegativeBinomial(_FailuresFamily, _TotalCountFamily):
     _story: ClassVar[tuple[str, ...]] = ("NegativeBinomial({total_count}, prob)", BETA_PRIOR)
 
     def __new__(cls, total_count: Any = None, *values: Any, **named: Any) -> Any:
-        """A family of another class where `total_count` is learned, because it has another prior and no closed form."""
+        """Return a `LearnedNegativeBinomial` if `total_count` is learned: it has another prior and no closed form."""
         if total_count is not None:
             return super().__new__(cls, **named)
         prior = [one.name for one in fields(LearnedNegativeBinomial)]

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import digamma, polygamma
 
 from bayesnb.core.arrays import namespace, row_pieces
-from bayesnb.core.deferred import dist, is_jax, jnp, pytree
+from bayesnb.core.deferred import dist, jnp, pytree
 from bayesnb.core.gamma_functions import log_rising
 from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
@@ -18,7 +18,7 @@ MAX_STEPS = 1000
 """Largest number of steps of the fit of one class; a few tens suffice if Newton's steps are accepted."""
 
 NEWTON_SHARES = (1.0, 0.25, 0.0625)
-"""Fractions of Newton's step that are tried, one after the other."""
+"""Fractions of Newton's step to try in turn."""
 
 LONGEST_STEP = 3.0
 """Largest change of a logarithm in one step."""
@@ -27,7 +27,7 @@ ROUNDING = 1e-12
 """Relative error of a density."""
 
 FAR = 1e3
-"""Sum of concentrations, in lengths of the longest document, above which the maximum may be at infinity."""
+"""If the sum of concentrations exceeds this multiple of the longest document, the maximum may be at infinity."""
 
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -154,10 +154,16 @@ class DirichletMultinomial(WordFamily):
         effect = _design_effect(statistics)[:, None]
         return Counts(np.broadcast_to(length / effect, total.shape), total / effect, np.zeros(total.shape))
 
-    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+    def density_formula(self, parameters: Parameters, x: Any) -> Any:
+        # A word of concentration zero has no density where it occurs, and adds nothing where it does not.
+        concentration, counts = parameters["concentration"], x[:, None, :]
+        xp, _ = namespace(concentration, x)
+        possible = concentration > 0
+        found = log_dirichlet_multinomial(xp.where(possible, counts, 0.0), xp.where(possible, concentration, TINY))
+        return xp.where((possible | (counts == 0)).all(axis=-1), found, -np.inf)
+
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         concentration = parameters["concentration"]
-        if is_jax(x):
-            return lambda rows: _compound_density_in_jax(concentration, x[rows].astype(jnp.float64))
         *leading, num_classes, num_columns = np.shape(concentration)
         flat = np.reshape(concentration, (-1, num_columns))
 
@@ -169,13 +175,6 @@ class DirichletMultinomial(WordFamily):
             return np.moveaxis(sums.reshape(-1, *leading, num_classes), 0, -2)
 
         return of_rows
-
-
-def _compound_density_in_jax(concentration: Any, counts: Any) -> Any:
-    # A word of concentration zero has no density where it occurs, and adds nothing where it does not.
-    possible, counts = concentration > 0, counts[:, None, :]
-    found = log_dirichlet_multinomial(jnp.where(possible, counts, 0.0), jnp.where(possible, concentration, TINY))
-    return jnp.where((possible | (counts == 0)).all(axis=-1), found, -jnp.inf)
 
 
 def _log_likelihood(concentration: Any, statistics: Levels) -> Any:
@@ -257,7 +256,7 @@ class _OneClass:
         return cls(mine(statistics.levels), mine(statistics.beyond), size)
 
     def among(self, active: np.ndarray) -> "_OneClass":
-        """The same for some of the words, which are all that occur."""
+        """The same for a subset that contains all words that occur."""
         kept = np.append(active, True)
         position = np.cumsum(kept) - 1
         low, high = (replace(tally, place=position[tally.place]) for tally in (self.low, self.high))

@@ -1,4 +1,4 @@
-"""Distributions that NumPyro lacks, or makes slowly."""
+"""Distributions that NumPyro lacks or builds slowly."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -47,7 +47,7 @@ class _SumAndProportions(dist.transforms.ParameterFreeTransform):
         return jnp.concatenate([jnp.log(total), dist.transforms.StickBreakingTransform().inv(y / total)], axis=-1)
 
     def log_abs_det_jacobian(self, x: Any, y: Any, intermediates: Any = None) -> Any:
-        """Of the proportions, times the sum for each of them."""
+        """That of the proportions, times the sum for each of them."""
         sticks = dist.transforms.StickBreakingTransform()
         return y.shape[-1] * x[..., 0] + sticks.log_abs_det_jacobian(x[..., 1:], sticks(x[..., 1:]))
 
@@ -183,7 +183,7 @@ class OrZero(constraints.Constraint):
 
     @property
     def atoms(self) -> tuple[float, ...]:
-        """Zero, if the other numbers have a density."""
+        """Zero, the only atom, if the other numbers have a density."""
         return () if self.is_discrete else (0.0,)
 
     def __call__(self, x: Any) -> Any:
@@ -393,7 +393,9 @@ class CovarianceElement(dist.Distribution):
         for element in np.ndindex(*shape):
             of_element = (..., *element)
             coefficients = slope[element] + spread[element] * standard[of_element]
-            found[of_element] = function(at[of_element], np.sort(variances[of_element] * coefficients))
+            # An axis of length one serves all numbers on that axis.
+            served = (..., *(slice(None) if size == 1 else place for place, size in zip(element, shape, strict=True)))
+            found[served] = function(at[served], np.sort(variances[of_element] * coefficients))
         return found
 
     def _of_numbers(self, numbers: np.ndarray) -> np.ndarray:
@@ -460,7 +462,7 @@ class RowsOfDensity(dist.Distribution):
         return self.log_density(value)
 
     def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
-        """Refuse to draw rows."""
+        """Raise NotImplementedError: rows cannot be drawn."""
         raise NotImplementedError(self.why_no_draw)
 
 

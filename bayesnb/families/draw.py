@@ -13,8 +13,7 @@ from bayesnb.core.deferred import dist, jax
 from bayesnb.families.binned import draw_tree_cells
 from bayesnb.families.distributions import CoupledTree, GammaVector, ZeroOr
 from bayesnb.families.formulas import inherited_from
-from bayesnb.families.rows_of_categories import Binned, CombinationOfCategories
-from bayesnb.families.rows_of_trees import AnyTree, RowsOfTree
+from bayesnb.families.rows_of_categories import AnyTree, Binned, CombinationOfCategories, RowsOfTree
 
 # --------------------------------------------------------------------------------------------------
 # Draws from NumPyro's distributions, by NumPy where it has a sampler.
@@ -114,7 +113,7 @@ def _(distribution: dist.Dirichlet, rng: np.random.Generator, shape: tuple[int, 
 
 
 RIDGE = 1e-13
-"""What is added to the diagonal of a matrix of correlations, so that rounding does not make it singular."""
+"""Added to the diagonal of a correlation matrix, so that rounding does not make it singular."""
 
 
 @_of_class.register
@@ -144,7 +143,7 @@ def _(distribution: dist.MultivariateNormal, rng: np.random.Generator, shape: tu
 
 @_of_class.register
 def _(distribution: dist.LogNormal, rng: np.random.Generator, shape: tuple[int, ...]) -> Any:
-    # What float64 would round to zero or to infinity becomes the nearest positive finite number.
+    # Numbers that would underflow or overflow become the nearest positive finite number.
     limits = np.finfo(np.float64)
     with np.errstate(over="ignore"):
         return np.clip(rng.lognormal(distribution.loc, distribution.scale, shape), limits.tiny, limits.max)
@@ -200,7 +199,7 @@ def _(distribution: dist.DirichletMultinomial, rng: np.random.Generator, shape: 
 # --------------------------------------------------------------------------------------------------
 
 LONG_DOCUMENT = 2**20
-"""Documents of at most so many words are drawn word by word."""
+"""Documents of at most this many words are drawn word by word."""
 
 
 def draw_words(

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.deferred import is_jax
 from bayesnb.families.family import Family, Parameters, filled_cells
 from bayesnb.families.matrix_product import TermProduct, densities_by_formula, natural_parameters, times
 from bayesnb.families.statistics import Counts, Statistics, class_sums, observed_weight
@@ -42,9 +41,9 @@ class ExponentialFamily(Family):
     Gamma distributed cells have no conjugate prior; NUTS samples their posterior.
 
     >>> from dataclasses import dataclass
-    >>> import jax, jax.numpy as jnp, numpy as np, numpyro.distributions as dist
-    >>> from jax.scipy.special import gammaln
+    >>> import jax, numpyro.distributions as dist
     >>> import bayesnb as nb
+    >>> from bayesnb.families import namespace
     >>> @jax.tree_util.register_dataclass
     ... @dataclass(frozen=True)
     ... class Gamma(nb.families.ExponentialFamily):
@@ -62,11 +61,13 @@ class ExponentialFamily(Family):
     ...         return dist.Gamma(concentration, rate)
     ...
     ...     def terms(self, x):
-    ...         return jnp.log(x), x
+    ...         xp, _ = namespace(x)
+    ...         return xp.log(x), x
     ...
     ...     def natural(self, parameters):
     ...         a, b = parameters["concentration"], parameters["rate"]
-    ...         return (a - 1, -b), gammaln(a) - a * jnp.log(b)
+    ...         xp, special = namespace(a, b)
+    ...         return (a - 1, -b), special.gammaln(a) - a * xp.log(b)
     >>> posterior = nb.from_parameters(
     ...     Gamma(),
     ...     classes=["a", "b"],
@@ -118,7 +119,7 @@ class ExponentialFamily(Family):
     def origin(self, parameters: Parameters) -> Any:
         """Where the terms are measured from, shape (..., classes, columns); None, the default, for zero.
 
-        Products of terms and natural parameters take the average over draws.
+        Products of terms and natural parameters use the average over draws.
         """
         return None
 
@@ -144,8 +145,8 @@ class ExponentialFamily(Family):
         sums = (total,) if len(natural) == 1 else tuple(total[..., k] for k in range(len(natural)))
         return sum(map(times, sums, natural)) - times(statistics.n, log_partition)
 
-    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        if is_jax(x):
-            observed, cells = filled_cells(self, x.astype(np.float64))
-            return lambda rows: densities_by_formula(self, parameters, observed[rows], cells[rows])
+    def density_formula(self, parameters: Parameters, x: Any) -> Any:
+        return densities_by_formula(self, parameters, *filled_cells(self, x))
+
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         return TermProduct.of(self, parameters, x, with_base=not ratio).of_rows

@@ -1,4 +1,4 @@
-"""What every family states, and what follows from it."""
+"""The interface of families, and its defaults."""
 
 import inspect
 import itertools
@@ -24,7 +24,7 @@ from bayesnb.families.hyperparameters import (
 )
 from bayesnb.families.mutual_information import by_chance, from_likelihood, tables_by_chance
 from bayesnb.families.statistics import Counts, Statistics
-from bayesnb.families.supports import BOOLEAN, REAL, some_cell, support_of
+from bayesnb.families.supports import REAL, kind_of_cell, some_cell
 
 # --------------------------------------------------------------------------------------------------
 # The interface of a family of feature distributions.
@@ -46,7 +46,7 @@ from bayesnb.families.supports import BOOLEAN, REAL, some_cell, support_of
 # --------------------------------------------------------------------------------------------------
 
 DRAW_BYTES = 2**26
-"""Memory for the densities of single cells under many draws."""
+"""Memory for cell densities under many draws."""
 
 LIKELIEST, MODE = "maximum likelihood", "mode"
 """Names of the point estimates."""
@@ -139,14 +139,7 @@ class Family(Params, ABC):
         for name, value in self.hyperparameters().items():
             require_numbers(self.family_name, name, value, positive=name in self.positive)
 
-    @property
-    def by_column(self) -> bool:
-        """Whether results name each column of the family, also where one family is given for several.
-
-        It is so where `spread` may give several entries: columns of categories have arrays of different sizes, and a
-        column may have a constant of its own.
-        """
-        return self.cell == "category" and not isinstance(self, JointFamily)
+    # What every family states.
 
     @abstractmethod
     def prior(self, sample: Sample) -> dict[str, Any]:
@@ -185,6 +178,8 @@ class Family(Params, ABC):
         Terms that hold no parameter (``log_base``) are left out.
         """
 
+    # What a family may state: each has a default.
+
     def possible(self, statistics: Any) -> Any:
         """Which cells of (classes, columns) hold statistics that some table could have given."""
         return np.asarray(statistics.n) >= 0
@@ -215,8 +210,28 @@ class Family(Params, ABC):
         Returns
         -------
         Family
-            A copy with numbers in place of the defaults, ``dataclasses.replace(self, scale=...)``. Fields that are not
-            None stay as they are.
+            A copy with numbers in place of the defaults, ``dataclasses.replace(self, scale=...)``, of shape (1,
+            columns) or (classes, columns). Fields that are not None stay as they are.
+        """
+        return self
+
+    def must_see(self, column: Any) -> tuple[str, ...]:
+        """Names of the constants (static fields) that follow from the cells of the column, and are not known yet."""
+        return ()
+
+    def having_seen(self, cells: Mapping[Any, np.ndarray], weights: np.ndarray | None = None) -> Self:
+        """The family with the constants that follow from the cells of its columns.
+
+        A model calls it when it is bound to a table, for the columns that the family `must_see`. The constants then
+        stay as they are, for updates and for other tables.
+
+        Parameters
+        ----------
+        cells : mapping
+            By column, cells of shape (rows,), missing ones NaN. Of a table in pieces one column at a time, as its
+            different numbers, with the weight of each.
+        weights : array, shape (rows,), optional
+            Each row counts as that many rows; by default once.
         """
         return self
 
@@ -227,56 +242,6 @@ class Family(Params, ABC):
     def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any] | None:
         """Mode of the parameters' joint posterior density, NaN where it is unbounded; None where it is not known."""
         return None
-
-    def on_a_line(self, draws: Parameters) -> Parameters:
-        """Draws as numbers whose mean, interval and R-hat make sense: as they are, by default.
-
-        An angle is moved by whole turns to within half a turn of its mean direction.
-
-        Parameters
-        ----------
-        draws : mapping
-            Arrays of shape (chains, draws, classes, columns) or (chains, draws, classes, columns, categories).
-        """
-        return draws
-
-    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        """Log densities of rows under each class, for some rows at a time. What all rows need is prepared once.
-
-        Parameters
-        ----------
-        parameters : mapping
-            Arrays of shape (..., classes, columns) or (..., classes, columns, categories).
-        x : array, CSR array or jax.Array, shape (rows, columns)
-            Missing cells are NaN. A JAX array, in float64, is for JAX to compile, to run and to differentiate;
-            the parameters then have no leading axes.
-        ratio : bool, default False
-            Whether a term of each row that all classes share may be left out; the rest is enough for class
-            probabilities.
-
-        Returns
-        -------
-        callable
-            Maps a slice of rows to their log densities, summed over the observed cells, shape (..., rows, classes). The
-            default takes NumPyro's distribution, in float64.
-        """
-        if is_jax(x):
-            return lambda rows: _log_likelihood_of_rows(self, dict(parameters), x[rows].astype(jnp.float64))
-        cells = dense(x)
-        numbers = max(np.size(value) for value in parameters.values())
-        step = 2 ** int(np.log2(max(DRAW_BYTES // (8 * numbers or 1), 1)))  # few shapes for JAX to compile
-
-        def of_rows(rows: slice) -> np.ndarray:
-            some = cells[rows]
-            pieces = [some[start : start + step] for start in range(0, max(len(some), 1), step)]
-            found = [compiled(_log_likelihood_of_rows, self, dict(parameters), piece) for piece in pieces]
-            return np.concatenate(found, axis=-2)
-
-        return of_rows
-
-    def row_log_likelihood(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Any:
-        """Log density of each row under each class, as `densities_of_rows` gives it for all rows."""
-        return self.densities_of_rows(parameters, x, ratio=ratio)(slice(0, x.shape[0]))
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         """Mutual information of the class and each column's cells under given parameters, in nats.
@@ -320,9 +285,10 @@ class Family(Params, ABC):
             times the classes but one. For categories, and for zeros and ones, it is exact if the statistics are
             `Counts`.
         """
-        if isinstance(statistics, Counts) and self.cell == "category":
+        cell = kind_of_cell(self) if isinstance(statistics, Counts) else ""
+        if cell == "category":
             return tables_by_chance(np.asarray(statistics.total))
-        if isinstance(statistics, Counts) and self.cell == "number" and support_of(self) is BOOLEAN:
+        if cell == "zero or one":
             return tables_by_chance(np.stack([statistics.n - statistics.total, statistics.total], axis=-1))
         return by_chance(weight, len(parameter_names(self)))
 
@@ -345,25 +311,26 @@ class Family(Params, ABC):
         of_columns = ("column", columns)
         return (of_columns, ("category", categories[0])) if self.cell == "category" else (of_columns,)
 
-    def must_see(self, column: Any) -> tuple[str, ...]:
-        """Names of the constants (static fields) that follow from the cells of the column, and are not known yet."""
-        return ()
+    @property
+    def by_column(self) -> bool:
+        """Whether results name each column of the family, also where one family is given for several.
 
-    def having_seen(self, cells: Mapping[Any, np.ndarray], weights: np.ndarray | None = None) -> Self:
-        """The family with the constants that follow from the cells of its columns.
+        It is so where `spread` may give several entries: columns of categories have arrays of different sizes, and a
+        column may have a constant of its own.
+        """
+        return self.cell == "category" and not isinstance(self, JointFamily)
 
-        A model calls it when it is bound to a table, for the columns that the family `must_see`. The constants then
-        stay as they are, for updates and for other tables.
+    def on_a_line(self, draws: Parameters) -> Parameters:
+        """Draws as numbers whose mean, interval and R-hat make sense: as they are, by default.
+
+        An angle is moved by whole turns to within half a turn of its mean direction.
 
         Parameters
         ----------
-        cells : mapping
-            By column, cells of shape (rows,), missing ones NaN. Of a table in pieces one column at a time, as its
-            different numbers, with the weight of each.
-        weights : array, shape (rows,), optional
-            Each row counts as that many rows; by default once.
+        draws : mapping
+            Arrays of shape (chains, draws, classes, columns) or (chains, draws, classes, columns, categories).
         """
-        return self
+        return draws
 
     @property
     def family_name(self) -> str:
@@ -403,6 +370,72 @@ class Family(Params, ABC):
         )
         hyperparameters = ", ".join(f"{name}={format_number(value)}" for name, value in self.hyperparameters().items())
         return type(self).__name__ + (f"({settings})" if settings else ""), [f"prior: {hyperparameters}"]
+
+    # The density of rows, and a faster way to compute it.
+
+    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        """Log densities of rows under each class, for some rows at a time. What all rows need is prepared once.
+
+        Parameters
+        ----------
+        parameters : mapping
+            Arrays of shape (..., classes, columns) or (..., classes, columns, categories).
+        x : array, CSR array or jax.Array, shape (rows, columns)
+            Missing cells are NaN. A JAX array, in float64, is for JAX to compile, to run and to differentiate;
+            the parameters then have no leading axes.
+        ratio : bool, default False
+            Whether a term of each row that all classes share may be left out; the rest is enough for class
+            probabilities.
+
+        Returns
+        -------
+        callable
+            Maps a slice of rows to their log densities, summed over the observed cells, shape (..., rows, classes). The
+            choice is `density_formula` for a JAX array and `density_kernel` for another.
+        """
+        if is_jax(x):
+            return lambda rows: self.density_formula(parameters, x[rows].astype(jnp.float64))
+        return self.density_kernel(parameters, x, ratio=ratio)
+
+    def row_log_likelihood(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Any:
+        """Log density of each row under each class, as `densities_of_rows` gives it for all rows."""
+        return self.densities_of_rows(parameters, x, ratio=ratio)(slice(0, x.shape[0]))
+
+    def density_formula(self, parameters: Parameters, x: Any) -> Any:
+        """Log density of each row under each class: the definition, which JAX runs as it is.
+
+        Of a family without a kernel of its own it takes parameters with leading axes, too. The default is that of
+        NumPyro's distribution.
+        """
+        if isinstance(self, JointFamily) and self.cell != "count vector":
+
+            def of_row(row: Any) -> Any:
+                observed, cells = filled_cells(self, row)
+                try:
+                    return self.likelihood_of_observed(observed, **parameters).log_prob(cells)
+                except NotImplementedError:
+                    return jnp.where(observed.all(), self.likelihood(**parameters).log_prob(cells), jnp.nan)
+
+            return jax.vmap(of_row, out_axes=-2)(x)
+        axis = -4 if self.cell == "category" else -3
+        spread = {name: jnp.expand_dims(value, axis) for name, value in parameters.items()}
+        return log_density_of_rows(self, partial(self.likelihood, **spread), x)
+
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        """As `densities_of_rows`, for arrays of NumPy and SciPy; by default `density_formula`, compiled."""
+        cells = dense(x)
+        numbers = max(np.size(value) for value in parameters.values())
+        step = 2 ** int(np.log2(max(DRAW_BYTES // (8 * numbers or 1), 1)))  # few shapes for JAX to compile
+
+        def of_rows(rows: slice) -> np.ndarray:
+            some = cells[rows]
+            pieces = [some[start : start + step] for start in range(0, max(len(some), 1), step)]
+            found = [compiled(type(self).density_formula, self, dict(parameters), piece) for piece in pieces]
+            return np.concatenate(found, axis=-2)
+
+        return of_rows
+
+    # What follows.
 
     def hyperparameters(self) -> dict[str, Any]:
         """The prior's hyperparameters by name, and after them those of the families in fields of this one."""
@@ -561,22 +594,13 @@ def parameter_names(family: Family) -> tuple[str, ...]:
     arguments = inspect.signature(family.likelihood).parameters.values()
     own = [argument.name for argument in arguments if argument.kind is not argument.VAR_KEYWORD]
     parts = _inner_families(family).values() if len(own) < len(arguments) else ()
-    return (*(name for name in own if name != "total_count"), *itertools.chain(*map(parameter_names, parts)))
-
-
-def accepts_fractions(family: Family) -> bool:
-    """Whether cells may be fractions, though the support has whole numbers only: the field ``fractional``."""
-    return getattr(family, "fractional", False)
+    names = (*(name for name in own if name != "total_count"), *itertools.chain(*map(parameter_names, parts)))
+    return tuple(dict.fromkeys(names))
 
 
 def listed_categories(family: Family) -> Any:
     """The categories that a family lists, the field ``categories``."""
     return family.settings().get("categories")
-
-
-def keeps_others(family: Family) -> bool:
-    """Whether a family has one more category for all values that are none of the others, the field ``other``."""
-    return family.settings().get("other", False)
 
 
 def filled_cells(family: Family, x: Any) -> tuple[Any, Any]:
@@ -604,22 +628,6 @@ def log_predictive_given(family: Any, statistics: Any, x: np.ndarray) -> np.ndar
     """
     observed, cells = filled_cells(family, x)
     return np.where(observed, family.update(statistics).cell_log_predictive(cells), 0.0)
-
-
-def _log_likelihood_of_rows(family: Any, parameters: dict[str, Any], x: Any) -> Any:
-    if isinstance(family, JointFamily) and family.cell != "count vector":
-
-        def of_row(row: Any) -> Any:
-            observed, cells = filled_cells(family, row)
-            try:
-                return family.likelihood_of_observed(observed, **parameters).log_prob(cells)
-            except NotImplementedError:
-                return jnp.where(observed.all(), family.likelihood(**parameters).log_prob(cells), jnp.nan)
-
-        return jax.vmap(of_row, out_axes=-2)(x)
-    axis = -4 if family.cell == "category" else -3
-    spread = {name: jnp.expand_dims(value, axis) for name, value in parameters.items()}
-    return log_density_of_rows(family, partial(family.likelihood, **spread), x)
 
 
 def log_density_of_rows(family: Family, distribution: "Callable[..., dist.Distribution]", x: Any) -> Any:

@@ -1,6 +1,7 @@
 """Densities, quantiles and moments of NumPyro's distributions, in NumPy and SciPy."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any
 
@@ -106,8 +107,10 @@ def _moment(distribution: dist.Distribution, method: str, of_numpyro: str) -> np
         return np.asarray(getattr(distribution, of_numpyro))
 
 
-def cdf(distribution: dist.Distribution, x: Any) -> np.ndarray:
+def cdf(distribution: Any, x: Any) -> np.ndarray:
     """Cumulative distribution function, float64; of an angle the probability from -pi on."""
+    if isinstance(distribution, MixtureOfTwo):
+        return distribution.cdf(x)
     if isinstance(distribution, dist.VonMises):
         # SciPy's function counts on over whole turns.
         loc, concentration = np.asarray(distribution.loc), np.asarray(distribution.concentration)
@@ -116,7 +119,7 @@ def cdf(distribution: dist.Distribution, x: Any) -> np.ndarray:
     return np.asarray(compiled(_call, distribution, x, method="cdf")) if found is None else found
 
 
-def quantile(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
+def quantile(distribution: Any, level: np.ndarray) -> np.ndarray:
     """Inverse of the cumulative distribution function, float64; by bisection of ``cdf`` if there is no other.
 
     Raises
@@ -126,6 +129,8 @@ def quantile(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
     """
     if isinstance(distribution, dist.Delta):
         return np.broadcast_to(np.asarray(distribution.v), np.broadcast_shapes(level.shape, distribution.batch_shape))
+    if isinstance(distribution, MixtureOfTwo):
+        return distribution.icdf(level)
     found = _scipy(distribution, "ppf", "icdf", level)
     if found is not None:
         return found
@@ -139,7 +144,7 @@ def quantile(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
 def _by_bisection(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
     """Smallest number of the support at which ``cdf`` reaches the level.
 
-    The bits of float64 numbers are bisected, so that 64 steps find the number whatever its magnitude.
+    The bisection halves intervals of bit patterns, not of numbers: 64 steps find any float64, whatever its magnitude.
     """
     shape = np.broadcast_shapes(level.shape, distribution.batch_shape)
     low, high = (np.broadcast_to(_ordered_bits(np.asarray(end, dtype=np.float64)), shape) for end in ends(distribution))
@@ -167,6 +172,73 @@ def _ordered_bits(x: np.ndarray) -> np.ndarray:
 def _from_order(order: np.ndarray) -> np.ndarray:
     """Inverse of `_ordered_bits`."""
     return (order ^ ((order >> 63) & np.iinfo(np.int64).max)).view(np.float64)
+
+
+# --------------------------------------------------------------------------------------------------
+# Mixtures of two distributions of numbers
+# --------------------------------------------------------------------------------------------------
+
+BISECTIONS = 60
+"""Halvings of the interval that holds a quantile of a mixture."""
+
+
+@dataclass(frozen=True)
+class MixtureOfTwo:
+    """A number from one of two distributions; `mean_and_sd`, `cdf` and `quantile` take it.
+
+    Attributes
+    ----------
+    weight : array
+        Probability of the first distribution.
+    first, second : numpyro.distributions.Distribution
+        The weights and the second distribution broadcast to the batch shape of the first.
+    """
+
+    weight: np.ndarray
+    first: dist.Distribution
+    second: dist.Distribution
+
+    @property
+    def batch_shape(self) -> tuple[int, ...]:
+        """The shape of the numbers."""
+        return self.first.batch_shape
+
+    @property
+    def mean(self) -> np.ndarray:
+        """Mean of each number."""
+        return self._weighted(mean_of)
+
+    @property
+    def variance(self) -> np.ndarray:
+        """Variance of each number."""
+        with np.errstate(invalid="ignore"):  # with very few data, some means and variances are infinite
+            unsure = self.weight * (1 - self.weight)
+            between = np.where(unsure == 0, 0.0, unsure * (mean_of(self.first) - mean_of(self.second)) ** 2)
+        return self._weighted(variance_of) + between
+
+    def cdf(self, x: Any) -> np.ndarray:
+        """Cumulative distribution function."""
+        return self._weighted(lambda part: cdf(part, x))
+
+    def icdf(self, level: np.ndarray) -> np.ndarray:
+        """Quantiles, which lie between those of the two distributions."""
+        shape = np.broadcast_shapes(np.shape(level), self.batch_shape)
+        each = [np.broadcast_to(quantile(part, level), shape) for part in (self.first, self.second)]
+        low, high = np.sort(each, axis=0)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            below = self.cdf(middle) < level
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return (low + high) / 2
+
+    def _weighted(self, function: Callable[[dist.Distribution], np.ndarray]) -> np.ndarray:
+        return weighted_mean(self.weight, function(self.first), function(self.second))
+
+
+def weighted_mean(weight: np.ndarray, first: Any, second: Any) -> np.ndarray:
+    """Mean of two numbers, of which the first has a weight; one of weight zero adds nothing, even if infinite."""
+    with np.errstate(invalid="ignore"):
+        return np.where(weight == 0, 0.0, weight * first) + np.where(weight == 1, 0.0, (1 - weight) * second)
 
 
 # --------------------------------------------------------------------------------------------------

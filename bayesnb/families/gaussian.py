@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb.core.arrays import namespace, row_pieces, sqrt
-from bayesnb.core.deferred import dist, is_jax, jax, jit, jnp, pytree
+from bayesnb.core.deferred import dist, jax, jit, jnp, pytree
 from bayesnb.core.gamma_functions import log_rising
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
@@ -35,7 +35,7 @@ SMALLEST_REST = 1e-6
 """Smallest share of a spread that must remain without a cell; below, the difference is too inaccurate."""
 
 GROUP = 8
-"""Number of factors under one logarithm: a multiplication is faster than a logarithm."""
+"""Number of factors that share a logarithm, because multiplying is faster."""
 
 
 def default_rate(pooled: Moments) -> np.ndarray:
@@ -97,13 +97,11 @@ class StudentT:
 
         Parameters
         ----------
-        x : array or jax.Array, shape (rows, columns)
-            Missing cells are NaN. A JAX array is for JAX to compile.
+        x : array, shape (rows, columns)
+            Missing cells are NaN.
         compiled : bool
             Whether to compile, for many rows.
         """
-        if is_jax(x):
-            return self._of_rows_in_jax(x)
         if compiled:
             group = GROUP if (self.exponent == self.exponent[:, :1]).all() else 1
             sums, complete = _log_kernels(x, self.loc, self.precision, self.exponent, group=group)
@@ -115,26 +113,6 @@ class StudentT:
             cells = x[rows, None]
             result[rows] = np.where(np.isnan(cells), 0.0, self.log_density(cells)).sum(axis=-1)
         return result
-
-    def _of_rows_in_jax(self, x: Any) -> Any:
-        missing = jnp.isnan(x)
-        # Filled before the formula as well as after it: the derivative of zero times NaN is NaN.
-        squared = (jnp.where(missing, 0.0, x)[:, None] - self.loc) ** 2
-        excess = jnp.where(missing[:, None], 0.0, squared * self.precision)
-        sums = jax.lax.cond(
-            (self.exponent == self.exponent[:, :1]).all(),
-            partial(_sum_of_logs, group=GROUP),
-            partial(_sum_of_logs, group=1),
-            excess,
-            self.exponent,
-        )
-        # A square or a product of several may overflow. The result is then NaN, and the host computes these rows.
-        sums = jnp.where(jnp.isinf(sums), jnp.nan, sums)
-        return sums + jax.lax.cond(
-            missing.any(),
-            lambda: (~missing).astype(self.constant.dtype) @ self.constant.T,
-            lambda: jnp.broadcast_to(self.constant.sum(axis=1), sums.shape),
-        )
 
 
 @jit(static_argnames="group")
@@ -362,7 +340,7 @@ def _compiled_log_sums(table: Any, x: Any, mean: Any, *, group: int) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 COMPILED_FROM = 2**20
-"""Densities, rows times classes times columns, from which a compiled pass gains more than compiling takes."""
+"""From this number of densities (rows times classes times columns) on, compiling pays."""
 
 
 @pytree
@@ -511,7 +489,7 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         from bayesnb.families.distributions import TDistribution
 
         scale = sqrt(self.rate / (self.concentration * self.kappa))
-        # The hyperparameters are valid.
+        # No validation: the hyperparameters were checked before.
         return {
             "mean": TDistribution(2.0 * self.concentration, self.loc, scale, validate_args=False),
             "variance": dist.InverseGamma(self.concentration, self.rate, validate_args=False),
@@ -528,10 +506,8 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     def information_by_chance(self, weight: np.ndarray, statistics: Moments) -> tuple[np.ndarray, np.ndarray]:
         return gaussians_by_chance(weight)
 
-    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
-        # JAX's tracers must not outlive the trace.
-        predictive = StudentT.of(self) if is_jax(x) else self._predictive
-        return predictive.of_rows(x, compiled=x.size * len(self.kappa) >= COMPILED_FROM)
+    def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
+        return self._predictive.of_rows(x, compiled=x.size * len(self.kappa) >= COMPILED_FROM)
 
     @cached_property
     def _predictive(self) -> StudentT:
@@ -639,7 +615,7 @@ class LogNormal(Gaussian):
         return super().statistics(_logs_of_cells(x), membership)
 
     def on_scale_of(self, pooled: Moments) -> Self:
-        # Another unit adds a number to all logarithms: their magnitude is no scale for the spread of a constant column.
+        # A change of unit shifts all logarithms, so that their magnitude is no scale for a constant column.
         return with_defaults(self, loc=pooled.mean, rate=default_rate(replace(pooled, mean=0.0 * pooled.mean)))
 
     def log_likelihood(self, parameters: Any, statistics: Moments) -> Any:
@@ -652,10 +628,10 @@ class LogNormal(Gaussian):
         logs = _logs_of_cells(x)
         return super().cell_log_predictive(logs) - logs
 
-    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
+    def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
         # Logarithms of 32 bits would lose digits that the cells have.
         logs = _logs_of_cells(x.astype(np.float64))
-        found = super().row_log_predictive(logs)
+        found = super().predictive_kernel(logs)
         return found if ratio else found - _row_sums(logs)[:, None]
 
     def row_log_left_out(

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesnb.core.arrays import namespace
 from bayesnb.core.deferred import dist, jnp, pytree
-from bayesnb.families.categories import Categorical, DirichletFamily, dirichlet_log_left_out
+from bayesnb.families.categories import Categorical, DirichletFamily
 from bayesnb.families.family import Hyperparameter, Parameters
 from bayesnb.families.joint_categorical import MOST, JointCategories
 from bayesnb.families.look_up import look_up_cells
@@ -41,11 +41,8 @@ class _CountsGivenParent(Counts):
 def _child_given_parent(prob: Any, observed: Any = True) -> "dist.Distribution":
     """Density of the first category of a row given the second, one of NumPyro's distributions.
 
-    Parameters
-    ----------
-    prob : array, shape (..., parents, categories)
-    observed : array of bool, shape (..., 2), optional
-        Which cells of the rows are observed.
+    `prob` has shape (..., parents, categories), and `observed` says which cells of the rows are observed, shape (...,
+    2).
     """
     from bayesnb.families.distributions import RowsOfDensity
 
@@ -102,8 +99,8 @@ class Given(DirichletFamily, JointCategories):
     categories : mapping from column name to sequence, or sequence, optional
         Values that may occur, as for `Categorical`: of each column, or of both.
     num_bins : int, default 5
-        Into so many cells of about as many rows a column of numbers is divided; the cells are its categories, and stay
-        as they are in an update. Numbers that another feature of the model takes as categories stay these.
+        A column of numbers is divided into this many cells of about equally many rows. The cells are its categories,
+        and an update keeps them. Numbers that another feature of the model takes as categories stay these.
 
     Raises
     ------
@@ -203,20 +200,9 @@ class Given(DirichletFamily, JointCategories):
         of_codes = {"prob": _one_axis(parameters["prob"])[..., None, :]}
         return Categorical().densities_of_rows(of_codes, _codes(x, np.shape(parameters["prob"]))[:, None])
 
-    def row_log_left_out(
-        self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts, *, refitted: bool
-    ) -> np.ndarray | None:
-        if refitted:
-            return None
-        prior, total = np.asarray(self.concentration), statistics.total
-        pair = _codes(x, prior.shape)
-        at = codes, *np.divmod(np.nan_to_num(pair).astype(np.intp), prior.shape[-1])
-        prior_of_all, n = prior.sum(axis=-1)[at[:2]], total.sum(axis=-1)[at[:2]]
-        return np.where(np.isnan(pair), 0.0, dirichlet_log_left_out(prior[at], prior_of_all, total[at], n, weights))
-
     def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
         prob = super().maximum_likelihood(statistics)["prob"]
-        # Where no parent is missing, the likelihood does not depend on the last row.
+        # If no parent is missing, the likelihood does not depend on the last row.
         prob[..., -1, :] = np.where(np.isnan(prob[..., -1, :]), 1 / prob.shape[-1], prob[..., -1, :])
         return {"prob": prob}
 

@@ -28,7 +28,7 @@ from bayesnb.families.statistics import Counts, Statistics
 from bayesnb.families.supports import Support, support_of
 
 # --------------------------------------------------------------------------------------------------
-# Statistics of cells that are zero or not: how many are not, and those of the others' values
+# Statistics of cells that may be zero: the number of other cells, and the statistics of their values
 # --------------------------------------------------------------------------------------------------
 
 
@@ -55,12 +55,12 @@ class _HurdleStatistics(Statistics):
 
     @property
     def log_base(self) -> Any:
-        """Weighted sum of the part of the log density that no parameter enters."""
+        """Weighted sum of the parameter-free part of the log density."""
         return getattr(self.values, "log_base", 0.0)
 
 
 # --------------------------------------------------------------------------------------------------
-# Columns of numbers many of which are zero: a Beta prior on the share of the others, and a family for these
+# Columns with many zeros: a Beta prior on the share of other numbers, and a family for these
 # --------------------------------------------------------------------------------------------------
 
 OWN = ("concentration1", "concentration0")
@@ -210,7 +210,7 @@ class Hurdle(ConjugateFamily):
 
     @property
     def _of_zeros(self) -> Bernoulli:
-        """The family of whether a cell is not zero."""
+        """The family of the indicator of non-zero cells."""
         return Bernoulli(self.concentration1, self.concentration0)
 
     def statistics(self, x: Any, membership: Any) -> _HurdleStatistics:
@@ -306,7 +306,7 @@ class Hurdle(ConjugateFamily):
 
 
 def _require_inner(family: Any) -> None:
-    """Refuse an inner family for which the formulas do not hold."""
+    """Raise for an inner family for which the formulas do not hold."""
     if isinstance(family, type):
         raise TypeError(f"Hurdle(family={family.__name__}) is a class: give an instance, {family.__name__}()")
     if not isinstance(family, ConjugateFamily):
@@ -337,7 +337,7 @@ def _require_inner(family: Any) -> None:
 
 
 def _zeros_apart(x: Any) -> tuple[Any, Any]:
-    """Whether each cell is not zero, as 0.0 and 1.0, and the cells in which zeros are missing; missing ones NaN."""
+    """The indicator of non-zero cells, 0.0 or 1.0, and the cells with zeros as missing; missing ones NaN."""
     xp, _ = namespace(x)
     return xp.where(xp.isnan(x), x, (x != 0).astype(x.dtype)), xp.where(x == 0, np.nan, x)
 

@@ -93,7 +93,23 @@ def spread_over_categories(
 
 
 def format_number(value: Any) -> str:
-    """A hyperparameter for display: one number if all are equal, else the shape."""
+    """A hyperparameter for display: one number if all are equal, else the shape.
+
+    Parameters
+    ----------
+    value : number, array, distribution or None
+
+    See Also
+    --------
+    Family.story : The printed form of a family.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> nb.families.format_number(np.full((2, 3), 0.5)), nb.families.format_number(np.zeros((2, 3, 4)) + np.arange(4))
+    ('0.5', '(0, 1, 2, 3)')
+    """
     if value is None:
         return "on the data's scale"
     if is_distribution(value):

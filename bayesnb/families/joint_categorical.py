@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesnb.core.arrays import namespace
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import dist, is_jax, jax, jnp, pytree
+from bayesnb.core.deferred import dist, jax, jnp, pytree
 from bayesnb.families.categories import (
     Categorical,
     dirichlet_log_evidence,
@@ -26,7 +26,7 @@ from bayesnb.families.statistics import Counts, Occurrences, Tally, entries_of
 from bayesnb.families.supports import NONNEGATIVE_INTEGER
 
 # --------------------------------------------------------------------------------------------------
-# How often each combination of categories occurs, per class; only combinations that occur are stored
+# Counts of each combination of categories, per class; only observed combinations are stored
 # --------------------------------------------------------------------------------------------------
 
 
@@ -52,7 +52,7 @@ class _CombinationCounts(Occurrences):
 
     def recoded(self, places: Sequence[np.ndarray], sizes: Sequence[int]) -> Self:
         before, after = Combinations((), tuple(map(len, places))), Combinations((), tuple(sizes))
-        # Entries that fill up a tally may have codes that no combination has.
+        # Padding entries of a tally may have codes of no combination.
         codes = np.minimum(self.values.number.astype(np.int64), before.number - 1)
         old = before.split(codes)
         new = after.codes(np.stack([place[old[:, j]] for j, place in enumerate(places)], axis=-1))
@@ -93,7 +93,7 @@ ROWS = 256
 
 @dataclass(frozen=True)
 class Combinations:
-    """The combinations of the categories of some columns, of which some have a probability of their own.
+    """Combinations of several columns' categories; some have a probability of their own.
 
     The code of a combination has a digit for each column, the code of the column's category; the last column's changes
     first. The combinations that are held are entries 0, 1, ... of every vector of probabilities. All others together
@@ -215,9 +215,9 @@ class Combinations:
         return np.concatenate(tables, axis=-1), places
 
     def _sums(self, log_prob: np.ndarray, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Codes of what the held combinations show in some columns, and log probabilities of it, (..., codes + 1).
+        """Codes of the held combinations' categories in some columns, and their log probabilities, (..., codes + 1).
 
-        The last is that of everything else.
+        The last is that of all other combinations.
 
         Parameters
         ----------
@@ -431,7 +431,7 @@ class JointCategorical(JointCategories):
 
     @property
     def _of_entries(self) -> Categorical:
-        """The family of which entry a row is, a block of one column."""
+        """The family of a row's entry, a block of one column."""
         return Categorical(self._weights[..., None, :])
 
     def axes(
@@ -494,16 +494,20 @@ class JointCategorical(JointCategories):
         """Log of the predictive probability of each entry, shape (classes, entries)."""
         return self._of_entries.log_predictive_table()[..., 0, :]
 
-    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
-        return self._under(self._log_mean(), x)(slice(None))
+    def predictive_formula(self, x: Any) -> Any:
+        return self._combinations.log_prob_in_jax(self._log_mean(), x)
 
-    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        return self._under(log_of(parameters, "prob"), x)
+    def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
+        return self._looked_up(self._log_mean(), x)(slice(None))
 
-    def _under(self, log_prob: Any, x: Any) -> Callable[[slice], Any]:
+    def density_formula(self, parameters: Parameters, x: Any) -> Any:
+        return self._combinations.log_prob_in_jax(log_of(parameters, "prob"), x)
+
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        return self._looked_up(log_of(parameters, "prob"), x)
+
+    def _looked_up(self, log_prob: Any, x: Any) -> Callable[[slice], Any]:
         """Log densities of rows given the log probability of each entry, shape (..., classes, entries)."""
-        if is_jax(x):
-            return lambda rows: self._combinations.log_prob_in_jax(log_prob, x[rows])
         table, places = self._combinations.tabulated(np.asarray(log_prob), x)
         return lambda rows: np.swapaxes(table[..., places[rows]], -1, -2)
 

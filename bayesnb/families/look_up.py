@@ -2,16 +2,15 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import any_missing, namespace, row_pieces, rows_by_class
-from bayesnb.core.deferred import jnp, map_tree
+from bayesnb.core.deferred import jnp
 from bayesnb.core.sparse import csr_of_ones, dense, filled, missing_entries
-from bayesnb.families.family import log_predictive_given
 from bayesnb.families.matrix_product import ProductMatrix
 from bayesnb.families.statistics import classes_of_rows
 
@@ -20,7 +19,7 @@ from bayesnb.families.statistics import classes_of_rows
 # --------------------------------------------------------------------------------------------------
 
 ROWS_AN_ENTRY = 4
-"""Cells of a column for each density of its table, so that the table is soon made."""
+"""Least number of cells per table entry, so that making the table pays."""
 
 type Density = Callable[[Any, Any, Any], Any]
 """Log density given positions of classes and of columns, and values, which broadcast."""
@@ -77,7 +76,7 @@ class Distinct:
 
     @classmethod
     def of_codes(cls, x: np.ndarray, number: int) -> Self:
-        """Codes of so many categories, missing ones NaN; each is an entry of every column."""
+        """Codes of `number` categories, missing ones NaN; each is an entry of every column."""
         columns, values = np.divmod(np.arange(x.shape[1] * number), number)
         codes = np.where(np.isnan(x), -1, x) if x.dtype.kind == "f" else x
         places = codes.astype(np.int32) + number * np.arange(x.shape[1], dtype=np.int32)
@@ -91,27 +90,6 @@ class Distinct:
         found = self.look_up(self._table(density, num_classes))
         if len(self.rare_rows):
             np.add.at(found, self.rare_rows, density(classes, self.rare_columns[:, None], self.rare_values[:, None]))
-        return found
-
-    def sums_of_own_class(self, density: Density, codes: np.ndarray, num_classes: int) -> np.ndarray:
-        """Sum over the observed cells of each row, under its own class, shape (rows,).
-
-        Parameters
-        ----------
-        codes : array of int, shape (rows,)
-            Position of each row's class.
-        """
-        size = len(self.values) + 1
-        at = self.places + size * codes[:, None]
-        # A density is asked for values that the class has: for others it need not exist.
-        occurs = np.bincount(at.ravel(), minlength=size * num_classes).reshape(num_classes, size)[:, :-1]
-        classes, entries = np.nonzero(occurs)
-        table = np.zeros((num_classes, size))
-        table[classes, entries] = density(classes, self.columns[entries], self.values[entries])
-        found = table.take(at) @ np.ones(self.places.shape[1])
-        if len(self.rare_rows):
-            of_rare = density(codes[self.rare_rows], self.rare_columns, self.rare_values)
-            np.add.at(found, self.rare_rows, of_rare)
         return found
 
     def cells(self, density: Density, num_classes: int) -> np.ndarray:
@@ -138,51 +116,6 @@ class Distinct:
         places = self.places + size * codes[:, None]
         counted = np.bincount(places.ravel(), minlength=size * membership.shape[1])
         return counted.reshape(-1, size).T[:-1].astype(np.float64)
-
-
-# --------------------------------------------------------------------------------------------------
-# Rows of counts predicted from the other rows: a density for each value and class
-# --------------------------------------------------------------------------------------------------
-
-
-def left_out(prior: Any, x: np.ndarray, codes: np.ndarray, statistics: Any) -> np.ndarray:
-    """As `ConjugateFamily.row_log_left_out`, for columns of counts."""
-    own = partial(_without, prior, statistics, own=True, follows=False)
-    return _few(x, len(statistics.n)).sums_of_own_class(own, codes, len(statistics.n))
-
-
-def refitted_rows(prior: Any, x: np.ndarray, codes: np.ndarray, statistics: Any) -> np.ndarray:
-    """As `ConjugateFamily.row_log_left_out`, refitted, for columns of counts in rows of weight one."""
-    distinct, num_classes = _few(x, len(statistics.n)), len(statistics.n)
-    found = distinct.sums(partial(_without, prior, statistics, own=False, follows=True), num_classes)
-    own = partial(_without, prior, statistics, own=True, follows=True)
-    found[np.arange(len(x)), codes] = distinct.sums_of_own_class(own, codes, num_classes)
-    return found
-
-
-def _few(x: np.ndarray, num_classes: int) -> Distinct:
-    return Distinct.of(x, len(x) // (ROWS_AN_ENTRY * num_classes))
-
-
-def _without(prior: Any, statistics: Any, classes: Any, columns: Any, cells: Any, *, own: bool, follows: bool) -> Any:
-    """Log densities of cells given the others of their column, of the class too if it is the cell's own.
-
-    Cells that cannot be among those of their class are NaN. Where the prior's defaults follow the data, they follow the
-    other cells.
-    """
-    classes, columns, cells = np.broadcast_arrays(classes, columns, cells)
-    at = classes.ravel(), columns.ravel()
-    # Each cell is a column of its own, of one class.
-    x = cells.reshape(1, -1).astype(np.float64)
-    family, before = map_tree(lambda leaf: np.asarray(leaf)[at][None], (prior, statistics))
-    cell = family.statistics(x, np.ones((1, 1)))
-    rest = (before - cell).without_rounding(before) if own else before
-    if follows:
-        pooled = map_tree(lambda leaf: np.asarray(leaf)[0][at[1]][None], statistics.pooled())
-        family = family.on_scale_of((pooled - cell).without_rounding(pooled))
-    possible = np.asarray(family.possible(rest))
-    rest = map_tree(lambda leaf: np.where(np.expand_dims(possible, (*range(2, leaf.ndim),)), leaf, 0.0), rest)
-    return np.where(possible, log_predictive_given(family, rest, x), np.nan).reshape(cells.shape)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -218,7 +151,7 @@ class ValueTable:
             sums = Distinct.of_codes(x, self.log_prob.shape[-1]).look_up(self._by_code)
             return np.moveaxis(sums.reshape(x.shape[0], *self.log_prob.shape[:-2]), 0, -2)
         if scipy.sparse.issparse(x) and self._zero_is_possible:
-            # Every empty cell is a zero: start from a row of zeros and correct where an entry is stored.
+            # Empty cells are zeros: start from a row of zeros, and correct it at stored entries.
             sums = self._excess_of_one.of_rows(filled(x)) + self._row_of_zeros
             sums -= self._of_zero.of_rows(missing_entries(x))
         else:
@@ -239,8 +172,9 @@ class ValueTable:
     def of_own_class(self, x: Any, codes: np.ndarray) -> np.ndarray:
         """Sums of each row under one class, shape (rows,), given the position of the class (rows,)."""
         if not self._is_of_two:
-            distinct = Distinct.of_codes(x, self.log_prob.shape[-1])
-            return distinct.sums_of_own_class(lambda *entry: self.log_prob[entry], codes, len(self.log_prob))
+            table = np.pad(self.log_prob.reshape(len(self.log_prob), -1), ((0, 0), (0, 1)))
+            places = Distinct.of_codes(x, self.log_prob.shape[-1]).places
+            return table.take(places + table.shape[1] * codes[:, None]) @ np.ones(x.shape[1])
         result = np.empty(len(codes))
         for c, rows in rows_by_class(codes, len(self.log_prob)):
             result[rows] = ValueTable(self.log_prob[[c]]).of_rows(x[rows])[:, 0]

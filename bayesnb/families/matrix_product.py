@@ -10,11 +10,11 @@ from bayesnb.core.arrays import any_missing, namespace, row_pieces
 from bayesnb.families.family import Parameters, filled_cells
 
 FARTHEST = 5e5
-"""Largest change of a log partition by the origin. What cancels in a product is as large, and leaves 1e-10 of error."""
+"""Largest change of a log partition by the origin. Terms of this size cancel in a product, with an error of 1e-10."""
 
 
 def times(weight: Any, value: Any) -> Any:
-    """Product that is zero where the weight is zero, also if the value is infinite."""
+    """A product that is zero if the weight is zero, even for an infinite value."""
     xp, _ = namespace(weight, value)
     # Where the value is finite, the product has a derivative with respect to the weight.
     nothing = (weight == 0) & ~xp.isfinite(value)
@@ -159,7 +159,7 @@ class TermProduct:
         """Put log densities under a frame's classes into an array, shape (draws times classes, rows)."""
         frame.weights.of_rows(self._design(frame, observed, cells), out)
         if frame.with_base:
-            # The base measure may be infinite, and is therefore no factor of the product.
+            # The base measure may be infinite, and therefore stays out of the matrix product.
             base = np.asarray(self.family.log_base(cells, *frame.origin))
             if base.any():
                 out += np.where(observed, base, 0.0).sum(axis=-1)
@@ -176,7 +176,7 @@ class TermProduct:
 
 
 def natural_parameters(family: Any, parameters: Any, *origin: Any) -> tuple[tuple[Any, ...], Any]:
-    """What the family's `natural` gives: a tuple of natural parameters, and the log partition.
+    """The result of the family's `natural`: a tuple of natural parameters, and the log partition.
 
     Raises
     ------

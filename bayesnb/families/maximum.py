@@ -21,19 +21,19 @@ FARTHEST_COORDINATE = 32.0
 factor of 8e13."""
 
 FLAT = 1e-10
-"""Curvature of the density below which a maximum is not unique."""
+"""With a smaller curvature of the density, a maximum is not unique."""
 
 ROUNDING_OF_DENSITY = 1e-12
 """Relative error of a density."""
 
 NEAR = 0.1
-"""Expected gain below which a step is taken as it is: rounding may hide the gain of a density of large terms."""
+"""A step of smaller expected gain is taken untested: rounding may hide the gain of a density with large terms."""
 
 SETTLED = 1e-12
-"""Expected gain below which the search ends, a millionth of a standard deviation from the maximum."""
+"""The search ends at a smaller expected gain, a millionth of a standard deviation from the maximum."""
 
 ROUNDED = 1e-6
-"""Expected gain below which the search ends where a step has not lowered it: what is left is rounding of the slopes."""
+"""The search ends at a smaller expected gain if a step has not lowered it: the rest is rounding of the slopes."""
 
 
 @in_float64

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from bayesnb.core.arrays import namespace, row_pieces, sqrt
-from bayesnb.core.deferred import dist, is_distribution, is_jax, jax, jit, jnp, pytree
+from bayesnb.core.deferred import dist, is_distribution, jax, jit, jnp, pytree
 from bayesnb.core.gamma_functions import log_rising
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, JointFamily, Parameters, Sample, filled_cells
@@ -51,14 +51,11 @@ def distances(x: Any, centre: Any, matrix: Any) -> _Distances:
 
     Parameters
     ----------
-    x : array or jax.Array, shape (rows, columns)
-        Missing cells are NaN. A JAX array is for JAX to compile, to run and to differentiate; there are then no axes
-        before those of the classes.
+    x : array, shape (rows, columns)
+        Missing cells are NaN.
     centre : array, shape (..., classes, columns)
     matrix : array, shape (..., classes, columns, columns)
     """
-    if is_jax(x):
-        return _distances_in_jax(x, centre, matrix)
     centre, matrix = np.asarray(centre), np.asarray(matrix)
     observed = ~np.isnan(x)
     shape = (*centre.shape[:-2], len(x), centre.shape[-2])
@@ -89,7 +86,7 @@ def _squared_distance(matrix: Any, away: Any) -> Any:
     xp, _ = namespace(matrix, away)
     factor, size = _cholesky(matrix)
     if factor.shape[-3:-2] == (1,):
-        # One matrix for many vectors: its root once, and a product of matrices.
+        # With one matrix for many vectors, its root is computed once.
         root = xp.linalg.inv(factor[..., 0, :, :]) / size
         solved = away @ xp.swapaxes(root, -1, -2)
     else:
@@ -130,9 +127,11 @@ def _cholesky(matrix: Any) -> tuple[Any, Any]:
     return factor, size
 
 
-def _distances_in_jax(x: Any, centre: Any, matrix: Any) -> _Distances:
-    """Where no cell is missing, there is one Cholesky factor for each class, else one for each row and class."""
-    x = x.astype(jnp.float64)
+def distances_in_jax(x: Any, centre: Any, matrix: Any) -> _Distances:
+    """As `distances`, for JAX to compile and to differentiate, without axes before those of the classes.
+
+    Where no cell is missing, there is one Cholesky factor for each class, else one for each row and class.
+    """
     observed = ~jnp.isnan(x)
     cells = jnp.where(observed, x, 0.0)
 
@@ -168,14 +167,9 @@ SMALLEST_REST_OF_ROWS = 1e-6
 
 
 def _log_multivariate_gamma_ratio(df: Any, more: Any, size: int) -> Any:
-    r"""Log of :math:`\Gamma_p((\nu + n) / 2) / \Gamma_p(\nu / 2)`, the multivariate gamma functions of p columns.
+    r"""Log of :math:`\Gamma_p((\nu + n) / 2) / \Gamma_p(\nu / 2)`, the multivariate gamma functions.
 
-    Parameters
-    ----------
-    df, more : array
-        The degrees of freedom and what is added to them.
-    size : int
-        The number p.
+    The number p is `size`, :math:`\nu` is `df`, and n is `more`.
     """
     return sum(log_rising((df - j) / 2, more / 2) for j in range(size))
 
@@ -300,7 +294,7 @@ def _with_axis_of_rows(kind: Any, names: tuple[str, ...]) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 SMALLEST_EIGENVALUE = 1e-12
-"""Of a matrix with ones on its diagonal; below, the columns determine each other."""
+"""Smallest pivot of the correlation matrix; below it the columns are collinear."""
 
 
 @pytree
@@ -445,7 +439,7 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
     def likelihood_of_observed(self, observed: Any, **parameters: Any) -> "dist.Distribution":
         mean, covariance = parameters["mean"], parameters["covariance"]
         xp, _ = namespace(observed, mean)
-        # A missing cell is independent of the others, and its density at the cell that is filled in is one.
+        # A missing cell is independent of the others, with density one at its filled-in value.
         _, mean = filled_cells(self, xp.where(observed, mean, xp.nan))
         both = observed[..., :, None] & observed[..., None, :]
         alone = xp.eye(covariance.shape[-1]) / (2 * np.pi)
@@ -455,7 +449,7 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         return scatter(x, membership)
 
     def possible(self, statistics: Scatter) -> Any:
-        # Where a class becomes small, rows that went earlier leave rounding errors of their own size.
+        # In a class that becomes small, removed rows leave rounding errors of their own size.
         lowest = _lowest_eigenvalue(statistics.scatter)[..., None]
         fine = (statistics.of_columns.ssd >= 0).all(axis=-1, keepdims=True) & (lowest >= -1e-6)
         return (statistics.n >= 0) & fine
@@ -542,10 +536,11 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         variance = np.diagonal(np.asarray(parameters["covariance"]), axis1=-2, axis2=-1)
         return {"mean": parameters["mean"], "variance": variance}
 
-    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+    def density_formula(self, parameters: Parameters, x: Any) -> Any:
+        return _log_normal(distances_in_jax(x, parameters["mean"], parameters["covariance"]))
+
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         mean, covariance = parameters["mean"], parameters["covariance"]
-        if is_jax(x):
-            return lambda rows: _log_normal(distances(x[rows], mean, covariance))
         *leading, num_classes, _ = mean.shape
         mean, covariance = (value.reshape(-1, *value.shape[len(leading) :]) for value in (mean, covariance))
 
@@ -557,7 +552,10 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
 
         return of_rows
 
-    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
+    def predictive_formula(self, x: Any) -> Any:
+        return _log_student_t(self._predictive_df, distances_in_jax(x, self.loc, _predictive_matrix(self)))
+
+    def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
         return _log_student_t(self._predictive_df, distances(x, self.loc, _predictive_matrix(self)))
 
     @property
@@ -596,8 +594,8 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         return {"loc": posterior.loc, "kappa": posterior.kappa, "df": df, "scale": posterior.scale}
 
 
-# NumPyro takes a dozen operations to make one of these distributions. JAX would compile each of them for every shape.
-# The checks of arguments take more, and JAX would compile these also within a compiled function.
+# NumPyro needs a dozen operations to make such a distribution, and JAX would compile each for every shape. The checks
+# of arguments need more, which JAX would compile even within a compiled function.
 
 
 @jit
@@ -637,7 +635,7 @@ def _scale_matrices(value: Any, num_classes: int, names: tuple) -> np.ndarray:
 
 
 def _require_scale(scale: np.ndarray) -> None:
-    """Refuse matrices that are not square, not symmetric or not positive definite."""
+    """Raise for matrices that are not square, not symmetric or not positive definite."""
     what = "MultivariateGaussian(scale=...)"
     if scale.shape[-1] != scale.shape[-2]:
         raise ValueError(f"{what} has shape {scale.shape}: give a square matrix, one row and column for each column")

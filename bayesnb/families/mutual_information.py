@@ -11,7 +11,7 @@ from bayesnb.core.deferred import constraints, dist, jax
 from bayesnb.core.running import in_order
 
 # --------------------------------------------------------------------------------------------------
-# Mutual information that is due to chance, if the cell does not depend on the class.
+# Mutual information by chance, if the cell does not depend on the class.
 #
 # The estimate at the maximum of the likelihood is never negative, and noise makes it positive, so that its
 # expectation without dependence is positive. To first order it is df / (2 N), with df the parameters that dependence
@@ -19,7 +19,7 @@ from bayesnb.core.running import in_order
 # --------------------------------------------------------------------------------------------------
 
 MOST_ROWS = 10**6
-"""Of tables of more cells the expectation is taken to first order: the exact one takes 0.05 s for so many."""
+"""Larger tables use the expectation to first order: for this many cells the exact one takes 0.05 s."""
 
 
 def by_chance(weight: np.ndarray, num_parameters: int) -> tuple[np.ndarray, np.ndarray]:
@@ -76,7 +76,7 @@ def tables_by_chance(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def gaussians_by_chance(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """As `by_chance`, of Gaussian columns; parameters as there.
 
-    Of few whole cells in a class, the information is larger than df / (2 N): about half-way to the expectation of the
+    With few whole cells in a class, the information is larger than df / (2 N): about half-way to the expectation of the
     log likelihood ratio over N, which is exact (that of the logarithm of a chi-squared variable).
     """
     df, expected = by_chance(weight, 2)
@@ -126,10 +126,10 @@ COUNTED = 4096
 """Counts below this are summed one by one; above, an integral replaces the sum."""
 
 SUMMED = 512
-"""Of distributions that reach beyond `COUNTED`, so many counts at each end are summed one by one."""
+"""For distributions beyond `COUNTED`, this many counts at each end are summed one by one."""
 
 LOST = 1e-9
-"""Largest probability of the counts that a sum leaves out."""
+"""Largest probability of the counts outside a sum."""
 
 TAIL = 7
 """Densities are cut off at the quantiles of this standard normal deviate, which leaves out 3e-12 of them."""
@@ -193,13 +193,7 @@ def _breaks(centre: np.ndarray, scale: np.ndarray, away: np.ndarray) -> np.ndarr
 
 
 def _gauss_legendre(breaks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Nodes and weights between neighbouring breaks, each of shape (draws, columns, nodes).
-
-    Parameters
-    ----------
-    breaks : array, shape (draws, columns, breaks)
-        In any order.
-    """
+    """Nodes and weights between neighbouring breaks, in any order; all have shape (draws, columns, numbers)."""
     breaks = np.sort(breaks, axis=-1)
     half = np.diff(breaks, axis=-1)[..., None] / 2
     x = (breaks[..., :-1, None] + half * (1 + NODES)).reshape(*breaks.shape[:2], -1)
@@ -256,7 +250,7 @@ def from_likelihood(
         result = np.zeros((x.shape[1], x.shape[3]))
         for c in range(x.shape[2]):
             density = np.exp(log_prob(distribution, x[:, :, [c]]))
-            # Of a class of probability zero no other has to have a density there.
+            # Where only a class of probability zero has a density, no other class needs one.
             average = np.maximum((class_prob * density).sum(axis=2), np.finfo(float).tiny)
             result += (class_prob[:, c] * np.log(density[:, :, c] / average) * weight).sum(axis=0)
         return result
@@ -293,7 +287,7 @@ def _if_accurate(class_prob: np.ndarray, density: np.ndarray, weight: np.ndarray
 def _over_counts(
     likelihood: "Callable[..., dist.Distribution]", class_prob: np.ndarray, parameters: Mapping[str, Any]
 ) -> np.ndarray:
-    """As `from_likelihood`, for counts: a sum over all values, or, where they are many, sums and an integral."""
+    """As `from_likelihood`, for counts: a sum, or, where they are many, sums and an integral."""
     whole = likelihood(**parameters)
     last = _last_count(whole)
     few = last < COUNTED
@@ -372,7 +366,7 @@ def _over_many_counts(distribution: "dist.Distribution", class_prob: np.ndarray,
     counts = np.concatenate([np.arange(SUMMED), *summed])
     parts = [(counts, np.ones(len(counts)))]
     parts += [(np.array([at - 0.5, at + 0.5]), np.array([-sign, sign]) / 24) for at, sign in slopes]
-    # All numbers together: JAX compiles the density once.
+    # All numbers in one call: JAX compiles the density once.
     for values, weights in parts:
         shape = (*x.shape[:2], len(values))
         x = np.concatenate([x, np.broadcast_to(values, shape)], axis=-1)
@@ -388,19 +382,9 @@ def _piecewise(
 ) -> np.ndarray:
     """Information of some draws and columns at a time, whose densities fit in memory, in several threads.
 
-    Parameters
-    ----------
-    class_prob : array, shape (draws, classes, 1) or (draws, classes, columns)
-    shape : tuple of int
-        Draws, classes and columns.
-    cells : int
-        Densities of each draw and column.
-    of_piece : callable
-        From a piece and its class probabilities to the information, shape (draws, columns).
-
-    Returns
-    -------
-    array, shape (draws, columns)
+    `class_prob` has shape (draws, classes, 1) or (draws, classes, columns), `shape` is (draws, classes, columns), and
+    `cells` the number of densities of each draw and column. `of_piece` gives the information of a piece from its class
+    probabilities. The result has shape (draws, columns).
     """
     num_draws, _, num_columns = shape
     class_prob, result = np.broadcast_to(class_prob, shape), np.empty((num_draws, num_columns))

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from bayesnb.core.arrays import namespace
-from bayesnb.core.deferred import is_jax, jnp
+from bayesnb.core.deferred import jnp
 from bayesnb.core.gamma_functions import log_rising
 
 # --------------------------------------------------------------------------------------------------
@@ -117,5 +117,5 @@ def log_negative_binomial(x: Any, concentration: Any, rate: Any) -> Any:
 
 def nearest_turn(angle: Any, centre: Any) -> Any:
     """The same angle, moved by whole turns to within half a turn of a centre."""
-    xp = jnp if is_jax(angle) else np
+    xp, _ = namespace(angle)
     return angle - 2 * np.pi * xp.round((angle - centre) / (2 * np.pi))

@@ -189,6 +189,17 @@ class ClassCounts(Statistics):
     Attributes
     ----------
     n : array, shape (classes,)
+
+    See Also
+    --------
+    ModelStatistics : These with the statistics of the columns.
+    Counts : Sums of cells.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> nb.fit(nb.Bernoulli(), [[1], [1], [0]], ["a", "a", "b"]).problem.statistics.classes
+    ClassCounts(n=array([2., 1.]))
     """
 
     n: Any
@@ -197,7 +208,7 @@ class ClassCounts(Statistics):
 @pytree
 @dataclass(frozen=True)
 class Counts(Statistics):
-    """Weighted sums of what was counted.
+    """Weighted sums of counts.
 
     Attributes
     ----------
@@ -288,6 +299,21 @@ def class_sums(x: Any, membership: Any) -> np.ndarray:
     ----------
     x : array or SciPy sparse array, shape (rows, columns)
     membership : array or Membership, shape (rows, classes)
+        Weight of each row in each class, as `Family.statistics` gets it.
+
+    See Also
+    --------
+    observed_weight : The weight of the cells that are not missing.
+    Counts : Statistics that are sums of cells.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> x, membership = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.array([[1, 0], [1, 0], [0, 1]])
+    >>> nb.families.class_sums(x, membership)
+    array([[4., 6.],
+           [5., 6.]])
     """
     if not scipy.sparse.issparse(x):
         return membership.T @ x
@@ -303,7 +329,28 @@ def class_sums(x: Any, membership: Any) -> np.ndarray:
 
 
 def observed_weight(x: Any, membership: Any) -> np.ndarray:
-    """Weight of the cells that are not missing, shape (classes, columns), for an array or CSR array of cells."""
+    """Weight of the cells that are not missing, shape (classes, columns).
+
+    Parameters
+    ----------
+    x : array or CSR array, shape (rows, columns)
+        Missing cells are NaN.
+    membership : array or Membership, shape (rows, classes)
+        Weight of each row in each class, as `Family.statistics` gets it.
+
+    See Also
+    --------
+    class_sums : Weighted sums of columns.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> x, membership = np.array([[1.0, np.nan], [3.0, 4.0], [5.0, 6.0]]), np.array([[1, 0], [1, 0], [0, 1]])
+    >>> nb.families.observed_weight(x, membership)
+    array([[2., 1.],
+           [1., 1.]])
+    """
     of_rows = membership.sum(axis=0)[:, None]
     if scipy.sparse.issparse(x):
         missing = missing_entries(x)
@@ -338,7 +385,7 @@ def _trues_by_class(x: np.ndarray, codes: np.ndarray, num_classes: int) -> np.nd
 
 
 # --------------------------------------------------------------------------------------------------
-# How often each count of a word occurs, per class: statistics of the Dirichlet compound multinomial
+# Frequencies of each word's counts, per class: statistics of the Dirichlet compound multinomial
 # --------------------------------------------------------------------------------------------------
 
 LEVELS = 16
@@ -520,7 +567,7 @@ def levels(x: Any, membership: np.ndarray, log_coefficient: np.ndarray) -> Level
 
 
 # --------------------------------------------------------------------------------------------------
-# How often each number occurs in a column, per class: statistics of cells that no sums summarise
+# Frequencies of each number in a column, per class: statistics of cells without sufficient sums
 # --------------------------------------------------------------------------------------------------
 
 
@@ -554,7 +601,7 @@ class Occurrences(Statistics):
         return cls(n, Tally.of(np.concatenate(places), number, weight))
 
     def possible(self) -> np.ndarray:
-        """Which classes and columns some table may have, shape that of `n`: those without a negative weight."""
+        """Where the statistics could come from a table, shape of `n`: no weight is negative."""
         negative = np.bincount(self.values.place, self.values.weight < 0, minlength=self.n.size)
         return (self.n >= 0) & (negative == 0).reshape(self.n.shape)
 

@@ -12,7 +12,7 @@ from bayesnb.core.deferred import constraints, jax
 
 @dataclass(frozen=True)
 class Support:
-    """NumPyro's constraint of some name, which only the attribute of a family imports, and a test that needs no import.
+    """A NumPyro constraint by name, imported only when used, and a test that needs no import.
 
     Parameters
     ----------
@@ -68,6 +68,35 @@ def support_of(family: Any) -> Any:
         return family.own_support
     found = family.support
     return next((known for known in KNOWN if known.constraint is found), found)
+
+
+def accepts_fractions(family: Any) -> bool:
+    """Whether cells may be fractions, though the support has whole numbers only: the field ``fractional``."""
+    return getattr(family, "fractional", False)
+
+
+def keeps_others(family: Any) -> bool:
+    """Whether a family has one more category for all values that are none of the others, the field ``other``."""
+    return family.settings().get("other", False)
+
+
+def kind_of_cell(family: Any) -> str:
+    """What a cell of a family is.
+
+    Returns
+    -------
+    str
+        ``"zero or one"``, ``"count"`` (a whole number from zero), another ``"whole number"``, ``"measurement"``,
+        ``"category"``, or ``"count vector"`` where a row is one.
+    """
+    if family.cell != "number":
+        return family.cell
+    support = support_of(family)
+    if support is BOOLEAN:
+        return "zero or one"
+    if support is NONNEGATIVE_INTEGER and not accepts_fractions(family):
+        return "count"
+    return "whole number" if support.is_discrete else "measurement"
 
 
 def some_cell(family: Any) -> float:

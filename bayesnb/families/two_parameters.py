@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb.core.arrays import namespace
-from bayesnb.core.deferred import dist, is_jax, pytree
+from bayesnb.core.deferred import dist, pytree
 from bayesnb.core.gamma_functions import log_beta, stirling_rest
 from bayesnb.core.sparse import dense
 from bayesnb.families.exponential import ExponentialFamily
@@ -326,7 +326,7 @@ LARGE = 1e3
 """Concentration from which a series replaces the Bessel function, whose derivatives lose their digits."""
 
 LARGEST = float(np.float32(np.pi))
-"""Pi as float32 has it, a little more than pi: angles may come from a table of float32."""
+"""Pi in float32, a little more than pi: angles may come from a table of float32."""
 
 
 @pytree
@@ -544,9 +544,7 @@ class LearnedNegativeBinomial(Family):
     def maximum_a_posteriori(self, statistics: Occurrences) -> dict[str, Any]:
         return maximum(self, statistics, _estimate(statistics), with_prior=True)
 
-    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        if is_jax(x):
-            return super().densities_of_rows(parameters, x)
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         *leading, num_classes, num_columns = np.shape(parameters["mean"])
         mean, dispersion = (np.reshape(parameters[name], (-1, num_columns)) for name in ("mean", "dispersion"))
 

@@ -10,7 +10,7 @@ import scipy.sparse
 from scipy.special import gammaln
 
 from bayesnb.core.arrays import all_whole, namespace, row_pieces
-from bayesnb.core.deferred import dist, is_jax, jnp, pytree
+from bayesnb.core.deferred import dist, pytree
 from bayesnb.core.gamma_functions import log_factorial, log_rising
 from bayesnb.core.sparse import csr_pieces, csr_rows, filled, shared_csr, without_duplicates
 from bayesnb.families.categories import Bernoulli, DirichletFamily, dirichlet_log_evidence
@@ -21,17 +21,17 @@ from bayesnb.families.statistics import Counts, class_sums, clear_rounding
 from bayesnb.families.supports import NONNEGATIVE_INTEGER
 
 # --------------------------------------------------------------------------------------------------
-# Rows of word counts: coefficients, rising factorials and sums that touch only the words that occur
+# Rows of word counts: coefficients, rising factorials and sums over the words that occur
 # --------------------------------------------------------------------------------------------------
 
 LEVELS = 1, 4, 16, 64
-"""Counts up to one of these are sums of logarithms; larger ones take the log-gamma function for the rest."""
+"""Counts up to one of these levels are sums of logarithms; larger ones use the log-gamma function for the rest."""
 
 LOGARITHMS = 10
-"""So many logarithms take as long as a rising factorial by the log-gamma function."""
+"""A rising factorial by the log-gamma function takes as long as this many logarithms."""
 
 PIECE_ENTRIES = 2**17
-"""Entries of a sparse array that are multiplied at a time; so many fit the processor's cache."""
+"""Number of sparse entries that are multiplied at a time; they fit the processor's cache."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Documents:
             reached = np.minimum(others.data, LEVELS[-1]).astype(np.int32)
             highest = np.ones(counts.shape[1], dtype=np.int32)
             np.maximum.at(highest, others.indices, reached)
-            # The logarithms of a table up to a level, and what larger counts cost.
+            # The cost of logarithms up to a level, and of larger counts.
             work = [np.minimum(highest, k).sum() + LOGARITHMS * np.count_nonzero(others.data > k) for k in LEVELS]
             level = LEVELS[int(np.argmin(work))]
             table, start, rank = _sums_of_logs(concentration, np.minimum(highest, level))
@@ -192,6 +192,17 @@ def log_dirichlet_multinomial(x: Any, concentration: Any) -> Any:
     return of_sequence + _log_multinomial_coefficient(x)
 
 
+def _sums_of_counts(log_prob: np.ndarray, x: Any) -> Callable[[slice], np.ndarray]:
+    """Sums over columns of counts times log probabilities (..., classes, columns), a function of some of the rows."""
+    weights = ProductMatrix.of(log_prob.reshape(-1, log_prob.shape[-1]))
+
+    def of_rows(rows: slice | np.ndarray) -> np.ndarray:
+        sums = weights.of_rows(csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows])
+        return np.swapaxes(sums.reshape(*log_prob.shape[:-1], sums.shape[-1]), -1, -2)
+
+    return of_rows
+
+
 def log_coefficient(x: Any) -> np.ndarray:
     """Log multinomial coefficient of each row, shape (rows,)."""
     if scipy.sparse.issparse(x):
@@ -200,9 +211,9 @@ def log_coefficient(x: Any) -> np.ndarray:
 
 
 def _sum_without(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
-    """What is left of sums without some of their terms: zero where that is a rounding error, NaN where it is negative.
+    """Sums less some of their terms: zero for a rounding error, NaN if negative.
 
-    NaN is what the density then is, whatever the rest.
+    The density is then NaN, whatever the rest.
     """
     rest = clear_rounding(whole - part, whole)
     return np.where(rest < 0, np.nan, rest)
@@ -294,28 +305,24 @@ class Multinomial(WordFamily, DirichletFamily):
     def of_each_column(self) -> Bernoulli:
         concentration = np.asarray(self.concentration)
         rest = concentration.sum(axis=-1, keepdims=True) - concentration
-        # With a single word there are no other words, and its probability is one.
+        # A single word has probability one.
         return Bernoulli(concentration, np.maximum(rest, np.finfo(np.float64).tiny))
 
-    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        if is_jax(x):
-            return lambda rows: _log_density_in_jax(parameters, x[rows].astype(jnp.float64))
-        log_prob = log_of(parameters, "prob")
-        weights = ProductMatrix.of(np.reshape(log_prob, (-1, np.shape(log_prob)[-1])))
-        coefficient = None if ratio else log_coefficient(x)
+    def density_formula(self, parameters: Parameters, x: Any) -> Any:
+        in_sequence = times(x[:, None, :], log_of(parameters, "prob")).sum(axis=-1)
+        return in_sequence + _log_multinomial_coefficient(x)[:, None]
 
-        def of_rows(rows: slice) -> np.ndarray:
-            documents = csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows]
-            sums = weights.of_rows(documents).reshape(*np.shape(log_prob)[:-1], documents.shape[0])
-            if coefficient is not None:
-                sums += coefficient[rows]
-            return np.swapaxes(sums, -1, -2)
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        of_words = _sums_of_counts(np.asarray(log_of(parameters, "prob")), x)
+        if ratio:
+            return of_words
+        coefficient = log_coefficient(x)[:, None]
+        return lambda rows: of_words(rows) + coefficient[rows]
 
-        return of_rows
+    def predictive_formula(self, x: Any) -> Any:
+        return log_dirichlet_multinomial(x[:, None, :], self.concentration)
 
-    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
-        if is_jax(x):
-            return log_dirichlet_multinomial(x.astype(jnp.float64)[:, None, :], self.concentration)
+    def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
         documents = Documents.of(x)
         found = documents.log_rising_ratio(self.concentration)
         return found if ratio else found + documents.log_coefficient()[:, None]
@@ -323,7 +330,7 @@ class Multinomial(WordFamily, DirichletFamily):
     def row_log_left_out(
         self, x: Any, codes: np.ndarray, weights: np.ndarray, statistics: Counts, *, refitted: bool
     ) -> np.ndarray | None:
-        # The entries of the rows are enough, and no row needs the hyperparameters of its class to itself.
+        # The entries of the rows suffice; no row needs its own copy of the hyperparameters.
         if refitted:
             return None
         weight_of_word = np.asarray(self.concentration)
@@ -343,11 +350,6 @@ class Multinomial(WordFamily, DirichletFamily):
         log_density = documents.log_coefficient() + _with_data(words, log_terms).sum(axis=1)
         log_density -= log_rising(weight_of_word.sum(axis=1)[codes] + rest_of_class, length)
         return np.where(np.isnan(log_density) | (unpeopled & (rest_of_class > 0)), -np.inf, log_density)
-
-
-def _log_density_in_jax(parameters: Parameters, counts: Any) -> Any:
-    in_sequence = times(counts[:, None, :], log_of(parameters, "prob")).sum(axis=-1)
-    return in_sequence + _log_multinomial_coefficient(counts)[:, None]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -382,6 +384,24 @@ class Annotations(JointFamily, DirichletFamily):
     ------
     ValueError
         If a concentration is not positive and finite, or has another shape.
+
+    See Also
+    --------
+    fit_annotations : Labels of items from a long table of annotations.
+    Multinomial : Counts of words.
+
+    Examples
+    --------
+    Ann and Bob label three items, each cat or dog:
+
+    >>> import bayesnb as nb
+    >>> names = [("Ann", "cat"), ("Ann", "dog"), ("Bob", "cat"), ("Bob", "dog")]
+    >>> X, y = [[1, 0, 1, 0], [0, 1, 1, 0], [0, 1, 0, 1]], ["cat", "dog", "dog"]
+    >>> model = nb.NaiveBayes({"annotation": (nb.families.Annotations(num_labels=2), slice(None))})
+    >>> posterior = nb.fit(model, X, y, feature_names=names)
+    >>> posterior.mean()["annotation_prob"][:, 0]
+    array([[0.66666667, 0.33333333],
+           [0.25      , 0.75      ]])
     """
 
     concentration: Hyperparameter = 1.0
@@ -433,26 +453,21 @@ class Annotations(JointFamily, DirichletFamily):
     def log_evidence(self, statistics: Counts) -> Any:
         return dirichlet_log_evidence(self.concentration, statistics.total).sum(axis=-1)[..., None]
 
-    def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+    def density_formula(self, parameters: Parameters, x: Any) -> Any:
         log_prob = log_of(parameters, "prob")
-        *leading, num_classes, _, _ = log_prob.shape
-        if is_jax(x):
-            cells, log_prob = jnp.nan_to_num(x.astype(jnp.float64)), log_prob.reshape(num_classes, -1)
-            return lambda rows: times(cells[rows][:, None], log_prob).sum(axis=-1)
-        weights, cells = ProductMatrix.of(np.asarray(log_prob).reshape(-1, x.shape[1])), filled(x)
+        counts = namespace(x)[0].nan_to_num(x)
+        return times(counts[:, None], log_prob.reshape(len(log_prob), -1)).sum(axis=-1)
 
-        def of_rows(rows: slice) -> np.ndarray:
-            sums = weights.of_rows(cells[rows])
-            return np.swapaxes(sums.reshape(*leading, num_classes, sums.shape[-1]), -1, -2)
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        log_prob = np.asarray(log_of(parameters, "prob"))
+        return _sums_of_counts(log_prob.reshape(*log_prob.shape[:-2], -1), filled(x))
 
-        return of_rows
+    def predictive_formula(self, x: Any) -> Any:
+        counts = namespace(x)[0].nan_to_num(x).reshape(len(x), 1, -1, self.num_labels)
+        in_all = log_rising(self.concentration.sum(axis=-1), counts.sum(axis=-1)).sum(axis=-1)
+        return log_rising(self.concentration, counts).sum(axis=(-1, -2)) - in_all
 
-    def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
-        if is_jax(x):
-            weights = jnp.asarray(self.concentration)
-            cells = jnp.nan_to_num(x.astype(jnp.float64)).reshape(len(x), 1, -1, self.num_labels)
-            in_all = log_rising(weights.sum(axis=-1), cells.sum(axis=-1)).sum(axis=-1)
-            return log_rising(weights, cells).sum(axis=(-1, -2)) - in_all
+    def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
         labels = scipy.sparse.csr_array(filled(x))
         annotator = np.arange(x.shape[1]) // self.num_labels
         of_annotators = scipy.sparse.csr_array((np.ones(x.shape[1]), (np.arange(x.shape[1]), annotator)))

@@ -12,39 +12,30 @@ from bayesnb.core.checking import a_type, as_path, whole_number
 from bayesnb.core.running import progress_bar
 from bayesnb.data.labels import Found
 from bayesnb.data.read import read_rows
-from bayesnb.families.family import Family, keeps_others
+from bayesnb.families.family import Family
+from bayesnb.families.supports import keeps_others
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, conditioned
 from bayesnb.inference.sources import Batch, count_batches, find, naming_errors
-from bayesnb.model.bound import BoundModel, OpenSchema
-from bayesnb.model.describe import categorical_columns
+from bayesnb.model.blocks import categorical_columns
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model, read_for
+from bayesnb.model.open_schema import OpenSchema
 from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
-# What both read
+# The schema and the batches, for both functions
 # --------------------------------------------------------------------------------------------------
 
 
 def _find_all(schema: OpenSchema, read: Callable[[str], Iterable[Batch]]) -> Found:
-    """What the schema does not know, from one reading of all batches; `read` gets what they are read for."""
+    """Whatever the schema lacks, from one pass over all batches; `read` is told the purpose of the pass."""
     batches = () if schema.complete else read("categories")
     return sum((find(schema, batch) for batch in batches), start=Found())
 
 
 def _with_progress(asked: bool | None, what: str, batches: Iterable[Batch], total: int | None) -> Iterator[Batch]:
-    """The batches, with a progress bar that counts their rows.
-
-    Parameters
-    ----------
-    asked : bool or None
-        Whether to show the bar; see `progress_bar`.
-    what : str
-        Text before the bar.
-    batches : iterable of Batch
-    total : int or None
-        Number of rows of all batches, None if unknown.
-    """
+    """The batches, with a progress bar that counts their rows; `asked` as for `progress_bar`, `total` may be None."""
     with progress_bar(what, "row", asked, total=total, unit_scale=True, leave=True) as bar:
         for batch in batches:
             yield batch
@@ -175,10 +166,10 @@ def _numbered(model: Model, feature_names: Any, batches: Iterable[Any]) -> Itera
 # --------------------------------------------------------------------------------------------------
 
 BATCH_CELLS = 2**22
-"""Cells of a batch by default: 32 mebibytes of float64."""
+"""Default number of cells in a batch: 32 mebibytes of float64."""
 
 READ_BYTES = 2**16
-"""Bytes of each column that are read at a time."""
+"""Number of bytes of a column that are read at a time."""
 
 
 def fit_parquet(

@@ -1,4 +1,4 @@
-"""Coordinates in which NUTS moves, by distribution."""
+"""The coordinates of NUTS, by distribution."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -50,7 +50,7 @@ class Drawn(NamedTuple):
 
 
 class Coordinate(ABC):
-    """A smooth one-to-one map between unconstrained numbers z and the values of a site.
+    """A smooth bijection between unconstrained numbers z and the values of a site.
 
     Subclasses are registered as JAX pytrees. Their arrays tune the map to the target, as a step size does, and may come
     from the closed form. The density is the target's for all their values.
@@ -103,7 +103,7 @@ def unconstrained(support: Any, value: Any) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 FAR = -30.0
-"""Below this, log softplus(z) is z to 13 digits, and softplus(z) may underflow."""
+"""Below this z, log softplus(z) equals z to 13 digits, and softplus(z) may underflow."""
 
 NEWTON_STEPS = 60
 """Largest number of steps of the inverse; six are usual."""

@@ -3,24 +3,25 @@
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial, reduce
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from bayesnb.core.arrays import in_float64, log, to_numpy
+from bayesnb.core.arrays import in_float64, log, probabilities, to_numpy
 from bayesnb.core.checking import warn, whole_number
 from bayesnb.core.running import in_order, random_generator
+from bayesnb.families.abilities import abilities
 from bayesnb.families.categories import dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import LIKELIEST, MODE, Family
+from bayesnb.families.family import LIKELIEST, MODE
 from bayesnb.families.statistics import ClassCounts, Statistics
 from bayesnb.inference.exact import ConvergenceWarning, Inference
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters
-from bayesnb.model.problem import Problem, Unlabelled, another_family, gives_mode, ways_to_fit, ways_to_posterior
+from bayesnb.model.problem import Problem, Unlabelled, another_family, ways_to_fit, ways_to_posterior
 from bayesnb.posterior.kinds import PointPosterior
 
 # --------------------------------------------------------------------------------------------------
@@ -28,7 +29,7 @@ from bayesnb.posterior.kinds import PointPosterior
 # --------------------------------------------------------------------------------------------------
 
 TOLERANCE = 1e-7
-"""Largest change of the probability of a label after which an iteration without a tolerance of its own ends."""
+"""Without its own tolerance, an iteration ends when no label probability changes by more than this."""
 
 ROUNDING = 1e-13
 """Relative rounding error of the log posterior, a sum over all rows."""
@@ -122,7 +123,7 @@ def extrapolated(first: np.ndarray, second: np.ndarray, third: np.ndarray, weigh
     bend = third - second - change
     curvature = squared(bend)
     length = max(1.0, np.sqrt(squared(change) / curvature)) if curvature > 0 else 1.0
-    # A jump to zero might be for ever: without a prior, a value that no row of a class shows has probability zero.
+    # A jump to zero might be final: without a prior, a value that no row of a class shows has probability zero.
     ahead = np.maximum(first + 2 * length * change + length**2 * bend, third**2)
     return ahead / ahead.sum(axis=-1, keepdims=True)
 
@@ -132,13 +133,13 @@ def extrapolated(first: np.ndarray, second: np.ndarray, third: np.ndarray, weigh
 # --------------------------------------------------------------------------------------------------
 
 STARTS = 10
-"""Number of random starts if a class has no labelled row; the best one is used."""
+"""Number of random starts if a class has no labelled row; the best is used."""
 
 START_STEPS = 20
 """Steps from each start, parameters integrated out, before the best is chosen."""
 
 START_ROWS = 20_000
-"""Rows of the short runs, drawn at random where there are more."""
+"""Largest number of rows in the short runs, a random subset of more."""
 
 SPREAD_POWER = 0.5
 """Power of the density that weights the starts of chains: wider than the posterior, but not where none of it is."""
@@ -148,21 +149,6 @@ def label_log_joint(model: BoundModel, unlabelled: Unlabelled, parameters: Model
     """Log density of each unlabelled row and each class given parameters, shape (..., rows, classes)."""
     pieces = in_order(lambda rows: model.log_joint(parameters, unlabelled.cells(rows)), unlabelled.slices)
     return np.concatenate(list(pieces), axis=-2)
-
-
-def probabilities(joint: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Probabilities of the labels, and the log densities of the rows, from log joint densities (..., rows, classes).
-
-    They are computed class by class, because short rows cost NumPy more than their numbers do.
-    """
-    by_class = np.moveaxis(joint, -1, 0)
-    highest = reduce(np.maximum, by_class)
-    weights = [np.exp(of_class - highest) for of_class in by_class]
-    total = reduce(np.add, weights)
-    result = np.empty(joint.shape)
-    for c, weight in enumerate(weights):
-        np.divide(weight, total, out=result[..., c])
-    return result, highest + np.log(total)
 
 
 @in_float64
@@ -233,7 +219,7 @@ def _expected_statistics(problem: Problem, responsibilities: np.ndarray) -> Mode
     rows = problem.unlabelled
     assert rows is not None
     counted = problem.statistics + rows.count(problem.resolved, responsibilities * rows.weights[:, None])
-    # Sums of probabilities round: of cells that are all ones, the total may exceed the weight by 1e-16.
+    # Sums of probabilities are rounded: the total of cells that are all ones may exceed the weight by 1e-16.
     return replace(counted, blocks=tuple(statistics.without_rounding(statistics) for statistics in counted.blocks))
 
 
@@ -306,16 +292,14 @@ class _PointEstimate(Inference):
         classes = problem.model.schema.classes.tolist()
         blocks = []
         for block, counted in zip(problem.resolved.blocks, statistics.blocks, strict=True):
-            found, what, why = self._of_family(block.family, counted)
+            found, what = self._of_family(block.family, counted)
             estimate = to_numpy(found)
-            assert estimate is not None
             for parameter, value in estimate.items():
-                lost = np.argwhere(~np.isfinite(value))
-                if len(lost):
-                    c, j = lost[0][:2]
+                for c, j, *_ in np.argwhere(~np.isfinite(value)):
                     raise ValueError(
                         f"{block.owner(j)} in class {classes[c]!r}: the {what} estimate of {parameter!r} does not "
-                        f"exist ({why}); use {_full_inferences(problem)}{' or another prior' * (what == 'mode')}"
+                        f"exist ({block.family.why_no_estimate[what]}); use {_full_inferences(problem)}"
+                        f"{' or another prior' * (what == MODE)}"
                     )
             blocks.append(estimate)
         return ModelParameters(class_prob, tuple(blocks))
@@ -325,8 +309,8 @@ class _PointEstimate(Inference):
         """The estimate of the class probabilities."""
 
     @abstractmethod
-    def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str, str]:
-        """The estimate of a family's parameters, what errors call it, and why it may not exist."""
+    def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str]:
+        """The estimate of a family's parameters, and what errors call it."""
 
 
 @dataclass(frozen=True)
@@ -367,7 +351,7 @@ class MLE(_PointEstimate):
     def check(self, problem: Problem) -> None:
         problem.model.require_every_feature("MLE")
         for block in problem.model.blocks:
-            if type(block.family).maximum_likelihood is Family.maximum_likelihood:
+            if not abilities(block.family).likeliest:
                 raise ValueError(
                     f"column {block.labels[0]!r} is {block.family.family_name}, which gives no "
                     f"maximum_likelihood: use {ways_to_fit(problem.model)}; or define "
@@ -383,8 +367,8 @@ class MLE(_PointEstimate):
             )
         return counts.n / counts.n.sum() if known is None else known
 
-    def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str, str]:
-        return family.maximum_likelihood(statistics), LIKELIEST, family.why_no_estimate[LIKELIEST]
+    def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str]:
+        return family.maximum_likelihood(statistics), LIKELIEST
 
 
 @dataclass(frozen=True)
@@ -428,7 +412,7 @@ class MAP(_PointEstimate):
     def check(self, problem: Problem) -> None:
         problem.model.require_every_feature(type(self).__name__)
         for block in problem.model.blocks:
-            if not gives_mode(type(block.family)):
+            if not abilities(block.family).mode:
                 ways = ways_to_fit(problem.model) if problem.unlabelled is None else _full_inferences(problem)
                 own = not type(block.family).__module__.startswith("bayesnb.")
                 define = "define maximum_a_posteriori(statistics) in the class"
@@ -452,12 +436,12 @@ class MAP(_PointEstimate):
             )
         return np.asarray(class_prob)
 
-    def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str, str]:
-        return family.maximum_a_posteriori(statistics), MODE, family.why_no_estimate[MODE]
+    def _of_family(self, family: Any, statistics: Statistics) -> tuple[Any, str]:
+        return family.maximum_a_posteriori(statistics), MODE
 
 
 def _full_inferences(problem: Problem) -> str:
-    """The inferences that give a distribution of the parameters from these data."""
+    """The inferences that give a distribution of the parameters for these data."""
     if problem.unlabelled is None:
         return ways_to_posterior(problem.model)
     return ways_to_posterior(problem.model).replace("nb.Exact()", "nb.Gibbs()")

@@ -1,4 +1,4 @@
-"""What an inference is, and the closed form: under given hyperparameters, or those that maximise the evidence."""
+"""The interface of inferences, and the closed form: for given hyperparameters, or those of maximal evidence."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -43,17 +43,16 @@ class ConvergenceWarning(UserWarning):
     """
 
 
-def require_closed_form(model: BoundModel, what: str, remedy: str) -> None:
-    """Refuse a family that is not conjugate, and so has no closed-form posterior or evidence.
+def require_closed_form(model: BoundModel, what: str, remedy: str = "") -> None:
+    """Raise ValueError for a family that is not conjugate: it has no closed-form posterior or evidence.
 
-    Raises
-    ------
-    ValueError
+    The error advises `remedy`, by default the inferences that take the model.
     """
     for block in model.blocks:
         if not isinstance(block.family, ConjugateFamily):
             family = block.family.family_name
-            raise ValueError(f"column {block.labels[0]!r} is {family}, which has no closed-form {what}: use {remedy}")
+            ways = remedy or ways_to_fit(model)
+            raise ValueError(f"column {block.labels[0]!r} is {family}, which has no closed-form {what}: use {ways}")
 
 
 def warn_of_draws(sampler: str, diagnostics: Diagnostics, settings: Mapping[str, Any], ending: str) -> None:
@@ -131,13 +130,13 @@ class Exact(Inference):
     """
 
     def check(self, problem: Problem) -> None:
-        require_closed_form(problem.model, "posterior", ways_to_fit(problem.model))
+        require_closed_form(problem.model, "posterior")
         problem.require_numbers()
         problem.require_labels("nb.Exact()", "use nb.MAP() (EM), nb.Gibbs() or nb.NUTS(), or leave them out")
 
     def fit(self, problem: Problem, *, key: Any = 0) -> ExactPosterior | AveragedPosterior:
         self.check(problem)
-        if problem.model.feature_inclusion is not None:
+        if problem.model.description.feature_inclusion is not None:
             return AveragedPosterior(problem, self)
         return ExactPosterior(problem, self)
 
@@ -154,7 +153,7 @@ STEP = 3.0
 sides of a maximum."""
 
 FALL = 1e-3
-"""Nats by which it must have fallen there."""
+"""Amount, in nats, by which it must have fallen there."""
 
 
 @dataclass(frozen=True)
@@ -192,7 +191,7 @@ class EmpiricalBayes(Inference):
 
     def check(self, problem: Problem) -> None:
         source = problem.learned_from or problem.model
-        if not source.hyperpriors:
+        if not source.description.hyperpriors:
             raise ValueError(
                 "no hyperparameter is learned: give a NumPyro distribution in place of a number, as in "
                 f"nb.Categorical(concentration=dist.Gamma(1, 1)), or use {ways_to_posterior(source)}"
@@ -245,7 +244,7 @@ def _climb_evidence(learned: LearnedPrior, statistics: ModelStatistics, start: P
 def _require_finite_maximum(
     learned: LearnedPrior, statistics: ModelStatistics, point: Point, labels: Mapping[str, list[str]]
 ) -> None:
-    """Refuse hyperparameters from which the evidence does not fall; `labels` has the names of those of each site."""
+    """Raise for hyperparameters away from which the evidence does not fall; `labels` names those of each site."""
     top = float(_log_evidence(learned, statistics, point)[0])
     for name, value in point.items():
         for label, index in zip(labels[name], np.ndindex(np.shape(value)), strict=True):

@@ -9,8 +9,8 @@ import numpy as np
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, first_few, warn
 from bayesnb.core.deferred import constraints, dist, map_tree
-from bayesnb.data.labels import warn_of_classes
-from bayesnb.data.read import GivenRows, is_dask
+from bayesnb.data.labels import read_classes, warn_of_classes
+from bayesnb.data.read import Rows, is_dask
 from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family, JointFamily, parameter_names
 from bayesnb.inference.em import EM, MAP, MLE
@@ -18,9 +18,10 @@ from bayesnb.inference.exact import Exact, Inference
 from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.sources import empty_problem, read_dask
-from bayesnb.model.bound import BoundModel, bound_to
-from bayesnb.model.describe import EVERY_COLUMN, categorical_columns, read_classes
+from bayesnb.model.blocks import EVERY_COLUMN, categorical_columns
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, read_for
+from bayesnb.model.open_schema import bound_to
 from bayesnb.model.prior import CLASS_SITE, ModelParameters
 from bayesnb.model.problem import Problem, count_given_rows
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
@@ -44,12 +45,27 @@ INFERENCES: Mapping[str, Inference] = {
 def as_inference(inference: Any) -> Inference:
     """The inference that is given, `Exact()` by default.
 
+    Parameters
+    ----------
+    inference : Inference, str or None
+
     Raises
     ------
     TypeError
         If it is neither an inference nor a name, or is a class of inferences rather than an instance.
     ValueError
         If it is a text that names none.
+
+    See Also
+    --------
+    Inference : A way to condition a model.
+    fit : Fit a table in memory.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> nb.results.as_inference("exact")
+    Exact()
     """
     if inference is None:
         return INFERENCES["exact"]
@@ -91,16 +107,16 @@ def read_table(
     return problem_of(model, read_for(model, X, y, sample_weight, feature_names), classes)
 
 
-def problem_of(model: Model, given: GivenRows, classes: Any = None) -> Problem:
+def problem_of(model: Model, rows: Rows, classes: Any = None) -> Problem:
     """The problem of rows that `read_for` has read; parameters and errors as for `read_table`."""
-    if given.labels is None and classes is None and isinstance(model, NaiveBayes):
+    if rows.labels is None and classes is None and isinstance(model, NaiveBayes):
         raise ValueError(
             "y is None: give a label for each row; or, for a mixture, the number of its classes or their names, as "
             "in classes=3"
         )
-    bound = bound_to(model, given, classes)
-    statistics, unlabelled = count_given_rows(bound, given.of_classes(bound.schema.classes, may_miss=True))
-    weighted = bool((given.weights != 1.0).any())
+    bound = bound_to(model, rows, classes)
+    statistics, unlabelled = count_given_rows(bound, rows.of_classes(bound.schema.classes, may_miss=True))
+    weighted = bool((rows.weights != 1.0).any())
     return Problem(bound, statistics, None, unlabelled, growing=isinstance(model, NaiveBayes), weighted=weighted)
 
 
@@ -109,11 +125,11 @@ def problem_of(model: Model, given: GivenRows, classes: Any = None) -> Problem:
 # --------------------------------------------------------------------------------------------------
 
 OTHER_NAMES = {"reached_max_treedepth": "reached_max_tree_depth"}
-"""Names of PyMC for statistics of the sampler."""
+"""PyMC's names of sampler statistics."""
 
 
 def _column_names(model: Model, parameters: Mapping[Any, Any]) -> list[Any]:
-    """Names of the columns, or positions, as far as the model and the parameters tell them."""
+    """Names or positions of the columns, as far as the model and the parameters tell."""
     names: list[Any] = []
     for name, (family, chosen) in model.features.items():
         if name is EVERY_COLUMN:
@@ -133,7 +149,7 @@ def _column_names(model: Model, parameters: Mapping[Any, Any]) -> list[Any]:
 
 
 def _schema_with_categories(model: Model, schema: Schema, parameters: Mapping[Any, Any]) -> Schema:
-    """The schema with the categories that the model lists, else as many as the columns' tables have."""
+    """The schema with the categories that the model lists, or as many as the given tables have."""
     categories = {}
     for position, family, listed in categorical_columns(model.features, schema):
         column = schema.columns[position]
@@ -166,7 +182,7 @@ def _read_samples(samples: Any) -> tuple[Mapping[str, Any], dict[str, np.ndarray
 
 
 def _of_every_draw(group: Any) -> dict[str, np.ndarray]:
-    """The arrays of a group that have a value for each chain and draw, these axes in front."""
+    """The arrays of a group with the dimensions chain and draw, which come first."""
     return {
         str(name): np.asarray(value.transpose("chain", "draw", ...))
         for name, value in group.data_vars.items()
@@ -195,13 +211,7 @@ def _given_name(
 
 @in_float64
 def _check_support(model: BoundModel, parameters: ModelParameters) -> None:
-    """Refuse values that cannot be parameters: probabilities that do not sum to one, a negative variance.
-
-    Raises
-    ------
-    ValueError
-        Naming the site.
-    """
+    """Raise ValueError for values that cannot be parameters: probabilities without sum one, a negative variance."""
     if not np.all(constraints.simplex(parameters.class_prob)):
         raise ValueError(f"the values of {CLASS_SITE!r} are not probabilities that sum to one")
     names = {f"{site.block}.{site.parameter}": site.name for site in reversed([*model.sites])}
@@ -211,24 +221,22 @@ def _check_support(model: BoundModel, parameters: ModelParameters) -> None:
         value = parameters.class_prob if site == CLASS_SITE else values[site]
         if not np.all(distribution.support(value)):
             shown = np.asarray(value).tolist() if np.size(value) <= 20 else "..."
-            raise ValueError(
-                f"the values of {names[site]!r} are not all {_support_text(distribution.support)}: {shown}"
-            )
+            support = SUPPORTS.get(str(distribution.support).split("(")[0], f"in {distribution.support}")
+            raise ValueError(f"the values of {names[site]!r} are not all {support}: {shown}")
         return value
 
     model.prior.walk(require)
 
 
-def _support_text(support: Any) -> str:
-    words = {
-        "UnitInterval": "between 0 and 1",
-        "Probability": "between 0 and 1",
-        "Positive": "positive",
-        "PositiveVector": "positive",
-        "Simplex": "probabilities that sum to one",
-        "PositiveDefinite": "symmetric positive definite matrices",
-    }
-    return words.get(str(support).split("(")[0], f"in {support}")
+# The supports of NumPyro's distributions, in words.
+SUPPORTS = {
+    "UnitInterval": "between 0 and 1",
+    "Probability": "between 0 and 1",
+    "Positive": "positive",
+    "PositiveVector": "positive",
+    "Simplex": "probabilities that sum to one",
+    "PositiveDefinite": "symmetric positive definite matrices",
+}
 
 
 # --------------------------------------------------------------------------------------------------
@@ -237,9 +245,9 @@ def _support_text(support: Any) -> str:
 
 
 def fit(
-    model: Model | Family,
-    X: Any,
-    y: Any,
+    model: Model | Family | Problem,
+    X: Any = None,
+    y: Any = None,
     inference: Inference | str | None = None,
     *,
     sample_weight: Any = None,
@@ -251,9 +259,9 @@ def fit(
 
     Parameters
     ----------
-    model : NaiveBayes, BoundModel or Family
+    model : NaiveBayes, BoundModel, Family or Problem
         A family alone means ``NaiveBayes(family)``. A model that is bound to a table keeps its columns and
-        categories, and its classes unless `classes` names others.
+        categories, and its classes unless `classes` names others. A `Problem` has its data, and is given without X.
     X : table, shape (rows, columns)
         NumPy array, pandas, polars or pyarrow table, or SciPy sparse matrix. Missing cells (NaN, None, NA, masked) are
         skipped, which is exact if they are missing at random. Or a JAX array, which is copied from a GPU's memory. Or a
@@ -286,8 +294,8 @@ def fit(
     Raises
     ------
     ValueError, TypeError
-        If the data do not fit the model, naming column, row and value; or if the inference cannot solve the problem,
-        naming one that can.
+        If the data do not fit the model, naming column, row and value; if the inference cannot solve the problem,
+        naming one that can; or if a problem is given with data.
 
     Warns
     -----
@@ -314,13 +322,28 @@ def fit(
 
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"red": [1, 1, 0], "round": [0, 1, 1], "fruit": ["apple", "apple", "lime"]})
-    >>> nb.fit(nb.Bernoulli(), frame, "fruit").predict(frame).tolist()
+    >>> fitted = nb.fit(nb.Bernoulli(), frame, "fruit")
+    >>> fitted.predict(frame).tolist()
+    ['apple', 'apple', 'lime']
+
+    Another inference of the same data:
+
+    >>> nb.fit(fitted.problem, inference=nb.MLE()).predict(frame).tolist()
     ['apple', 'apple', 'lime']
     """
     inference = as_inference(inference)
+    if isinstance(model, Problem):
+        if any(given is not None for given in (X, y, sample_weight, classes, feature_names)):
+            raise TypeError(DATA_TWICE.format("fit"))
+        inference.check(model)
+        return inference.fit(model, key=key)
     problem = read_for_inference(as_model(model), inference, X, y, sample_weight, classes, feature_names)
     _warn_of_leak(problem, y)
     return conditioned(problem, inference, classes, key)
+
+
+DATA_TWICE = "{} takes a model with its data, X=X and y=y, or a problem alone, which has them"
+"""The error of data beside a problem."""
 
 
 def read_for_inference(
@@ -399,22 +422,19 @@ def from_parameters(
     if not isinstance(parameters, Mapping):
         raise TypeError(f"parameters is {a_type(parameters)}: give a mapping from block, column or site to values")
     names = _column_names(model, parameters) if columns is None else list(columns)
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
+    if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"columns names {twice[0]!r} twice")
     parameters = _by_site(parameters)
     schema = Schema(tuple(names), any(isinstance(name, str) for name in names), read_classes(classes))
-    given = [class_probs, parameters.get(CLASS_SITE), model.class_probs]
-    description = replace(
-        model.description if isinstance(model, BoundModel) else model,
-        class_probs=next((probs for probs in given if probs is not None), None),
-        feature_inclusion=None,
-    )
+    description = model.description if isinstance(model, BoundModel) else model
+    given = [class_probs, parameters.get(CLASS_SITE), description.class_probs]
+    probs = next((probs for probs in given if probs is not None), None)
+    description = replace(description, class_probs=probs, feature_inclusion=None)
     bound = BoundModel.of(description, _schema_with_categories(model, schema, parameters))
-    if bound.class_probs is None:
+    if probs is None:
         raise ValueError("class_probs is missing: give the probability of each class")
-    if isinstance(bound.class_probs, str):
-        raise ValueError(f"class_probs={bound.class_probs!r} needs data: give the probability of each class")
+    if isinstance(probs, str):
+        raise ValueError(f"class_probs={probs!r} needs data: give the probability of each class")
     # There are no data, so that defaults that follow a scale use the scale one. These priors are not used.
     resolved = empty_problem(bound.with_every_value(), growing=False).resolved
     alone = len(model.features) == 1 and EVERY_COLUMN in model.features
@@ -493,9 +513,9 @@ def from_samples(
     """
     data = X, y, sample_weight, classes, feature_names
     if isinstance(model, Problem) != (X is None):
-        raise TypeError("from_samples takes a model with its data, X=X and y=y, or a problem alone, which has them")
+        raise TypeError(DATA_TWICE.format("from_samples"))
     problem = model if isinstance(model, Problem) else read_table(as_model(model), *data)
-    problem.model.schema.require_one_description("from_samples")
+    problem.model.require_one_description("from_samples")
     resolved = problem.resolved
     draws, sample_stats = _read_samples(samples)
     parameters = resolved.sites.parameters(draws, resolved.class_prior.probs)
@@ -541,7 +561,7 @@ def _warn_of_leak(problem: Problem, y: Any) -> None:
 
 
 FEW_LABELS = 20
-"""Up to so many labels, each may be the only one of its class, as in scikit-learn."""
+"""Up to this many rows, each may have a class of its own, as in scikit-learn."""
 
 
 def warn_of_quantities(problem: Problem) -> None:
@@ -567,7 +587,7 @@ def conditioned(problem: Problem, inference: Inference, classes: Any, key: Any) 
     ValueError
         If the model describes a column once more.
     """
-    problem.model.schema.require_one_description("fit")
+    problem.model.require_one_description("fit")
     if classes is None:
         warn_of_classes(problem.model.schema.classes)
         warn_of_quantities(problem)

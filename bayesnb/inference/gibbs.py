@@ -10,19 +10,19 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from bayesnb.core.arrays import compiled, in_float64, to_numpy
+from bayesnb.core.arrays import compiled, in_float64, probabilities, to_numpy
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import dist, jax, jit, jnp
 from bayesnb.core.running import added, in_order, progress_bar, random_generator
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
 from bayesnb.families.statistics import ClassCounts
 from bayesnb.inference.coordinates import unconstrained
-from bayesnb.inference.em import chain_quantiles, first_responsibilities, label_log_joint, probabilities
+from bayesnb.inference.em import chain_quantiles, first_responsibilities, label_log_joint
 from bayesnb.inference.exact import Inference, require_closed_form, warn_of_draws
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters, Prior
-from bayesnb.model.problem import Problem, refuse_coupled, ways_to_fit
+from bayesnb.model.problem import Problem, refuse_coupled
 from bayesnb.posterior.kinds import CollapsedPosterior, SampledPosterior
 from bayesnb.posterior.under_draws import flatten, in_pieces
 
@@ -31,8 +31,7 @@ from bayesnb.posterior.under_draws import flatten, in_pieces
 # --------------------------------------------------------------------------------------------------
 
 WIDTH = 3.0
-"""Width of the interval in which a slice is searched, in the unconstrained coordinate: of a positive number, a factor
-of twenty."""
+"""Width of the slice search in the unconstrained coordinate: for a positive number, a factor of twenty."""
 
 
 class ChainHyperparameters:
@@ -59,7 +58,7 @@ class ChainHyperparameters:
         from bayesnb.families.draw import draw
 
         self._model = model
-        self._hyperpriors = tuple(model.hyperpriors.values())
+        self._hyperpriors = tuple(model.description.hyperpriors.values())
         drawn = ((prior, draw(prior, rng, (num_chains,))) for prior in self._hyperpriors)
         free = (compiled(unconstrained, prior.support, value) for prior, value in drawn)
         lines = [np.reshape(value, (num_chains, -1)) for value in free]
@@ -125,10 +124,10 @@ class ChainHyperparameters:
             for family, counted in zip(flat, statistics.blocks, strict=True)
         )
         by_class = np.reshape(evidence, (len(line), -1))
-        if self._num_owners == 1:
+        if self._owner.max() == 0:
             of_labels = prior.classes.log_evidence(ClassCounts(statistics.classes.n.reshape(by_class.shape)))
             by_class = (by_class.sum(axis=1) + of_labels)[:, None]
-        total = of_numbers @ np.eye(self._num_owners)[self._owner] + by_class
+        total = of_numbers @ np.eye(self._owner.max() + 1)[self._owner] + by_class
         return np.where(np.isnan(total), -np.inf, total)
 
     def _at(self, line: np.ndarray) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -136,11 +135,7 @@ class ChainHyperparameters:
         if not self._hyperpriors:
             return {}, line
         values, of_numbers = to_numpy(_constrained_line(self._hyperpriors, line))
-        return dict(zip(self._model.hyperpriors, values, strict=True)), of_numbers
-
-    @property
-    def _num_owners(self) -> int:
-        return int(self._owner.max()) + 1
+        return dict(zip(self._model.description.hyperpriors, values, strict=True)), of_numbers
 
     @cached_property
     def _owner(self) -> np.ndarray:
@@ -183,13 +178,13 @@ def _constrained_line(hyperpriors: tuple[Any, ...], line: Any) -> tuple[list[Any
 # --------------------------------------------------------------------------------------------------
 
 MATCHED_ROWS = 500
-"""Number of evenly spaced rows whose label probabilities determine the relabelling; so many draws try references."""
+"""Number of evenly spaced rows that determine the relabelling, and of draws that try references."""
 
 MOST_STEPS = 100
 """Largest number of references."""
 
 STARTS = 12
-"""So many draws are first references, beside that of highest density."""
+"""Number of draws that are first references, beside that of highest density."""
 
 
 def exchangeable(problem: Problem) -> list[np.ndarray]:
@@ -199,7 +194,7 @@ def exchangeable(problem: Problem) -> list[np.ndarray]:
     exchangeable, because the draws of the hyperparameters name the classes.
     """
     model = problem.resolved
-    learned = model.learned.places if model.hyperpriors else ()
+    learned = model.learned.places if model.description.hyperpriors else ()
     alike: dict[bytes, list[int]] = {}
     for c in np.flatnonzero(problem.statistics.classes.n == 0).tolist():
         prior = jax.tree.map(lambda leaf, c=c: np.asarray(leaf)[c], (model.prior, learned))
@@ -257,7 +252,7 @@ def relabel(problem: Problem, parameters: ModelParameters, log_density: np.ndarr
     def settled(drawn: np.ndarray, reference: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
         """How much the draws agree with their mean at the end that a reference leads to; the mean; their order."""
         order = _orders(drawn, reference * rows.weights[:, None], groups)
-        # Each step makes the draws agree more with their mean, so that no order comes back.
+        # Each step improves the agreement of the draws with their mean, so that no order recurs.
         for _ in range(MOST_STEPS):
             reference = np.take_along_axis(drawn, order[:, None], axis=2).mean(axis=0)
             before, order = order, _orders(drawn, reference * rows.weights[:, None], groups)
@@ -294,7 +289,7 @@ def posterior_of_draws(
 ) -> SampledPosterior:
     """The posterior behind draws, whose ``"lp"`` is the log density, with a label that means the same in all draws."""
     named = relabel(problem, parameters, sample_stats["lp"])
-    closed = problem.model.hyperpriors and problem.unlabelled is None and problem.model.conjugate
+    closed = problem.model.description.hyperpriors and problem.unlabelled is None and problem.model.conjugate
     kind = CollapsedPosterior if closed else SampledPosterior
     return kind(problem, problem.resolved, named, sample_stats, inference)
 
@@ -374,8 +369,8 @@ class Gibbs(Inference):
 
     def check(self, problem: Problem) -> None:
         problem.model.require_every_feature("Gibbs")
-        require_closed_form(problem.model, "posterior given the labels", ways_to_fit(problem.model))
-        if problem.model.hyperpriors:
+        require_closed_form(problem.model, "posterior given the labels")
+        if problem.model.description.hyperpriors:
             refuse_coupled(problem.model, "nb.NUTS()" if problem.unlabelled is None else "numbers as hyperparameters")
         if problem.unlabelled is not None:
             fractions = problem.unlabelled.weights[problem.unlabelled.weights % 1 != 0]
@@ -399,7 +394,7 @@ class Gibbs(Inference):
 
     def _sample(self, problem: Problem, rng: np.random.Generator) -> tuple[ModelParameters, np.ndarray]:
         """Draws, and the log density of the unlabelled rows at each, leading axes (chain, draw)."""
-        if problem.unlabelled is None and not problem.model.hyperpriors:
+        if problem.unlabelled is None and not problem.model.description.hyperpriors:
             shape = (self.num_chains, self.num_samples)
             return problem.posterior.draw(rng, shape), np.zeros(shape)
         hyperparameters = ChainHyperparameters(problem.resolved, self.num_chains, rng)
@@ -456,7 +451,7 @@ def _draw_label_counts(responsibilities: np.ndarray, weights: np.ndarray, rng: n
     """Number of copies of each row, out of its weight, in each class, shape (chains, rows, classes)."""
     if (weights != 1).any():
         return rng.multinomial(weights.astype(np.int64), responsibilities).astype(np.float64)
-    # A single label needs one uniform number, and takes half the time of NumPy's multinomial.
+    # A single label needs one uniform number, which takes half the time of NumPy's multinomial.
     uniform = rng.random(responsibilities.shape[:-1])
     labels = np.empty(responsibilities.shape)
     edge, passed = np.zeros(uniform.shape), np.zeros(uniform.shape, dtype=bool)
@@ -481,7 +476,7 @@ def _draw_given(
     flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), prior.families)
     after = Prior(prior.classes, flat).update(replace(statistics, classes=classes))
     in_chains = partial(jax.tree.map, lambda leaf: leaf.reshape(num_chains, num_classes, *leaf.shape[1:]))
-    # A family that couples the classes of a chain does not couple those of two chains.
+    # A family couples the classes of one chain, not those of two chains.
     families = tuple(
         given(family, in_chains(counted))
         if isinstance(family, ConjugateFamily) and couples_classes(family)
@@ -501,6 +496,6 @@ def _log_density_of_state(problem: Problem, parameters: ModelParameters) -> np.n
     prior = model.learned.given(values) if values else model.prior
     total = prior.log_likelihood(parameters, problem.statistics) + prior.log_density(parameters)
     for name, value in values.items():
-        density = log_prob(model.hyperpriors[name], value)
+        density = log_prob(model.description.hyperpriors[name], value)
         total = total + density.reshape(*total.shape, -1).sum(axis=-1)
     return total

@@ -1,4 +1,4 @@
-"""Coordinates of a whole model: the choice, the density, the beginning, the draws."""
+"""Coordinates of a whole model: choice, density, initial state, draws."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -64,20 +64,16 @@ def draw_sites(walk: Walk, rng: np.random.Generator, number: int) -> dict[str, D
     def many(name: str, distribution: dist.Distribution) -> np.ndarray:
         # A distribution that depends on an earlier site already has the leading axis of its draws.
         has_axis = len(distribution.batch_shape) + len(distribution.event_shape) > depth[name]
-        drawn[name] = _drawn(distribution, rng, () if has_axis else (number,))
+        leading, base = () if has_axis else (number,), _unwrapped(distribution)
+        if in_logs := IN_LOGS.get(type(base)):
+            drawn[name] = in_logs(base, rng, (*leading, *distribution.batch_shape, *distribution.event_shape))
+        else:
+            drawn[name] = Drawn(draw(distribution, rng, leading))
         return drawn[name].value
 
     walk(one)
     walk(many)
     return drawn
-
-
-def _drawn(distribution: dist.Distribution, rng: np.random.Generator, leading: tuple[int, ...]) -> Drawn:
-    base = _unwrapped(distribution)
-    in_logs = IN_LOGS.get(type(base))
-    if in_logs is None:
-        return Drawn(draw(distribution, rng, leading))
-    return in_logs(base, rng, (*leading, *distribution.batch_shape, *distribution.event_shape))
 
 
 def _draw_dirichlet(distribution: Any, rng: np.random.Generator, shape: tuple[int, ...]) -> Drawn:

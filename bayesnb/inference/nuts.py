@@ -45,7 +45,7 @@ target."""
 
 
 class _Samplable(ABC):
-    """What NUTS needs: a density as a NumPyro program, and where to start on it.
+    """A target of NUTS: a density as a NumPyro program, and where to start.
 
     Attributes
     ----------
@@ -81,14 +81,8 @@ def _program_of_model(prior: Prior | LearnedPrior, statistics: ModelStatistics, 
     r"""The density of parameters and learned hyperparameters given labelled and unlabelled rows.
 
     The factor of an unlabelled row is :math:`\log \sum_c \pi_c \prod_j p(x_{ij} \mid \theta_{cj})`. If hyperparameters
-    are learned and every row has a label, parameters with a closed form are integrated out.
-
-    Parameters
-    ----------
-    prior, statistics
-        As for `Prior.program`.
-    *unlabelled
-        Where rows have no label, what `_observed_cells` gives for each block, and weights of shape (rows,).
+    are learned and every row has a label, parameters with a closed form are integrated out. `unlabelled` is empty, or
+    what `_observed_cells` gives for each block, and weights of shape (rows,).
     """
     given = prior.sampled(sample_in_program) if isinstance(prior, LearnedPrior) else prior
     parameters = given.program(statistics, integrated=isinstance(prior, LearnedPrior) and not unlabelled)
@@ -131,9 +125,11 @@ class Target(_Samplable):
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
         self.model = problem.resolved
-        self._prior = self.model.learned if self.model.hyperpriors else self.model.prior
-        self._integrated = bool(self.model.hyperpriors) and problem.unlabelled is None
-        self.knows_scale = problem.model.conjugate and problem.unlabelled is None and not self.model.hyperpriors
+        self._prior = self.model.learned if self.model.description.hyperpriors else self.model.prior
+        self._integrated = bool(self.model.description.hyperpriors) and problem.unlabelled is None
+        self.knows_scale = (
+            problem.model.conjugate and problem.unlabelled is None and not self.model.description.hyperpriors
+        )
 
     def _arguments(self) -> tuple[Any, ...]:
         rows = self.problem.unlabelled
@@ -174,7 +170,7 @@ class Target(_Samplable):
     @in_float64
     def parameters(self, sites: dict[str, np.ndarray], rng: np.random.Generator) -> ModelParameters:
         """The parameters behind draws by site, leading axes (chain, draw); those integrated out are drawn here."""
-        values = {name: sites[name] for name in self.model.hyperpriors}
+        values = {name: sites[name] for name in self.model.description.hyperpriors}
         if self._integrated:
             after = self.model.learned.given(values).update(self.problem.statistics)
             drawn = after.draw(rng)
@@ -195,7 +191,7 @@ class Target(_Samplable):
 # --------------------------------------------------------------------------------------------------
 
 LONGEST = 5.1
-"""Length of the longest good path. From 5.3 on, many paths are doubled once more."""
+"""Length of the longest good path. From 5.3 on, many paths are doubled again."""
 
 
 def with_good_paths(step_size: float) -> float:
@@ -243,10 +239,10 @@ FIRST_STEPS = 25
 """Steps of the first call. A run can be interrupted, and shows its progress, only between calls."""
 
 LONG = 0.1
-"""Seconds of a call above which the next call has no more steps."""
+"""After a longer call, in seconds, the number of steps no longer grows."""
 
 MOST_STEPS, MOST_CELLS = 250, 2**22
-"""The most steps of a call, and the most numbers that a chain returns from it."""
+"""Largest number of steps in a call, and of numbers that a chain returns from it."""
 
 
 @dataclass(frozen=True)
@@ -340,7 +336,7 @@ class NUTS(Inference):
     def check(self, problem: Problem) -> None:
         problem.model.require_every_feature("NUTS")
         # With labels, NUTS samples only the hyperparameters that are learned.
-        if problem.unlabelled is not None or not problem.model.hyperpriors:
+        if problem.unlabelled is not None or not problem.model.description.hyperpriors:
             refuse_coupled(problem.model, "nb.Exact(), with missing labels nb.Gibbs()")
 
     def fit(self, problem: Problem, *, key: Any = 0) -> SampledPosterior:
@@ -444,9 +440,7 @@ def _sampler(density: "_Density", settings: _Settings) -> Any:
     from bayesnb.inference.move import potential
 
     init, step = hmc(partial(potential, settings.program, *density), algo="NUTS")
-    given = settings._asdict()
-    del given["program"], given["vectorised"]
-    return partial(init, **given), step
+    return partial(init, **dict(zip(settings._fields[2:], settings[2:], strict=True))), step
 
 
 _Density = tuple[tuple[Any, ...], dict[str, Coordinate]]
@@ -468,10 +462,10 @@ def _start_state(
 
     def one_chain(point: dict[str, Any], key: jax.Array) -> Any:
         init, _ = _sampler(density, settings)
-        # The first call of `_advance` computes the energy and the gradient: here they would be compiled once more.
+        # The first call of `_advance` computes the energy and the gradient: here they would be compiled again.
         unknown = ParamInfo(point, jnp.zeros(()), jax.tree.map(jnp.zeros_like, point))
         state = init(unknown, rng_key=key, inverse_mass_matrix=ravel_pytree(variance)[0])
-        # No step reads the energy of the step before. Without it, the momentum that it needs is not compiled.
+        # No step reads the previous energy. Without it, its momentum need not be compiled.
         return state._replace(energy=jnp.zeros(()))
 
     return jax.vmap(one_chain)(points, keys) if settings.vectorised else one_chain(points, keys)
@@ -538,7 +532,7 @@ def _advance(state: Any, num_steps: int, density: _Density, settings: _Settings)
 
 
 def _instead(problem: Problem) -> str:
-    """What needs no sampler's settings, for the end of a warning."""
+    """Advice that needs no sampler settings, for the end of a warning."""
     if not has_closed_form(problem.model):
         return ""
     exact = problem.unlabelled is None

@@ -1,4 +1,4 @@
-"""Tables of Dask, read into a problem, and what tables in pieces share."""
+"""Tables in pieces, and tables of Dask, read into a problem."""
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -15,7 +15,7 @@ from bayesnb.core.running import random_generator
 from bayesnb.core.sparse import stacked
 from bayesnb.data.labels import Found
 from bayesnb.data.read import (
-    GivenRows,
+    Rows,
     as_graph_value,
     as_partitioned_table,
     delayed_partitions,
@@ -25,8 +25,9 @@ from bayesnb.data.read import (
     without_rows,
 )
 from bayesnb.data.schema import warn_unseen
-from bayesnb.model.bound import BoundModel, OpenSchema
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, read_for
+from bayesnb.model.open_schema import OpenSchema
 from bayesnb.model.problem import Problem, count_and_grow
 from bayesnb.model.reading import Counted, Unseen, add_unseen
 
@@ -42,12 +43,12 @@ class Batch:
     Attributes
     ----------
     where : str
-        What errors call these rows, such as "batch 3".
-    rows : GivenRows
+        Name in errors, such as "batch 3".
+    rows : Rows
     """
 
     where: str
-    rows: GivenRows
+    rows: Rows
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -236,13 +237,7 @@ def sample_dask(X: Any, y: Any, sample_weight: Any, key: Any) -> tuple[Any, Any,
 
 
 def _require_same_partitions(X: Any, y: Any, sample_weight: Any) -> tuple[Any, bool]:
-    """X with whole rows in each partition, and whether it is a frame; y and weights must have the same partitions.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If one of them is no Dask collection, or the partitions differ.
-    """
+    """X with whole rows in each partition, and whether it is a frame; ValueError if y or weights have others."""
     others = {"y": y} if sample_weight is None else {"y": y, "sample_weight": sample_weight}
     if not is_dask(X):
         raise TypeError(

@@ -1,22 +1,36 @@
-"""Blocks of columns: class prior, statistics, parameters, densities."""
+"""Blocks of columns that one family describes: features laid out over a schema, their names, statistics."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
 from bayesnb.core.arrays import log
-from bayesnb.core.checking import listed
+from bayesnb.core.checking import a_type, first_few, listed
 from bayesnb.core.deferred import leaves, map_tree, pytree, structure
-from bayesnb.families.family import Family, JointFamily
+from bayesnb.data.schema import Schema
+from bayesnb.data.tables import as_range, is_missing, items_at
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.family import Family, JointFamily, listed_categories
 from bayesnb.families.statistics import ClassCounts, Statistics
-from bayesnb.families.supports import BOOLEAN, support_of
+from bayesnb.families.supports import kind_of_cell
 
 # --------------------------------------------------------------------------------------------------
 # Blocks: columns of a table that one family describes with arrays of one shape
 # --------------------------------------------------------------------------------------------------
+
+
+class _EveryColumn(Enum):
+    # A member of an enumeration stays the same object when it is copied or pickled.
+    EVERY_COLUMN = "every column"
+
+
+EVERY_COLUMN = _EveryColumn.EVERY_COLUMN
+"""Name of the only feature of a model that has one family for every column."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +57,9 @@ class Block:
     labels: tuple[Any, ...]
     by_column: bool
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", as_range(self.columns))
+
     @property
     def is_joint(self) -> bool:
         """Whether the block's columns are one observation."""
@@ -67,7 +84,7 @@ class Block:
 
     @property
     def whole_rows(self) -> bool:
-        """Whether a fit leaves rows with a missing cell out of the block."""
+        """Whether the fit skips rows with missing cells in this block."""
         return isinstance(self.family, JointFamily) and self.family.whole_rows
 
     @property
@@ -83,12 +100,12 @@ class Block:
     @property
     def is_binary(self) -> bool:
         """Whether the cells are zeros and ones."""
-        return self.family.cell == "number" and support_of(self.family) is BOOLEAN
+        return kind_of_cell(self.family) == "zero or one"
 
     @property
     def is_measured(self) -> bool:
         """Whether the cells are measurements: numbers that are not whole by the family's support."""
-        return self.family.cell == "number" and not support_of(self.family).is_discrete
+        return kind_of_cell(self.family) == "measurement"
 
     @property
     def members(self) -> Sequence[int | None]:
@@ -101,7 +118,7 @@ class Block:
         return structure(self.family), tuple(leaf.shape[2:] for leaf in leaves(self.family))
 
 
-def join_blocks(blocks: list[Block]) -> Block:
+def _join_blocks(blocks: list[Block]) -> Block:
     """Several blocks as one, their columns side by side."""
     if len(blocks) == 1:
         return blocks[0]
@@ -120,6 +137,191 @@ def side_by_side(parts: Sequence[Any]) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------
+# Columns of categories, and those that the model lists
+# --------------------------------------------------------------------------------------------------
+
+
+def categorical_columns(
+    features: Mapping[Any, tuple[Family, Any]], schema: Schema
+) -> Iterator[tuple[int, Family, tuple | None]]:
+    """Position and family of every column of categories, and the categories that the model lists for it."""
+    for name, (family, columns) in features.items():
+        if family.cell == "category":
+            positions = schema.positions(name, columns)
+            names = schema.names(positions)
+            _require_known_columns(family, [*names])
+            for position, column in zip(positions, names, strict=True):
+                yield position, family, declared_categories(family, column)
+
+
+def declared_categories(family: Family, column: Any) -> tuple | None:
+    """Categories that the model lists for a column."""
+    declared = listed_categories(family)
+    if _lists_columns(declared):
+        declared = dict(declared).get(column)
+    if declared is None:
+        return None
+    for category in declared:
+        if is_missing(category):
+            raise ValueError(f"{family.family_name}(categories=...) lists {category!r}, which marks a missing cell")
+        if not isinstance(category, Hashable):
+            raise TypeError(
+                f"{family.family_name}(categories=...) lists {category!r}, {a_type(category)}, which "
+                "cannot be a category: give text, numbers, booleans or tuples"
+            )
+    for category, times in Counter(declared).items():
+        if times > 1:
+            raise ValueError(f"{family.family_name}(categories=...) lists {category!r} twice")
+    return tuple(declared)
+
+
+def _require_known_columns(family: Family, columns: list[Any]) -> None:
+    """Raise for categories listed for a column that the feature does not have."""
+    declared = listed_categories(family)
+    for column, _ in declared if _lists_columns(declared) else ():
+        if column not in columns:
+            raise ValueError(
+                f"{family.family_name}(categories=...) names the column {column!r}, its columns are {columns}"
+            )
+
+
+def _lists_columns(declared: Any) -> bool:
+    """Whether categories are listed as pairs of a column and its categories."""
+    return bool(declared) and all(isinstance(entry, tuple) and len(entry) == 2 for entry in declared)
+
+
+# --------------------------------------------------------------------------------------------------
+# A description laid out over the columns of a table, as blocks
+# --------------------------------------------------------------------------------------------------
+
+
+def lay_out(description: Any, schema: Schema, layout: Sequence[Sequence[int]] | None = None) -> tuple[Block, ...]:
+    """The columns in groups of one family and one array shape.
+
+    A hyperparameter that is learned is laid out as a one.
+
+    Parameters
+    ----------
+    description : NaiveBayes
+    schema : Schema
+    layout : sequence of sequence of int, optional
+        Positions of the columns of each block wanted, in their order. By default, columns named one by one share a
+        block if their families have the same fields, and columns of categories if they have equally many.
+
+    Raises
+    ------
+    ValueError
+        If a column does not exist or is twice in a feature, or a hyperparameter has the wrong shape.
+    """
+    groups: dict[Any, list[Block]] = {}
+    for name, block in _blocks_of_features(description.with_placeholders(), schema):
+        derived = schema.derivation(block.columns[0]) is not None
+        groups.setdefault((derived, block.group_key) if block.by_column else name, []).append(block)
+    blocks = tuple(_join_blocks(members) for members in groups.values())
+    return blocks if layout is None else _arranged(blocks, layout)
+
+
+def _blocks_of_features(description: Any, schema: Schema) -> Iterator[tuple[Any, Block]]:
+    """The blocks of each feature, each with the feature's name."""
+    features, counted = description.features, schema.categories
+    for name, positions in schema.positions_of(features).items():
+        family, columns = features[name]
+        labels, names = items_at(schema.columns, positions), schema.names(positions)
+        sizes = tuple(len(counted.get(position, ())) for position in positions) if counted else (0,) * len(positions)
+        by_column = family.by_column or (columns is None and not isinstance(family, JointFamily))
+        for members, spread in family.spread(len(schema.classes), names, sizes):
+            if description.feature_inclusion is not None and isinstance(spread, ConjugateFamily):
+                spread = spread.given_dependence()
+            chosen = items_at(positions, members), items_at(labels, members)
+            yield name, Block(block_name(name), spread, *chosen, by_column)
+
+
+def _arranged(blocks: tuple[Block, ...], layout: Sequence[Sequence[int]]) -> tuple[Block, ...]:
+    """The blocks regrouped, so that each has the columns wanted."""
+    whole = {tuple(block.columns): block for block in blocks}
+    single = {position: (block, j) for block in blocks for j, position in enumerate(block.columns)}
+    return tuple(
+        whole[tuple(columns)]
+        if tuple(columns) in whole
+        else _join_blocks([_column_of_block(*single[position]) for position in columns])
+        for columns in layout
+    )
+
+
+def _column_of_block(block: Block, j: int) -> Block:
+    """One column of a block."""
+    family = block.family.take((slice(None), [j]))
+    return Block(str(block.labels[j]), family, (block.columns[j],), (block.labels[j],), by_column=True)
+
+
+# --------------------------------------------------------------------------------------------------
+# Names of features
+# --------------------------------------------------------------------------------------------------
+
+
+def block_name(name: Any) -> str:
+    """Name of a feature in results."""
+    return "x" if name is EVERY_COLUMN else str(name)
+
+
+def features_of(block: Block) -> tuple[Any, ...]:
+    """Names of a block's features: its columns, or the block itself where a row of it is one vector."""
+    return (block.name,) if block.is_joint else block.labels
+
+
+def subjects_of(block: Block, schema: Schema) -> list[tuple[Any, Any]]:
+    """What each feature of a block describes: a column, or the columns of a joint block together.
+
+    Returns
+    -------
+    list of (key, name)
+        Features of one column have the same key, also those of a column given others, and so have count vectors of the
+        same columns. Keys sort in the order of the table's columns.
+    """
+    own = block.described
+    if not block.is_vector:
+        return columns_alone(schema, own)
+    own = items_at(schema.sources, own) if block.has_totals else own
+    return [((own[0], tuple(own)), block.name)]
+
+
+def columns_alone(schema: Schema, positions: Sequence[int]) -> list[tuple[Any, Any]]:
+    """Key and name of columns that are described alone, as `subjects_of` gives them."""
+    return [((source, ()), schema.columns[source]) for source in items_at(schema.sources, positions)]
+
+
+def feature_names(blocks: Sequence[Block]) -> list[Any]:
+    """Names of all features, in the order of the table's columns."""
+    return in_column_order(blocks, [features_of(block) for block in blocks])
+
+
+def in_column_order(blocks: Sequence[Block], values: Sequence[Any]) -> list[Any]:
+    """Values of the features of all blocks, in the order of the table's columns."""
+    placed = [
+        (position, value)
+        for block, of_block in zip(blocks, values, strict=True)
+        for position, value in zip(block.columns[: len(of_block)], of_block, strict=True)
+    ]
+    return [value for _, value in sorted(placed, key=lambda pair: pair[0])]
+
+
+def positions_of_features(blocks: Sequence[Block]) -> list[list[int]]:
+    """For each block the positions of its features among all, in the order of the table's columns."""
+    places = [[(i, j) for j, _ in enumerate(features_of(block))] for i, block in enumerate(blocks)]
+    order = {place: position for position, place in enumerate(in_column_order(blocks, places))}
+    return [[order[place] for place in of_block] for of_block in places]
+
+
+def parameter_notes(blocks: Iterable[Block]) -> list[str]:
+    """Sentences about columns whose parameters describe a transformed cell, such as its logarithm."""
+    told: dict[str, list[str]] = {}
+    for block in blocks:
+        if note := block.family.parameter_note:
+            told.setdefault(note, []).extend(map(str, block.labels))
+    return [f"{first_few(columns)}: {note}." for note, columns in told.items()]
+
+
+# --------------------------------------------------------------------------------------------------
 # The sufficient statistics of a table under a model
 # --------------------------------------------------------------------------------------------------
 
@@ -133,6 +335,18 @@ class ModelStatistics(Statistics):
     ----------
     classes : ClassCounts
     blocks : tuple of Statistics
+
+    See Also
+    --------
+    Problem : A model with its data.
+    Statistics : The statistics of a block.
+
+    Examples
+    --------
+    >>> import bayesnb as nb
+    >>> statistics = nb.fit(nb.Bernoulli(), [[1], [1], [0]], ["a", "a", "b"]).problem.statistics
+    >>> (statistics + statistics).classes.n.tolist()
+    [4.0, 2.0]
     """
 
     classes: ClassCounts

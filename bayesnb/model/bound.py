@@ -3,11 +3,9 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy.special import logit
 
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import whole_number
@@ -15,39 +13,24 @@ from bayesnb.core.deferred import dist, leaves, map_tree
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
 from bayesnb.core.sparse import dense
-from bayesnb.data.labels import Found, Numbers, read_labels
-from bayesnb.data.read import GivenRows, LabelledRows, as_rows, read_rows
-from bayesnb.data.schema import Schema, shown_categories, warn_unseen, with_other
-from bayesnb.families.bins import names_of_bins, quantile_edges
+from bayesnb.data.labels import read_classes, read_labels
+from bayesnb.data.read import Rows, read_rows
+from bayesnb.data.schema import Schema, warn_unseen
+from bayesnb.data.tables import Table
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Family, JointFamily, keeps_others, of_column, parameters_of_column
-from bayesnb.model.blocks import Block, ModelStatistics, log_joint
-from bayesnb.model.describe import (
-    Description,
-    categorical_columns,
-    features_of,
-    printed_model,
-    read_classes,
-    shared_families,
-    spread_inclusion,
-)
+from bayesnb.families.family import Family, JointFamily, of_column, parameters_of_column
+from bayesnb.families.supports import keeps_others
+from bayesnb.model.blocks import Block, ModelStatistics, categorical_columns, features_of, lay_out, log_joint
+from bayesnb.model.describe import inclusions, spread_inclusion
 from bayesnb.model.learned_prior import (
     LearnedPrior,
     hyperparameter_axes,
-    lay_out,
     learned_prior,
-    resolve,
     sample_in_program,
-    to_be_seen,
-    with_constants,
 )
-from bayesnb.model.prior import AveragedPrior, ClassPrior, ModelParameters, Prior, spread_class_prior
+from bayesnb.model.prior import ClassPrior, ModelParameters, Prior, resolve, spread_class_prior
 from bayesnb.model.program import Sites, draw_cells, run_program, to_table
 from bayesnb.model.reading import Cells, Chunks, count_rows
-
-# --------------------------------------------------------------------------------------------------
-# A model of a table: the description with the columns, classes and categories that the table has
-# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,10 +78,10 @@ class BoundModel(Printed):
     ((4, 2), (4,))
     """
 
-    description: Description
+    description: Any
     schema: Schema = field(compare=False)
     blocks: tuple[Block, ...] = field(compare=False)
-    numbers: Description | None = field(default=None, compare=False, kw_only=True)
+    numbers: Any = field(default=None, compare=False, kw_only=True)
 
     why_no_params: ClassVar[str] = (
         ". The model is bound to a table and keeps its numbers: give its description, model.description"
@@ -108,10 +91,10 @@ class BoundModel(Printed):
     @classmethod
     def of(
         cls,
-        description: Description,
+        description: Any,
         schema: Schema,
         layout: Sequence[Sequence[int]] | None = None,
-        numbers: Description | None = None,
+        numbers: Any = None,
     ) -> Self:
         """A description with the columns, classes and categories of a schema.
 
@@ -132,12 +115,12 @@ class BoundModel(Printed):
 
     def __post_init__(self) -> None:
         if self.inclusion is not None:
-            self.schema.require_one_description("feature_inclusion")
-        if not self.follows_labels:
+            self.require_one_description("feature_inclusion")
+        if not self.description.follows_labels:
             _ = self.class_prior
 
     @property
-    def in_numbers(self) -> Description:
+    def in_numbers(self) -> Any:
         """The description with the numbers of the blocks."""
         return self.numbers or self.description
 
@@ -145,31 +128,6 @@ class BoundModel(Printed):
     def features(self) -> dict[Any, tuple[Family, Any]]:
         """Family and columns of each feature."""
         return self.in_numbers.features
-
-    @property
-    def class_concentration(self) -> Any:
-        """Concentration of the Dirichlet prior on the class probabilities."""
-        return self.in_numbers.class_concentration
-
-    @property
-    def class_probs(self) -> Any:
-        """Class probabilities where they are known."""
-        return self.in_numbers.class_probs
-
-    @property
-    def feature_inclusion(self) -> Any:
-        """Prior probabilities that features depend on the class, as the description gives them."""
-        return self.description.feature_inclusion
-
-    @property
-    def hyperpriors(self) -> "dict[str, dist.Distribution]":
-        """Distribution of every hyperparameter that is learned, by the name it has in results."""
-        return self.description.hyperpriors
-
-    @property
-    def follows_labels(self) -> bool:
-        """Whether the class probabilities are the frequencies of the labels."""
-        return isinstance(self.class_probs, str)
 
     @property
     def families(self) -> tuple[Family, ...]:
@@ -193,8 +151,8 @@ class BoundModel(Printed):
 
     @property
     def num_again(self) -> int:
-        """Number of features that describe columns once more. They come after all others."""
-        return sum(len(features_of(block)) for block in self.blocks if block.columns[0] >= len(self.schema.of_table))
+        """Number of features of derived columns, which come after all others."""
+        return sum(len(features_of(block)) for block in self.blocks if self.schema.derivation(block.columns[0]))
 
     @cached_property
     def class_prior(self) -> ClassPrior:
@@ -211,17 +169,19 @@ class BoundModel(Printed):
     @property
     def prior(self) -> Prior:
         """The distribution of all parameters before the data."""
-        if self.inclusion is None:
-            return Prior(self.class_prior, self.families)
-        log_odds = tuple(map(logit, self.inclusion))
-        return AveragedPrior(self.class_prior, self.families, shared_families(self.blocks), log_odds)
+        return Prior(self.class_prior, self.prior_families)
+
+    @property
+    def prior_families(self) -> tuple[Any, ...]:
+        """The families as the prior has them, where a feature may not depend on the class."""
+        return self.families if self.inclusion is None else inclusions(self.blocks, self.inclusion)
 
     @cached_property
     def inclusion(self) -> tuple[np.ndarray, ...] | None:
         """Prior probability that each feature of each block depends on the class; None where all do."""
-        if self.feature_inclusion is None:
+        if self.description.feature_inclusion is None:
             return None
-        return spread_inclusion("feature_inclusion", self.feature_inclusion, self.blocks)
+        return spread_inclusion("feature_inclusion", self.description.feature_inclusion, self.blocks)
 
     @cached_property
     def learned(self) -> LearnedPrior:
@@ -235,9 +195,9 @@ class BoundModel(Printed):
 
     @cached_property
     def open_columns(self) -> tuple[int, ...]:
-        """Positions of the columns that more rows may bring categories to.
+        """Positions of the columns to which later rows may add categories.
 
-        Those whose categories the model does not list, and that have no category for all other values.
+        The model does not list their categories, and has none for all other values.
         """
         columns = categorical_columns(self.features, self.schema)
         return tuple(
@@ -248,7 +208,7 @@ class BoundModel(Printed):
 
     def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> "BoundModel":
         """The model of another table; as `NaiveBayes.bind`. Numbers for each class, column or category stay."""
-        return self.description.bind(X, y, classes=classes)  # type: ignore[attr-defined]
+        return self.description.bind(X, y, classes=classes)
 
     def with_classes(self, classes: Any) -> Self:
         """The model with other classes; its columns and categories stay.
@@ -277,7 +237,7 @@ class BoundModel(Printed):
         return changed
 
     def _differs_by_class(self) -> bool:
-        by_label = self.follows_labels or isinstance(self.class_probs, Mapping)
+        by_label = self.description.follows_labels or isinstance(self.description.class_probs, Mapping)
         arrays = leaves((self.families, None if by_label else self.class_prior))
         return any((np.asarray(array) != np.asarray(array)[:1]).any() for array in arrays)
 
@@ -294,7 +254,7 @@ class BoundModel(Printed):
         return self.of(self.description.with_hyperparameters(values), self.schema, self.layout)
 
     def with_every_value(self) -> Self:
-        """The model with a parameter for every value that a row may have; some families hold those of the data alone.
+        """The model with a parameter for every possible value; some families hold only the observed ones.
 
         Draws from the prior are made with it.
         """
@@ -310,21 +270,16 @@ class BoundModel(Printed):
         description, blocks = resolve(self.description, self.schema, self.blocks, statistics)
         return replace(self, description=description, blocks=blocks, numbers=None)
 
-    def read(self, X: Any) -> Chunks:
+    def read(self, table: Table) -> Chunks:
         """The rows of a table as this model reads them, to count statistics or to compute densities.
-
-        Parameters
-        ----------
-        X : table, shape (rows, columns)
 
         Raises
         ------
-        TypeError, ValueError
-            If X is not a table, or a column of the model is missing.
+        ValueError
+            If a column of the model is missing.
         """
-        table = as_rows(X)
-        columns = self.schema.locate(table.names, table.named, self.layout)
-        return Chunks.of(self, table, columns)
+        table = self.schema.arrange(table, self.layout, self.description.number_forms)
+        return Chunks(self.schema, self.blocks, table, self.description.outside_is_missing)
 
     def statistics(self, X: Any, y: Any, *, sample_weight: Any = None) -> ModelStatistics:
         """Sufficient statistics of a table under the bound model.
@@ -341,14 +296,26 @@ class BoundModel(Printed):
         """
         return self.count_labelled(read_rows(X, y, sample_weight).counting().of_classes(self.schema.classes))
 
-    def count_labelled(self, rows: LabelledRows) -> ModelStatistics:
+    def count_labelled(self, rows: Rows) -> ModelStatistics:
         """Sufficient statistics of rows that all have a label."""
         counted = self.read(rows.table).count(rows.codes, rows.weights)
         warn_unseen(counted.unseen)
         return counted.statistics
 
+    def require_blocks(self, what: str, parts: Sequence[Any]) -> None:
+        """Refuse another number of parts than the model has blocks.
+
+        Raises
+        ------
+        ValueError
+        """
+        if len(parts) != len(self.blocks):
+            names = [block.name for block in self.blocks]
+            raise ValueError(f"{what} has {len(parts)} parts and the model the blocks {names}: give one for each")
+
     def count(self, cells: Cells, membership: np.ndarray) -> ModelStatistics:
         """Sufficient statistics of encoded rows, given the weight of each row in each class (rows, classes)."""
+        self.require_blocks("cells", cells)
         return count_rows(self.blocks, cells, membership)
 
     @in_float64
@@ -357,7 +324,7 @@ class BoundModel(Printed):
         return self.joint_of_rows(parameters, chunk)(slice(0, chunk[0].shape[0]))
 
     def joint_of_rows(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> Callable[[slice], np.ndarray]:
-        """As `log_joint`, a function of some of the rows; what all rows need is prepared once."""
+        """As `log_joint`, but a function of a subset of the rows; what they share is prepared once."""
         blocks = zip(self.families, parameters.blocks, chunk, strict=True)
         densities = [family.densities_of_rows(values, x) for family, values, x in blocks]
         return lambda rows: log_joint(parameters.class_prob, (of_rows(rows) for of_rows in densities))
@@ -390,7 +357,7 @@ class BoundModel(Printed):
 
     def draw_prior(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
         """Independent draws of all parameters from the prior, shape sample_shape + (classes, ...)."""
-        if self.hyperpriors:
+        if self.description.hyperpriors:
             return self.learned.draw(rng, sample_shape)
         return self.prior.draw(rng, sample_shape)
 
@@ -420,7 +387,7 @@ class BoundModel(Printed):
         """
         num_rows = whole_number("num_rows", num_rows)
         rng = random_generator(key)
-        self.schema.require_one_description("simulate")
+        self.require_one_description("simulate")
         self.require_numbers()
         model = self.with_every_value()
         parameters = model.draw_prior(rng)
@@ -438,7 +405,7 @@ class BoundModel(Printed):
         return codes, tuple(draw_cells(self.blocks, rows, num_rows, rng, total_count))
 
     def open_hyperparameter(self) -> tuple[Block, str] | None:
-        """A hyperparameter that follows the scale of the data and has no number yet: its block and its name."""
+        """Block and name of a hyperparameter that follows the data's scale and has no number yet."""
         for block in self.blocks:
             for name, value in block.family.hyperparameters().items():
                 if value is None:
@@ -446,12 +413,7 @@ class BoundModel(Printed):
         return None
 
     def require_numbers(self) -> None:
-        """Refuse a model with a hyperparameter that has no number yet.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Raise ValueError for a model with a hyperparameter that has no number yet."""
         if (found := self.open_hyperparameter()) is not None:
             block, name = found
             raise ValueError(
@@ -460,18 +422,28 @@ class BoundModel(Printed):
             )
 
     def require_every_feature(self, what: str) -> None:
-        """Refuse a model that averages over subsets of its features.
+        """Raise for a model that averages over subsets of its features.
 
         Raises
         ------
         ValueError
             If a feature may be left out.
         """
-        if self.feature_inclusion is not None:
+        if self.description.feature_inclusion is not None:
             raise ValueError(
                 f"{what} has a parameter for every class and no subsets of features to average over: fit a model with "
                 "feature_inclusion by nb.Exact(), or leave it out"
             )
+
+    def require_one_description(self, what: str) -> None:
+        """Raise ValueError for a model with features that describe columns once more."""
+        for feature, positions in self.schema.positions_of(self.features if self.schema.derived else {}).items():
+            if self.schema.derivation(positions[0]):
+                raise ValueError(
+                    f"{what} needs a distribution of the rows, and the feature {feature!r} has columns that another "
+                    "feature has, which would count twice: learn weights of the features, "
+                    "nb.weight_features(model, X, y), or describe each column once"
+                )
 
     def program(self, X: Any = None, y: Any = None, *, num_rows: int | None = None, total_count: Any = None) -> None:
         """The row-level NumPyro program: the definition of the model.
@@ -498,7 +470,7 @@ class BoundModel(Printed):
             and y are not both given.
         """
         self.require_every_feature("the program")
-        self.schema.require_one_description("the program")
+        self.require_one_description("the program")
         given = None if X is None else read_rows(X, y)
         labels = None if y is None else read_labels(y, len(y)) if given is None else given.labels
         size = len(given) if given is not None else len(labels.values) if labels is not None else num_rows or 1
@@ -509,185 +481,11 @@ class BoundModel(Printed):
         model.require_numbers()
         model = model.with_every_value()
         cells = None if given is None else [dense(x) for x in model.read(given.table).whole()]
-        # Arrays of its own for each run: JAX keeps its copy of an array that it traced, in the precision of that run.
+        # Arrays of its own for each run: JAX keeps a copy of each array it traced, in that run's precision.
         prior = map_tree(np.array, model.prior)
-        if model.hyperpriors:
+        if model.description.hyperpriors:
             prior = model.learned.sampled(sample_in_program)
         run_program(model.blocks, model.sites, prior, size, codes=codes, cells=cells, total_count=total_count)
 
     def _parts(self) -> list[Piece]:
-        return printed_model(self.in_numbers)
-
-
-# --------------------------------------------------------------------------------------------------
-# What rows show of classes and categories, and the model bound to it: rows in memory at once, others batch by batch
-# --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class OpenSchema:
-    """A model and the columns of a table; some classes and categories may not be known yet.
-
-    Attributes
-    ----------
-    model : NaiveBayes or BoundModel
-    columns : Schema
-        The table's columns; named where model and table both name them.
-    classes : array, or None if they have to be found among the labels
-    open_columns : tuple of int
-        Positions of the columns whose categories have to be found.
-    seen_columns : tuple of int
-        Positions in the table of the columns from whose numbers families take constants.
-    """
-
-    model: Description | BoundModel
-    columns: Schema
-    classes: np.ndarray | None
-    open_columns: tuple[int, ...] = ()
-    seen_columns: tuple[int, ...] = ()
-
-    @classmethod
-    def of(cls, model: Description | BoundModel, names: tuple[Any, ...], named: bool, classes: Any) -> "OpenSchema":
-        """The schema as far as it is known before the rows are read; complete if the model is bound.
-
-        Parameters
-        ----------
-        model : NaiveBayes or BoundModel
-        names : tuple
-            The table's columns.
-        named : bool
-            Whether these are names, rather than positions.
-        classes : as for `fit`
-        """
-        if isinstance(model, BoundModel):
-            model = model if classes is None else model.with_classes(classes)
-            columns = Schema(names, named and model.schema.named, np.empty(0))
-            return cls(model, columns, model.schema.classes)
-        if not names:
-            raise ValueError("X has no columns: give at least one")
-        columns = Schema(names, named, np.empty(0)).with_views(model.features)
-        found = categorical_columns(model.features, columns)
-        open_columns = tuple(position for position, _, listed in found if listed is None)
-        seen = tuple(dict.fromkeys(chain(*to_be_seen(model, columns).values())))
-        return cls(model, columns, None if classes is None else read_classes(classes), open_columns, seen)
-
-    @property
-    def growing(self) -> bool:
-        """Whether rows may bring more categories; not if the model is already bound."""
-        return not isinstance(self.model, BoundModel)
-
-    @property
-    def complete(self) -> bool:
-        """Whether all classes, categories and bins are known."""
-        return self.classes is not None and not self.open_columns and not self.seen_columns
-
-    @property
-    def open_names(self) -> list[Any]:
-        """Names of the columns whose categories or numbers have to be found."""
-        return list(dict.fromkeys(self.columns.names((*self.open_columns, *self.seen_columns))))
-
-    @property
-    def used_names(self) -> list[Any]:
-        """Names of the columns that the model reads; of all columns, if the model counts them.
-
-        Raises
-        ------
-        ValueError
-            If the model is bound and a column of it is missing.
-        """
-        names = self.columns.of_table
-        if not self.columns.named:
-            return list(names)
-        if isinstance(self.model, BoundModel):
-            places = self.model.schema.locate(names, True, self.model.layout)
-            return [names[place] for block in places for place in block]
-        features = self.model.features.items()
-        found = (self.columns.positions(name, columns) for name, (_, columns) in features)
-        positions = {position for own in found for position in self.columns.in_table(own)}
-        return [names[position] for position in sorted(positions)]
-
-    def find(self, rows: GivenRows, *, whole: bool = False) -> Found:
-        """The labels, categories and numbers of some rows, as far as they are not known.
-
-        Parameters
-        ----------
-        rows : GivenRows
-        whole : bool, default False
-            Whether these are all rows, in memory. Some may then have no label, and `bind` gets them.
-        """
-        if isinstance(self.model, BoundModel):
-            return Found()
-        seen_columns = () if whole else self.seen_columns
-        reads_cells = self.open_columns or seen_columns
-        rows = rows.with_numbers(self.model.number_forms if reads_cells else {})
-        labels = rows.classes(may_miss=whole) if self.classes is None and len(rows) else None
-        places = self.columns.locate(rows.table.names, rows.table.named, [self.open_columns, seen_columns])
-        to_see = dict(zip(seen_columns, places[1], strict=True))
-        listed, values = {}, {}
-        for position, place in zip(self.open_columns, places[0], strict=True):
-            categories = rows.table.declared_categories(place)
-            if categories is not None:
-                listed[position] = categories
-            elif position in self._in_bins and rows.table.kind(place) == "number":
-                to_see[position] = place
-            else:
-                values[position] = frozenset(shown_categories(rows.table, place))
-        cells = {position: rows.table.number_column(place, slice(None)) for position, place in to_see.items()}
-        numbers = {position: Numbers.of(own, rows.weights) for position, own in cells.items()}
-        return Found(labels, listed, values, numbers)
-
-    @cached_property
-    def _in_bins(self) -> dict[int, int]:
-        """Number of bins of the columns that their family reads in bins, if they hold numbers, by position."""
-        found = categorical_columns(self.model.features, self.columns)
-        columns = [(p, self.columns.in_table([p])[0], family) for p, family, _ in found]
-        # Numbers that another feature takes as categories are categories in all features.
-        as_they_are = {place for _, place, family in columns if "numbers in bins" not in family.takes}
-        return {p: family.settings()["num_bins"] for p, place, family in columns if place not in as_they_are}
-
-    def bind(self, found: Found, rows: GivenRows | None = None) -> BoundModel:
-        """The model bound to the columns, with the classes and categories that were found.
-
-        Parameters
-        ----------
-        found : Found
-        rows : GivenRows, optional
-            All rows, if they are in memory.
-
-        Raises
-        ------
-        ValueError
-            If the classes are not known and no label was found; or a column has no category.
-        """
-        if isinstance(self.model, BoundModel):
-            return self.model
-        classes = found.labels if self.classes is None else self.classes
-        if classes is None:
-            raise ValueError("X has no rows: give at least one")
-        schema = replace(self.columns, classes=classes)
-        edges = {}
-        for p in found.numbers.keys() & self._in_bins.keys() - found.listed.keys():
-            if not found.values.get(p):
-                x = found.numbers[p]
-                edges[p] = quantile_edges(x.values, x.weights, self._in_bins[p])[1:-1]
-        categories = {position: names_of_bins(own) for position, own in edges.items()}
-        for position, family, listed in categorical_columns(self.model.features, schema):
-            if position not in categories:
-                values = found.categories(position) if listed is None else listed
-                categories[position] = with_other(schema.columns[position], values, keeps_others(family))
-        description = with_constants(self.model, schema, rows, found.numbers)
-        return BoundModel.of(description, replace(schema, categories=categories, edges=edges))
-
-
-def bound_to(model: Description | BoundModel, rows: GivenRows, classes: Any = None) -> BoundModel:
-    """The model that a fit to rows conditions: a description is bound to them, and a bound model stays bound.
-
-    Parameters
-    ----------
-    model : NaiveBayes or BoundModel
-    rows : GivenRows
-    classes : sequence or int, optional
-        Labels that may occur.
-    """
-    schema = OpenSchema.of(model, rows.table.names, rows.table.named, classes)
-    return schema.bind(schema.find(rows, whole=True), rows)
+        return self.in_numbers.story()

@@ -13,7 +13,7 @@ from bayesnb.core.arrays import in_float64, weighted_values
 from bayesnb.core.checking import first_few, listed, near_matches, one_of, warn
 from bayesnb.core.gamma_functions import HALF_LOG_2_PI
 from bayesnb.core.running import in_order
-from bayesnb.data.read import GivenRows, LabelledRows
+from bayesnb.data.read import Rows
 from bayesnb.data.tables import Column, SparseTable, Table, distinct_objects, shortened
 from bayesnb.data.written_numbers import CELL, NumberForm, are_dates, number_forms, with_numbers
 from bayesnb.families.binned import PolyaTree
@@ -26,8 +26,7 @@ from bayesnb.families.gaussian import Gaussian, LogNormal
 from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.supports import support_of
 from bayesnb.families.words import Multinomial
-from bayesnb.model.bound import bound_to
-from bayesnb.model.describe import Description
+from bayesnb.model.open_schema import bound_to
 from bayesnb.model.reading import outside
 
 # --------------------------------------------------------------------------------------------------
@@ -35,16 +34,16 @@ from bayesnb.model.reading import outside
 # --------------------------------------------------------------------------------------------------
 
 JUDGED_CELLS = 20
-"""With fewer observed cells, a column is not judged."""
+"""A column with fewer observed cells is not judged."""
 
 CODE_VALUES = 20
-"""Whole numbers of so many distinct values or fewer may be codes, grades or counts."""
+"""Whole numbers with at most this many distinct values may be codes, grades or counts."""
 
 SAMPLED = 10_000
-"""About so many cells of a column of numbers, evenly spaced, decide whether all cells are checked."""
+"""About this many evenly spaced cells of a numeric column decide whether all its cells are checked."""
 
 MOST = 0.5
-"""A share of the cells above this is most of them."""
+"""Above this share we say "most cells"."""
 
 FEW, EQUAL, DISTINCT, EMPTY, TIMES, MARKS = "few", "equal", "distinct", "empty", "times", "marks"
 WRITTEN, UNCLEAR = "written", "unclear"
@@ -67,7 +66,7 @@ REMEDIES = {
     "column yourself, or keep it as text, families={{{name!r}: nb.Categorical()}}",
     MARKS: "counted as a category. Mark missing cells with None or NaN (pandas.read_csv(..., na_values='?'))",
 }
-"""For each kind of doubt what it is, which family was taken, and what to write instead."""
+"""For each kind of doubt: what it is, the family taken, and what to write instead."""
 
 
 @dataclass(frozen=True)
@@ -98,18 +97,10 @@ class _Doubt:
 
 
 def _doubts_of_numbers(cells: np.ndarray, column: Column) -> list[_Doubt]:
-    """The doubt about a column of numbers that is taken as Gaussian, if there is one.
-
-    Parameters
-    ----------
-    cells : array, shape (cells,)
-        The observed cells.
-    column : hashable
-        Name of the column.
-    """
+    """The doubt about a column of numbers taken as Gaussian, if there is one; `cells` are those observed."""
     if cells.size < JUDGED_CELLS:
         return []
-    # All cells of a long table are sorted only if some of them raise the doubt: it would take longer than the fit.
+    # The cells of a long table are sorted only if a sample raises the doubt: sorting takes longer than the fit.
     some = cells[:: max(1, cells.size // SAMPLED)]
     return _doubts(cells, column) if _doubts(some, column) else []
 
@@ -124,15 +115,7 @@ def _doubts(cells: np.ndarray, column: Column) -> list[_Doubt]:
 
 
 def _doubts_of_text(table: Table, position: int, decimals: Iterable[str]) -> list[_Doubt]:
-    """The doubts about a column of categories, one with a form if it is read as numbers.
-
-    Parameters
-    ----------
-    table : Table
-    position : int
-    decimals : iterable of str
-        The decimal signs to try.
-    """
+    """The doubts about a categorical column, one with a form if it is read as numbers with a given decimal sign."""
     column, declared = table.names[position], table.declared_categories(position)
     distinct, positions = distinct_objects(table.values(position, slice(None)), column)
     observed = int((positions >= 0).sum())
@@ -287,7 +270,8 @@ def _without_useless(columns: OpenColumns, decimal: str | None) -> OpenColumns:
             f"nb.Categorical()}}\n{_lines(doubts)}"
         )
     forms |= {doubt.column: doubt.form for doubt in doubts if doubt.form}
-    return replace(columns, table=with_numbers(table, forms), positions=kept, doubts=tuple(doubts), forms=forms)
+    table = with_numbers(table, forms) if forms else table
+    return replace(columns, table=table, positions=kept, doubts=tuple(doubts), forms=forms)
 
 
 def family_of_words(columns: OpenColumns) -> Multinomial | None:
@@ -321,7 +305,7 @@ def _read_families(families: Any) -> dict[Any, Family]:
 
 
 # --------------------------------------------------------------------------------------------------
-# A family for each column of a table: the one given, or one by the type of the column
+# A family for each column: given, or by the column's type
 # --------------------------------------------------------------------------------------------------
 
 
@@ -365,7 +349,7 @@ that of a Poisson upwards.
 """
 
 FEW_VALUES = 20
-"""Numbers of so many different values or fewer are no `LogNormal` or `Exponential` column."""
+"""A column with at most this many distinct values is no `LogNormal` or `Exponential` column."""
 
 
 @dataclass(frozen=True)
@@ -379,7 +363,7 @@ class Candidate:
     family : ConjugateFamily
         As a user would give it.
     correction : float
-        Added to the log evidence of the family, so that all candidates of the column are on one scale.
+        Added to the log evidence, so that all candidates of the column are on one scale.
     step : float
         Resolution of the column, over which a density without bins is integrated; zero for other families.
     counts : bool
@@ -469,11 +453,11 @@ def _holding(families: Mapping[str, ConjugateFamily], cells: np.ndarray) -> dict
 
 
 # --------------------------------------------------------------------------------------------------
-# The evidence of each candidate for a column: the density of the column's cells given the labels
+# The evidence of each candidate: the density of the column's cells given the labels
 # --------------------------------------------------------------------------------------------------
 
 SMALLEST = 1e-8
-"""Probability of an interval below which a difference of two distribution functions has too few digits."""
+"""For an interval of smaller probability, the difference of two distribution functions has too few digits."""
 
 
 @dataclass(frozen=True)
@@ -491,19 +475,20 @@ class Compared:
     log_evidence: float
 
 
-def _chosen_candidates(rows: LabelledRows, positions: Sequence[int]) -> dict[int, Candidate]:
+def _chosen_candidates(rows: Rows, positions: Sequence[int], describe: Callable[[Any], Any]) -> dict[int, Candidate]:
     """The candidate of the highest evidence for each column, by position; none for a column without observed cells."""
     each_column = in_order(lambda position: candidates(rows.table, position, rows.weights), positions)
     found = dict(zip(positions, each_column, strict=True))
     # The evidence of a single candidate is not needed.
-    compared = compare_candidates(rows, {position: each for position, each in found.items() if len(each) > 1})
+    several = {position: each for position, each in found.items() if len(each) > 1}
+    compared = compare_candidates(rows, several, describe)
     chosen = {position: each[0] for position, each in found.items() if each}
     return chosen | {position: each[0].candidate for position, each in compared.items()}
 
 
 @in_float64
 def compare_candidates(
-    rows: LabelledRows, candidates_of: Mapping[int, Iterable[Candidate]]
+    rows: Rows, candidates_of: Mapping[int, Iterable[Candidate]], describe: Callable[[Any], Any]
 ) -> dict[int, tuple[Compared, ...]]:
     """The candidates of each column with their evidences, the best first.
 
@@ -511,9 +496,11 @@ def compare_candidates(
 
     Parameters
     ----------
-    rows : LabelledRows
+    rows : Rows
     candidates_of : mapping
         By position of the column.
+    describe : callable
+        `NaiveBayes`, which gives the model of features.
     """
     columns: dict[str, dict[int, Candidate]] = defaultdict(dict)
     for position, each in candidates_of.items():
@@ -521,7 +508,7 @@ def compare_candidates(
             columns[candidate.name][position] = candidate
     found: dict[int, list[Compared]] = {position: [] for position in candidates_of}
     for of_family in columns.values():
-        for position, compared in _compare_one(rows, of_family):
+        for position, compared in _compare_one(rows, of_family, describe):
             found[position].append(compared)
     # A stable sort: of equal evidences the first candidate is chosen. NaN, an evidence beyond float64, comes last.
     return {position: tuple(sorted(each, key=_worst_last)) for position, each in found.items()}
@@ -531,11 +518,13 @@ def _worst_last(compared: Compared) -> float:
     return np.inf if np.isnan(compared.log_evidence) else -compared.log_evidence
 
 
-def _compare_one(rows: LabelledRows, candidate_of: Mapping[int, Candidate]) -> list[tuple[int, Compared]]:
+def _compare_one(
+    rows: Rows, candidate_of: Mapping[int, Candidate], describe: Callable[[Any], Any]
+) -> list[tuple[int, Compared]]:
     """The evidences of one family for some columns."""
     table = rows.table
     features = {table.names[position]: candidate.family for position, candidate in candidate_of.items()}
-    model = bound_to(Description(features), GivenRows(table, None, rows.weights), rows.classes)
+    model = bound_to(describe(features), rows, rows.classes)
     statistics = model.read(table).count(rows.codes, rows.weights).statistics
     found = []
     for block, counted in zip(model.resolve(statistics).blocks, statistics.blocks, strict=True):
@@ -555,13 +544,13 @@ LOG_PEAK: Mapping[type, Callable[..., Any]] = {
     LogNormal: lambda sd, _, median: sd**2 / 2 - np.log(median) - np.log(sd) - HALF_LOG_2_PI,
     Exponential: lambda _, mean: -np.log(mean),
 }
-"""Log of the highest density of each of `DENSITIES`, given the arguments of SciPy's distribution."""
+"""Log of each density's maximum, for `DENSITIES`, given the arguments of SciPy's distribution."""
 
 
 def _of_intervals(
-    rows: LabelledRows, candidate_of: Mapping[int, Candidate], columns: Sequence[int], posterior: Any, j: int
+    rows: Rows, candidate_of: Mapping[int, Candidate], columns: Sequence[int], posterior: Any, j: int
 ) -> float:
-    """Log evidence of column j of a block with each cell as the interval that is rounded to it, minus that of points.
+    """Log evidence of column j with cells as intervals that are rounded to them, minus that with cells as points.
 
     The density of a cell is its average over the column's resolution, at the posterior mean of the parameters: without
     it, densities that are narrower than the resolution would win. A cell of nearly no probability gains nothing.
@@ -590,7 +579,7 @@ def _of_intervals(
 
 
 def _distribution_at_mean(density: Any, c: int) -> tuple[Any, ...]:
-    """SciPy's distribution of a cell of a class, and its arguments: the posterior mean given one of `DENSITIES`."""
+    """SciPy's distribution of a class's cells and its arguments, the posterior mean, for one of `DENSITIES`."""
     from scipy import stats
 
     shape, rate = density.concentration[c, 0], density.rate[c, 0]
@@ -601,11 +590,11 @@ def _distribution_at_mean(density: Any, c: int) -> tuple[Any, ...]:
 
 
 # --------------------------------------------------------------------------------------------------
-# A family for each column of a table: the one given, or one by the evidence of the column
+# A family for each column: given, or by the column's evidence
 # --------------------------------------------------------------------------------------------------
 
 
-def choose_features(columns: OpenColumns, rows: LabelledRows) -> dict[Any, Family]:
+def choose_features(columns: OpenColumns, rows: Rows, describe: Callable[[Any], Any]) -> dict[Any, Family]:
     """A family for each column, by its evidence where none is given; warnings as for `NaiveBayes.from_frame`.
 
     A column without an observed cell has the same evidence under every family, and gets the family of its type.
@@ -613,7 +602,7 @@ def choose_features(columns: OpenColumns, rows: LabelledRows) -> dict[Any, Famil
     # Rows without a label do not count, but the family must hold their cells.
     weights = np.where(rows.codes < 0, 0.0, rows.weights)
     rows = replace(rows, table=columns.table.counting(weights), codes=np.maximum(rows.codes, 0), weights=weights)
-    chosen = _chosen_candidates(rows, columns.open)
+    chosen = _chosen_candidates(rows, columns.open, describe)
     warn_of_doubts(columns.doubts)
     families = {position: candidate.family for position, candidate in chosen.items()}
     empty = {position: _guess_family(columns.table, position)[0] for position in columns.open if position not in chosen}

@@ -20,7 +20,7 @@ SPREAD = 0.5
 """Standard deviation of each weight around one, under the prior of weights that learn on from batch to batch."""
 
 HIGHEST = 700.0
-"""Logarithm of a number that is nearly the largest."""
+"""Logarithm of nearly the largest float64."""
 
 
 def share_without_information(num_rows: float, class_probs: np.ndarray) -> float:
@@ -180,7 +180,7 @@ MOST_NUMBERS = 10**7
 """Densities in memory, 80 MB; of a larger table a random subset of the rows is used."""
 
 type Parts = tuple[Any, ...]
-"""Numbers and arrays that some rows add to a sum."""
+"""The terms that some rows add to a sum."""
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ class ConditionalLikelihood:
 
     def _sum(self, part: Callable[[Self, np.ndarray], Parts], point: np.ndarray) -> Parts:
         """The sum of the parts of all rows, computed in pieces by several threads."""
-        # A piece adds a matrix of all pairs of features: it has at least as many rows as that has columns.
+        # Each piece adds a matrix of all pairs of features, and has at least as many rows as there are features.
         pieces = list(row_pieces(len(self.codes), min(self.num_features, PIECE_CELLS // self.num_features)))
         return reduce(added, in_order(lambda rows: part(self.take(rows), point), pieces))
 
@@ -315,7 +315,7 @@ def some_rows(num_rows: int, numbers: int, rng: np.random.Generator) -> np.ndarr
 # --------------------------------------------------------------------------------------------------
 
 SPREADS = (0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
-"""Values of the spread of the weights around their level."""
+"""Grid of tau, the spread of the weights around their level."""
 
 RATIOS = (0.25, 0.5, 1.0, 2.0)
 """Values of the ratio of the readings' spread to that of the other weights; without readings, it is zero."""

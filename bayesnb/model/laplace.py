@@ -145,7 +145,7 @@ def approximate(
         Where the search begins; by default at the mode of some of the rows.
     """
     parts = []
-    # Second derivatives have threads of their own. BLAS's wait for each other in the many small products beside them.
+    # Second derivatives use their own threads; BLAS threads would wait for each other in the many small products.
     with one_blas_thread():
         search = _start(likelihood, priors[-1], rng) if start is None else ModeSearch.at(likelihood, start)
         for prior in reversed(priors):
@@ -199,7 +199,7 @@ def learn_on(weights: FeatureWeights, likelihood: ConditionalLikelihood, rng: np
 
 
 def _start(likelihood: ConditionalLikelihood, prior: NormalWeights, rng: np.random.Generator) -> "ModeSearch":
-    """Where the search begins: at the mode of some of the rows, if there are many, with their second derivatives."""
+    """The start of the search: with many rows, the mode of a subset, with its second derivatives."""
     fewer = len(likelihood.codes) // FEWER
     if fewer * likelihood.log_ratio[:, 0].size < FEW_NUMBERS:
         return ModeSearch.at(likelihood, prior.mean)
@@ -263,7 +263,7 @@ class ModeSearch:
         return cls(likelihood, point, *likelihood.value_and_gradient(point), likelihood.information(point))
 
     def moved(self, point: np.ndarray) -> Self:
-        """At another point, with the second derivatives of before."""
+        """At another point, with the second derivatives unchanged."""
         value, slope = self.likelihood.value_and_gradient(point)
         return replace(self, point=point, log_likelihood=value, slope=slope)
 
@@ -326,7 +326,7 @@ def find_mode(search: ModeSearch, prior: NormalWeights) -> ModeSearch:
 
 
 def _held(point: np.ndarray, gradient: np.ndarray, prior: NormalWeights) -> np.ndarray:
-    """Which entries are weights of zero that the gradient holds there."""
+    """Which weights the gradient holds at zero."""
     held = (point <= 0.0) & (gradient > 0.0)
     held[prior.num_weights :] = False
     return held

@@ -1,90 +1,16 @@
-"""A model's hyperparameters laid out in blocks, learned ones among them, and defaults that follow the data."""
+"""Hyperparameters that are learned: the prior as a function of them."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import in_float64
 from bayesnb.core.deferred import dist, is_jax, jax, jnp, leaves, numpyro, pytree
-from bayesnb.core.running import in_order
-from bayesnb.data.labels import Numbers
-from bayesnb.data.read import GivenRows
 from bayesnb.data.schema import Schema
-from bayesnb.data.tables import items_at
-from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Family, JointFamily, Sample, with_hyperparameters
-from bayesnb.families.statistics import Statistics
-from bayesnb.model.blocks import Block, ModelStatistics, join_blocks
-from bayesnb.model.describe import Description, block_name
-from bayesnb.model.prior import ClassPrior, ModelParameters, Prior, spread_class_prior
-
-# --------------------------------------------------------------------------------------------------
-# A description laid out over the columns of a table, as blocks
-# --------------------------------------------------------------------------------------------------
-
-
-def lay_out(
-    description: Description, schema: Schema, layout: Sequence[Sequence[int]] | None = None
-) -> tuple[Block, ...]:
-    """The columns in groups of one family and one array shape.
-
-    A hyperparameter that is learned is laid out as a one.
-
-    Parameters
-    ----------
-    description : Description
-    schema : Schema
-    layout : sequence of sequence of int, optional
-        Positions of the columns of each block wanted, in their order. By default, columns named one by one share a
-        block if their families have the same fields, and columns of categories if they have equally many.
-
-    Raises
-    ------
-    ValueError
-        If a column does not exist or is twice in a feature, or a hyperparameter has the wrong shape.
-    """
-    groups: dict[Any, list[Block]] = {}
-    for name, block in _blocks_of_features(description.with_placeholders(), schema):
-        again = block.columns[0] >= len(schema.of_table)
-        groups.setdefault((again, block.group_key) if block.by_column else name, []).append(block)
-    blocks = tuple(join_blocks(members) for members in groups.values())
-    return blocks if layout is None else _arranged(blocks, layout)
-
-
-def _blocks_of_features(description: Description, schema: Schema) -> Iterator[tuple[Any, Block]]:
-    """The blocks of each feature, each with the feature's name."""
-    features, counted = description.features, schema.categories
-    for name, positions in schema.positions_of(features).items():
-        family, columns = features[name]
-        labels, names = items_at(schema.columns, positions), schema.names(positions)
-        sizes = tuple(len(counted.get(position, ())) for position in positions) if counted else (0,) * len(positions)
-        by_column = family.by_column or (columns is None and not isinstance(family, JointFamily))
-        for members, spread in family.spread(len(schema.classes), names, sizes):
-            if description.feature_inclusion is not None and isinstance(spread, ConjugateFamily):
-                spread = spread.given_dependence()
-            chosen = items_at(positions, members), items_at(labels, members)
-            yield name, Block(block_name(name), spread, *chosen, by_column)
-
-
-def _arranged(blocks: tuple[Block, ...], layout: Sequence[Sequence[int]]) -> tuple[Block, ...]:
-    """The blocks regrouped, so that each has the columns wanted."""
-    whole = {tuple(block.columns): block for block in blocks}
-    single = {position: (block, j) for block in blocks for j, position in enumerate(block.columns)}
-    return tuple(
-        whole[tuple(columns)]
-        if tuple(columns) in whole
-        else join_blocks([_column_of_block(*single[position]) for position in columns])
-        for columns in layout
-    )
-
-
-def _column_of_block(block: Block, j: int) -> Block:
-    """One column of a block."""
-    family = block.family.take((slice(None), [j]))
-    return Block(str(block.labels[j]), family, (block.columns[j],), (block.labels[j],), by_column=True)
-
+from bayesnb.families.family import Sample
+from bayesnb.model.blocks import Block, block_name, lay_out
+from bayesnb.model.prior import FIRST_CODE, ClassPrior, ModelParameters, Prior, placeholder_codes, spread_class_prior
 
 # --------------------------------------------------------------------------------------------------
 # Hyperparameters that are learned: a distribution in the place of a number.
@@ -93,20 +19,6 @@ def _column_of_block(block: Block, j: int) -> Block:
 # in the places of the learned hyperparameters. The second layout shows the place of each hyperparameter. The arrays
 # for any values of the hyperparameters are then a look-up, with NumPy or under JAX, for values with any leading axes.
 # --------------------------------------------------------------------------------------------------
-
-FIRST_CODE = 2.0
-"""Smallest of the numbers that mark learned hyperparameters; above one, because one is the placeholder."""
-
-
-def _placeholder_codes(hyperpriors: "Mapping[str, dist.Distribution]") -> dict[str, np.ndarray]:
-    """Different numbers for all learned hyperparameters, in the order in which `LearnedPrior.given` lines them up."""
-    codes = {}
-    start = FIRST_CODE
-    for name, distribution in hyperpriors.items():
-        size = int(np.prod(distribution.batch_shape))
-        codes[name] = np.arange(start, start + size).reshape(distribution.batch_shape)
-        start += size
-    return codes
 
 
 @pytree
@@ -178,20 +90,18 @@ def sample_in_program(name: str, distribution: "dist.Distribution") -> Any:
     return numpyro.sample(name, distribution.to_event(len(distribution.batch_shape)))
 
 
-def learned_prior(
-    description: Description, schema: Schema, blocks: Sequence[Block], class_prior: ClassPrior
-) -> LearnedPrior:
+def learned_prior(description: Any, schema: Schema, blocks: Sequence[Block], class_prior: ClassPrior) -> LearnedPrior:
     """The prior of a bound model as a function of the hyperparameters that it learns.
 
     Parameters
     ----------
-    description : Description
+    description : NaiveBayes
     schema : Schema
     blocks : sequence of Block
     class_prior : ClassPrior
         With ones in the places of the learned hyperparameters, as in the blocks.
     """
-    coded = description.with_hyperparameters(_placeholder_codes(description.hyperpriors))
+    coded = description.with_hyperparameters(placeholder_codes(description.hyperpriors))
     coded_blocks = lay_out(coded, schema, [block.columns for block in blocks])
     coded_classes = spread_class_prior(coded.class_concentration, coded.class_probs, schema.classes)
     numbers = Prior(class_prior, tuple(block.family for block in blocks))
@@ -204,7 +114,7 @@ def _place(number: Any, code: Any) -> np.ndarray:
     return np.where(np.equal(number, code), -1, np.asarray(code) - FIRST_CODE).astype(np.int64)
 
 
-def hyperparameter_axes(description: Description, schema: Schema) -> dict[str, tuple[tuple[str, tuple], ...]]:
+def hyperparameter_axes(description: Any, schema: Schema) -> dict[str, tuple[tuple[str, tuple], ...]]:
     """Name and labels of every axis of each learned hyperparameter: classes and columns where its shape has them.
 
     A third axis is that of the categories.
@@ -224,162 +134,3 @@ def hyperparameter_axes(description: Description, schema: Schema) -> dict[str, t
             for axis, size in zip(usual, shape, strict=True)
         )
     return found
-
-
-# --------------------------------------------------------------------------------------------------
-# Defaults that follow the data, set to the numbers used
-# --------------------------------------------------------------------------------------------------
-
-
-@in_float64
-def resolve(
-    description: Description, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
-) -> tuple[Description, tuple[Block, ...]]:
-    """Description and blocks with the numbers that the defaults take from statistics.
-
-    Parameters
-    ----------
-    description : Description
-    schema : Schema
-    blocks : sequence of Block
-        The description laid out over the schema.
-    statistics : ModelStatistics
-        Those of the blocks, in their order.
-
-    Returns
-    -------
-    tuple of Description and tuple of Block
-        The blocks have the columns and the order that they had.
-
-    Raises
-    ------
-    ValueError
-        If a default depends on a hyperparameter that is learned, or the spread of a column is too small for a default.
-    """
-    resolved = _blocks_on_scale(blocks, statistics)
-    numbers = description.with_placeholders()
-    prior = spread_class_prior(numbers.class_concentration, numbers.class_probs, schema.classes, statistics.classes)
-    concentration = 1.0 if prior.probs is not None else prior.concentration
-    described = replace(
-        description,
-        features=_features_with_defaults(description, schema, resolved, statistics)
-        if description.hyperpriors
-        else _column_features(description, schema, resolved),
-        class_concentration=description.class_concentration if description.learns_classes else concentration,
-        class_probs=prior.probs,
-    )
-    return described, resolved
-
-
-def _blocks_on_scale(blocks: Sequence[Block], statistics: ModelStatistics) -> tuple[Block, ...]:
-    resolved = []
-    for block, counted in zip(blocks, statistics.blocks, strict=True):
-        pooled = counted.pooled()
-        refuse_beyond_float64(block, pooled)
-        resolved.append(replace(block, family=block.family.on_scale_of(pooled)))
-    return tuple(resolved)
-
-
-def refuse_beyond_float64(block: Block, counted: Statistics, classes: Sequence[Any] = ()) -> None:
-    """Raise an error for columns that float64 does not hold, in one of the classes, or in all together.
-
-    Raises
-    ------
-    ValueError
-    """
-    found = block.family.beyond_float64(counted)
-    if found is None or np.isnan(found[0]).all():
-        return
-    means, why = found
-    c, j = (int(axis[0]) for axis in np.nonzero(~np.isnan(means)))
-    where = f" in class {classes[c]!r}" if len(classes) else ""
-    raise ValueError(f"column {block.labels[j]!r}{where}{why.format(mean=means[c, j])}, here and where you predict")
-
-
-def _column_features(
-    description: Description, schema: Schema, blocks: Sequence[Block]
-) -> dict[Any, tuple[Family, Any]]:
-    """The features with numbers: each column that is a site becomes a feature."""
-    features: dict[Any, tuple[Family, Any]] = {}
-    whole = {block.columns[0]: block for block in blocks if not block.by_column}
-    single = {position: (block, j) for block in blocks if block.by_column for j, position in enumerate(block.columns)}
-    for name, (_, columns) in description.features.items():
-        positions = schema.positions(name, columns)
-        if positions[0] in whole:
-            features[name] = (whole[positions[0]].family, columns)
-            continue
-        for position in positions:
-            block, j = single[position]
-            index = (slice(None), j) if block.has_categories else (slice(None), [j])
-            source = None if position < len(schema.of_table) else [*schema.names([position])]
-            features[schema.columns[position]] = (block.family.take(index), source)
-    return features
-
-
-def _features_with_defaults(
-    description: Description, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
-) -> dict[Any, tuple[Family, Any]]:
-    """The features with numbers in the places of their defaults, and the hyperpriors as they were."""
-    coded = description.with_hyperparameters(_placeholder_codes(description.hyperpriors))
-    others = _blocks_on_scale(lay_out(coded, schema, [block.columns for block in blocks]), statistics)
-    features: dict[Any, tuple[Family, Any]] = {}
-    for name, (family, columns) in description.features.items():
-        positions = schema.positions(name, columns)
-        defaults = {}
-        for key, value in family.hyperparameters().items():
-            if value is None:
-                defaults[key] = _numbers_of_columns(blocks, key, positions)
-                if (defaults[key] != _numbers_of_columns(others, key, positions)).any():
-                    raise ValueError(
-                        f"{block_name(name)!r}: the default of {family.family_name}({key}=...) follows from a "
-                        f"hyperparameter that is learned: give {key} a number, or a distribution of its own"
-                    )
-        features[name] = (with_hyperparameters(family, defaults), columns)
-    return features
-
-
-def _numbers_of_columns(blocks: Sequence[Block], key: str, positions: Sequence[int]) -> np.ndarray:
-    """A hyperparameter of some columns, shape (classes, columns); of a joint family, the array of its block."""
-    found = {}
-    for block in blocks:
-        if block.is_joint and block.columns[0] == positions[0]:
-            return np.asarray(block.family.hyperparameters()[key])
-        for j, position in enumerate(block.columns):
-            if position in positions:
-                found[position] = np.asarray(block.family.hyperparameters()[key])[:, j]
-    return np.column_stack([found[position] for position in positions])
-
-
-def to_be_seen(description: Description, schema: Schema) -> dict[Any, list[int]]:
-    """By feature, the positions in the table of the columns whose cells its family must see."""
-    wanted = {}
-    for name, (family, columns) in description.features.items():
-        # Most families see none. To ask one about each of 50,000 words takes 3 ms.
-        if type(family).must_see is not Family.must_see:
-            positions = schema.in_table(schema.positions(name, columns))
-            wanted[name] = [position for position in positions if family.must_see(schema.columns[position])]
-    return {name: positions for name, positions in wanted.items() if positions}
-
-
-def with_constants(
-    description: Description, schema: Schema, rows: GivenRows | None, numbers: Mapping[int, Numbers]
-) -> Description:
-    """The description with the constants that its families take from all rows, or, of rows in pieces, from numbers."""
-    if not (wanted := to_be_seen(description, schema)):
-        return description
-    rows = None if rows is None else rows.with_numbers(description.number_forms)
-
-    def numbers_of(position: int) -> Numbers:
-        if rows is None:
-            return numbers[position]
-        return Numbers.of(rows.table.number_column(position, slice(None)), rows.weights)
-
-    def having_seen(name: Any) -> tuple[Family, Any]:
-        family, columns = description.features[name]
-        for own in wanted[name]:
-            seen = numbers_of(own)
-            family = family.having_seen({schema.columns[own]: seen.values}, seen.weights)
-        return family, columns
-
-    found = zip(wanted, in_order(having_seen, list(wanted)), strict=True)
-    return replace(description, features={**description.features, **dict(found)})

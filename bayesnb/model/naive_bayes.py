@@ -1,18 +1,164 @@
 """Naive Bayes as a user writes it: a description that can be bound to a table."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from dataclasses import field as field_of
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from bayesnb.core.checking import a_type
-from bayesnb.data.read import GivenRows, read_rows
+from bayesnb.core.checking import Params, a_type, with_params
+from bayesnb.core.deferred import dist, is_distribution, structure
+from bayesnb.core.printing import Code, Heading, Piece, Printed
+from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.tables import shortened
-from bayesnb.families.family import Family
-from bayesnb.model.bound import BoundModel, bound_to
+from bayesnb.data.written_numbers import NumberForm
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.family import Family, parameter_names, with_hyperparameters
+from bayesnb.families.hyperparameters import format_number, require_hyperprior
+from bayesnb.model.blocks import EVERY_COLUMN, block_name
+from bayesnb.model.bound import BoundModel
 from bayesnb.model.choose import choose_features, family_of_words, guess_features, open_columns
-from bayesnb.model.describe import Description
+from bayesnb.model.describe import read_inclusion
+from bayesnb.model.open_schema import bound_to
+from bayesnb.model.prior import CLASS_SITE
+
+# --------------------------------------------------------------------------------------------------
+# The arguments of a model, read and checked, and the text of its repr
+# --------------------------------------------------------------------------------------------------
+
+
+def _read_features(features: Any) -> dict[Any, tuple[Family, Any]]:
+    """Features as a mapping from name to (family, columns); columns None means the column of that name."""
+    if isinstance(features, Family):
+        _require_described(features)
+        return {EVERY_COLUMN: (features, slice(None))}
+    if isinstance(features, type) and issubclass(features, Family):
+        raise TypeError(f"features is the class {features.__name__}: give an instance, {features.__name__}()")
+    if not isinstance(features, Mapping):
+        raise TypeError(
+            f"features is the {type(features).__name__} {features!r}: give a family such as nb.Bernoulli(), or a "
+            "mapping from columns to families"
+        )
+    if not features:
+        raise ValueError("features names no column: give at least one")
+    result: dict[Any, tuple[Family, Any]] = {}
+    for name, value in features.items():
+        family, columns = value if isinstance(value, tuple) and len(value) == 2 else (value, None)
+        if isinstance(family, type) and issubclass(family, Family):
+            raise TypeError(f"{name!r} has the class {family.__name__}: give an instance, {family.__name__}()")
+        if not isinstance(family, Family):
+            raise TypeError(
+                f"{name!r} has {value!r}, which is neither a family nor (family, columns): write "
+                f"{{{name!r}: nb.Gaussian()}} or {{{name!r}: (nb.Gaussian(), [columns])}}"
+            )
+        _require_described(family)
+        if columns is not None and not isinstance(columns, slice):
+            columns = [columns] if isinstance(columns, str | int) else list(columns)
+            if not columns:
+                raise ValueError(f"block {name!r} names no column: give at least one")
+        result[name] = (family, columns)
+    return result
+
+
+def _require_described(family: Family) -> None:
+    """Raise for a family that JAX cannot take apart, and settings that it cannot compare."""
+    name = family.family_name
+    if structure(family) is None or "__dataclass_fields__" not in vars(type(family)):
+        raise TypeError(
+            f"{name} is a family that JAX cannot take apart: decorate the class with "
+            "@jax.tree_util.register_dataclass and, below it, @dataclass(frozen=True)"
+        )
+    for setting, value in family.settings().items():
+        if is_distribution(value):
+            raise TypeError(
+                f"{name}({setting}={type(value).__name__}(...)): {setting} is a constant (a static field), which is "
+                "not learned: give a number, or make it a hyperparameter (a field that is not static)"
+            )
+        # `declared_categories` reads the categories, and names the one that cannot be.
+        if setting != "categories" and not _is_hashable(value):
+            raise TypeError(
+                f"{name}({setting}={value!r}): {setting} is a constant (a static field), which JAX has to compare and "
+                "to hash: give a number, text or a tuple of them; a formula makes an array of it, "
+                f"np.asarray(self.{setting})"
+            )
+
+
+def _is_hashable(value: Any) -> bool:
+    """Whether a value has a hash; a tuple of lists is Hashable, and has none."""
+    try:
+        hash(value)
+    except TypeError:
+        return False
+    return True
+
+
+def _read_class_concentration(value: Any) -> Any:
+    """The class prior's concentration, a number, an array or a distribution."""
+    if is_distribution(value):
+        require_hyperprior("class_concentration", value, positive=True)
+        return value
+    concentration = _array_of_numbers("class_concentration", value)
+    if concentration.ndim > 1 or not (np.isfinite(concentration) & (concentration > 0)).all():
+        raise ValueError(f"class_concentration is {value!r}: give a positive number, or one per class")
+    return float(concentration) if concentration.ndim == 0 else concentration
+
+
+def _read_class_probs(value: Any) -> Any:
+    """Known class probabilities: an array, a mapping from label, "empirical" or None."""
+    if value is None:
+        return None
+    if isinstance(value, str):
+        if value != "empirical":
+            raise ValueError(
+                f'class_probs is {value!r}: give the probabilities, or "empirical" for the data\'s frequencies'
+            )
+        return value
+    probs = _array_of_numbers("class_probs", list(value.values()) if isinstance(value, Mapping) else value)
+    if probs.ndim != 1 or not (np.isfinite(probs) & (probs >= 0)).all():
+        raise ValueError(f"class_probs is {value!r}: give a probability, zero or more, for each class")
+    if not np.isclose(probs.sum(), 1.0, rtol=0, atol=1e-8):
+        raise ValueError(f"class_probs sum to {probs.sum():.10g}, not to one: divide them by their sum")
+    return dict(value) if isinstance(value, Mapping) else probs
+
+
+def _array_of_numbers(name: str, value: Any) -> np.ndarray:
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}: give numbers") from None
+
+
+STORIES = 24
+"""Largest number of features that a repr shows."""
+
+
+def _feature(name: Any, columns: Any) -> str:
+    """Name and columns of a feature."""
+    if name is EVERY_COLUMN:
+        return "every column"
+    if columns is None:
+        return str(name)
+    if isinstance(columns, slice):
+        return f"{name}[{columns.start or 0}:{'' if columns.stop is None else columns.stop}]"
+    shown = ", ".join(str(column) for column in columns[:4]) + (", ..." if len(columns) > 4 else "")
+    return f"{name}[{shown}]"
+
+
+def _class_prior_text(concentration: Any, probs: Any) -> str:
+    if probs is None:
+        return f"Dirichlet({format_number(concentration)})"
+    if isinstance(probs, str):
+        return "the frequencies of the data, known"
+    if isinstance(probs, Mapping):
+        return f"{dict(probs)}, known"
+    return f"{format_number(probs)}, known"
+
+
+# --------------------------------------------------------------------------------------------------
+# What a user writes
+# --------------------------------------------------------------------------------------------------
 
 
 class _NeedsTable:
@@ -27,7 +173,7 @@ class _NeedsTable:
 
 
 @dataclass(frozen=True, init=False, repr=False)
-class NaiveBayes(Description):
+class NaiveBayes(Printed, Params):
     r"""Naive Bayes: a class, and features that are independent given the class.
 
     .. math::
@@ -89,8 +235,49 @@ class NaiveBayes(Description):
     """
 
     if not TYPE_CHECKING:
-        # A type checker sees none of these attributes.
+        # Hidden from type checkers.
         blocks = class_prior = draw_prior = families = schema = simulate = sites = statistics = _NeedsTable()
+
+    features: dict[Any, tuple[Family, Any]]
+    class_concentration: Any
+    class_probs: Any
+    feature_inclusion: Any
+    # These say how rows are read, and are no part of the model.
+    outside_is_missing: frozenset[Any] = field_of(compare=False)
+    number_forms: Mapping[Any, NumberForm] = field_of(compare=False)
+
+    def __init__(
+        self,
+        features: Family | Mapping[Any, Any],
+        *,
+        class_concentration: Any = 1.0,
+        class_probs: Any = None,
+        feature_inclusion: Any = None,
+        outside_is_missing: Iterable[Any] = (),
+        number_forms: Mapping[Any, NumberForm] | None = None,
+    ) -> None:
+        object.__setattr__(self, "features", _read_features(features))
+        object.__setattr__(self, "class_concentration", _read_class_concentration(class_concentration))
+        object.__setattr__(self, "class_probs", _read_class_probs(class_probs))
+        given = self.learns_classes or np.any(self.class_concentration != 1.0)
+        if class_probs is not None and given:
+            raise ValueError("class_concentration and class_probs are both given: known probabilities have no prior")
+        inclusion = None if feature_inclusion is None else read_inclusion("feature_inclusion", feature_inclusion)
+        object.__setattr__(self, "feature_inclusion", inclusion)
+        object.__setattr__(self, "outside_is_missing", frozenset(outside_is_missing))
+        object.__setattr__(self, "number_forms", dict(number_forms or {}))
+        if inclusion is not None and self.hyperpriors:
+            raise ValueError(
+                f"feature_inclusion is averaged over in closed form, in which {[*self.hyperpriors]} cannot be learned: "
+                "give them numbers, or leave feature_inclusion out"
+            )
+        for name, (family, _) in self.features.items():
+            if inclusion is not None and not isinstance(family, ConjugateFamily):
+                where = "every column" if name is EVERY_COLUMN else repr(name)
+                raise ValueError(
+                    f"feature_inclusion is averaged over in closed form, which {family.family_name} ({where}) does "
+                    "not have: leave feature_inclusion out"
+                )
 
     @classmethod
     def from_frame(
@@ -192,16 +379,18 @@ class NaiveBayes(Description):
                 "sample_weight is given without y: families are chosen by labels and weights, and guessed by the types "
                 "of the columns; give y, or leave the weights out"
             )
-        given = read_rows(frame, y, sample_weight)
-        columns = open_columns(given.table, exclude, families, decimal)
+        rows = read_rows(frame, y, sample_weight)
+        columns = open_columns(rows.table, exclude, families, decimal)
         of_words = family_of_words(columns)
         if of_words is not None:
             return cls(of_words, **class_prior)
-        guessed = given.labels is None
-        features = guess_features(columns) if guessed else choose_features(columns, given.of_classes(may_miss=True))
+        if rows.labels is None:
+            features = guess_features(columns)
+        else:
+            features = choose_features(columns, rows.of_classes(may_miss=True), cls)
         return cls(features, outside_is_missing=columns.open_names, number_forms=columns.forms, **class_prior)
 
-    def bind(self, X: Any, y: Any = None, *, classes: Any = None) -> BoundModel:
+    def bind(self, X: Any = None, y: Any = None, *, classes: Any = None, columns: Any = None) -> BoundModel:
         """The model of a table: the description with the table's columns, classes and categories.
 
         Hyperparameters that follow the data get the numbers that a fit to this table would use. A fit of the result
@@ -214,6 +403,8 @@ class NaiveBayes(Description):
             Missing labels name no class.
         classes : sequence, optional
             All labels that may occur, in the order of the results.
+        columns : sequence, optional
+            Names of the columns in place of X, for rows that do not come as a table.
 
         Returns
         -------
@@ -227,7 +418,11 @@ class NaiveBayes(Description):
             If the table lacks a column of the model, or a hyperparameter has another number of classes, columns or
             categories; or as for a fit, where hyperparameters follow the data.
         """
-        rows = read_rows(X, y, features=self.features)
+        if X is None and columns is not None:
+            if classes is None:
+                raise ValueError("columns is given in place of X, and classes is not: name the classes, classes=[...]")
+            X = np.empty((0, len(columns)))
+        rows = read_rows(X, y, features=self.features, feature_names=columns)
         bound = bound_to(self, rows, classes)
         if not len(rows) or bound.open_hyperparameter() is None:
             return bound
@@ -251,12 +446,130 @@ class NaiveBayes(Description):
             )
         self.bind(X, y).program(X, y, num_rows=num_rows, total_count=total_count)
 
+    def _own_params(self) -> dict[str, Any]:
+        """Families by the name of their feature, or the fields of one family for every column; and the class prior."""
+        if EVERY_COLUMN in self.features:
+            features = self.features[EVERY_COLUMN][0].get_params(deep=False)
+        else:
+            features = {str(name): family for name, (family, _) in self.features.items()}
+        # A feature named like a field of the description has no parameter here.
+        return features | {name: getattr(self, name) for name in self._fields_beside_features()}
+
+    def _with_own_params(self, changes: Mapping[str, Any], name: str) -> Self:
+        """A copy with other families, whose columns stay, or another class prior."""
+        beside = {key: change for key, change in changes.items() if key in self._fields_beside_features()}
+        of_features = {key: change for key, change in changes.items() if key not in beside}
+        features: Any
+        if EVERY_COLUMN in self.features:
+            features = with_params(self.features[EVERY_COLUMN][0], of_features, name)
+            return replace(self, features=features, **beside)
+        for key, family in of_features.items():
+            if not isinstance(family, Family):
+                where = f"{name}__{key}".removeprefix("__")
+                raise TypeError(f"{where} is {family!r}: give a family such as nb.Categorical(); its columns stay")
+        features = {
+            feature: (of_features.get(str(feature), family), columns)
+            for feature, (family, columns) in self.features.items()
+        }
+        return replace(self, features=features, **beside)
+
+    def _fields_beside_features(self) -> list[str]:
+        return [field.name for field in fields(self) if field.name != "features" and field.compare]
+
+    def with_feature_inclusion(self, feature_inclusion: Any) -> Self:
+        """The same description with other prior probabilities that features depend on the class."""
+        return replace(self, feature_inclusion=feature_inclusion)
+
+    def with_class_probs(self, class_probs: Any) -> Self:
+        """The same description with known class probabilities in place of its class prior."""
+        return replace(self, class_concentration=1.0, class_probs=class_probs)
+
+    @property
+    def learns_classes(self) -> bool:
+        """Whether the concentration of the classes is learned."""
+        return is_distribution(self.class_concentration)
+
+    @property
+    def follows_labels(self) -> bool:
+        """Whether the class probabilities are the frequencies of the labels."""
+        return isinstance(self.class_probs, str)
+
+    @cached_property
+    def hyperpriors(self) -> "dict[str, dist.Distribution]":
+        """Distribution of every hyperparameter that is learned, by the name it has in results."""
+        found: dict[str, dist.Distribution] = {}
+        if self.learns_classes:
+            found["class_concentration"] = self.class_concentration
+        for name, feature, field in self.learned_fields():
+            found[name] = self.features[feature][0].hyperparameters()[field]
+        return found
+
+    def learned_fields(self) -> Iterator[tuple[str, Any, str]]:
+        """Of each learned hyperparameter of a family the name in results, the feature and the family's field."""
+        for feature, (family, _) in self.features.items():
+            for field, value in family.hyperparameters().items():
+                if is_distribution(value):
+                    between = "_prior_" if field in parameter_names(family) else "_"
+                    yield f"{block_name(feature)}{between}{field}", feature, field
+
+    def with_hyperparameters(self, values: Mapping[str, Any]) -> Self:
+        """The same description with numbers for the hyperparameters that are learned.
+
+        Parameters
+        ----------
+        values : mapping
+            By the names of `hyperpriors`, arrays of the hyperpriors' shapes.
+        """
+        features = dict(self.features)
+        for name, feature, field in self.learned_fields():
+            family, columns = features[feature]
+            features[feature] = (with_hyperparameters(family, {field: values[name]}), columns)
+        classes = values["class_concentration"] if self.learns_classes else self.class_concentration
+        return replace(self, features=features, class_concentration=classes)
+
+    def with_placeholders(self) -> Self:
+        """The same description with a one for every hyperparameter that is learned."""
+        ones = {name: np.ones(prior.batch_shape) for name, prior in self.hyperpriors.items()}
+        return self.with_hyperparameters(ones) if ones else self
+
+    def hyperparameters_like(self, other: "NaiveBayes") -> dict[str, np.ndarray]:
+        """The numbers of the hyperparameters that `other`, the same description, learns."""
+        found = {"class_concentration": np.array(self.class_concentration)} if other.learns_classes else {}
+        for name, feature, field in other.learned_fields():
+            found[name] = np.array(self.features[feature][0].hyperparameters()[field])
+        return found
+
+    def story(self, most: int = STORIES) -> list[Piece]:
+        """The printed form: distributions of classes, of parameters and of at most so many features.
+
+        Features share a line if they have the same lines, the same class of family and the same settings.
+        """
+        told: dict[Any, list[str]] = {}
+        for name, (family, columns) in self.features.items():
+            likelihood, priors = family.story()
+            told.setdefault((structure(family), likelihood, *priors), []).append(_feature(name, columns))
+        prior = _class_prior_text(self.class_concentration, self.class_probs)
+        lines = [f"{CLASS_SITE} ~ {prior}", f"y ~ Categorical({CLASS_SITE})"]
+        for (_, likelihood, *priors), labels in list(told.items())[:most]:
+            lines.append(f"{', '.join(labels)} ~ {likelihood}")
+            lines += [f"    {line}" for line in priors]
+        if len(told) > most:
+            lines.append(f"… and {len(told) - most} more")
+        inclusion = self.feature_inclusion
+        if inclusion is not None:
+            shown = inclusion if isinstance(inclusion, dict) else format_number(inclusion)
+            lines.append(f"each feature depends on the class with probability {shown}, else classes share it")
+        return [Heading("NaiveBayes, features independent given the class:"), Code([f"  {line}" for line in lines])]
+
+    def _parts(self) -> list[Piece]:
+        return self.story()
+
 
 Model = NaiveBayes | BoundModel
 """What is fitted: a description, or the model of a table."""
 
 
-def read_for(model: Model, X: Any, y: Any, sample_weight: Any = None, feature_names: Any = None) -> GivenRows:
+def read_for(model: Model, X: Any, y: Any, sample_weight: Any = None, feature_names: Any = None) -> Rows:
     """The rows to which a model is fitted; parameters and errors as for `bayesnb.data.read.read_rows`.
 
     Raises
@@ -273,7 +586,7 @@ def read_for(model: Model, X: Any, y: Any, sample_weight: Any = None, feature_na
 
 
 def as_model(model: Any) -> Model:
-    """The model asked for; a family alone means the model that has it in every column.
+    """The model; a family alone means one that has it in every column.
 
     Raises
     ------

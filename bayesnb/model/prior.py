@@ -7,17 +7,19 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from scipy.special import expit, log_expit
 
 from bayesnb.core.arrays import in_float64, to_numpy
 from bayesnb.core.deferred import dist, jax, jnp, leaves, map_tree, numpyro, pytree
+from bayesnb.data.schema import Schema
+from bayesnb.data.tables import COPY
 from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
-from bayesnb.families.family import Family, Sample, parameter_names
+from bayesnb.families.family import Family, Sample, parameter_names, with_hyperparameters
+from bayesnb.families.feature_inclusion import FeatureInclusion
 from bayesnb.families.matrix_product import times
 from bayesnb.families.probabilities import LogProbability, SampledParameters, log_of_prob
-from bayesnb.families.statistics import ClassCounts
-from bayesnb.model.blocks import ModelStatistics
+from bayesnb.families.statistics import ClassCounts, Statistics
+from bayesnb.model.blocks import Block, ModelStatistics, block_name, lay_out
 
 CLASS_SITE = "class_prob"
 """Name of the class probabilities in results."""
@@ -108,7 +110,7 @@ def spread_class_prior(
 
 
 PIECE = 250
-"""Draws whose densities under the prior are computed at a time."""
+"""Number of draws whose prior densities are computed at a time."""
 
 
 @pytree
@@ -166,21 +168,10 @@ def draw_from_prior(family: Family, sample: Sample) -> dict[str, Any]:
 
 
 def _require_prior_shape(family: Family, name: str, distribution: "dist.Distribution") -> None:
-    """Raise an error if a prior gives several classes or columns one parameter.
+    """Raise ValueError if a prior gives several classes or columns one parameter.
 
-    Parameters
-    ----------
-    family : Family
-        With arrays for hyperparameters.
-    name : str
-        Name of the parameter.
-    distribution : numpyro.distributions.Distribution
-        What the family's `prior` draws it from. If parameters were drawn before it, its shape begins with their draws.
-
-    Raises
-    ------
-    ValueError
-        If the distribution's shape does not hold that of the hyperparameters, (classes, columns).
+    The hyperparameters are arrays of shape (classes, columns), and `distribution` is what the prior draws the parameter
+    `name` from. If parameters were drawn before it, its shape begins with their draws.
     """
     fields = np.shape(leaves(family)[0])
     expected = fields[:-1] if family.cell == "category" else fields
@@ -205,7 +196,7 @@ def off_boundary(value: Any) -> np.ndarray:
 def _density_pieces(
     density: Callable[..., Any], prior: Any, values: Any, leading: tuple[int, ...], learned: bool
 ) -> Any:
-    """A density of values under a prior, computed for `PIECE` draws at a time, which bounds the memory."""
+    """A prior density of values, computed for `PIECE` draws at a time to bound the memory."""
     number = math.prod(leading)
 
     def flat(leaf: Any) -> np.ndarray:
@@ -262,7 +253,7 @@ class Prior:
     families: tuple[Any, ...]
 
     def update(self, statistics: ModelStatistics) -> "Prior":
-        """The posterior given statistics; a family without a closed form stays as it is."""
+        """The posterior given statistics; families without a closed form keep their prior."""
         after = tuple(
             given(family, counted) if isinstance(family, ConjugateFamily) else family
             for family, counted in zip(self.families, statistics.blocks, strict=True)
@@ -277,7 +268,7 @@ class Prior:
 
     @in_float64
     def log_likelihood(self, parameters: ModelParameters, statistics: ModelStatistics) -> Any:
-        """Log likelihood of the data behind the statistics, without terms that hold no parameter, shape (...,)."""
+        """Log likelihood given the statistics, without parameter-free terms, shape (...,)."""
         total = self.classes.log_likelihood(parameters.class_prob, statistics.classes)
         for family, values, counted in zip(self.families, parameters.blocks, statistics.blocks, strict=True):
             total = total + np.asarray(family.log_likelihood(values, counted)).sum(axis=(-1, -2))
@@ -316,6 +307,12 @@ class Prior:
         """Independent draws of all parameters; they have the leading axes of the arrays, too."""
         from bayesnb.families.draw import draw
 
+        if any(isinstance(family, FeatureInclusion) for family in self.families):
+            parts = zip(*((family.family, family.shared) for family in self.families), strict=True)
+            own, of_all = (Prior(self.classes, families).draw(rng, sample_shape) for families in parts)
+            pairs = zip(self.families, own.blocks, of_all.blocks, strict=True)
+            return replace(own, blocks=tuple(family.drawn(*pair, sample_shape, rng) for family, *pair in pairs))
+
         def spread(leaf: Any) -> np.ndarray:
             return np.broadcast_to(leaf, (*sample_shape, *np.shape(leaf)))
 
@@ -327,10 +324,6 @@ class Prior:
             class_prob = np.asarray(classes.prior(sample))
             blocks = tuple(to_numpy(draw_from_prior(family, sample)) for family in families)
         return ModelParameters(class_prob, blocks)
-
-    def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
-        """Parameters of rows of the given classes, drawn independently for each row, shape (rows, columns, ...)."""
-        return Prior(self.classes, tuple(family.take(codes) for family in self.families)).draw(rng).blocks
 
     def walk(self, sample: Sample, *, integrated: bool = False) -> None:
         """Call ``sample(site, distribution)`` for every site of `program`."""
@@ -381,89 +374,150 @@ class Prior:
         return ModelParameters(class_prob, tuple(blocks))
 
 
-@pytree
-@dataclass(frozen=True)
-class AveragedPrior(Prior):
-    """A distribution of all parameters in which all classes share those of a feature, unless it is included.
-
-    Attributes
-    ----------
-    shared : tuple of Family
-        Distribution of the shared parameters of each block, class axis of length one.
-    log_odds : tuple of array, shape (features of the block,)
-        Log odds that each feature depends on the class.
-    """
-
-    shared: tuple[Any, ...]
-    log_odds: tuple[np.ndarray, ...]
-
-    @property
-    def inclusion(self) -> tuple[np.ndarray, ...]:
-        """Probability that each feature depends on the class."""
-        return tuple(map(expit, self.log_odds))
-
-    def update(self, statistics: ModelStatistics) -> "AveragedPrior":
-        own = super().update(statistics)
-        shared = tuple(given(family, one.pooled()) for family, one in zip(self.shared, statistics.blocks, strict=True))
-        evidences = zip(self.log_odds, log_evidences(self.families, self.shared, statistics), strict=True)
-        log_odds = tuple(odds + alone - together for odds, (alone, together) in evidences)
-        return AveragedPrior(own.classes, own.families, shared, log_odds)
-
-    def log_evidence(self, statistics: ModelStatistics) -> Any:
-        total = self.classes.log_evidence(statistics.classes)
-        evidences = log_evidences(self.families, self.shared, statistics)
-        for odds, (own, together) in zip(self.log_odds, evidences, strict=True):
-            total = total + np.logaddexp(log_expit(odds) + own, log_expit(-odds) + together).sum()
-        return total
-
-    def draw(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
-        own = super().draw(rng, sample_shape)
-        of_all = Prior(self.classes, self.shared).draw(rng, sample_shape)
-        depends = ((rng.uniform(size=(*sample_shape, len(prob))) < prob)[..., None, :] for prob in self.inclusion)
-        return replace(own, blocks=tuple(map(_parameters_where, depends, own.blocks, of_all.blocks)))
-
-    def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
-        own = super().draw_for_rows(codes, rng)
-        of_all = Prior(self.classes, self.shared).draw_for_rows(np.zeros_like(codes), rng)
-        depends = (rng.uniform(size=(len(codes), len(prob))) < prob for prob in self.inclusion)
-        return tuple(map(_parameters_where, depends, own, of_all))
+# --------------------------------------------------------------------------------------------------
+# Defaults that follow the data, set to the numbers used
+# --------------------------------------------------------------------------------------------------
 
 
-def log_evidences(
-    families: Sequence[Any], shared: Sequence[Any], statistics: ModelStatistics
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Log evidence of each feature under both hypotheses, given the labels; call it in float64.
+@in_float64
+def resolve(
+    description: Any, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
+) -> tuple[Any, tuple[Block, ...]]:
+    """Description and blocks with the numbers that the defaults take from statistics.
 
     Parameters
     ----------
-    families, shared : sequence of ConjugateFamily
-        For each block the prior of a parameter for each class, and of one that all classes share.
+    description : NaiveBayes
+    schema : Schema
+    blocks : sequence of Block
+        The description laid out over the schema.
     statistics : ModelStatistics
+        Those of the blocks, in their order.
 
     Returns
     -------
-    list of tuple of array, shape (features of the block,)
-        For each block, with a parameter for each class and with a shared one.
+    tuple of NaiveBayes and tuple of Block
+        The blocks have the columns and the order that they had.
+
+    Raises
+    ------
+    ValueError
+        If a default depends on a hyperparameter that is learned, or the spread of a column is too small for a default.
     """
-    return [
-        (
-            np.asarray(family.given_dependence().log_evidence(counted)).sum(axis=0),
-            np.asarray(together.log_evidence(counted.pooled()))[0],
-        )
-        for family, together, counted in zip(families, shared, statistics.blocks, strict=True)
-    ]
+    resolved = _blocks_on_scale(blocks, statistics)
+    numbers = description.with_placeholders()
+    prior = spread_class_prior(numbers.class_concentration, numbers.class_probs, schema.classes, statistics.classes)
+    concentration = 1.0 if prior.probs is not None else prior.concentration
+    described = replace(
+        description,
+        features=_features_with_defaults(description, schema, resolved, statistics)
+        if description.hyperpriors
+        else _column_features(description, schema, resolved),
+        class_concentration=description.class_concentration if description.learns_classes else concentration,
+        class_probs=prior.probs,
+    )
+    return described, resolved
 
 
-def _parameters_where(depends: np.ndarray, own: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """Parameters of a block: each feature's own ones where it depends on the class, else the shared ones.
+def _blocks_on_scale(blocks: Sequence[Block], statistics: ModelStatistics) -> tuple[Block, ...]:
+    resolved = []
+    for block, counted in zip(blocks, statistics.blocks, strict=True):
+        pooled = counted.pooled()
+        refuse_beyond_float64(block, pooled)
+        family = block.family.on_scale_of(pooled)
+        if family is not block.family:
+            family = _repeat_by_class(family, len(statistics.classes.n))
+        resolved.append(replace(block, family=family))
+    return tuple(resolved)
 
-    Parameters
-    ----------
-    depends : array of bool, shape (..., features)
-    own, shared : mapping
-        Arrays of shape (..., columns) or (..., columns, categories), of as many leading axes as `depends`.
+
+def _repeat_by_class(family: Family, num_classes: int) -> Family:
+    """The family with the hyperparameters that follow from all classes together repeated for each class."""
+    if num_classes == 1 or all(np.shape(leaf)[:1] != (1,) for leaf in leaves(family)):
+        return family
+    found: Family = map_tree(lambda leaf: np.repeat(leaf, num_classes, 0) if len(leaf) == 1 else leaf, family)
+    return found
+
+
+def refuse_beyond_float64(block: Block, counted: Statistics, classes: Sequence[Any] = ()) -> None:
+    """Raise for columns whose statistics exceed float64, in one class or in all together.
+
+    Raises
+    ------
+    ValueError
     """
-    return {
-        name: np.where(depends.reshape(*depends.shape, *[1] * (np.ndim(value) - depends.ndim)), value, shared[name])
-        for name, value in own.items()
-    }
+    found = block.family.beyond_float64(counted)
+    if found is None or np.isnan(found[0]).all():
+        return
+    means, why = found
+    c, j = (int(axis[0]) for axis in np.nonzero(~np.isnan(means)))
+    where = f" in class {classes[c]!r}" if len(classes) else ""
+    raise ValueError(f"column {block.labels[j]!r}{where}{why.format(mean=means[c, j])}, here and where you predict")
+
+
+def _column_features(description: Any, schema: Schema, blocks: Sequence[Block]) -> dict[Any, tuple[Family, Any]]:
+    """The features with numbers; each column with a site of its own becomes a feature."""
+    features: dict[Any, tuple[Family, Any]] = {}
+    whole = {block.columns[0]: block for block in blocks if not block.by_column}
+    single = {position: (block, j) for block in blocks if block.by_column for j, position in enumerate(block.columns)}
+    for name, (_, columns) in description.features.items():
+        positions = schema.positions(name, columns)
+        if positions[0] in whole:
+            features[name] = (whole[positions[0]].family, columns)
+            continue
+        for position in positions:
+            block, j = single[position]
+            index = (slice(None), j) if block.has_categories else (slice(None), [j])
+            derived = schema.derivation(position)
+            own = None if derived is None else [derived.of if derived.recipe == COPY else derived]
+            features[schema.columns[position]] = (block.family.take(index), own)
+    return features
+
+
+def _features_with_defaults(
+    description: Any, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
+) -> dict[Any, tuple[Family, Any]]:
+    """The features with numbers in the places of their defaults, and the hyperpriors as they were."""
+    coded = description.with_hyperparameters(placeholder_codes(description.hyperpriors))
+    others = _blocks_on_scale(lay_out(coded, schema, [block.columns for block in blocks]), statistics)
+    features: dict[Any, tuple[Family, Any]] = {}
+    for name, (family, columns) in description.features.items():
+        positions = schema.positions(name, columns)
+        defaults = {}
+        for key, value in family.hyperparameters().items():
+            if value is None:
+                defaults[key] = _numbers_of_columns(blocks, key, positions)
+                if (defaults[key] != _numbers_of_columns(others, key, positions)).any():
+                    raise ValueError(
+                        f"{block_name(name)!r}: the default of {family.family_name}({key}=...) follows from a "
+                        f"hyperparameter that is learned: give {key} a number, or a distribution of its own"
+                    )
+        features[name] = (with_hyperparameters(family, defaults), columns)
+    return features
+
+
+def _numbers_of_columns(blocks: Sequence[Block], key: str, positions: Sequence[int]) -> np.ndarray:
+    """A hyperparameter of some columns, shape (classes, columns); of a joint family, the array of its block."""
+    found = {}
+    for block in blocks:
+        if block.is_joint and block.columns[0] == positions[0]:
+            return np.asarray(block.family.hyperparameters()[key])
+        for j, position in enumerate(block.columns):
+            if position in positions:
+                found[position] = np.asarray(block.family.hyperparameters()[key])[:, j]
+    return np.column_stack([found[position] for position in positions])
+
+
+FIRST_CODE = 2.0
+"""Smallest of the numbers that mark learned hyperparameters; above one, because one is the placeholder."""
+
+
+def placeholder_codes(hyperpriors: "Mapping[str, dist.Distribution]") -> dict[str, np.ndarray]:
+    """A different number for each learned hyperparameter, in the order of `LearnedPrior.given`."""
+    codes = {}
+    start = FIRST_CODE
+    for name, distribution in hyperpriors.items():
+        size = int(np.prod(distribution.batch_shape))
+        codes[name] = np.arange(start, start + size).reshape(distribution.batch_shape)
+        start += size
+    return codes

@@ -10,31 +10,31 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import in_float64, to_numpy
-from bayesnb.core.checking import listed, proportion, warn
+from bayesnb.core.checking import listed, proportion, sort_categories, warn
 from bayesnb.core.deferred import leaves, map_tree, structure
 from bayesnb.core.equal_rows import distinct_rows
 from bayesnb.core.running import in_order
 from bayesnb.core.sparse import csr_rows, stacked
-from bayesnb.data.read import LabelledRows, read_rows
-from bayesnb.data.schema import Schema, sort_categories, warn_of_twins, warn_unseen
+from bayesnb.data.read import Rows, read_rows
+from bayesnb.data.schema import Schema, warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
+from bayesnb.families.abilities import abilities
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.families.family import Family, JointFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import Block, ModelStatistics, side_by_side, statistics_of_features
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import Description
-from bayesnb.model.learned_prior import refuse_beyond_float64
-from bayesnb.model.prior import ClassPrior, Prior
+from bayesnb.model.naive_bayes import NaiveBayes
+from bayesnb.model.prior import ClassPrior, Prior, refuse_beyond_float64
 from bayesnb.model.reading import Chunks, Counted, Unseen
 
 # --------------------------------------------------------------------------------------------------
-# Rows whose label is missing. They are kept, because no statistic describes a row under all labels at once
+# Rows without a label. They are kept, because no statistic describes a row under all labels at once
 # --------------------------------------------------------------------------------------------------
 
 PIECE_CELLS = 2**18
-"""Cells taken at a time: two mebibytes of float64, so that a piece stays in the processor's cache."""
+"""Cells in a piece: two mebibytes of float64, which stay in the processor's cache."""
 
 MOST_DISTINCT = 0.5
 """Largest share of distinct rows with which equal rows become one. To draw how many of several equal rows have each
@@ -53,6 +53,20 @@ class Unlabelled:
         Positive. A row of weight w counts as w rows, each with a label of its own.
     guess : array, shape (rows, classes), or None
         Probabilities of the labels at which an iteration starts; None if it finds its own start.
+
+    See Also
+    --------
+    Problem : A model with its data.
+    EM : Find parameters and labels together.
+
+    Examples
+    --------
+    Two rows with the same cells are one row of weight two:
+
+    >>> import bayesnb as nb
+    >>> X, y = [[1, 0], [0, 1], [1, 0], [1, 0]], ["a", "b", None, None]
+    >>> nb.fit(nb.Bernoulli(2.0, 2.0), X, y, nb.EM()).problem.unlabelled.weights
+    array([2.])
     """
 
     blocks: tuple[Any, ...]
@@ -61,7 +75,7 @@ class Unlabelled:
 
     @classmethod
     def of(cls, blocks: tuple[Any, ...], weights: np.ndarray) -> tuple["Unlabelled", np.ndarray]:
-        """Rows in encoded form, those with the same cells as one row whose weight is the sum of theirs.
+        """Encoded rows, equal ones merged into a row with the sum of their weights.
 
         The posterior does not change, because the density of a row depends on its cells alone. Rows stay apart if more
         than half of them are distinct, or if a weight is no whole number.
@@ -110,13 +124,13 @@ class Unlabelled:
         return reduce(add, counted)
 
 
-def count_given_rows(model: BoundModel, rows: LabelledRows) -> tuple[ModelStatistics, Unlabelled | None]:
-    """Statistics of the rows that have a label, and the rows that have none.
+def count_given_rows(model: BoundModel, rows: Rows) -> tuple[ModelStatistics, Unlabelled | None]:
+    """Statistics of the labelled rows, and the rows without a label.
 
     Parameters
     ----------
     model : BoundModel
-    rows : LabelledRows
+    rows : Rows
         Those of weight zero without a label are left out.
 
     Raises
@@ -153,7 +167,7 @@ def _require_enough(model: BoundModel, missing: np.ndarray) -> None:
     classes = model.schema.classes.tolist()
     if len(classes) > len(missing):
         raise ValueError(f"there are {len(classes)} classes and {len(missing)} rows: give at least one row per class")
-    if isinstance(model.class_probs, str) and missing.all():
+    if model.description.follows_labels and missing.all():
         raise ValueError(
             'class_probs="empirical" takes the frequencies of the labels, and no row has one: leave it out, or give '
             "the probabilities in numbers"
@@ -179,16 +193,37 @@ class Problem:
         The model with its hyperpriors, where the numbers of `model` were learned from data.
     unlabelled : Unlabelled or None
         The rows that have no label, where there are any.
-    growing : bool
+    growing : bool, default False
         Whether more rows may add categories. True if the fit itself found the categories that the model does not list,
         as a fit to all rows would. A model that was bound before the fit keeps its own categories.
-    weighted : bool
+    weighted : bool, default False
         Whether rows have weights other than one, which no function that takes these rows again knows.
 
     Raises
     ------
     TypeError
         If the class of a family's statistics is not a pytree.
+    ValueError
+        If there are other blocks than the model has.
+
+    See Also
+    --------
+    Inference : What takes a problem.
+    Unlabelled : Rows whose label is missing.
+    ModelStatistics : Sums that are known already.
+    fit : Condition the model of a problem on its data.
+
+    Examples
+    --------
+    Two rows of class a and one of class b, counted without a table:
+
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind(columns=["red", "round"], classes=["a", "b"])
+    >>> cells, membership = np.array([[1, 0], [1, 1], [0, 1]]), np.array([[1, 0], [1, 0], [0, 1]])
+    >>> problem = nb.results.Problem(model, model.count((cells,), membership))
+    >>> nb.fit(problem).predict_proba([[1, 1]]).round(3)
+    array([[0.717, 0.283]])
     """
 
     model: BoundModel
@@ -199,6 +234,9 @@ class Problem:
     weighted: bool = False
 
     def __post_init__(self) -> None:
+        self.model.require_blocks("statistics", self.statistics.blocks)
+        if self.unlabelled is not None:
+            self.model.require_blocks("unlabelled", self.unlabelled.blocks)
         for block, counted in zip(self.model.blocks, self.statistics.blocks, strict=True):
             if structure(counted) is None:
                 name = type(counted).__name__
@@ -218,12 +256,12 @@ class Problem:
         """
         model = self.model.resolve(ModelStatistics(self.statistics.classes, self.statistics_to_pool))
         for block, counted in zip(model.blocks, self.statistics.blocks, strict=True):
-            if not model.hyperpriors:
+            if not model.description.hyperpriors:
                 refuse_beyond_float64(block, counted, model.schema.classes.tolist())
         rows = self.statistics.classes.n.sum()
         for block, lacking in zip(model.blocks, self.left_out_rows, strict=True):
-            # Another feature counts the cells of a column that is described once more.
-            if lacking and block.columns[0] < len(model.schema.of_table):
+            # The first feature of a column counts its cells, not a further description of it.
+            if lacking and model.schema.derivation(block.columns[0]) is None:
                 warn(
                     f"{lacking:.6g} of {rows:.6g} rows lack a cell of {block.owner()}, and count for the other columns "
                     "alone: fill in the cells, or give each column its own family",
@@ -237,14 +275,14 @@ class Problem:
 
         Given probabilities say nothing of how often each class is among the rows, whose prior is Dirichlet(1).
         """
-        given = self.model.class_probs
-        if given is None or self.model.follows_labels:
+        given = self.model.description.class_probs
+        if given is None or self.model.description.follows_labels:
             return None
         return ClassPrior(np.ones(len(given)), None)
 
     @property
     def left_out_rows(self) -> tuple[float, ...]:
-        """For each block, the weight of the rows that it does not count because they lack a cell."""
+        """For each block, the weight of the rows that it skips because they lack a cell."""
         rows = self.statistics.classes.n.sum()
         lacking = (
             rows - counted.n.sum() if block.whole_rows else 0.0  # type: ignore[attr-defined]
@@ -263,17 +301,18 @@ class Problem:
 
     @property
     def described_once(self) -> "Problem":
-        """The problem without the features that describe columns once more; itself if there are none."""
-        if not self.model.schema.views:
+        """The problem without the features of derived columns; itself if there are none."""
+        model, schema = self.model, self.model.schema
+        if not schema.derived:
             return self
-        model, number = self.model, len(self.model.schema.of_table)
-        schema, features = model.schema, model.features.items()
-        first = {name: feature for name, feature in features if name not in schema.views}
-        blocks = [i for i, block in enumerate(model.blocks) if block.columns[0] < number]
+        own = range(len(schema.source_columns))
+        positions = schema.positions_of(model.features)
+        features = {name: feature for name, feature in model.features.items() if positions[name][0] in own}
+        blocks = [i for i, columns in enumerate(model.layout) if columns[0] in own]
         once = BoundModel.of(
-            replace(model.description, features=first),
-            replace(schema, columns=schema.of_table, views={}),
-            [model.blocks[i].columns for i in blocks],
+            replace(model.description, features=features),
+            replace(schema, columns=schema.source_columns, derived=()),
+            [model.layout[i] for i in blocks],
         )
         counted = ModelStatistics(self.statistics.classes, tuple(self.statistics.blocks[i] for i in blocks))
         return replace(self, model=once, statistics=counted)
@@ -300,40 +339,31 @@ class Problem:
         of the columns; ``"maximised"``: hyperparameters maximise the evidence.
         """
         seen = {
-            "labels": self.model.follows_labels,
+            "labels": self.model.description.follows_labels,
             "scale": any(self.follows),
             "maximised": self.learned_from is not None,
         }
         return tuple(what for what, is_so in seen.items() if is_so)
 
     def require_numbers(self) -> None:
-        """Refuse a model some of whose hyperparameters are learned.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Raise ValueError for a model that learns hyperparameters."""
         ways = "nb.Gibbs() or nb.NUTS() for draws" if self.model.conjugate else "nb.NUTS() for draws"
         if self.model.conjugate and self.unlabelled is None:
             ways += ", nb.EmpiricalBayes() to maximise the evidence"
-        for name, distribution in self.model.hyperpriors.items():
+        for name, distribution in self.model.description.hyperpriors.items():
             raise ValueError(
                 f"the hyperparameter {name!r} is learned, {format_number(distribution)}, which leaves no closed form: "
                 f"use {ways}, or give a number"
             )
 
     def require_labels(self, what: str, remedy: str) -> None:
-        """Refuse data some of whose rows have no label.
+        """Raise ValueError for data with rows without a label.
 
         Parameters
         ----------
         what : str
             What needs the labels.
         remedy : str
-
-        Raises
-        ------
-        ValueError
         """
         if self.unlabelled is not None:
             number = self.unlabelled.weights.sum()
@@ -343,7 +373,7 @@ class Problem:
     @cached_property
     @in_float64
     def posterior(self) -> Prior:
-        """The prior given the data; a family without a closed form stays as its prior."""
+        """The prior given the data; families without a closed form keep their prior."""
         return to_numpy(self.resolved.prior.update(self.statistics))
 
     @cached_property
@@ -392,7 +422,7 @@ class Problem:
             _refuse_statistics(~np.asarray(block.family.possible(cleaned)), partial(cell, block))
             blocks.append(cleaned)
         problem = replace(self, statistics=ModelStatistics(remaining, tuple(blocks)))
-        if not self.model.hyperpriors:
+        if not self.model.description.hyperpriors:
             for block, counted in zip(problem.resolved.blocks, blocks, strict=True):
                 _refuse_statistics(_without_posterior(block, counted, len(classes)), partial(cell, block))
         return problem
@@ -408,7 +438,7 @@ def _differ(one: Family, other: Family) -> bool:
 
 @in_float64
 def _without_posterior(block: Block, counted: Statistics, num_classes: int) -> np.ndarray:
-    """Which classes and columns have statistics that leave no posterior, shape (classes, columns).
+    """Where the statistics leave no posterior, by class and column, shape (classes, columns).
 
     A family that does not define `possible` may give hyperparameters that no prior has, such as a negative rate.
     """
@@ -439,7 +469,7 @@ def _refuse_statistics(impossible: np.ndarray, where: Callable[..., str]) -> Non
 
 
 # --------------------------------------------------------------------------------------------------
-# New categories in later rows: they change a problem into that of a single fit to all rows
+# New categories in later rows: the problem becomes that of a single fit to all rows
 # --------------------------------------------------------------------------------------------------
 
 
@@ -469,8 +499,8 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
     return problem, counted.statistics
 
 
-def count_and_grow(problem: Problem, rows: LabelledRows) -> tuple[Problem, Counted]:
-    """As `count_more`, without a warning of values that count as missing."""
+def count_and_grow(problem: Problem, rows: Rows) -> tuple[Problem, Counted]:
+    """As `count_more`, without the warning about values that count as missing."""
 
     def read(model: BoundModel) -> Chunks:
         return replace(model.read(rows.table), adds=True)
@@ -483,31 +513,19 @@ def count_and_grow(problem: Problem, rows: LabelledRows) -> tuple[Problem, Count
 
 
 def _with_new_categories(problem: Problem, table: Table, unseen: Unseen) -> Problem:
-    """The problem with the new categories of a table added, if it may have more categories.
+    """The problem with the new categories of a table added, if it may have more; the same object if nothing is new.
 
-    Parameters
-    ----------
-    problem : Problem
-    table : Table
-        More rows.
-    unseen : mapping
-        For each column the values of these rows that are not among the model's categories; `Chunks.count`
-        finds them.
-
-    Returns
-    -------
-    Problem
-        The same object if nothing is new.
+    `unseen` has for each column the values that are not among the model's categories; `Chunks.count` finds them.
     """
     model = problem.model
     schema = model.schema
     if not problem.growing or not model.open_columns:
         return problem
-    (places,) = schema.locate(table.names, table.named, [model.open_columns])
+    table = schema.arrange(table, [model.open_columns], {})
     categories = dict(schema.categories)
-    for position, place in zip(model.open_columns, places, strict=True):
+    for position in model.open_columns:
         known, (name,) = schema.categories[position], schema.names([position])
-        listed = table.declared_categories(place) or ()
+        listed = table.declared_categories(position) or ()
         met = sort_categories({*unseen.get(name, ())})
         categories[position] = tuple(dict.fromkeys((*known, *listed, *met)))
         if categories[position] != known:
@@ -548,7 +566,7 @@ def with_categories(problem: Problem, categories: Mapping[int, tuple], features:
     )
 
 
-def _with_more(before: BoundModel, description: Description, schema: Schema) -> BoundModel:
+def _with_more(before: BoundModel, description: NaiveBayes, schema: Schema) -> BoundModel:
     """The model with the categories of a schema.
 
     Raises
@@ -570,7 +588,7 @@ def _with_more(before: BoundModel, description: Description, schema: Schema) -> 
 
 
 def _regroup(blocks: Sequence[Any], before: BoundModel, after: BoundModel) -> tuple[Any, ...]:
-    """Statistics of the new blocks, in which columns with the same number of categories are together."""
+    """Statistics of the new blocks, which join columns with equally many categories."""
     found: dict[int, Any] = {}
     for block, whole in zip(before.blocks, blocks, strict=True):
         found |= zip(block.columns, statistics_of_features(block, whole), strict=False)
@@ -597,7 +615,7 @@ def _places_among(old: tuple, new: tuple) -> np.ndarray:
 
 
 def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
-    """Statistics of a column of categories, with zeros for the new ones wherever they have a number for each."""
+    """Statistics of a categorical column, with zeros for the new categories."""
 
     def grow(leaf: np.ndarray) -> np.ndarray:
         if leaf.ndim < 3:
@@ -610,43 +628,37 @@ def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------
-# Which inferences take a model, for errors and warnings that advise another one
+# Which inferences accept a model, for errors and warnings that suggest another one
 # --------------------------------------------------------------------------------------------------
 
 
 def has_closed_form(model: BoundModel) -> bool:
     """Whether `nb.Exact()` takes the model, given labels: every family is conjugate, and every hyperparameter given."""
-    return model.conjugate and not model.hyperpriors
+    return model.conjugate and not model.description.hyperpriors
 
 
 def or_closed_form(model: BoundModel) -> str:
-    """The end of an advice: the closed form, for a model that has one."""
+    """The end of a suggestion: the closed form, if the model has one."""
     return ", or use the closed form, nb.fit(model, X, y)" if has_closed_form(model) else ""
 
 
 def ways_to_posterior(model: BoundModel) -> str:
     """The inferences that give a distribution of the parameters, not a point, as an error message lists them."""
-    ways = ["nb.Exact()"] * has_closed_form(model) + ["nb.NUTS()"] * _has_density(model)
-    return " or ".join(ways)
+    return " or ".join(["nb.Exact()"] * has_closed_form(model) + ["nb.NUTS()"] * _every_family(model, "sampled"))
 
 
 def ways_to_fit(model: BoundModel) -> str:
     """The inferences that take a model, as an error message lists them."""
-    ways = ["nb.NUTS() for draws"] * _has_density(model)
-    if has_closed_form(model):
-        ways.insert(0, "nb.Exact() for the closed form")
-    if all(gives_mode(type(family)) for family in model.families) and not model.hyperpriors:
-        ways.append("nb.MAP() for a point estimate")
-    return ", ".join(ways)
+    ways = {
+        "nb.Exact() for the closed form": has_closed_form(model),
+        "nb.NUTS() for draws": _every_family(model, "sampled"),
+        "nb.MAP() for a point estimate": _every_family(model, "mode") and not model.description.hyperpriors,
+    }
+    return ", ".join(way for way, possible in ways.items() if possible)
 
 
 def refuse_coupled(model: BoundModel, remedy: str) -> None:
-    """Refuse a family that couples the classes, whose parameters have no density.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for a family that couples the classes: its parameters have no density."""
     for block in model.blocks:
         if couples_classes(block.family):
             raise ValueError(
@@ -662,11 +674,6 @@ def another_family(block: Block, example: str) -> str:
     )
 
 
-def _has_density(model: BoundModel) -> bool:
-    """Whether `nb.NUTS()` takes the model."""
-    return not any(couples_classes(family) for family in model.families)
-
-
-def gives_mode(family: type[Family]) -> bool:
-    """Whether a family defines its mode."""
-    return family.maximum_a_posteriori is not Family.maximum_a_posteriori
+def _every_family(model: BoundModel, ability: str) -> bool:
+    """Whether every family of a model has one of the `Abilities`."""
+    return all(getattr(abilities(family), ability) for family in model.families)

@@ -17,7 +17,7 @@ from bayesnb.model.blocks import Block
 from bayesnb.model.prior import CLASS_SITE, ModelParameters, Prior, draw_from_prior
 
 # --------------------------------------------------------------------------------------------------
-# Names of the parameters in results: sites, dimensions and labels
+# Names of parameters in results: sites, dimensions and labels
 # --------------------------------------------------------------------------------------------------
 
 
@@ -100,7 +100,7 @@ class Sites:
             of_block: Sequence[Any] = block.family.axes(site.parameter, block.labels, self._categories(site, block))
             name = block.name
             if site.column is not None:
-                # The column names the site.
+                # A site of one column: its name contains the column's.
                 name, (_, *of_block) = block.labels[site.column], of_block
             axes[site.name] = (classes, *((f"{name}_{axis}", labels) for axis, labels in of_block))
         return axes | self._weights
@@ -188,14 +188,6 @@ def _site_array(sites: Mapping[str, Any], name: str, event: tuple[int, ...], kno
     if value.shape[value.ndim - len(event) :] != event or value.ndim < len(event):
         raise ValueError(f"{name!r} has shape {value.shape}, which does not end in {event}")
     return value
-
-
-def coordinate(labels: Sequence[Any]) -> np.ndarray:
-    """Labels as an array that xarray can index and write: mixed types become text."""
-    kinds = {type(label) for label in labels}
-    if kinds <= {bool} or kinds <= {int, float}:
-        return np.asarray(labels)
-    return np.asarray([str(label) for label in labels])
 
 
 # --------------------------------------------------------------------------------------------------
@@ -287,7 +279,7 @@ def _observe(name: str, block: Block, parameters: Parameters, cells: np.ndarray 
 
 
 # --------------------------------------------------------------------------------------------------
-# Rows drawn from a model whose parameters are given, as a table like the one that it is bound to
+# Rows drawn given parameters, as a table like the one that the model is bound to
 # --------------------------------------------------------------------------------------------------
 
 TINY = float(np.finfo(np.float64).tiny)
@@ -329,9 +321,9 @@ def draw_cells(
 
 
 def _inside(support: Any, cells: np.ndarray) -> np.ndarray:
-    """Cells with the nearest number of the support in place of an end that it leaves out.
+    """Cells moved inside the support from an end that it excludes.
 
-    A small gamma variable is rounded to zero, and a share near one to one. The family would refuse such a cell.
+    A small gamma variable is rounded to zero, and a share near one to one; the family would reject both.
     """
     for bound, beyond in (("lower_bound", np.inf), ("upper_bound", -np.inf)):
         end = np.asarray(getattr(support, bound, np.inf), dtype=np.float64)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import chain
 from operator import add
 from typing import Any
 
@@ -18,10 +17,9 @@ from bayesnb.core.running import in_order, one_blas_thread
 from bayesnb.core.sparse import stacked
 from bayesnb.data.schema import OutsideSupport, Schema, are_codes, encode_categories, warn_unseen
 from bayesnb.data.tables import Table
-from bayesnb.data.written_numbers import with_numbers
-from bayesnb.families.family import Family, accepts_fractions
+from bayesnb.families.family import Family
 from bayesnb.families.statistics import ClassCounts, Membership
-from bayesnb.families.supports import BOOLEAN, NONNEGATIVE, NONNEGATIVE_INTEGER, REAL, support_of
+from bayesnb.families.supports import BOOLEAN, NONNEGATIVE, NONNEGATIVE_INTEGER, REAL, accepts_fractions, support_of
 from bayesnb.model.blocks import Block, ModelStatistics
 
 # --------------------------------------------------------------------------------------------------
@@ -63,7 +61,7 @@ def with_fallback(found: np.ndarray, nothing: float, instead: np.ndarray) -> np.
     """The probabilities found, with `instead` for rows that are `nothing` in every class, and a warning of them."""
     lost = is_lost(found, nothing)
     if lost.any():
-        # Under any draw.
+        # A row is reported if it is impossible under any draw.
         rows = np.flatnonzero(lost.reshape(-1, lost.shape[-1]).any(axis=0))
         warn_lost(len(rows), int(rows[0]))
         return np.where(lost[..., None], np.broadcast_to(instead, found.shape), found)
@@ -143,22 +141,9 @@ def _checked_cells(
 ) -> Any:
     """The cells of a block, none of them outside the support of its family; a warning of counts that lose digits.
 
-    Parameters
-    ----------
-    x : array or CSR array, shape (rows, columns)
-    block : Block
-    rows : slice
-        The rows of the table that have the cells.
-    tolerant : frozenset
-        Names of columns of numbers in which a cell outside the support becomes a missing one. Cells that no family of
-        numbers holds, such as infinite ones, are an error there, too.
-    unseen : dict
-        Receives, by `OutsideSupport`, one of these cells and their number.
-
-    Raises
-    ------
-    ValueError
-        If a cell is outside. The error names the column, the row and the value.
+    `tolerant` names the columns of numbers in which a cell outside the support becomes a missing one. `unseen`
+    receives, by `OutsideSupport`, one of these cells and their number. Cells that no family of numbers holds, such as
+    infinite ones, are an error in any column: it names the column, the row and the value.
     """
     family, sparse = block.family, scipy.sparse.issparse(x)
     cells = x.data if sparse else x
@@ -217,14 +202,15 @@ def _refuse_first(x: Any, wrong: np.ndarray | np.bool_, block: Block, rows: slic
 
 
 def outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
-    """Which cells are outside the family's support; a single False if a quick test shows that none is."""
+    """Which cells are outside the family's support; a single False if a quick test finds none."""
     support = NONNEGATIVE if accepts_fractions(family) else support_of(family)
     with np.errstate(invalid="ignore", over="ignore"):
         if cells.dtype == bool and "small types" in family.takes:
             return np.False_
         if support is REAL:
             flat = cells.ravel(order="K")
-            # After a product of long vectors in two threads, BLAS keeps one busy for longer than most predictions take.
+            # The sum of squares is small only if every number is finite and not too large. After a product of long
+            # vectors in two threads, BLAS keeps one busy for longer than most predictions take.
             with one_blas_thread() if flat.size > LONG else nullcontext():
                 square = np.dot(flat, flat)
             if square < LARGEST_NUMBER**2:
@@ -246,8 +232,8 @@ def outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
 def not_negative_up_to(largest: float, cells: np.ndarray) -> bool:
     """Whether all cells are float64 numbers from zero to `largest` (minus zero counts as negative).
 
-    As unsigned integers, the bits of numbers from zero have the order of the numbers, and those of NaN and of negative
-    numbers are larger.
+    The bits are compared as unsigned integers: they order the non-negative numbers, and put negative numbers and NaN
+    after them.
     """
     return cells.dtype == np.float64 and bool(
         cells.view(np.uint64).max(initial=0) <= np.float64(largest).view(np.uint64)
@@ -290,8 +276,7 @@ class Chunks:
     schema : Schema
     blocks : tuple of Block
     table : Table
-    columns : list of sequence of int
-        For each block the positions of its columns in the table.
+        With the columns of the schema, each at its position.
     tolerant : frozenset
         Names of columns in which a cell outside the support counts as missing, unless the rows are counted.
     adds : bool
@@ -302,16 +287,8 @@ class Chunks:
     schema: Schema
     blocks: tuple[Block, ...]
     table: Table
-    columns: list[Sequence[int]]
     tolerant: frozenset[Any] = frozenset()
     adds: bool = False
-
-    @classmethod
-    def of(cls, model: Any, table: Table, columns: list[Sequence[int]]) -> "Chunks":
-        """The rows as a bound model reads them, with numbers in columns of text that hold some."""
-        names = (name for block in model.blocks for name in model.schema.names(block.columns))
-        table = with_numbers(table, model.description.number_forms, zip(chain(*columns), names, strict=True))
-        return cls(model.schema, model.blocks, table, columns, model.description.outside_is_missing)
 
     def count(self, codes: np.ndarray, weights: np.ndarray | None = None) -> Counted:
         """Sufficient statistics of all rows.
@@ -407,7 +384,7 @@ class Chunks:
 
     @property
     def _width(self) -> int:
-        return sum(map(len, self.columns))
+        return sum(len(block.columns) for block in self.blocks)
 
     def encode(self, rows: slice, *, compact: bool) -> tuple[Cells, Unseen]:
         """Cells of some rows, block by block, and the values that are not among the categories.
@@ -425,36 +402,34 @@ class Chunks:
         """
         unseen: dict[Any, dict[Any, int]] = {}
 
-        def of_block(block: Block, places: Sequence[int]) -> Any:
+        def of_block(block: Block) -> Any:
             family, as_stored = block.family, compact and "small types" in block.family.takes
             if block.has_categories:
-                return self._codes(block.columns, places, rows, unseen, as_stored=as_stored)
-            x = self.table.numbers(places, rows, sparse="sparse" in family.takes, booleans=as_stored)
+                return self._codes(block.columns, rows, unseen, as_stored=as_stored)
+            x = self.table.numbers(block.columns, rows, sparse="sparse" in family.takes, booleans=as_stored)
             if self.table.non_negative and accepts_fractions(family):
                 return x
             return _checked_cells(x, block, rows, self.tolerant, unseen)
 
-        cells = tuple(map(of_block, self.blocks, self.columns))
+        cells = tuple(map(of_block, self.blocks))
         return cells, {column: values for column, values in unseen.items() if values}
 
-    def _codes(
-        self, columns: Sequence[int], places: Sequence[int], rows: slice, unseen: dict[Any, Any], *, as_stored: bool
-    ) -> np.ndarray:
+    def _codes(self, columns: Sequence[int], rows: slice, unseen: dict[Any, Any], *, as_stored: bool) -> np.ndarray:
         """Cells as positions among their categories: float64 with NaN for missing cells, or integers that are codes."""
         schema = self.schema
         if as_stored and all(schema.counts_from_zero[column] for column in columns):
-            stored = self.table.stored(places, rows)
+            stored = self.table.stored(columns, rows)
             size = min(len(schema.categories[column]) for column in columns)
             if stored is not None and stored.dtype.kind in "iu" and are_codes(stored, size):
                 return stored
         codes = []
-        for column, place in zip(columns, places, strict=True):
+        for column in columns:
             if column in schema.edges:
-                cells = self.table.number_column(place, rows)
+                cells = self.table.number_column(column, rows)
                 code = np.searchsorted(schema.edges[column], cells, side="right")
                 codes.append(np.where(np.isnan(cells), np.nan, code))
                 continue
-            (name,), cells = schema.names([column]), self.table.values(place, rows)
+            (name,), cells = schema.names([column]), self.table.values(column, rows)
             found: dict[Any, int] = {}
             codes.append(encode_categories(cells, schema.categories[column], name, found))
             # Features that describe a column twice meet the same values.

@@ -12,7 +12,7 @@ from scipy.special import log_ndtr, logsumexp, ndtri_exp
 # --------------------------------------------------------------------------------------------------
 
 WARM_UP = 20
-"""Steps of each chain before the first draw that is kept."""
+"""Steps of each chain before the first draw."""
 
 TIME = np.pi / 2
 """Length of a trajectory; without bounds its end does not depend on its start."""
@@ -58,7 +58,7 @@ def _trajectories(away: np.ndarray, velocity: np.ndarray, covariance: np.ndarray
         radius = np.hypot(away, velocity)
         level = -mean / np.maximum(radius, np.finfo(np.float64).tiny)
         arrival = np.arctan2(velocity, away) + np.arccos(np.clip(level, -1.0, 1.0))
-        # Rounding may put the arrival of an entry that is about to be zero before the present.
+        # By rounding, an entry that is about to reach zero may seem to have reached it already.
         arrival = np.hstack([np.where(level <= -1.0, np.inf, np.maximum(arrival, 0.0)), left[:, None]])
         hit = arrival.argmin(axis=1)
         passed = arrival[rows, hit][:, None]
@@ -99,16 +99,16 @@ CLOSE = 1e-9
 """Largest error of the equation for the shift, as a share of the largest least value."""
 
 BATCHES = 20
-"""Sets of candidates, after which trajectories make the draws that are missing."""
+"""After this many sets of candidates, trajectories make the missing draws."""
 
 CHAINS = 200
 """Trajectories that are computed together."""
 
 BLOCK = 64
-"""Entries that share the product with the entries before them."""
+"""Number of entries that share one product with the entries before them."""
 
 TINY = 1e-300
-"""Smallest variance of an entry given those before it, so that its square root divides."""
+"""Smallest variance of an entry given those before it; its square root is a divisor."""
 
 
 @dataclass(frozen=True)
@@ -189,7 +189,7 @@ class TruncatedNormal:
         log_weight = np.zeros(num_draws)
         for start in range(0, len(mean), BLOCK):
             block = slice(start, start + BLOCK)
-            # What all entries before the block add, in one product.
+            # The contribution of all entries before the block, as one product.
             before = mean[block] + standard[:, :start] @ self.lower[block, :start].T
             for j in range(start, min(start + BLOCK, len(mean))):
                 inside = slice(start, j)

@@ -10,8 +10,8 @@ import numpy as np
 from bayesnb.core.deferred import pytree
 from bayesnb.core.sparse import dense
 from bayesnb.families.matrix_product import times
+from bayesnb.model.blocks import feature_names, positions_of_features
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import feature_names, positions_of_features
 from bayesnb.model.feature_weights import priors
 from bayesnb.model.learned_prior import hyperparameter_axes
 from bayesnb.model.prior import ModelParameters
@@ -65,11 +65,6 @@ class WeightedModel(BoundModel):
 
     shared: bool = False
 
-    @classmethod
-    def weighing(cls, model: BoundModel, *, shared: bool) -> Self:
-        """A model with weights."""
-        return cls(model.description, model.schema, model.blocks, shared)
-
     @cached_property
     def positions(self) -> list[list[int]]:
         """For each block the positions of its features among the weights."""
@@ -96,7 +91,7 @@ class WeightedModel(BoundModel):
                 if self.blocks[i].is_joint:
                     total = total + self._of_feature(parameters, i, j, x)
                     continue
-                # Columns often have few different values, and the density of each is computed once.
+                # Columns often have few distinct values; the density of each is computed once.
                 values, places = np.unique(dense(x[:, j : j + 1]), return_inverse=True)
                 total = total + self._of_feature(parameters, i, j, values[:, None]).take(places.ravel(), axis=-2)
         return total

@@ -37,19 +37,17 @@ from bayesnb.posterior.column_densities import (
     simulated_cells,
 )
 from bayesnb.posterior.fitted import of_features
-from bayesnb.posterior.kinds import SampledPosterior
 from bayesnb.posterior.posterior import Posterior
-from bayesnb.posterior.under_draws import flatten
 
 # --------------------------------------------------------------------------------------------------
 # The figure of predictive densities: the distribution of each column in each class
 # --------------------------------------------------------------------------------------------------
 
 MOST_MARKS = 40
-"""Bars of a panel, those of all classes together, beyond which rare categories share one."""
+"""Largest number of bars in a panel, over all classes; beyond it rare categories share one."""
 
 LONGEST_NAME = 18
-"""Letters of a category's name, beyond which it loses its middle."""
+"""A category's name with more letters loses its middle."""
 
 
 @of_features
@@ -99,7 +97,7 @@ def plot_densities(
     max_panels : int, default 12
         Of more columns, those with the most information about the class get a panel.
     panels_across : int, optional
-        Panels side by side; by default three, or as many as fit the width.
+        Panels side by side; by default as many as fit the width, here up to three.
     key : int or JAX key, default 0
         For rows drawn from the posterior predictive distribution.
     axes : array or sequence of matplotlib axes, optional
@@ -152,7 +150,7 @@ def plot_densities(
     columns = [column_densities(posterior, each, data, drawn, bins=bins) for each in at]
     columns, shown = _most_telling(columns, posterior.class_probs(), wanted, max_panels, sort=sort)
 
-    panels = grid_of_panels(len(columns), axes=axes, figsize=figsize, across=panels_across, most_across=3)
+    panels = grid_of_panels(len(columns), axes=axes, figsize=figsize, panels_across=panels_across, most_across=3)
     for axis, column in zip(panels.axes, columns, strict=True):
         if column.kind == "category":
             _draw_categories(panels, axis, column, shown)
@@ -188,7 +186,7 @@ def _most_telling(
     every = list(range(len(class_prob)))
     if not sort and len(columns) <= max_panels and (wanted is not None or len(every) <= len(LINES)):
         return columns, wanted if wanted is not None else every
-    # Of the classes that are named alone, if some are.
+    # If classes are named, the information is about these alone.
     prior = class_prob if wanted is None else np.where(np.isin(every, wanted), class_prob, 0.0)
     information = np.array([column.information(prior) for column in columns])
     ranked = np.argsort(-information.sum(axis=1), kind="stable")[:max_panels]
@@ -263,16 +261,16 @@ def _head(column: ColumnDensities, shown: list[int], labels: list[Any]) -> str:
 LABELS = ("telling", "tallest")
 
 NAME = 1.4
-"""Inches of the name of a column."""
+"""Largest width of a column's name, in inches."""
 
 CLASS = 1.8
-"""Inches of the name of a class, beside its panel."""
+"""Largest width of a class's name beside its panel, in inches."""
 
 GAP = 0.15
-"""Inches between two names."""
+"""Space between two names, in inches."""
 
 BESIDE = 1.0
-"""Inches beside a panel, for its numbers and the name of its class."""
+"""Space beside a panel, in inches, for its numbers and the name of its class."""
 
 
 @of_features
@@ -311,22 +309,18 @@ def plot_spikes(
         1 - `tolerance` times the largest.
     max_panels : int, default 10
         The first classes get a panel.
-    axes : array or sequence of matplotlib axes, optional
-        Where to draw, one for each panel; by default in a new figure.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the panels. By default the figure is as wide as the names
-        need.
+    axes, figsize
+        As for `plot_densities`. By default the figure is as wide as the names need.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The new figure, or that of `axes`.
 
     Raises
     ------
     TypeError, ValueError
-        If there is no such block, or several and none is named; if a class is unknown; if `tolerance` is not from 0 to
-        1; or if `axes` and `figsize` do not fit.
+        If there is no such block, or several and none is named; if a class is unknown; or if `tolerance` is not from 0
+        to 1.
 
     See Also
     --------
@@ -364,7 +358,7 @@ def plot_spikes(
     elif label == "telling":
         score = _telling(probs, posterior.class_probs(), binary=whole.is_binary)
     number = whole_number("num_labels", num_labels)
-    # Of each panel, the positions of the columns to name, the first ones first.
+    # For each panel, the positions of the columns to name, the most important first.
     ranked = [[j for j in np.argsort(-score[c], kind="stable")[:number].tolist() if score[c, j] > 0] for c in shown]
     texts = {
         j: wrap_to(whole.labels[j], NAME, SMALL) + "\n(alike in\nevery class)" * bool(alike[j])
@@ -372,9 +366,7 @@ def plot_spikes(
         for j in of_panel
     }
     widest = max(_span([texts[j] for j in of_panel]) for of_panel in ranked)
-    panels = grid_of_panels(
-        len(shown), axes=axes, figsize=figsize, across=1 if axes is None else None, width=max(9.0, BESIDE + widest)
-    )
+    panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=1, width=max(9.0, BESIDE + widest))
     of_classes = [wrap_to(f"y = {every[c]}", CLASS, SMALL) for c in shown]
     panels.set_height(max(1.5, *(text_width(text, SMALL) for text in of_classes)))
     space = panels.panel_width if panels.given else panels.panel_width + 0.2 - BESIDE
@@ -432,10 +424,7 @@ def _probs(posterior: Posterior, position: int) -> np.ndarray:
     It is the mean of a cell, or of a vector of one count, averaged over draws. A closed form has it at the posterior
     mean of the parameters.
     """
-    if isinstance(posterior, SampledPosterior):
-        parameters = flatten(posterior.parameters).blocks[position]
-    else:
-        parameters = {name: value[None] for name, value in posterior.distribution.mean().blocks[position].items()}
+    parameters = posterior.belief.to_average().blocks[position]
     return mean_of(posterior.model.blocks[position].family.likelihood(**parameters)).mean(axis=0)
 
 
@@ -449,7 +438,8 @@ def _name_spikes(axis: Any, probs: np.ndarray, texts: dict[int, str], alike: np.
     widths = [(text_width(text, SMALL) + GAP) / width for text in texts.values()]
     low, high = axis.get_xlim()
     wanted = [(j - low) / (high - low) for j in texts]
-    # From the left, each name moves away from its left neighbour; then, from the right, away from the panel's edge.
+    # First, from left to right, each name moves away from its left neighbour; then, from right to left, away from the
+    # edge.
     lefts: list[float] = []
     for centre, size in zip(wanted, widths, strict=True):
         before = lefts[-1] + widths[len(lefts) - 1] if lefts else 0.0

@@ -10,38 +10,37 @@ import numpy as np
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import constraints, is_distribution, jax
 from bayesnb.core.forest import how_many
-from bayesnb.core.panels import LINES, TINY, chosen, grid_of_panels, muted
+from bayesnb.core.panels import LINES, chosen, grid_of_panels, muted, number_x_axis
 from bayesnb.core.running import random_generator
 from bayesnb.families.formulas import log_prob, quantile
-from bayesnb.model.prior import CLASS_SITE
+from bayesnb.model.prior import CLASS_SITE, Prior
+from bayesnb.posterior.belief import ClosedForm, offers, require
 from bayesnb.posterior.fitted import of_features
-from bayesnb.posterior.kinds import ExactPosterior
-from bayesnb.posterior.parameters import marginals_by_site
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.posterior import Posterior
 
 LEVELS = np.array([0.002, 0.05, 0.25, 0.5, 0.75, 0.95, 0.998])
 """Quantiles of prior and posterior that determine the range and the height of a panel."""
 
 TAIL = 4
-"""Quartile distances from the median beyond which a heavy tail is not shown."""
+"""A heavy tail is cut at this many interquartile ranges from the median."""
 
 BESIDE = 0.5
-"""Widths of the posteriors that the prior may add on either side."""
+"""The prior widens a panel on either side by at most this multiple of the posteriors' width."""
 
 WIDER = 20
-"""Widths of the narrowest posterior of a panel, beyond which another class's posterior does not widen the panel."""
+"""A posterior wider than this multiple of the narrowest one does not widen the panel."""
 
 HIGHER = 5
-"""Heights of the lowest posterior of a panel, above which another class's posterior is cut."""
+"""A posterior is cut above this multiple of the lowest one's height."""
 
 NARROW = 0.025
-"""Share of the range from 0 to 1 below which a panel shows a part of it."""
+"""The panel of a narrower posterior shows a part of the range from 0 to 1."""
 
 EVEN = 240
-"""Points of a density all over the panel."""
+"""Number of evenly spaced points of a density."""
 
 CLOSE = 80
-"""Further points where the posterior of a class is."""
+"""Number of further points around the posterior of a class."""
 
 BINS = 40
 PRIOR_DRAWS = 4000
@@ -117,27 +116,23 @@ def plot_prior_posterior(
     max_panels : int, default 24
         Of more parameters, those that differ most between the classes that are shown get a panel (see Notes). Those
         that are known, such as class probabilities that were given, have none.
-    panels_across : int, optional
-        Panels side by side; by default four, or as many as fit the width.
-    axes : array or sequence of matplotlib axes, optional
-        Where to draw, one for each panel; by default in a new figure.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the panels.
+    panels_across, axes, figsize
+        Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The new figure, or that of `axes`. The panel of a probability goes from 0 to 1, if its posteriors then have a
-        fortieth of the panel, which those of a large vocabulary have not. Other panels span the
-        posteriors, without tails beyond four quartile distances from the median, and as much of the priors' central
-        90 % as leaves the posteriors half of the panel. A posterior that is more than twenty times as wide as the
-        narrowest one, such as that of a class without data, does not widen the panel.
+        The panel of a probability goes from 0 to 1, if its posteriors then have a fortieth of the panel, which those of
+        a large vocabulary have not. Other panels span the posteriors, without tails beyond four quartile distances from
+        the median, and as much of the priors' central 90 % as leaves the posteriors half of the panel. A posterior that
+        is more than twenty times as wide as the narrowest one, such as that of a class without data, does not widen the
+        panel.
 
     Raises
     ------
     TypeError, ValueError
-        If the posterior is a point, a site is unknown or known for certain, a class is unknown, there is nothing to
-        learn, or `axes` and `figsize` do not fit.
+        If the posterior is a point, a site is unknown or known for certain, a class is unknown, or there is nothing to
+        learn.
 
     See Also
     --------
@@ -167,15 +162,12 @@ def plot_prior_posterior(
         after, before = _after(posterior), _before(posterior)
         quantiles = {site: _quantile_grid(after[site]) for site in {panel.site for panel in everything}}
         shown = _most_different(everything, quantiles, whole_number("max_panels", max_panels))
-        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, across=panels_across)
+        panels = grid_of_panels(len(shown), axes=axes, figsize=figsize, panels_across=panels_across)
         by_site = itertools.groupby(zip(panels.axes, shown, strict=True), key=lambda each: each[1].site)
         for site, of_site in by_site:
             _draw_site(list(of_site), before[site], after[site], quantiles[site])
     for axis in panels.axes:
-        axis.set_yticks([])
-        axis.xaxis.get_major_locator().set_params(nbins=4)
-        axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 4))
-        axis.xaxis.get_offset_text().set_fontsize(TINY)
+        number_x_axis(axis, 4)
     panels.heads([panel.title for panel in shown])
     story = [how_many(len(shown), len(everything), "parameter", "most different")]
     if len(codes) < len(labels):
@@ -234,9 +226,9 @@ def _parameter_panels(posterior: Posterior, sites: list[str], codes: list[int]) 
     return found
 
 
-def _after(posterior: Posterior) -> dict[str, Any]:
+def _after(posterior: Any) -> dict[str, Any]:
     """Exact marginals, or draws flattened to shape (draws, ...), by site."""
-    if isinstance(posterior, ExactPosterior):
+    if offers(posterior, "the closed form of one model"):
         return posterior.marginals()
     return {site: values.reshape(-1, *values.shape[2:]) for site, values in posterior.draws().items()}
 
@@ -244,7 +236,8 @@ def _after(posterior: Posterior) -> dict[str, Any]:
 def _before(posterior: Posterior) -> dict[str, Any]:
     """The prior's marginals, or draws where a family has no closed form."""
     model = posterior.model
-    exact = marginals_by_site(model, model.prior)
+    # Before the data, parameters that classes may share are distributed as those of each class.
+    exact = ClosedForm(model, Prior(model.class_prior, model.families)).marginals()
     if all(site.name in exact for site in model.sites):
         return exact
     return model.sites.by_name(model.draw_prior(random_generator(0), (PRIOR_DRAWS,))) | exact
@@ -355,7 +348,7 @@ def _curve_densities(curves: list[list[_Curve]], grids: list[np.ndarray]) -> lis
     distribution = curves[0][0].distribution
     if not is_distribution(distribution):
         return [[None] * len(of_panel) for of_panel in curves]
-    # All the site's panels at once: each grid is at the position of its parameter, and a median at the other positions.
+    # All panels of the site at once: each parameter gets its grid; medians fill the other positions.
     points: Any = np.repeat(quantile(distribution, np.full(distribution.batch_shape, 0.5))[None], len(grids[0]), axis=0)
     for of_panel, grid in zip(curves, grids, strict=True):
         for curve in of_panel:
@@ -382,7 +375,7 @@ def _bars(axis: Any, curve: _Curve, **style: Any) -> float:
 
 
 def _entries(labels: list[Any]) -> list[tuple[Any, str]]:
-    """What the legend says of the lines."""
+    """Entries of the legend."""
     from bayesnb.core.picture import Line2D, Patch
 
     found: list[tuple[Any, str]] = [(Line2D([], [], color=muted(0.75), linestyle="--", linewidth=1.0), "prior")]

@@ -12,23 +12,17 @@ from bayesnb.core.panels import MARKERS, chosen, percent, yes_or_no
 from bayesnb.core.printing import short_name
 from bayesnb.data.labels import read_labels
 from bayesnb.data.read import as_table, split_labels
+from bayesnb.posterior.belief import offers
 from bayesnb.posterior.fitted import Fitted, posterior_of
-from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
-# The rows of a table that a figure shows, and their names
+# The rows that a figure shows, and their names
 # --------------------------------------------------------------------------------------------------
 
 
 def _first_rows(X: Any, max_rows: int) -> tuple[Any, int, int]:
-    """The first rows of a table, their number and the number of all rows.
-
-    Raises
-    ------
-    ValueError
-        If there is no row.
-    """
+    """The first rows of a table, their number and the number of all rows; ValueError if there is none."""
     shown, rows = whole_number("max_rows", max_rows), as_table(X).num_rows
     if rows == 0:
         raise ValueError("X has no rows: give at least one")
@@ -40,13 +34,7 @@ def _first_rows(X: Any, max_rows: int) -> tuple[Any, int, int]:
 
 
 def _names_of_rows(X: Any, labels: Sequence[Any] | None, shown: int, rows: int) -> list[str]:
-    """Text beside each row that is shown: its label; without labels its index in a pandas table, or its position.
-
-    Raises
-    ------
-    ValueError
-        If there is not one label for each row of the table.
-    """
+    """Text beside each row that is shown: its label; without labels its index in a pandas table, or its position."""
     if labels is None:
         return [str(row) for row in (X.index[:shown] if isinstance(X, pd.DataFrame) else range(shown))]
     names = list(labels)
@@ -92,22 +80,20 @@ def plot_evidence(
         The features with the largest log odds, in absolute value, have a bar each; the others share one.
     sort : bool, default True
         The largest first; otherwise in the order of the table.
-    ax : matplotlib axes, optional
-        Where to draw; by default in a new figure.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the bars.
+    ax, figsize
+        The axes to draw in, or the size of a new figure: see `plot_proba`.
 
     Returns
     -------
     matplotlib.figure.Figure
-        The new figure, or that of `ax`. Filled bars to the right support `class_`, and hatched bars to the left
-        `against`. Thin lines are intervals. Each feature has its cell beside it, a word the number of times it occurs.
-        An infinite bar, which only point estimates have, ends in an arrow head.
+        Filled bars to the right support `class_`, and hatched bars to the left `against`. Thin lines are intervals.
+        Each feature has its cell beside it, a word the number of times it occurs. An infinite bar, which only point
+        estimates have, ends in an arrow head.
 
     Raises
     ------
     TypeError, ValueError
-        As for `Posterior.explain`, or if `ax` and `figsize` do not fit.
+        As for `Posterior.explain`.
 
     See Also
     --------
@@ -179,10 +165,8 @@ def plot_log_odds(
         The first rows that are shown.
     num_draws, num_chains, key
         As for `Posterior.log_joint_draws`.
-    ax : matplotlib axes, optional
-        Where to draw; by default in a new figure.
-    figsize : (width, height), optional
-        Inches of a new figure; a height of None follows from the rows.
+    ax, figsize
+        The axes to draw in, or the size of a new figure: see `plot_proba`.
 
     Returns
     -------
@@ -192,8 +176,7 @@ def plot_log_odds(
     Raises
     ------
     TypeError, ValueError
-        If there is one class only, a class is unknown, there are no rows, `y` or `labels`
-        does not fit them, or `ax` and `figsize` do not fit.
+        If there is one class only, a class is unknown, there are no rows, or `y` or `labels` does not fit them.
 
     See Also
     --------
@@ -223,7 +206,7 @@ def plot_log_odds(
     number = how_many(shown, rows, "row", "first")
     middle: list[Points] = []
     ends, interval = (None, None), ""
-    if isinstance(posterior, PointPosterior):
+    if not offers(posterior, "a distribution of the parameters"):
         remark = "no bars: a point estimate has no interval"
     else:
         joint = posterior.log_joint_draws(table, num_draws=num_draws, num_chains=num_chains, key=key)
@@ -271,7 +254,7 @@ def _pair_of_classes(posterior: Posterior, classes: tuple[Any, Any]) -> tuple[in
 
 
 def _kinds(y: Any, rows: int, pair: list[Any]) -> tuple[np.ndarray, list[str]]:
-    """The kind of each row by its label, and what the legend says of each, the pair first; one kind without labels."""
+    """The kind of each row by its label, and its legend entry, the pair first; one kind without labels."""
     if y is None:
         return np.zeros(rows, dtype=np.intp), [""]
     labels = read_labels(y, rows)
@@ -291,16 +274,16 @@ def _kinds(y: Any, rows: int, pair: list[Any]) -> tuple[np.ndarray, list[str]]:
 # --------------------------------------------------------------------------------------------------
 
 MOST_PROBABLE = 3
-"""Classes of each row that are shown by default."""
+"""Default number of classes shown for each row."""
 
 MARKED = 0.8
-"""Share of a row's height that its marks take."""
+"""Share of a row's height for its markers."""
 
 NAME = 36
-"""Letters of the name of a row and a class."""
+"""Largest number of letters in the name of a row and class."""
 
 MARK = 0.13
-"""Inches of a mark in a row of several."""
+"""Vertical space per marker, in inches, when a row has several."""
 
 
 @warns_once
@@ -386,7 +369,7 @@ def plot_proba(
     order = np.argsort(-points.max(axis=1), kind="stable") if yes_or_no("sort", sort) else np.arange(shown)
     points, names = points[order], [names[row] for row in order]
     draws = None
-    if not isinstance(posterior, PointPosterior):
+    if offers(posterior, "a distribution of the parameters"):
         draws = posterior.proba_draws(table, num_draws=num_draws, num_chains=num_chains, key=key)[..., order, :]
     named, known = shown_classes is None, posterior.classes.tolist()
     codes = np.argsort(-points, axis=1, kind="stable")[:, :MOST_PROBABLE]
@@ -450,7 +433,7 @@ def _of_codes(probs: np.ndarray, codes: np.ndarray, *, others: bool) -> np.ndarr
     own = np.take_along_axis(probs, at, axis=-1)
     if not others:
         return own
-    # The sum of the others, and not one minus the sum of these: it may be tiny.
+    # Sum the others rather than subtract from one: the sum may be tiny.
     rest = probs.copy()
     np.put_along_axis(rest, at, 0.0, axis=-1)
     return np.concatenate([own, rest.sum(axis=-1, keepdims=True)], axis=-1)

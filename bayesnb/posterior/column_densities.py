@@ -8,22 +8,21 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.arrays import in_float64
-from bayesnb.core.panels import HATCHES, LINES, MARKERS, TINY
+from bayesnb.core.panels import HATCHES, LINES, MARKERS, number_x_axis
 from bayesnb.core.sparse import dense
 from bayesnb.data.labels import read_labels
+from bayesnb.data.read import as_table
 from bayesnb.families.bins import averages_between, lattice, steps
-from bayesnb.posterior.kinds import SampledPosterior
 from bayesnb.posterior.posterior import Posterior
-from bayesnb.posterior.under_draws import flatten, pieces_of_rows
 
 GRID = 300
 """Points of a density."""
 
 SIMULATED = 2000
-"""Number of rows drawn to find the range of the densities, if a table does not set it."""
+"""Number of rows drawn to find the range of the densities without a table."""
 
 TAIL = 0.01
-"""Share of a class's drawn cells in each tail, which may be beyond the range."""
+"""Share of a class's drawn cells in each tail, outside the range."""
 
 
 @dataclass(frozen=True)
@@ -134,7 +133,7 @@ def column_densities(
         values = values[np.asarray(block.family.support(values)) & ~np.isin(values, of_atoms)]
     atoms = {float(atom): _density(posterior, at, np.array([atom]))[0] for atom in of_atoms}
     if constant := steps(block.family):
-        # Cells may be narrower than a line: the bars show the data at this width, and the density is shown as they are.
+        # Bins may be narrower than a line. The bars show the data at this width, and the density is averaged likewise.
         average = averages_between(edges, constant, partial(_density, posterior, at))
         values, density = np.repeat(edges, 2)[1:-1], np.repeat(average, 2, axis=0)
     else:
@@ -144,23 +143,12 @@ def column_densities(
 
 @in_float64
 def _density(posterior: Posterior, at: tuple[int, int], values: np.ndarray) -> np.ndarray:
-    """Density of a column's values under each class, shape (values, classes).
-
-    All other cells are missing, and integrate to one. Draws weigh their densities by the class probabilities, as in the
-    joint density of a row over that of a row without any cell.
-    """
+    """Density of a column's values under each class, all other cells missing, shape (values, classes)."""
     i, j = at
     block = posterior.model.blocks[i]
     cells = np.full((len(values), len(block.columns)), np.nan)
     cells[:, j] = values
-    feature = 0 if block.is_joint else j
-    if not isinstance(posterior, SampledPosterior):
-        return np.exp(posterior.density.feature(i, feature, cells))
-    under_draws = posterior.density.feature_under_draws(i, feature, cells)
-    prob = flatten(posterior.parameters).class_prob
-    pieces = [(np.exp(under_draws(rows)) * prob[:, None]).sum(axis=0) for rows in pieces_of_rows(len(values))]
-    with np.errstate(invalid="ignore"):
-        return np.concatenate(pieces) / prob.sum(axis=0)
+    return posterior.belief.density.feature_density(i, 0 if block.is_joint else j, cells)
 
 
 def _cells_of_column(cells: Sequence[Any], at: tuple[int, int]) -> np.ndarray:
@@ -171,18 +159,18 @@ def _cells_of_column(cells: Sequence[Any], at: tuple[int, int]) -> np.ndarray:
 def simulated_cells(posterior: Posterior, key: Any) -> tuple[Sequence[Any], np.ndarray]:
     """Cells of rows from the posterior predictive distribution, and their classes."""
     rows, labels = posterior.simulate(SIMULATED, key=key, total_count=1)
-    return posterior.model.read(rows).whole(), read_labels(labels, SIMULATED).codes(posterior.classes)
+    return posterior.model.read(as_table(rows)).whole(), read_labels(labels, SIMULATED).codes(posterior.classes)
 
 
 def _ends_of_drawn(cells: Sequence[Any], codes: np.ndarray, at: tuple[int, int]) -> tuple[float, float]:
-    """The lowest and the highest value that is in no class's tail."""
+    """The range of values outside every class's tails."""
     values = _cells_of_column(cells, at)
     ends = [np.quantile(values[codes == c], (TAIL, 1 - TAIL)) for c in np.unique(codes)]
     return float(np.min(ends)), float(np.max(ends))
 
 
 def _edges(low: float, high: float, bins: int, step: float, value: float) -> np.ndarray:
-    """Edges of bars; those of a column on a lattice are half-way between its values."""
+    """Edges of bars; for a column on a lattice, half-way between its values."""
     if not step:
         return np.linspace(low, high, bins + 1)
     first = value - step * np.floor((value - low) / step)
@@ -206,15 +194,12 @@ def draw_numbers(axis: Any, column: ColumnDensities, shown: Sequence[int]) -> fl
         axis.plot(column.values, column.density[:, c], marker=MARKERS[i] if counts else None, markersize=3, **drawn)
     axis.set_xlim(column.edges[0], column.edges[-1])
     axis.set_ylim(bottom=0.0)
-    axis.set_yticks([])
-    axis.xaxis.get_major_locator().set_params(nbins=4, integer=counts)
-    axis.ticklabel_format(axis="x", useOffset=False, scilimits=(-3, 5))
-    axis.xaxis.get_offset_text().set_fontsize(TINY)
+    number_x_axis(axis, 4, powers=(-3, 5), integer=counts)
     return highest
 
 
 def legend_entries(columns: Sequence[ColumnDensities], labels: Sequence[Any]) -> list[tuple[Any, str]]:
-    """What the legend says of each class."""
+    """The legend entry of each class."""
     from bayesnb.core.picture import Line2D, Patch
 
     kinds, data = {column.kind for column in columns}, any(column.cells.size for column in columns)

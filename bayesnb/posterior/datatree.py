@@ -8,18 +8,18 @@ import numpy as np
 import xarray as xr
 from arviz_base import make_attrs
 
-from bayesnb.core.arrays import in_float64, log
+from bayesnb.core.arrays import coordinate, in_float64, log
 from bayesnb.core.deferred import dist
 from bayesnb.core.running import random_generator
 from bayesnb.core.sparse import dense
-from bayesnb.data.read import LabelledRows, labelled_rows
+from bayesnb.data.read import Rows, as_rows, labelled_rows
 from bayesnb.data.tables import Table
 from bayesnb.families.conjugate import couples_classes
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import CLASS_SITE, ModelParameters, off_boundary
-from bayesnb.model.program import Sites, coordinate
+from bayesnb.model.program import Sites
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.under_draws import log_joint_under
 
@@ -28,14 +28,14 @@ OF_WEIGHTS = (
     "log_likelihood and log_prior are those of the posterior without weights. log_likelihood has no y, of which "
     "arviz.loo would make a wrong score (nb.loo is right), and no joint where columns are described more than once."
 )
-"""What the attributes of a tree with weights of features say."""
+"""Attribute of trees with feature weights."""
 
 
 def tree_of_draws(
     posterior: Any, X: Any, y: Any, predictions: Any, num_chains: int | None, num_draws: int | None, key: Any
 ) -> xr.DataTree:
     """Draws of the parameters as an ``xarray.DataTree``; `Posterior.to_datatree` describes arguments and groups."""
-    known = posterior.distribution
+    known = posterior.belief
     model, parameters = known.model, known.draw(num_chains, num_draws, key)
     weighs = posterior.plain is not posterior
     sample_stats, rng = known.sample_stats(num_chains, num_draws), random_generator(key)
@@ -44,7 +44,7 @@ def tree_of_draws(
         "posterior": dataset_of_sites(model.sites, model.sites.by_name(parameters)),
         "prior": dataset_of_sites(model.sites, model.sites.by_name(prior)),
     }
-    if model.feature_inclusion is None and not any(couples_classes(family) for family in model.families):
+    if model.description.feature_inclusion is None and not any(couples_classes(family) for family in model.families):
         # Parameters that classes may share have no density: part of the prior's mass is where they are equal.
         groups["log_prior"] = _dataset(_log_prior(model, parameters))
     if sample_stats:
@@ -53,7 +53,7 @@ def tree_of_draws(
         rows = labelled_rows(X, y, classes=model.schema.classes)
         groups |= _groups_of_data(model, rows, parameters, prior, rng, posterior.model if weighs else None)
     if predictions is not None:
-        of_class = log_normalised(log_joint_under(model, predictions, parameters))
+        of_class = log_normalised(log_joint_under(model, as_rows(predictions), parameters))
         values = {"y": _labels_of_draws(of_class, rng), "proba": np.exp(of_class)}
         groups["predictions"] = _rows_to_dataset(values, {"class": groups["posterior"]["class"]})
     attributes = {
@@ -100,7 +100,7 @@ def _without_slashes(group: xr.Dataset) -> xr.Dataset:
 
 def _groups_of_data(
     model: BoundModel,
-    rows: LabelledRows,
+    rows: Rows,
     parameters: ModelParameters,
     prior: ModelParameters,
     rng: np.random.Generator,
@@ -112,13 +112,13 @@ def _groups_of_data(
     coords = {"row": np.arange(len(rows))}
     labels = {"classes": list(map(str, model.schema.classes.tolist()))}
     before = log_joint_under(model, rows.table, prior)
-    # Draws from a wide prior may make a row impossible: it then has the class probabilities.
+    # Draws from a wide prior may make a row impossible; it then gets the class probabilities.
     lost = np.isneginf(before).all(axis=-1, keepdims=True)
     before = np.where(lost, log(prior.class_prob)[:, :, None, :], before)
     likelihood = {"y": of_class, "joint": joint}
     if unweighted is not None:
-        # The parameters are drawn without weights: no weighting of the draws leaves a label out.
-        likelihood = {} if model.schema.views else {"joint": log_joint_under(unweighted, rows.table, parameters)}
+        # The parameters are drawn without feature weights, so that no weighting of draws can leave a label out.
+        likelihood = {} if model.schema.derived else {"joint": log_joint_under(unweighted, rows.table, parameters)}
     of_label = {name: values[:, :, coords["row"], rows.codes] for name, values in likelihood.items()}
     return ({"log_likelihood": _rows_to_dataset(of_label)} if of_label else {}) | {
         "observed_data": xr.Dataset({"y": ("row", rows.codes)}, coords=coords, attrs=labels),
@@ -160,7 +160,7 @@ def _dataset(
 ) -> xr.Dataset:
     """Arrays with leading axes (chain, draw), as `arviz_base.dict_to_dataset` makes them of each array on its own.
 
-    For 500 columns, xarray takes longer to align a thousand arrays than all else takes.
+    For 500 columns, xarray needs more time to align a thousand arrays than everything else takes.
     """
     dims, sample = dims or {}, ("chain", "draw")
     num_chains, num_draws = next(iter(values.values())).shape[:2]
@@ -179,8 +179,8 @@ def _log_prior(model: BoundModel, parameters: ModelParameters) -> dict[str, np.n
     found: dict[str, np.ndarray] = {}
     leading = parameters.class_prob.shape[:2]
     prior = model.prior
-    if model.hyperpriors:
-        for name, distribution in model.hyperpriors.items():
+    if model.description.hyperpriors:
+        for name, distribution in model.description.hyperpriors.items():
             density = log_prob(distribution, off_boundary(parameters.hyperparameters[name]))
             found[name] = density.reshape(*leading, -1).sum(axis=-1)
         prior = model.learned.given(parameters.hyperparameters)

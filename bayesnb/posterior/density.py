@@ -1,7 +1,7 @@
 """The density of rows together with each class, the parameters integrated out, for NumPy and for JAX.
 
-A density is a sum over blocks of columns. Posteriors differ in what a block is (a closed form, its average over two
-hypotheses, given parameters), in whether the mean over draws is taken, and in whether features have weights.
+A density is a sum over blocks of columns. Posteriors differ in what a block is (a closed form or given parameters), in
+whether the mean over draws is taken, and in whether features have weights.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -14,11 +14,12 @@ from scipy.special import log_softmax, logsumexp
 
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import a_type
-from bayesnb.core.deferred import constraints, is_jax, jax, jit, jnp, map_tree, pytree, with_derivative
+from bayesnb.core.deferred import constraints, jax, jit, jnp, map_tree, pytree, with_derivative
 from bayesnb.core.running import in_order
-from bayesnb.families.conjugate import cells_log_predictive, log_average
-from bayesnb.families.family import Family, JointFamily, accepts_fractions, of_column, parameters_of_column
+from bayesnb.families.conjugate import cells_log_predictive
+from bayesnb.families.family import Family, JointFamily, of_column, parameters_of_column
 from bayesnb.families.matrix_product import times
+from bayesnb.families.supports import accepts_fractions
 from bayesnb.model.blocks import summed
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.feature_weights import FeatureWeights, mixed
@@ -39,7 +40,7 @@ class Integrated:
     family: Any
 
     varies: ClassVar[str] = "family"
-    """The field that has an axis of draws in a mean over draws."""
+    """The field that gets an axis of draws in a mean over draws."""
 
     def of_rows(self, x: Any, *, ratio: bool = False) -> Any:
         """Log density of each row under each class, NumPy or JAX, shape (rows, classes).
@@ -56,38 +57,6 @@ class Integrated:
         """Log density of each feature, for JAX, shape (rows, classes, features)."""
         joint = isinstance(self.family, JointFamily)
         return self.of_rows(x)[..., None] if joint else cells_log_predictive(self.family, x)
-
-
-@pytree
-@dataclass(frozen=True)
-class Averaged(Integrated):
-    """A block of a closed form, each feature's density averaged over whether it depends on the class.
-
-    Attributes
-    ----------
-    family, shared : ConjugateFamily
-        With parameters for each class, and with parameters that all classes share.
-    log_in, log_out : array, shape (features,)
-        Log probability of either hypothesis.
-    """
-
-    shared: Any
-    log_in: np.ndarray
-    log_out: np.ndarray
-
-    def of_rows(self, x: Any, *, ratio: bool = False) -> Any:
-        if is_jax(x):
-            return self.features_in_jax(x).sum(axis=-1)
-        return log_average(self.family, self.shared, self.log_in, self.log_out, x)
-
-    def column(self, j: int) -> "Averaged":
-        column = slice(j, j + 1)
-        return Averaged(of_column(self.family, j), of_column(self.shared, j), self.log_in[column], self.log_out[column])
-
-    def features_in_jax(self, x: Any) -> Any:
-        own, shared = (Integrated(family).features_in_jax(x) for family in (self.family, self.shared))
-        averages = jnp.logaddexp(self.log_in + own, self.log_out + shared)
-        return averages if isinstance(self.family, JointFamily) else jnp.where(jnp.isnan(x)[:, None, :], 0.0, averages)
 
 
 @pytree
@@ -154,7 +123,7 @@ class RowDensity:
     blocks: Sequence[Any]
 
     rest: ClassVar[str] = ""
-    """Why features contribute more together than each alone; empty where their densities add up."""
+    """Why features contribute more together than alone; empty if their log densities add up."""
 
     @in_float64
     def log_joint(self, cells: Cells) -> np.ndarray:
@@ -164,7 +133,7 @@ class RowDensity:
 
     @in_float64
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        """Two terms whose sum is `log_joint` plus a number for each row, which cancels in class probabilities.
+        """Two terms that sum to `log_joint` plus a number for each row, which cancels in class probabilities.
 
         Returns
         -------
@@ -200,6 +169,10 @@ class RowDensity:
         """
         return np.asarray(self._of_feature(*self._feature(i, j, x)))
 
+    def feature_density(self, i: int, j: int, x: Any) -> np.ndarray:
+        """Density of a feature's cells in a row without any other cell, shape (rows, classes); parameters as above."""
+        return np.exp(self.feature(i, j, x))
+
     def _feature(self, i: int, j: int, x: Any) -> tuple[Any, Any]:
         """The block of a feature alone, and its cells."""
         block = self.blocks[i]
@@ -211,26 +184,11 @@ class RowDensity:
 
     @cached_property
     def _columns(self) -> dict[tuple[int, int], Any]:
-        """Blocks of single columns, kept: one takes as long as the densities of a few rows."""
+        """A cache of single-column blocks: to make one takes as long as the densities of a few rows."""
         return {}
 
     def _of_feature(self, block: Any, x: Any) -> np.ndarray:
         return block.of_rows(x)
-
-    def weighed(self, i: int, j: int, log_density: np.ndarray, log_class_prob: np.ndarray) -> np.ndarray:
-        """What log densities of a feature add to the log joint density of their rows; themselves, without weights.
-
-        Parameters
-        ----------
-        i, j : int
-            Positions of the block, and of the column in it.
-        log_density, log_class_prob : array, shape (rows, classes)
-        """
-        return log_density
-
-    def joined(self, log_class_prob: np.ndarray, of_features: np.ndarray) -> np.ndarray:
-        """Log joint densities of rows from log class probabilities and the sum of what `weighed` gives."""
-        return log_class_prob + of_features
 
     def in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
         """`log_joint` for JAX.
@@ -254,12 +212,21 @@ def _sum_of_blocks(arrays: tuple[Any, Sequence[Any]], cells: Sequence[Any]) -> A
 # --------------------------------------------------------------------------------------------------
 
 DRAWS = 64
-"""Draws whose densities of single cells JAX has in memory at a time."""
+"""Number of draws whose cell densities JAX holds in memory at a time."""
 
 
 @dataclass(frozen=True)
 class MeanOverDraws(RowDensity):
-    """The mean of densities over draws of the parameters; log class probabilities have shape (draws, classes)."""
+    """The mean of densities over draws of the parameters; log class probabilities have shape (draws, classes).
+
+    Attributes
+    ----------
+    forms : RowDensity or None
+        Closed forms given draws of the hyperparameters, axis of the draws first, over which the density of a whole row
+        is averaged in place of the draws. A feature alone has the mean over the draws.
+    """
+
+    forms: RowDensity | None = None
 
     # The density of the whole row is averaged over the draws.
     rest: ClassVar[str] = "the features depend on each other through the uncertain parameters"
@@ -275,6 +242,9 @@ class MeanOverDraws(RowDensity):
 
     @in_float64
     def log_joint(self, cells: Cells) -> np.ndarray:
+        return self._mean_of_draws(cells) if self.forms is None else _mean_of_forms(self.forms, cells)
+
+    def _mean_of_draws(self, cells: Cells) -> np.ndarray:
         # One class and some rows at a time, so that no array of all draws, rows and classes is needed.
         num_draws, num_classes = self.log_class_prob.shape
         result = np.empty((cells[0].shape[0], num_classes))
@@ -296,6 +266,13 @@ class MeanOverDraws(RowDensity):
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(self.log_class_prob.shape[-1]), self.log_joint(cells)
 
+    def feature_density(self, i: int, j: int, x: Any) -> np.ndarray:
+        # Draws weigh their densities by the class probabilities, as in the density of a row over that without cells.
+        under_draws, prob = self.feature_under_draws(i, j, x), np.exp(self.log_class_prob)
+        pieces = [(np.exp(under_draws(rows)) * prob[:, None]).sum(axis=0) for rows in pieces_of_rows(x.shape[0])]
+        with np.errstate(invalid="ignore"):
+            return np.concatenate(pieces) / prob.sum(axis=0)
+
     def feature_under_draws(self, i: int, j: int, x: Any) -> Callable[[slice], np.ndarray]:
         """As `feature`, under each draw; a function of rows (draws, rows, classes)."""
         block, cells = self._feature(i, j, x)
@@ -307,30 +284,16 @@ class MeanOverDraws(RowDensity):
         return np.concatenate(pieces) if pieces else np.empty((0, self.log_class_prob.shape[-1]))
 
     def in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
-        return _mean_of_sums, (self.log_class_prob, list(self.blocks))
+        each: RowDensity = self.forms or self
+        return _mean_of_sums, (each.log_class_prob, list(each.blocks))
 
 
-@dataclass(frozen=True)
-class MeanOfClosedForms(MeanOverDraws):
-    """The mean of closed forms over draws of the hyperparameters; a feature alone has the mean over all draws.
-
-    Attributes
-    ----------
-    forms : RowDensity
-        The closed forms, axis of the draws first.
-    """
-
-    forms: RowDensity
-
-    @in_float64
-    def log_joint(self, cells: Cells) -> np.ndarray:
-        number = len(self.forms.log_class_prob)
-        each = (map_tree(lambda leaf, s=s: leaf[s], tuple(self.forms.blocks)) for s in range(number))
-        pairs = zip(self.forms.log_class_prob, each, strict=True)
-        return logsumexp([RowDensity(*form).log_joint(cells) for form in pairs], axis=0) - np.log(number)
-
-    def in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
-        return _mean_of_sums, (self.forms.log_class_prob, list(self.forms.blocks))
+def _mean_of_forms(forms: RowDensity, cells: Cells) -> np.ndarray:
+    """Log of the mean over closed forms, axis of the draws first."""
+    number = len(forms.log_class_prob)
+    each = (map_tree(lambda leaf, s=s: leaf[s], tuple(forms.blocks)) for s in range(number))
+    pairs = zip(forms.log_class_prob, each, strict=True)
+    return logsumexp([RowDensity(*form).log_joint(cells) for form in pairs], axis=0) - np.log(number)
 
 
 def _mean_of_sums(arrays: tuple[Any, Sequence[Any]], cells: Sequence[Any]) -> Any:
@@ -346,7 +309,7 @@ def _mean_of_sums(arrays: tuple[Any, Sequence[Any]], cells: Sequence[Any]) -> An
 
 def _log_mean(of_one: Callable[[Any], Any], many: Any) -> Any:
     """Log of the mean of exponentials of a function of each entry of a pytree's first axis."""
-    # The backward pass computes the densities again, so that only their sums are kept.
+    # The backward pass recomputes the densities, so that only their sums are kept.
     found = jax.lax.map(jax.checkpoint(of_one), many, batch_size=DRAWS)
     return jax.scipy.special.logsumexp(found, axis=0) - np.log(len(found))
 
@@ -358,7 +321,7 @@ def _log_mean(of_one: Callable[[Any], Any], many: Any) -> Any:
 
 @dataclass(frozen=True)
 class WeightedDensity(RowDensity):
-    """Products of densities of features, each to the power of its weight, mixed as `mixed` says.
+    """Product of the feature densities, each raised to its weight (see `mixed`).
 
     Attributes
     ----------
@@ -401,10 +364,12 @@ class WeightedDensity(RowDensity):
         return self.weighed(i, j, self.unweighted.feature(i, j, x), self.log_class_prob)
 
     def weighed(self, i: int, j: int, log_density: np.ndarray, log_class_prob: np.ndarray) -> np.ndarray:
+        """What log densities (rows, classes) of feature `j` of block `i` add to the log joint density of their rows."""
         density = mixed(log_density, log_class_prob, self.weights.no_information_in_feature)
         return times(self.weights.weight[self.positions[i][j]], density)
 
     def joined(self, log_class_prob: np.ndarray, of_features: np.ndarray) -> np.ndarray:
+        """Log joint densities of rows from log class probabilities and the sum of what `weighed` gives."""
         log_prior = log_softmax(log_class_prob + self.weights.offset, axis=-1)
         joint = log_prior + mixed(of_features, log_prior, self.weights.no_information)
         return joint if self.log_given is None else joint + (self.log_given - log_class_prob)
@@ -445,12 +410,12 @@ def function_of_array(
         A function of a module: maps `arrays` and the cells of each block to log joint densities (rows, classes).
     arrays : pytree
     """
-    num_columns, num_classes = len(model.schema.of_table), len(model.schema.classes)
+    num_columns, num_classes = len(model.schema.source_columns), len(model.schema.classes)
     families, edges = list(model.families), model.schema.edges
     sizes = {position: len(categories) for position, categories in model.schema.categories.items()}
     places = [
         (
-            np.asarray(model.schema.in_table(block.columns), dtype=np.int32),
+            np.take(model.schema.sources, block.columns).astype(np.int32),
             np.array([float(sizes[position]) for position in block.columns]) if block.has_categories else None,
             {j: np.array(edges[position]) for j, position in enumerate(block.columns) if position in edges},
         )
@@ -463,7 +428,7 @@ def function_of_array(
         if cells.shape[-1:] != (num_columns,):
             raise ValueError(
                 f"x has shape {cells.shape}: its last axis must be the {num_columns} columns of the fit, "
-                f"{list(model.schema.of_table[:10])}{' and so on' if num_columns > 10 else ''}"
+                f"{list(model.schema.source_columns[:10])}{' and so on' if num_columns > 10 else ''}"
             )
         try:
             found = _rows_in_float64(of_rows, cells.reshape(-1, num_columns))
@@ -534,22 +499,11 @@ def _log_joint_of_array(
 
 
 def _encoded(family: Family, rows: Any, columns: Any, sizes: Any, edges: Mapping[int, Any]) -> tuple[Any, Any]:
-    """Cells of a block, and which rows the family allows, as `check_cells` does.
+    """Cells of a block, shape (rows, columns), and which rows the family allows, shape (rows,), as `check_cells` does.
 
-    Parameters
-    ----------
-    family : Family
-    rows : jax.Array, shape (rows, columns of the table)
-    columns : jax.Array of int, shape (columns,)
-        Positions of the block's columns in the table.
-    sizes : jax.Array of shape (columns,), or None
-        The number of categories of each column, if cells are their codes.
-    edges : mapping
-        For columns of numbers in bins, by position in the block, the numbers that divide these.
-
-    Returns
-    -------
-    tuple of jax.Array of shape (rows, columns) and jax.Array of bool of shape (rows,)
+    `columns` are the positions of the block's columns in the table, shape (rows, columns of the table). `sizes` has the
+    number of categories of each column if cells are their codes. `edges` has, for columns of numbers in bins, by
+    position in the block, the numbers that divide the bins.
     """
     x = jnp.take(rows, columns, axis=1)
     for j, own in edges.items():

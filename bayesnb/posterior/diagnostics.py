@@ -1,4 +1,4 @@
-"""R-hat, ESS and what a sampler reports."""
+"""R-hat, ESS and statistics of the sampler."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ SLAB_CELLS = 2**16
 """Number of draws, over all chains and parameters, that are processed together, so that they fit a core's cache."""
 
 TAILS = 0.05, 0.95
-"""Quantiles whose effective sample sizes are those of the tails."""
+"""Tail ESS is the effective sample size of these quantiles."""
 
 
 def rhat_and_ess(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -72,7 +72,7 @@ def _of_slab(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     ordered = halves.take(order)
     scores = _normal_scores(order, ordered).reshape(halves.shape)
     r_hat, bulk = _rhat(scores), _ess(scores)
-    # If the number of draws is odd, the halves lack the middle draw, which counts for the quantiles.
+    # With an odd number of draws the halves lack the middle draw; the quantiles include it.
     every = ordered if whole.shape[2] % 2 == 0 else np.sort(whole.reshape(len(whole), -1), axis=1)
     # A draw is at most the quantile exactly if it is at most the sorted draw next below the quantile.
     edges = (every[:, int(level * (whole[0].size - 1))][:, None, None] for level in TAILS)
@@ -86,7 +86,7 @@ def _of_slab(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def _half_chains(x: np.ndarray) -> np.ndarray:
-    """The halves of chains as chains of their own; arrays are (parameters, chains, draws) here and below."""
+    """Split chains into halves; arrays are (parameters, chains, draws) here and below."""
     half = x.shape[2] // 2
     return np.concatenate([x[:, :, :half], x[:, :, -half:]], axis=1)
 
@@ -101,12 +101,8 @@ def _order(x: np.ndarray, kind: Literal["quicksort", "stable"] = "quicksort") ->
 def _normal_scores(order: np.ndarray, ordered: np.ndarray) -> np.ndarray:
     """Normal quantiles of the ranks over all chains (Blom 1958); ties share their average rank.
 
-    Parameters
-    ----------
-    order : array of int, shape (parameters, draws)
-        Positions of the sorted draws in the flattened array.
-    ordered : array, shape (parameters, draws)
-        The sorted draws.
+    `order` has the positions of the sorted draws in the flattened array, and `ordered` the sorted draws, each of shape
+    (parameters, draws).
     """
     size = order.shape[1]
     quantiles = _rank_quantiles(size)
@@ -180,7 +176,7 @@ def _autocovariance(x: np.ndarray) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------
 
 MIN_E_BFMI = 0.3
-"""Below this, the energy changes so little from draw to draw that the tails are explored slowly (Betancourt 2016)."""
+"""Below this E-BFMI the energy changes little between draws, and the tails are explored slowly (Betancourt 2016)."""
 
 KINDS = ("divergences", "E-BFMI", "tree depth", "R-hat", "bulk ESS", "tail ESS")
 """Kinds of problems, in the order of the messages."""
@@ -333,7 +329,7 @@ def diagnose(
     is_known: list[bool] = []
     for site, values in draws.items():
         positions = [f"{site}{list(index)}" if index else site for index in np.ndindex(values.shape[2:])]
-        # A family of the user's may not name the axes of its parameters.
+        # A user's family need not name the axes of its parameters.
         of_site = positions if names is None else names[site]
         labels += of_site if len(of_site) == len(positions) else positions
         is_known += [site in known] * len(positions)

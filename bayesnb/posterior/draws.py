@@ -1,6 +1,6 @@
-"""What every posterior draws and estimates."""
+"""Draws and estimates of every posterior."""
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Mapping
 from itertools import chain
 from typing import Any
@@ -10,12 +10,12 @@ import numpy as np
 from bayesnb.core.checking import proportion
 from bayesnb.core.panels import percent
 from bayesnb.data.read import as_rows
+from bayesnb.model.blocks import parameter_notes
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import parameter_notes
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
 from bayesnb.model.program import Sites
-from bayesnb.posterior.parameters import ParameterDistribution
+from bayesnb.posterior.belief import Belief
 from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, proba_under, uncertainty_under
 
@@ -60,19 +60,18 @@ def headline(name: str, classes: list[Any], problem: Problem | None) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
+FEW = 250
+"""Draws from each chain of a closed form, by default, for what passes over the rows once for each draw."""
+
+
 class Draws(ABC):
     """Draws and summaries of the parameters, and densities and class probabilities of rows under each draw.
 
-    A subclass defines `distribution`. Its `problem` may be None.
+    A subclass has a `belief`. Its `problem` may be None.
     """
 
-    model: BoundModel
+    belief: Belief
     problem: Problem | None
-
-    @property
-    @abstractmethod
-    def distribution(self) -> ParameterDistribution:
-        """Distribution of the parameters, block by block; `draws` and `mean` give them by site."""
 
     @property
     def sample_stats(self) -> dict[str, np.ndarray]:
@@ -105,8 +104,8 @@ class Draws(ABC):
             Arrays of shape (chain, draw, ...) by site: ``class_prob`` (classes,); ``<block>_<parameter>`` (classes,
             columns); ``<column>_<parameter>`` (classes,) or (classes, categories).
         """
-        parameters = self.distribution.draw(num_chains, num_draws, key)
-        sites = self.distribution.model.sites.by_name(parameters)
+        parameters = self.belief.draw(num_chains, num_draws, key)
+        sites = self.belief.model.sites.by_name(parameters)
         return {name: np.array(value, dtype=np.float64) for name, value in sites.items()}
 
     def proba_draws(
@@ -130,10 +129,12 @@ class Draws(ABC):
         """
         return proba_under(*self._under(X, num_chains, num_draws, key))
 
-    def _under(self, X: Any, *draws: Any) -> tuple[BoundModel, Any, ModelParameters]:
-        """Model, rows and draws of the parameters; rows that cannot be read are refused before anything is drawn."""
+    def _under(
+        self, X: Any, num_chains: int | None, num_draws: int | None, key: Any
+    ) -> tuple[BoundModel, Any, ModelParameters]:
+        """Model, rows and draws of the parameters; unreadable rows raise before anything is drawn."""
         X = as_rows(X)
-        return self.distribution.model, X, self.distribution.draw_few(*draws)
+        return self.belief.model, X, self.belief.draw(num_chains, num_draws, key, FEW)
 
     def log_joint_draws(
         self, X: Any, *, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0
@@ -251,7 +252,7 @@ class Draws(ABC):
         dict
             The shapes of `draws` without the chain and draw axes.
         """
-        by_name = self.distribution.model.sites.by_name(self.distribution.mean())
+        by_name = self.belief.model.sites.by_name(self.belief.mean())
         return {name: np.array(value) for name, value in by_name.items()}
 
     def hyperparameters(self) -> dict[str, np.ndarray]:
@@ -263,7 +264,7 @@ class Draws(ABC):
             Empty where all were given.
         """
         if self.problem is None or self.problem.learned_from is None:
-            return {name: np.array(value) for name, value in self.distribution.mean().hyperparameters.items()}
+            return {name: np.array(value) for name, value in self.belief.mean().hyperparameters.items()}
         return self.problem.model.description.hyperparameters_like(self.problem.learned_from.description)
 
     def summary(self, *, prob: float = 0.89) -> Any:
@@ -285,9 +286,9 @@ class Draws(ABC):
         proportion("prob", prob)
         from bayesnb.core.frames import PrintedFrame
 
-        frame = summary_frame(self.distribution.model.sites, self.distribution.summaries(prob))
+        frame = summary_frame(self.belief.model.sites, self.belief.summaries(prob))
         number = len(frame)
         heading = f"{number} parameter{'s' * (number != 1)}"
         if "lower" in frame:
             heading += f", lower and upper: {percent(prob)} interval"
-        return PrintedFrame(frame, heading, parameter_notes(self.distribution.model.blocks))
+        return PrintedFrame(frame, heading, parameter_notes(self.belief.model.blocks))

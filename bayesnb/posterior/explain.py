@@ -14,17 +14,17 @@ from bayesnb.core.panels import panel_of_rows, percent, text_color, yes_or_no
 from bayesnb.core.sparse import dense
 from bayesnb.data.read import as_row
 from bayesnb.data.tables import shortened
-from bayesnb.model.blocks import Block
+from bayesnb.model.blocks import Block, columns_alone, features_of, subjects_of
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import columns_alone, features_of, subjects_of
-from bayesnb.posterior.parameters import OnePoint
+from bayesnb.posterior.belief import offers
+from bayesnb.posterior.draws import FEW
 from bayesnb.posterior.predictions import NATS, nats_of
 
 BEFORE = "before any cell"
-"""Name of the part that no feature contributes: the log odds of the class probabilities."""
+"""Name of the part without features: the log odds of the class probabilities."""
 
 TOGETHER = "features together"
-"""Name of the part that the features of a sampled posterior contribute together."""
+"""Name of the joint part of the features, for a sampled posterior."""
 
 OFFSETS = "; it holds the offsets of the classes, because the class probabilities are given"
 """What the features contribute together under given class probabilities, if they have weights."""
@@ -42,8 +42,8 @@ LogOdds = Callable[[int, int, Any], np.ndarray]
 class Explanation(PrintedFrame):
     """The result of `Posterior.explain`: log odds of one class against another in a row, as parts that add up.
 
-    The rows are the parts, the columns ``log_odds``, ``lower`` and ``upper``. What pandas makes of it, such as a sorted
-    or a rounded frame, is an ordinary frame again.
+    The rows are the parts, the columns ``log_odds``, ``lower`` and ``upper``. What pandas derives from it, such as a
+    sorted frame, is an ordinary frame.
 
     See Also
     --------
@@ -93,22 +93,20 @@ class Explanation(PrintedFrame):
             The features with the largest log odds, in absolute value, have a bar each; the others share one.
         sort : bool, default True
             The largest first; otherwise in the order of the table.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the bars.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
         matplotlib.figure.Figure
-            The new figure, or that of `ax`. Filled bars to the right support the first class, and hatched bars to the
-            left the second. Thin lines are intervals. Each feature has its cell beside it, a word the number of times
-            it occurs. An infinite bar, which only point estimates have, ends in an arrow head.
+            Filled bars to the right support the first class, and hatched bars to the left the second. Thin lines are
+            intervals. Each feature has its cell beside it, a word the number of times it occurs. An infinite bar, which
+            only point estimates have, ends in an arrow head.
 
         Raises
         ------
         TypeError, ValueError
-            If `max_features` or `sort` is no such value, or `ax` and `figsize` do not fit.
+            If `max_features` or `sort` is no such value.
 
         See Also
         --------
@@ -151,7 +149,7 @@ class Explanation(PrintedFrame):
         return panels.drawn()
 
     def _bars(self, max_features: int, *, sort: bool) -> tuple[list[str], list[list[int]]]:
-        """Names and parts: before any cell, the largest features, the others together, and the sum."""
+        """Names and parts of the bars: before any cell, the largest features, the others together, and the sum."""
         ranked = 1 + np.argsort(-np.abs(self["log_odds"].to_numpy()[1:]), kind="stable")
         shown, others = ranked[:max_features], ranked[max_features:]
         if len(others) == 1:
@@ -200,7 +198,7 @@ def evidence_of_row(
     scale = nats_of(unit, UNITS)
     model = posterior.model
     cells = model.read(as_row(X_row)).whole()
-    log_joint = np.add(*posterior.density.log_ratio(cells))[0]
+    log_joint = np.add(*posterior.belief.density.log_ratio(cells))[0]
     pair = _pair_of_row(posterior.classes.tolist(), log_joint, class_, against)
     class_, against = (posterior.classes.tolist()[c] for c in pair)
     total = _odds(log_joint, pair)
@@ -231,21 +229,21 @@ def evidence_of_row(
         of_columns = np.add.reduceat(np.concatenate(by_block, axis=-1)[..., order], starts, axis=-1)
         return np.concatenate([_odds(log_class_prob, pair)[..., None], of_columns], axis=-1)
 
-    found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(posterior.density.feature(i, j, x), pair))
-    known, draws = posterior.distribution, None
-    if not isinstance(known, OnePoint):
-        drawn, parameters = known.model, known.draw_few(None, num_draws, key)
+    found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(posterior.belief.density.feature(i, j, x), pair))
+    belief, draws = posterior.belief, None
+    if offers(posterior, "a distribution of the parameters"):
+        drawn, parameters = belief.model, belief.draw(None, num_draws, key, FEW)
         draws = parts(
             drawn.log_class_prob(parameters),
             lambda i, j, x: _odds(drawn.feature_log_likelihood(parameters, i, j, x), pair),
         ).reshape(-1, len(names))
-    rest = posterior.density.rest
+    rest = posterior.belief.density.rest
     if rest:
         names, texts = [*names, TOGETHER], [*texts, ""]
         found = np.append(found, _rest_of_odds(total, found))
         # Given the parameters, the features are independent: under each draw this part is zero.
         draws = None if draws is None else np.pad(draws, ((0, 0), (0, 1)))
-        if getattr(posterior.density, "log_given", None) is not None:
+        if getattr(posterior.belief.density, "log_given", None) is not None:
             rest += OFFSETS
             if draws is not None:
                 draws[:, -1], draws[:, 0] = draws[:, 0] - found[0], found[0]
@@ -307,7 +305,7 @@ def _words(x: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _features_of_row(model: BoundModel, block: Block, x: Any, *, words: bool) -> list[tuple[Any, int, Any, str]]:
-    """Of each feature, or word that is there: key of what it describes, position in the schema, name and cell."""
+    """For each feature, or word present: key of its subject, position in the schema, name and cell."""
     subjects, positions = subjects_of(block, model.schema), block.columns
     if block.has_totals:
         at, counts = _words(x)

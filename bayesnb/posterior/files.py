@@ -27,10 +27,12 @@ import bayesnb.families as package
 from bayesnb.core.checking import as_path
 from bayesnb.core.deferred import dist, is_distribution, is_jax
 from bayesnb.core.printing import Printed
+from bayesnb.data.schema import Schema
+from bayesnb.data.tables import DerivedColumn
 from bayesnb.families.family import Family
 from bayesnb.families.statistics import Statistics
+from bayesnb.model.blocks import EVERY_COLUMN
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import EVERY_COLUMN
 
 # --------------------------------------------------------------------------------------------------
 # Values as JSON and arrays, and back
@@ -43,7 +45,7 @@ TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
     "Timestamp": (pd.Timestamp, pd.Timestamp.isoformat, pd.Timestamp),
     "Timedelta": (pd.Timedelta, pd.Timedelta.isoformat, pd.Timedelta),
 }
-"""What a file holds as text: the type, and functions to text and back."""
+"""Types that a file holds as text, with functions to text and back."""
 
 
 def save(path: Any, value: Any, name: str = "value") -> None:
@@ -91,11 +93,11 @@ def read(path: Any, records: Sequence[type], families: Sequence[type[Family]]) -
 
 
 class _Writer:
-    """Takes values apart into JSON and the arrays that `arrays` then holds."""
+    """Converts values to JSON, and collects their arrays in `arrays`."""
 
     def __init__(self) -> None:
         self.arrays: list[np.ndarray] = []
-        # With their places by identity, so that a record which several others hold is in the file once.
+        # Places by identity: a record that several others share is in the file once.
         self._records: dict[int, tuple[int, Any]] = {}
 
     def apart(self, value: Any, where: str) -> Any:
@@ -158,7 +160,7 @@ def _arguments(kind: Any) -> list[str]:
 
 
 def _parts_of_value(value: Any, where: str) -> tuple[str, list[Any]]:
-    """The kind of a value that is no record, and what `TOGETHER` makes it of."""
+    """The kind of a value that is no record, and the parts from which `TOGETHER` rebuilds it."""
     if isinstance(value, tuple | frozenset):
         return type(value).__name__, [*value]
     if isinstance(value, slice | range):
@@ -194,7 +196,7 @@ def _narrow(data: np.ndarray) -> np.ndarray:
 
 
 class _Reader:
-    """Puts together what `_Writer` took apart."""
+    """Rebuilds the values that `_Writer` converted."""
 
     def __init__(self, arrays: Sequence[np.ndarray], records: Sequence[type], families: Sequence[type[Family]]) -> None:
         self._arrays = arrays
@@ -203,13 +205,7 @@ class _Reader:
         self._records: list[Any] = []
 
     def together(self, text: Any) -> Any:
-        """The value of a text.
-
-        Raises
-        ------
-        ValueError
-            If it names a class or a distribution that there is not.
-        """
+        """The value of a text; ValueError if it names a class or a distribution that does not exist."""
         if isinstance(text, list):
             return [self.together(part) for part in text]
         if not isinstance(text, dict):
@@ -223,7 +219,7 @@ class _Reader:
         if kind == "record":
             name, *arguments = parts
             kind = self._class(name)
-            make = BoundModel.of if kind is BoundModel else kind
+            make: Any = {BoundModel: BoundModel.of, Schema: _schema}.get(kind, kind)
             self._records.append(make(**dict(arguments)))
             return self._records[-1]
         return TOGETHER[kind](*parts)
@@ -239,12 +235,7 @@ class _Reader:
         """The class of a record: one that is given, one of the package, or a family or statistics that are defined.
 
         Of modules only those of the package are imported: the name of another comes from the file, and importing it
-        would run code that the file chooses.
-
-        Raises
-        ------
-        ValueError
-            If there is no such class.
+        would run code that the file chooses. ValueError if there is no such class.
         """
         module, _, alone = name.rpartition(".")
         if name not in self._classes:
@@ -262,7 +253,7 @@ class _Reader:
 
 
 def _classes_by_name(records: Sequence[type], families: Sequence[type[Family]]) -> dict[str, type]:
-    """By name the classes that a file may name; of two families of one name the one given, or else defined last."""
+    """Classes that a file may name, by name; of two families with one name, the given one or the last defined."""
     return {_name_of(kind): kind for kind in [*_defined([Family, Statistics]), *records, *families]}
 
 
@@ -271,6 +262,14 @@ def _defined(kinds: Sequence[type]) -> Iterator[type]:
     for kind in kinds:
         yield kind
         yield from _defined(kind.__subclasses__())
+
+
+def _schema(columns: tuple, views: Any = None, **others: Any) -> Schema:
+    """A schema. Older files hold, by the feature that has copies, the positions of their sources."""
+    if views is not None:
+        sources = [columns[position] for own in views.values() for position in own]
+        others["derived"] = tuple(map(DerivedColumn, columns[len(columns) - len(sources) :], sources))
+    return Schema(columns, **others)
 
 
 def _csr(data: np.ndarray, dtype: np.dtype, indices: Any, indptr: Any, shape: Any) -> scipy.sparse.csr_array:
@@ -320,7 +319,7 @@ def replace_file(path: Path, parts: Sequence[bytes | memoryview], what: str = "t
     parts : sequence of bytes
         The content, one part after the other.
     what : str
-        What errors call the content.
+        Name of the content in errors.
 
     Raises
     ------
@@ -348,7 +347,7 @@ def replace_file(path: Path, parts: Sequence[bytes | memoryview], what: str = "t
         temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
             reason = error.strerror or error
-            # Given its number, Python chooses the error's class.
+            # Python chooses the error's class by its number.
             raise OSError(
                 error.errno,
                 f"{what} is not saved ({reason}), and what was at the path is unchanged: free space or permit "
@@ -363,7 +362,7 @@ def replace_file(path: Path, parts: Sequence[bytes | memoryview], what: str = "t
 # --------------------------------------------------------------------------------------------------
 
 FORMAT = 4
-"""Version of the file's layout; another one is an error."""
+"""Version of the file's layout; any other is an error."""
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
 """The first bytes of an HDF5 file."""
@@ -402,7 +401,7 @@ def _sealed_image(path: Path) -> bytes:
     """The netCDF of a file that ends with its seal.
 
     The file is read once: another process may put a new one in its place. HDF5 takes apart only bytes that `save`
-    wrote: it keeps text of any length in a heap without a checksum, and some damages of the heap let it read for ever.
+    wrote: it keeps text of any length in a heap without a checksum, and some damage to the heap makes it read forever.
     xarray would read the file too, but leaves a filter of warnings behind.
 
     Raises

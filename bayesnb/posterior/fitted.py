@@ -9,11 +9,11 @@ from bayesnb.core.printing import Printed
 from bayesnb.families.family import Family
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
-from bayesnb.posterior.kinds import PointPosterior
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.belief import offers, require
+from bayesnb.posterior.posterior import Posterior
 
 ON_LABELS_ONLY = "Weights of features act on the labels only: the features given the class are those without weights."
-"""What results say that describe the features."""
+"""Remark of results that describe the features."""
 
 
 class Fitted(Protocol):
@@ -42,11 +42,9 @@ def posterior_of(given: Any, name: str = "posterior") -> Posterior:
         If it is an estimator that is not fitted, or that predicts with ``predictive="plugin"`` and not with its
         posterior.
     """
-    if isinstance(given, Posterior):
-        return given
-    posterior = getattr(given, "posterior_", None)
+    posterior = getattr(given, "posterior_", given)
     if isinstance(posterior, Posterior):
-        if getattr(given, "predictive", None) == "plugin" and not isinstance(posterior, PointPosterior):
+        if getattr(given, "predictive", None) == "plugin" and offers(posterior, "a distribution of the parameters"):
             raise ValueError(
                 f'{name} is {a_type(given)} with predictive="plugin", which predicts with one value of the parameters '
                 "and not with its posterior: give estimator.posterior_ if the posterior is meant"
@@ -59,7 +57,7 @@ def posterior_of(given: Any, name: str = "posterior") -> Posterior:
         )
     if hasattr(given, "best_estimator_"):
         raise TypeError(f"{name} is {a_type(given)}: give the estimator that it found, search.best_estimator_")
-    # The rule by which scikit-learn recognises fitted estimators.
+    # scikit-learn recognises fitted estimators by this rule.
     if hasattr(given, "fit") and not any(attribute.endswith("_") for attribute in vars(given)):
         raise ValueError(
             f"This {type(given).__name__} instance is not fitted yet. Call 'fit' with appropriate arguments before "

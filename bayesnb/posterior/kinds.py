@@ -1,23 +1,18 @@
-"""The kinds of posterior: a point, a closed form, its average over subsets of features, draws."""
+"""The kinds of posterior, by their beliefs: a point, a closed form, its average over subsets of features, draws."""
 
 from dataclasses import replace
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.special import log_expit
 
-from bayesnb.core.arrays import in_float64, log, to_numpy
 from bayesnb.core.deferred import dist
-from bayesnb.core.printing import Piece
+from bayesnb.model.blocks import feature_names, in_column_order
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import feature_names, in_column_order
-from bayesnb.model.prior import CLASS_SITE, AveragedPrior, ModelParameters, Prior
+from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.density import Averaged, Integrated, MeanOfClosedForms, MeanOverDraws, RowDensity, WithParameters
-from bayesnb.posterior.diagnostics import Diagnostics, diagnose
-from bayesnb.posterior.parameters import AveragedForm, ClosedForm, DrawnValues, OnePoint, marginals_by_site
-from bayesnb.posterior.posterior import Fitting, Posterior, parameters_by_class
+from bayesnb.posterior.belief import ClosedForm, DrawnForms, DrawnValues, OnePoint
+from bayesnb.posterior.diagnostics import Diagnostics
+from bayesnb.posterior.posterior import Fitting, Posterior
 
 # --------------------------------------------------------------------------------------------------
 # A single value for every parameter
@@ -47,6 +42,8 @@ class PointPosterior(Posterior):
     array([[0.75, 0.25]])
     """
 
+    belief: OnePoint
+
     def __init__(
         self,
         model: BoundModel,
@@ -54,28 +51,15 @@ class PointPosterior(Posterior):
         problem: Problem | None = None,
         inference: Fitting | None = None,
     ) -> None:
-        self.model = model
-        self.parameters = parameters
-        self.problem = problem
-        self.inference = inference
-
-    def _parts(self) -> list[Piece]:
-        return [*self._title(), *parameters_by_class(self.model, self.distribution.moments)]
+        super().__init__(problem, OnePoint(model, parameters), inference)
 
     @property
-    def distribution(self) -> OnePoint:
-        return OnePoint(self.model, self.parameters)
-
-    @property
-    def density(self) -> RowDensity:
-        pairs = zip(self.model.families, self.parameters.blocks, strict=True)
-        return RowDensity(log(self.class_probs()), [WithParameters(family, dict(values)) for family, values in pairs])
-
-    def class_probs(self) -> np.ndarray:
-        return np.asarray(self.parameters.class_prob)
+    def parameters(self) -> ModelParameters:
+        """The values, no leading axes."""
+        return self.belief.values
 
 
-class SpreadPosterior(Posterior):
+class _SpreadPosterior(Posterior):
     """A posterior under which the parameters are uncertain."""
 
     def plugin(self) -> PointPosterior:
@@ -89,8 +73,8 @@ class SpreadPosterior(Posterior):
         ValueError
             If a mean is infinite, such as that of a variance with very few data.
         """
-        mean = self.distribution.mean()
-        for site, value in self.distribution.model.sites.by_name(mean).items():
+        mean = self.belief.mean()
+        for site, value in self.model.sites.by_name(mean).items():
             if not np.isfinite(value).all():
                 raise ValueError(
                     f"the posterior mean of {site!r} is infinite, so that it cannot be plugged in: predict "
@@ -104,28 +88,28 @@ class SpreadPosterior(Posterior):
 # --------------------------------------------------------------------------------------------------
 
 
-class ClosedFormPosterior(SpreadPosterior):
-    """Methods that all posteriors of updated families share."""
+class _ClosedFormPosterior(_SpreadPosterior):
+    """A posterior of updated families."""
 
     problem: Problem
     inference: Fitting
+    belief: ClosedForm
 
     def __init__(self, problem: Problem, inference: Fitting) -> None:
-        self.problem = problem
-        self.inference = inference
-        self.model = problem.resolved
-        self.closed_form = problem.posterior
+        super().__init__(problem, ClosedForm(problem.resolved, problem.posterior), inference)
+
+    @property
+    def closed_form(self) -> Any:
+        """The posterior of all parameters, of the type of the prior."""
+        return self.belief.prior
 
     @property
     def families(self) -> tuple[Any, ...]:
         """Posterior of each block of the model, the same types as the priors."""
         return self.closed_form.families
 
-    def class_probs(self) -> np.ndarray:
-        return np.asarray(self.closed_form.classes.mean())
 
-
-class ExactPosterior(ClosedFormPosterior):
+class ExactPosterior(_ClosedFormPosterior):
     """The posterior in closed form: every family with updated hyperparameters.
 
     Attributes
@@ -156,21 +140,12 @@ class ExactPosterior(ClosedFormPosterior):
     x_prob[b, 0]   0.25  0.19   0.02   0.62
     """
 
-    @property
-    def density(self) -> RowDensity:
-        return RowDensity(log(self.class_probs()), [Integrated(family) for family in self.families])
-
-    @property
-    def distribution(self) -> ClosedForm:
-        return ClosedForm(self.model, self.closed_form)
-
-    @in_float64
     def marginals(self) -> "dict[str, dist.Distribution]":
         """Distribution of every scalar parameter, by site; batch shape that of the site.
 
         Class probabilities that are known have none.
         """
-        return marginals_by_site(self.model, self.closed_form)
+        return self.belief.marginals()
 
     def averaged(self, prior_inclusion: Any = 0.5) -> Posterior:
         """The posterior averaged over all subsets of the features, each in or out.
@@ -215,7 +190,7 @@ class ExactPosterior(ClosedFormPosterior):
 # --------------------------------------------------------------------------------------------------
 
 
-class AveragedPosterior(ClosedFormPosterior):
+class AveragedPosterior(_ClosedFormPosterior):
     r"""The posterior in closed form, averaged over all subsets of the features.
 
     A feature either has a parameter for every class, or all classes share one. With D features there are :math:`2^D`
@@ -254,29 +229,23 @@ class AveragedPosterior(ClosedFormPosterior):
     array([[0.692, 0.308]])
     """
 
-    closed_form: AveragedPrior
+    @property
+    def families(self) -> tuple[Any, ...]:
+        return tuple(family.family for family in self.closed_form.families)
+
+    @property
+    def shared(self) -> tuple[Any, ...]:
+        """Posterior of the parameters that all classes share, for each block."""
+        return tuple(family.shared for family in self.closed_form.families)
 
     @property
     def inclusion_probability(self) -> Any:
         """Posterior probability that each feature depends on the class, a pandas series by feature."""
         import pandas as pd
 
-        values = in_column_order(self.model.blocks, [prob.tolist() for prob in self.closed_form.inclusion])
+        values = in_column_order(self.model.blocks, [family.prob[0].tolist() for family in self.closed_form.families])
         names = pd.Index(feature_names(self.model.blocks), name="feature", tupleize_cols=False)
         return pd.Series(values, index=names, name="inclusion_probability", dtype=np.float64)
-
-    @property
-    def density(self) -> RowDensity:
-        blocks = zip(self.families, self.closed_form.shared, self.closed_form.log_odds, strict=True)
-        averaged = [Averaged(own, shared, log_expit(odds), log_expit(-odds)) for own, shared, odds in blocks]
-        return RowDensity(log(self.class_probs()), averaged)
-
-    @property
-    def distribution(self) -> AveragedForm:
-        return AveragedForm(self.model, self.closed_form)
-
-    def _details(self) -> str:
-        return f"averaged over the subsets of {len(feature_names(self.model.blocks))} features"
 
 
 # --------------------------------------------------------------------------------------------------
@@ -284,7 +253,7 @@ class AveragedPosterior(ClosedFormPosterior):
 # --------------------------------------------------------------------------------------------------
 
 
-class SampledPosterior(SpreadPosterior):
+class SampledPosterior(_SpreadPosterior):
     """The posterior as draws, by NUTS or by any other sampler.
 
     Attributes
@@ -311,6 +280,9 @@ class SampledPosterior(SpreadPosterior):
     500
     """
 
+    belief: DrawnValues
+    _kind: ClassVar[type[DrawnValues]] = DrawnValues
+
     def __init__(
         self,
         problem: Problem | None,
@@ -319,16 +291,20 @@ class SampledPosterior(SpreadPosterior):
         sample_stats: dict[str, np.ndarray],
         inference: Fitting | None,
     ) -> None:
-        self.problem = problem
-        self.model = model
         pairs = zip(model.families, parameters.blocks, strict=True)
-        self.parameters = replace(parameters, blocks=tuple(dict(family.on_a_line(block)) for family, block in pairs))
-        self._sample_stats = sample_stats
-        self.inference = inference
+        parameters = replace(parameters, blocks=tuple(dict(family.on_a_line(block)) for family, block in pairs))
+        statistics = None if problem is None else problem.statistics
+        belief = self._kind(model, parameters, sample_stats, statistics, own=inference is not None)
+        super().__init__(problem, belief, inference)
+
+    @property
+    def parameters(self) -> ModelParameters:
+        """The draws, leading axes (chain, draw)."""
+        return self.belief.values
 
     @property
     def sample_stats(self) -> dict[str, np.ndarray]:
-        return self._sample_stats
+        return self.belief.stats
 
     @property
     def num_chains(self) -> int:
@@ -340,36 +316,15 @@ class SampledPosterior(SpreadPosterior):
         """Number of draws in each chain."""
         return self.parameters.class_prob.shape[1]
 
-    @cached_property
+    @property
     def diagnostics(self) -> Diagnostics:
         """R-hat, effective sample sizes and divergences of the draws."""
-        known = () if self.model.class_probs is None else (CLASS_SITE,)
-        # Samplers of the package that report no divergence have no trajectories.
-        stats = self.sample_stats if self.inference is None else {"diverging": np.zeros(1), **self.sample_stats}
-        return diagnose(self.draws(), stats, known, self.model.sites.scalar_labels())
-
-    @property
-    def density(self) -> MeanOverDraws:
-        return MeanOverDraws.of(self.model, self.parameters)
-
-    def class_probs(self) -> np.ndarray:
-        return self.parameters.class_prob.mean(axis=(0, 1))
-
-    @property
-    def distribution(self) -> DrawnValues:
-        return DrawnValues(self.model, self.parameters, self.sample_stats, lambda: self.diagnostics)
-
-    def _details(self) -> str:
-        return f"{self.num_chains} chains of {self.num_draws} draws ({self.diagnostics})"
+        return self.belief.diagnostics
 
 
 # --------------------------------------------------------------------------------------------------
 # Draws of hyperparameters, and the closed form given each of them
 # --------------------------------------------------------------------------------------------------
-
-MIXTURE = 400
-"""Number of draws of the hyperparameters over which predictions average closed forms. More draws take longer and remove
-little Monte Carlo error, because the closed form has removed most of it."""
 
 
 class CollapsedPosterior(SampledPosterior):
@@ -398,27 +353,4 @@ class CollapsedPosterior(SampledPosterior):
     array(['b'], dtype='<U1')
     """
 
-    problem: Problem
-
-    @cached_property
-    def density(self) -> MeanOverDraws:
-        """The density of encoded rows together with each class, the parameters integrated out."""
-        of_draws = MeanOverDraws.of(self.model, self.parameters)
-        forms = RowDensity(log(self._forms.classes.mean()), [Integrated(family) for family in self._forms.families])
-        return MeanOfClosedForms(of_draws.log_class_prob, of_draws.blocks, forms)
-
-    def class_probs(self) -> np.ndarray:
-        return np.asarray(self._forms.classes.mean()).mean(axis=0)
-
-    @cached_property
-    @in_float64
-    def _forms(self) -> Prior:
-        """The closed form given each draw of the hyperparameters, axis of the draws first."""
-        return to_numpy(self.model.learned.given(self._mixture()).update(self.problem.statistics))
-
-    def _mixture(self) -> dict[str, np.ndarray]:
-        """Evenly spaced draws of the hyperparameters, at most `MIXTURE` of them."""
-        flat = {name: value.reshape(-1, *value.shape[2:]) for name, value in self.parameters.hyperparameters.items()}
-        number = len(next(iter(flat.values())))
-        kept = np.linspace(0, number - 1, min(number, MIXTURE)).round().astype(int)
-        return {name: value[kept] for name, value in flat.items()}
+    _kind = DrawnForms

@@ -1,30 +1,28 @@
 """Log density of each row, and of each of its features, given the other rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import log_expit
 
 from bayesnb.core.arrays import PIECE_CELLS, in_float64, log, row_pieces
 from bayesnb.core.checking import first_few
 from bayesnb.core.deferred import leaves, map_tree
 from bayesnb.core.running import in_order
 from bayesnb.core.sparse import dense
-from bayesnb.data.read import LabelledRows
+from bayesnb.data.read import Rows
 from bayesnb.families.conjugate import ConjugateFamily, cells_log_predictive, couples_classes
 from bayesnb.families.family import JointFamily, log_predictive_given, of_column
+from bayesnb.families.feature_inclusion import FeatureInclusion, log_mixture
 from bayesnb.families.statistics import ClassCounts, Statistics, times_each
-from bayesnb.model.blocks import Block
-from bayesnb.model.describe import feature_names, features_of, positions_of_features
-from bayesnb.model.prior import AveragedPrior, ClassPrior, log_evidences
+from bayesnb.model.blocks import Block, feature_names, features_of, positions_of_features
+from bayesnb.model.prior import ClassPrior
 from bayesnb.model.reading import Cells, log_normalised
-from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.belief import offers, require
+from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.under_draws import log_mean_without, pieces_of_rows
-from bayesnb.posterior.weighted_posterior import WeightedPosterior
 
 # --------------------------------------------------------------------------------------------------
 # Densities of rows under their own class, given the other rows, where all rows have the same prior.
@@ -35,12 +33,12 @@ from bayesnb.posterior.weighted_posterior import WeightedPosterior
 # --------------------------------------------------------------------------------------------------
 
 HYPERPARAMETERS = 2**16
-"""Hyperparameters in memory at a time: each row has its own, and half a mebibyte fits the processor's cache."""
+"""Number of hyperparameters in memory at a time: each row has its own, and half a mebibyte fits the cache."""
 
 REMEDY = "give rows, labels and weights as they were given to fit or update"
 
 
-def _refuse_rows(rows: LabelledRows, impossible: np.ndarray, block: Block) -> None:
+def _refuse_rows(rows: Rows, impossible: np.ndarray, block: Block) -> None:
     """Raise a ValueError for rows that cannot have been among the data; the cells (rows, columns) mark them."""
     if impossible.any():
         row, j = (int(index[0]) for index in np.nonzero(impossible))
@@ -51,7 +49,7 @@ def _refuse_rows(rows: LabelledRows, impossible: np.ndarray, block: Block) -> No
         )
 
 
-def _log_density_without(block: Block, counted: Any, x: Any, rows: LabelledRows, *, refitted: bool) -> np.ndarray:
+def _log_density_without(block: Block, counted: Any, x: Any, rows: Rows, *, refitted: bool) -> np.ndarray:
     """Log density of each row of a block given the other rows, by the family's faster way where it has one.
 
     Parameters
@@ -61,7 +59,7 @@ def _log_density_without(block: Block, counted: Any, x: Any, rows: LabelledRows,
     counted : Statistics
         Of all rows.
     x : array or CSR array, shape (rows, columns)
-    rows : LabelledRows
+    rows : Rows
     refitted : bool
         Whether the prior follows the other rows, or couples the classes.
 
@@ -83,7 +81,7 @@ def _log_density_without(block: Block, counted: Any, x: Any, rows: LabelledRows,
     return found
 
 
-def _given_the_rest(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Iterator[tuple[slice, np.ndarray]]:
+def _given_the_rest(block: Block, counted: Any, x: Any, rows: Rows) -> Iterator[tuple[slice, np.ndarray]]:
     """Log p(x_i | y_i, D without i) of a block's columns, some rows at a time.
 
     Yields
@@ -135,42 +133,23 @@ class _WithoutRows:
 
     def of_classes(self) -> np.ndarray:
         """Log density of each cell, shape (rows, copied classes, columns); zero for a missing one."""
-        cells = np.asarray(self._log_density(self.prior, self.rest, self.cell))
+        cells = np.asarray(self._log_density())
         copied = len(cells) // self.num_rows if isinstance(self.prior, JointFamily) else len(cells)
         return np.moveaxis(cells.reshape(copied, self.num_rows, -1), 0, 1)
 
-    def of_all_together(self) -> np.ndarray:
-        """Log density of each cell under a parameter that all classes share, shape (rows, columns)."""
-        one = map_tree(lambda leaf: leaf[:1], self.cell)
-        return np.asarray(self._log_density(self._shared, self.rest.pooled(), one)).reshape(self.num_rows, -1)
-
-    def log_bayes_factor(self) -> np.ndarray:
-        """Log Bayes factor of the other rows, for parameters by class against a shared one, shape (rows, columns)."""
-        own = np.asarray(self.prior.log_evidence(self.rest)).sum(axis=0)
-        return (own - np.asarray(self._shared.log_evidence(self.rest.pooled()))[0]).reshape(self.num_rows, -1)
-
-    def _log_density(self, prior: ConjugateFamily, rest: Any, cell: Any) -> Any:
-        if isinstance(prior, JointFamily):
-            after = prior.update(rest)
-            return after.row_log_predictive(self.x).T if couples_classes(prior) else after.log_evidence(cell)
-        return log_predictive_given(prior, rest, self.x)
-
-    @property
-    def _shared(self) -> ConjugateFamily:
-        return self.prior.take(slice(0, 1))
+    def _log_density(self) -> Any:
+        if isinstance(self.prior, JointFamily):
+            after = self.prior.update(self.rest)
+            return after.row_log_predictive(self.x).T if couples_classes(self.prior) else after.log_evidence(self.cell)
+        return log_predictive_given(self.prior, self.rest, self.x)
 
 
 def _blocks_without_rows(
-    block: Block, counted: Any, x: Any, rows: LabelledRows, *, refitted: bool = False
+    block: Block, counted: Any, x: Any, rows: Rows, *, refitted: bool = False
 ) -> Iterator[tuple[slice, _WithoutRows]]:
-    """The block without each row, some rows at a time.
+    """The block without each row, some rows at a time; arguments as for `_log_density_without`.
 
-    Parameters
-    ----------
-    block, counted, x, rows
-        As for `_log_density_without`.
-    refitted : bool, default False
-        Whether every class is copied, and the prior follows the other rows; else the row's own class is.
+    If `refitted`, every class is copied and the prior follows the other rows; otherwise the row's own class is copied.
 
     Raises
     ------
@@ -206,8 +185,9 @@ def _blocks_without_rows(
 
 def _leaf_for_each_row(copied: np.ndarray, joint: bool, leaf: Any) -> np.ndarray:
     """An array (classes, columns, ...) for each row, given the classes (copied classes, rows); see `_WithoutRows`."""
-    values = np.asarray(leaf)[copied]
-    shape = (-1, *values.shape[2:]) if joint else (len(copied), -1, *values.shape[3:])
+    # What all classes share has a class axis of length one.
+    values = np.asarray(leaf)[copied if len(leaf) > 1 else np.zeros_like(copied[:1])]
+    shape = (-1, *values.shape[2:]) if joint else (len(values), -1, *values.shape[3:])
     return values.reshape(shape)
 
 
@@ -218,7 +198,7 @@ def _leaf_for_each_row(copied: np.ndarray, joint: bool, leaf: Any) -> np.ndarray
 
 @dataclass(frozen=True)
 class _FittedBlock:
-    """A block of an exact posterior, with what its density needs when a row is left out.
+    """A block of a closed form, with what its density needs when a row is left out.
 
     Attributes
     ----------
@@ -237,19 +217,21 @@ class _FittedBlock:
     statistics: Any
     follows: bool
 
-    def log_densities(self, x: Any, rows: LabelledRows) -> tuple[np.ndarray, np.ndarray]:
+    def log_densities(self, x: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
         """Log density of each row under each class given all rows, and given the other rows, shape (rows, classes)."""
         held = np.asarray(self.posterior.row_log_predictive(x))
         return held, self.left_out(x, rows, held)
 
-    def left_out(self, x: Any, rows: LabelledRows, held: np.ndarray | None = None) -> np.ndarray:
+    def left_out(self, x: Any, rows: Rows, held: np.ndarray | None = None) -> np.ndarray:
         """The second array of `log_densities`, given the first where it is known."""
         lacking = np.isnan(x).any(axis=1) if self.prior.whole_rows else np.zeros(len(rows), bool)
         if self.follows and not lacking.any():
             return _log_density_without(self.prior, self.statistics, x, rows, refitted=True)
+        if isinstance(self.prior.family, FeatureInclusion) and not lacking.any():
+            return self._under_both_hypotheses(x, rows)
         without = np.array(self.posterior.row_log_predictive(x) if held is None else held)
         if not lacking.any():
-            # Only the row's own class changes without the row.
+            # Without the row, only its own class changes.
             own = _log_density_without(self.prior, self.statistics, x, rows, refitted=False)
             without[np.arange(len(rows)), rows.codes] = own
         elif not lacking.all():
@@ -257,6 +239,29 @@ class _FittedBlock:
             without[~lacking] = self.left_out(x[~lacking], rows.take(~lacking))
         return without
 
+    def _under_both_hypotheses(self, x: Any, rows: Rows) -> np.ndarray:
+        """As `left_out`, of features that may not depend on the class.
+
+        Under either hypothesis, the evidence of the rest is the evidence of all data divided by the row's density given
+        the rest. The Bayes factor without a row therefore takes one division.
+        """
+        prior: Any = self.prior.family
+        after, nobody = self.posterior.family, replace(rows, codes=np.zeros_like(rows.codes))
+        own_class = _given_the_rest(replace(self.prior, family=prior.family), self.statistics, x, rows)
+        together = _given_the_rest(replace(self.prior, family=prior.shared), self.statistics.pooled(), x, nobody)
+        found = np.empty((len(rows), len(rows.classes)))
+        for (piece, own), (_, of_all) in zip(own_class, together, strict=True):
+            of_classes = (
+                np.array(after.row_log_predictive(x[piece]))[..., None]
+                if self.prior.is_joint
+                else cells_log_predictive(after, dense(x[piece]).astype(np.float64))
+            )
+            of_classes[np.arange(len(own)), rows.codes[piece]] = own
+            log_odds = self.posterior.log_odds - (own - of_all)
+            found[piece] = log_mixture(log_odds[:, None], of_classes, of_all[:, None]).sum(axis=-1)
+        return found
+
+    @cached_property
     def features(self) -> list[tuple[Any, Self]]:
         """The columns of the block and the block of each alone; a joint block is one feature."""
         if self.prior.is_joint:
@@ -272,33 +277,34 @@ class _FittedBlock:
         return type(self)(alone, of_column(self.posterior, j), statistics, self.follows)
 
 
-def _fitted_blocks(posterior: ExactPosterior) -> list[_FittedBlock]:
-    """The blocks of an exact posterior, for leave-one-out."""
+def _fitted_blocks(posterior: Any, rows: Rows) -> list[_FittedBlock]:
+    """The blocks of a closed form, for leave-one-out."""
     problem = posterior.problem
+    if problem.model.description.feature_inclusion is not None:
+        refuse_weights(rows, "posteriors averaged over features")
+    models = [problem.model if follows else posterior.model for follows in problem.follows]
     return [
-        _FittedBlock(as_given if follows else resolved, family, counted, follows or couples_classes(family))
-        for as_given, resolved, family, counted, follows in zip(
-            problem.model.blocks,
-            posterior.model.blocks,
-            posterior.families,
-            problem.statistics.blocks,
-            problem.follows,
-            strict=True,
+        _FittedBlock(
+            replace(model.blocks[i], family=model.prior_families[i]),
+            posterior.closed_form.families[i],
+            problem.statistics.blocks[i],
+            follows or couples_classes(model.families[i]),
         )
+        for i, (model, follows) in enumerate(zip(models, problem.follows, strict=True))
     ]
 
 
-def log_class_probs_without(posterior: Posterior, rows: LabelledRows, prior: ClassPrior | None = None) -> np.ndarray:
+def log_class_probs_without(posterior: Posterior, rows: Rows, prior: ClassPrior | None = None) -> np.ndarray:
     """Log p(y=c | D without i), shape (rows, classes), under the prior of the model or another one."""
     problem = require(posterior, "data", "leave-one-out").problem
     prior, n = prior or posterior.model.class_prior, problem.statistics.classes.n
-    if prior.probs is not None and not problem.model.follows_labels:
+    if prior.probs is not None and not problem.model.description.follows_labels:
         return np.broadcast_to(log(prior.probs), (len(rows), len(n)))
-    # All rows of weight one share a table with one line for each class.
+    # Rows of weight one share a table with a line for each class.
     unit = bool((rows.weights == 1.0).all())
     codes = np.arange(len(n)) if unit else rows.codes
     taken = np.eye(len(n))[codes] * (1.0 if unit else rows.weights[:, None])
-    # A class without rows has no row to leave out.
+    # A class without rows leaves nothing out.
     rest = np.maximum(ClassCounts(n - taken).without_rounding(ClassCounts(n)).n, 0.0)
     if prior.probs is None:
         rest = rest + prior.concentration
@@ -308,108 +314,37 @@ def log_class_probs_without(posterior: Posterior, rows: LabelledRows, prior: Cla
 
 
 # --------------------------------------------------------------------------------------------------
-# Log densities of single features given the other rows: of a closed form, averaged over whether the feature depends on
-# the class, and by importance sampling over draws
+# Log densities of single features given the other rows: of a closed form, and by importance sampling over draws
 # --------------------------------------------------------------------------------------------------
 
 type Found = Iterator[tuple[slice, int, int, np.ndarray]]
 """Some rows, the positions of a block and of one of its features, and log densities of shape (rows, classes)."""
 
 
-def _closed_form_features(posterior: ExactPosterior) -> Callable[[Cells, LabelledRows], Found]:
-    """Maps cells and rows to the log density of each feature given the other rows."""
-    blocks = [block.features() for block in _fitted_blocks(posterior)]
-
-    def of_features(chunk: Cells, some: LabelledRows) -> Found:
-        for i, (features, x) in enumerate(zip(blocks, chunk, strict=True)):
-            for j, (columns, block) in enumerate(features):
-                yield slice(None), i, j, block.left_out(x[:, columns], some)
-
-    return of_features
+def _closed_form_features(blocks: Sequence[_FittedBlock], chunk: Cells, rows: Rows) -> Found:
+    """Log density of each feature given the other rows."""
+    for i, (block, x) in enumerate(zip(blocks, chunk, strict=True)):
+        for j, (columns, feature) in enumerate(block.features):
+            yield slice(None), i, j, feature.left_out(x[:, columns], rows)
 
 
-def _averaged_features(posterior: AveragedPosterior) -> Callable[[Cells, LabelledRows], Found]:
-    """As `_closed_form_features`, the two hypotheses of each feature averaged."""
-    before, problem = posterior.model.prior, posterior.problem
-    assert isinstance(before, AveragedPrior)
-    evidences = log_evidences(before.families, before.shared, problem.statistics)
-
-    def of_features(chunk: Cells, some: LabelledRows) -> Found:
-        for i, (x, log_odds) in enumerate(zip(chunk, before.log_odds, strict=True)):
-            block, counted = problem.model.blocks[i], problem.statistics.blocks[i]
-            if problem.follows[i] or couples_classes(block.family):
-                hypotheses = _refitted_hypotheses(block, counted, x, some)
-            else:
-                hypotheses = _hypotheses(posterior, i, np.subtract(*evidences[i]), x, some)
-            for piece, log_bayes_factor, of_classes, of_all in hypotheses:
-                after = log_odds + log_bayes_factor
-                averages = np.logaddexp(log_expit(after)[:, None] + of_classes, (log_expit(-after) + of_all)[:, None])
-                for j in range(averages.shape[-1]):
-                    yield piece, i, j, averages[..., j]
-
-    return of_features
-
-
-type Hypotheses = Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]
-"""Some rows; the log Bayes factor of the rest (rows, columns); and the log densities of the cells given the rest, under
-each class's parameter (rows, classes, columns), and under one that all classes share (rows, columns)."""
-
-
-def _refitted_hypotheses(block: Block, counted: Any, x: Any, rows: LabelledRows) -> Hypotheses:
-    for piece, without in _blocks_without_rows(block, counted, x, rows, refitted=True):
-        yield piece, without.log_bayes_factor(), without.of_classes(), without.of_all_together()
-
-
-def _hypotheses(
-    posterior: AveragedPosterior, i: int, log_bayes_factor: np.ndarray, x: Any, rows: LabelledRows
-) -> Hypotheses:
-    """As `_refitted_hypotheses`, for block i, whose prior has the same numbers for all rows.
-
-    Under either hypothesis, the evidence of the rest is the evidence of all data divided by the row's density given the
-    rest. The Bayes factor without a row therefore takes one division.
-    """
-    block, family, statistics = posterior.model.blocks[i], posterior.families[i], posterior.problem.statistics.blocks[i]
-    together = replace(block, family=block.family.take(slice(0, 1)))
-    nobody = replace(rows, codes=np.zeros_like(rows.codes))
-    for (piece, own), (_, of_all) in zip(
-        _given_the_rest(block, statistics, x, rows),
-        _given_the_rest(together, statistics.pooled(), x, nobody),
-        strict=True,
-    ):
-        of_classes = (
-            np.array(family.row_log_predictive(x[piece]))[..., None]
-            if block.is_joint
-            else cells_log_predictive(family, dense(x[piece]).astype(np.float64))
-        )
-        of_classes[np.arange(len(own)), rows.codes[piece]] = own
-        yield piece, log_bayes_factor - (own - of_all), of_classes, of_all
-
-
-def _sampled_features(posterior: SampledPosterior) -> Callable[[Cells, LabelledRows], Found]:
+def _sampled_features(posterior: Any, chunk: Cells, rows: Rows) -> Found:
     """Log density of each feature given the other rows, estimated from draws given all rows.
 
     A row changes the parameters of its own class alone. The density of its cell there is a mean over draws with weights
     in proportion to 1 / p(x_ij | theta), smoothed (Vehtari, Simpson, Gelman, Yao and Gabry 2024, *Journal of Machine
     Learning Research* 25). Under the other classes it is the mean over all draws.
     """
-    blocks = posterior.model.blocks
-
-    def of_features(chunk: Cells, some: LabelledRows) -> Found:
-        for i, (block, x) in enumerate(zip(blocks, chunk, strict=True)):
-            for j, _ in enumerate(features_of(block)):
-                under_draws = posterior.density.feature_under_draws(i, j, x)
-                for rows in pieces_of_rows(len(some)):
-                    yield rows, i, j, log_mean_without(under_draws(rows), some.codes[rows])
-
-    return of_features
+    for i, (block, x) in enumerate(zip(posterior.model.blocks, chunk, strict=True)):
+        for j, _ in enumerate(features_of(block)):
+            under_draws = posterior.belief.density.feature_under_draws(i, j, x)
+            for piece in pieces_of_rows(len(rows)):
+                yield piece, i, j, log_mean_without(under_draws(piece), rows.codes[piece])
 
 
 # --------------------------------------------------------------------------------------------------
 # Predictions of each row from the other rows, for posteriors in closed form
 # --------------------------------------------------------------------------------------------------
-
-type Weighable = ExactPosterior | AveragedPosterior | SampledPosterior
-"""Posteriors whose features have densities of their own given the other rows."""
 
 
 @dataclass(frozen=True)
@@ -426,22 +361,26 @@ class LeftOut:
         log p(x_i, y_i | D without i).
     in_sample : array, shape (rows,)
         log p(y_i | x_i, D).
-    rows : LabelledRows
+    rows : Rows
     """
 
     log_proba: np.ndarray
     of_label: np.ndarray
     joint: np.ndarray
     in_sample: np.ndarray
-    rows: LabelledRows
+    rows: Rows
 
 
 @in_float64
-def leave_one_out(posterior: ExactPosterior | AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> LeftOut:
+def leave_one_out(posterior: Posterior, rows: Rows) -> LeftOut:
     """Every row predicted from the others; weights of features are kept. Errors as for `require_rows_of_fit`."""
     require_rows_of_fit(posterior, rows)
     log_proba, (of_label, joint, in_sample) = np.empty((len(rows), len(rows.classes))), np.empty((3, len(rows)))
-    densities = _block_joint(posterior) if isinstance(posterior, ExactPosterior) else _feature_joint(posterior, rows)
+    densities: JointDensities
+    if posterior.feature_weights is None:
+        densities = partial(_block_joint, posterior, _fitted_blocks(posterior, rows))
+    else:
+        densities = partial(_feature_joint, posterior, _of_features_without(posterior.plain, rows))
 
     def one_chunk(where: slice, chunk: Cells) -> None:
         some = rows.take(where)
@@ -455,53 +394,43 @@ def leave_one_out(posterior: ExactPosterior | AveragedPosterior | WeightedPoster
     return LeftOut(log_proba, of_label, joint, in_sample, rows)
 
 
-type JointDensities = Callable[[Cells, LabelledRows], tuple[np.ndarray, np.ndarray, np.ndarray]]
+type JointDensities = Callable[[Cells, Rows], tuple[np.ndarray, np.ndarray, np.ndarray]]
 """Maps cells and rows to log p(x_i, y=c | D), log p(x_i, y=c | D without i) and the log of the product, also without i,
 from which the label follows; arrays of shape (rows, classes)."""
 
 
-def _block_joint(posterior: ExactPosterior) -> JointDensities:
+def _block_joint(
+    posterior: Any, blocks: Sequence[_FittedBlock], chunk: Cells, rows: Rows
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The densities of whole blocks, which take less time than those of single features."""
-    log_class_prob, blocks = log(posterior.class_probs()), _fitted_blocks(posterior)
-
-    def joint_densities(chunk: Cells, some: LabelledRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        held, without = np.zeros((2, len(some), len(some.classes)))
-        for block, x in zip(blocks, chunk, strict=True):
-            of_block, without_row = block.log_densities(x, some)
-            held += of_block
-            without += without_row
-        without += log_class_probs_without(posterior, some)
-        return held + log_class_prob, without, without
-
-    return joint_densities
+    held, without = np.zeros((2, len(rows), len(rows.classes)))
+    for block, x in zip(blocks, chunk, strict=True):
+        of_block, without_row = block.log_densities(x, rows)
+        held += of_block
+        without += without_row
+    without += log_class_probs_without(posterior, rows)
+    return held + log(posterior.class_probs()), without, without
 
 
-def _feature_joint(posterior: AveragedPosterior | WeightedPosterior, rows: LabelledRows) -> JointDensities:
-    """The densities of single features, which are averaged or have weights."""
-    density, of_features = posterior.density, _of_features_without(posterior.plain, rows)
-    problem = require(posterior, "data", "leave-one-out").problem
-    prior = problem.rows_class_prior if isinstance(posterior, WeightedPosterior) else None
-
-    def joint_densities(chunk: Cells, some: LabelledRows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        log_class_prob = log_class_probs_without(posterior, some, prior)
-        without, weighted = np.array(log_class_probs_without(posterior, some)), np.zeros(log_class_prob.shape)
-        for piece, i, j, densities in of_features(chunk, some):
-            without[piece] += densities
-            weighted[piece] += density.weighed(i, j, densities, log_class_prob[piece])
-        return density.log_joint(chunk), without, density.joined(log_class_prob, weighted)
-
-    return joint_densities
+def _feature_joint(
+    posterior: Any, of_features: Callable[[Cells, Rows], Found], chunk: Cells, rows: Rows
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The densities of single features, which have weights."""
+    density = posterior.belief.density
+    log_class_prob = log_class_probs_without(posterior, rows, posterior.problem.rows_class_prior)
+    without, weighted = np.array(log_class_probs_without(posterior, rows)), np.zeros(log_class_prob.shape)
+    for piece, i, j, densities in of_features(chunk, rows):
+        without[piece] += densities
+        weighted[piece] += density.weighed(i, j, densities, log_class_prob[piece])
+    return density.log_joint(chunk), without, density.joined(log_class_prob, weighted)
 
 
-def _of_features_without(posterior: Weighable, rows: LabelledRows) -> Callable[[Cells, LabelledRows], Found]:
-    """What gives the log density of each feature of encoded rows, each row given the others."""
-    if isinstance(posterior, ExactPosterior):
-        return _closed_form_features(posterior)
-    if isinstance(posterior, SampledPosterior):
-        refuse_weights(rows, "draws")
-        return _sampled_features(posterior)
-    refuse_weights(rows, "posteriors averaged over features")
-    return _averaged_features(posterior)
+def _of_features_without(posterior: Any, rows: Rows) -> Callable[[Cells, Rows], Found]:
+    """A function from encoded rows to the log density of each feature, given the other rows."""
+    if not offers(posterior, "draws of a sampler"):
+        return partial(_closed_form_features, _fitted_blocks(posterior, rows))
+    refuse_weights(rows, "draws")
+    return partial(_sampled_features, posterior)
 
 
 class DensityError(ValueError):
@@ -513,12 +442,12 @@ def named_rows(rows: np.ndarray) -> str:
     return f"row{'s' * (len(rows) > 1)} {first_few(list(map(str, rows)))}"
 
 
-def refuse_weights(rows: LabelledRows, kind: str) -> None:
-    """Refuse rows with weights other than one.
+def refuse_weights(rows: Rows, kind: str) -> None:
+    """Raise ValueError for rows with weights other than one.
 
     Parameters
     ----------
-    rows : LabelledRows
+    rows : Rows
     kind : str
         The posteriors that cannot leave such rows out, for the error.
 
@@ -534,13 +463,8 @@ def refuse_weights(rows: LabelledRows, kind: str) -> None:
         )
 
 
-def require_rows_of_fit(posterior: Posterior, rows: LabelledRows) -> None:
-    """Refuse rows of which a class weighs more than in the data of the fit.
-
-    Raises
-    ------
-    ValueError
-    """
+def require_rows_of_fit(posterior: Posterior, rows: Rows) -> None:
+    """Raise ValueError if a class has more weight here than in the fitted data."""
     fitted = np.asarray(require(posterior, "data", "leave-one-out").problem.statistics.classes.n)
     given = np.bincount(rows.codes, rows.weights, minlength=len(fitted))
     excess = given > fitted * (1 + 1e-9)
@@ -557,7 +481,7 @@ def require_rows_of_fit(posterior: Posterior, rows: LabelledRows) -> None:
 # --------------------------------------------------------------------------------------------------
 
 ROWS = 5000
-"""Rows of a table of which some are kept that are computed at a time."""
+"""Number of rows that are computed at a time if only some are kept."""
 
 
 @dataclass(frozen=True)
@@ -575,13 +499,13 @@ class FeaturesLeftOut:
         Zero for a missing cell.
     log_class_prob : array, shape (rows, classes)
         log p(y=c | D without i).
-    rows : LabelledRows
+    rows : Rows
     """
 
     names: list[Any]
     log_density: np.ndarray
     log_class_prob: np.ndarray
-    rows: LabelledRows
+    rows: Rows
 
     def take(self, which: np.ndarray) -> Self:
         """Some of the rows."""
@@ -593,7 +517,7 @@ class FeaturesLeftOut:
         )
 
     def require_finite(self, why: str) -> None:
-        """Refuse densities that are not finite.
+        """Raise ValueError for densities that are not finite.
 
         Parameters
         ----------
@@ -604,7 +528,7 @@ class FeaturesLeftOut:
         ------
         ValueError
         """
-        # The sum of a row is not finite if one of its numbers is not. An array of all tests would be another large one.
+        # The sum of a row is finite only if all its numbers are. An array of tests would be as large as the densities.
         infinite = np.flatnonzero(~np.isfinite(self.log_density.sum(axis=(1, 2))))
         if len(infinite):
             of_row = self.log_density[infinite[0]]
@@ -645,14 +569,14 @@ class FeaturesLeftOut:
 
 
 @in_float64
-def features_left_out(posterior: Weighable, rows: LabelledRows, places: np.ndarray | None = None) -> FeaturesLeftOut:
+def features_left_out(posterior: Posterior, rows: Rows, places: np.ndarray | None = None) -> FeaturesLeftOut:
     """The log density of each feature of each row, given the other rows.
 
     Parameters
     ----------
     posterior : ExactPosterior, AveragedPosterior or SampledPosterior
         From draws the densities are estimated by importance sampling.
-    rows : LabelledRows
+    rows : Rows
         Those of the fit.
     places : array of int, optional
         Positions of the rows to compute, in ascending order; all by default. Every row is left out of all the data.
@@ -680,18 +604,18 @@ def features_left_out(posterior: Weighable, rows: LabelledRows, places: np.ndarr
     if len(places) == len(rows):
         chunks.each(compute)
     else:
-        # A column of a few rows costs as much as one of many: the rows of all chunks are computed together.
+        # A column costs as much for few rows as for many: the rows of all chunks are computed together.
         cells = chunks.of_rows(places)
         pieces = list(row_pieces(len(places), PIECE_CELLS // ROWS))
         list(in_order(lambda where: compute(where, tuple(x[where] for x in cells)), pieces))
     return FeaturesLeftOut(names, log_density, log_class_prob, rows.take(places))
 
 
-def all_features_left_out(posterior: ExactPosterior | AveragedPosterior, rows: LabelledRows) -> FeaturesLeftOut:
+def all_features_left_out(posterior: Posterior, rows: Rows) -> FeaturesLeftOut:
     """As `features_left_out`, with all features as one: the sum of their log densities, up to a term of each row."""
     left_out = leave_one_out(posterior, rows)
     log_class_prob = log_class_probs_without(posterior, rows)
-    # A class that is impossible in any case adds nothing to what can be learned.
+    # A class that is impossible for every row adds nothing to learn from.
     possible = ~np.isneginf(log_class_prob)
     log_density = np.subtract(left_out.log_proba, log_class_prob, out=np.zeros_like(log_class_prob), where=possible)
     return FeaturesLeftOut(["all features"], log_density[..., None], log_class_prob, rows)

@@ -1,4 +1,4 @@
-"""Leave-one-out: exact where the rows have a closed form, by importance sampling else."""
+"""Leave-one-out scores: exact in closed form, otherwise by importance sampling."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,13 +14,14 @@ from scipy.special import logsumexp
 
 from bayesnb.core.checking import warn_of
 from bayesnb.core.running import steps
-from bayesnb.data.read import LabelledRows, labelled_rows
+from bayesnb.data.read import Rows, labelled_rows
 from bayesnb.model.problem import Problem, has_closed_form, or_closed_form
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.datatree import as_tree
 from bayesnb.posterior.fitted import Fitted, posterior_of
-from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
+from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
 from bayesnb.posterior.left_out import LeftOut, leave_one_out, named_rows, refuse_weights
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # ArviZ's record of a leave-one-out score, and the warnings about it
@@ -83,7 +84,7 @@ def elpd_fields(pointwise: np.ndarray, in_sample: np.ndarray, remarks: Sequence[
 def remark_on_labels(problem: Problem, pointwise: np.ndarray) -> list[str]:
     """Warning that names the rows whose label has probability zero because no other row has it."""
     alone = np.flatnonzero(np.isneginf(pointwise))
-    if not len(alone) or not problem.model.follows_labels:
+    if not len(alone) or not problem.model.description.follows_labels:
         return []
     label = "their labels have" if len(alone) > 1 else "its label has"
     return [
@@ -108,7 +109,7 @@ def _remark_on_maxima(problem: Problem) -> list[str]:
     """Warning that hyperparameters were also learned from the rows that are left out."""
     if problem.learned_from is None:
         return []
-    names = ", ".join(problem.learned_from.hyperpriors)
+    names = ", ".join(problem.learned_from.description.hyperpriors)
     return [
         f"{names}: nb.EmpiricalBayes chose them by all rows, and they do not change when a row is left out, so that "
         "the score tends to be too high; nb.kfold(posterior, X, y) learns them anew without each fold"
@@ -146,10 +147,10 @@ def remark_on_weights(posterior: Any) -> list[str]:
 # --------------------------------------------------------------------------------------------------
 
 MIN_DRAWS = 25
-"""Smallest number of draws; with fewer, the smoothed tail has fewer than the five draws that its fit needs."""
+"""Smallest number of draws: with fewer, the smoothed tail lacks the five draws that its fit needs."""
 
 
-def _psis_loo(posterior: Posterior, rows: LabelledRows, progress: bool | None) -> tuple[ELPDDataLOO, list[str]]:
+def _psis_loo(posterior: Posterior, rows: Rows, progress: bool | None) -> tuple[ELPDDataLOO, list[str]]:
     """ArviZ's leave-one-out score of the labels, and the warnings about it; parameters as for `loo`.
 
     Raises
@@ -187,7 +188,7 @@ def _psis_loo(posterior: Posterior, rows: LabelledRows, progress: bool | None) -
     return found, remarks
 
 
-def _draws_and_densities(posterior: Posterior, rows: LabelledRows) -> xr.DataTree:
+def _draws_and_densities(posterior: Posterior, rows: Rows) -> xr.DataTree:
     """The two groups of `Posterior.to_datatree` that ArviZ's score uses: log p(y_i | x_i, theta), and all parameters.
 
     ArviZ takes the effective number of draws from the mean over all parameters, whatever their names.
@@ -207,7 +208,7 @@ def _draws_and_densities(posterior: Posterior, rows: LabelledRows) -> xr.DataTre
 # --------------------------------------------------------------------------------------------------
 
 GOOD_K = 0.7
-"""ArviZ's threshold for Pareto k, a field of its record; an exact result does not need it."""
+"""ArviZ's threshold for Pareto k, a field of its record that exact results do not need."""
 
 
 def loo(
@@ -290,15 +291,13 @@ def loo(
     return found
 
 
-def elpd_and_remarks(
-    posterior: Posterior, rows: LabelledRows, progress: bool | None = False
-) -> tuple[ELPDDataLOO, list[str]]:
+def elpd_and_remarks(posterior: Posterior, rows: Rows, progress: bool | None = False) -> tuple[ELPDDataLOO, list[str]]:
     """As `loo`; returns the warnings instead of issuing them."""
-    if isinstance(posterior, SampledPosterior):
+    drawn = offers(posterior, "draws of a sampler")
+    if drawn and posterior.plain is posterior:
         return _psis_loo(posterior, rows, progress)
     instead = "draws by nb.NUTS(), or nb.kfold(model, X, y, inference=nb.MAP())"
     # Draws are not given the labels under weights: of these, each feature's density is estimated without the row.
-    drawn = isinstance(posterior.plain, SampledPosterior)
     known: Any = posterior if drawn else require(posterior, "a closed form", "loo", instead)
     left_out = leave_one_out(known, rows)
     pointwise, remarks = left_out.of_label, _remarks(posterior, left_out)

@@ -1,7 +1,8 @@
-"""What every posterior can do."""
+"""The methods of every posterior."""
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -14,13 +15,13 @@ from bayesnb.core.sparse import dense
 from bayesnb.data.read import as_table
 from bayesnb.families.bins import Resolution, as_written
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.model.blocks import parameter_notes
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import parameter_notes, printed_story
 from bayesnb.model.prior import CLASS_SITE
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.program import draw_cells, to_table
+from bayesnb.posterior.belief import Belief, offers, require
 from bayesnb.posterior.draws import Draws, headline
-from bayesnb.posterior.parameters import Need
 from bayesnb.posterior.predictions import Predictions
 
 # --------------------------------------------------------------------------------------------------
@@ -28,10 +29,10 @@ from bayesnb.posterior.predictions import Predictions
 # --------------------------------------------------------------------------------------------------
 
 MOST_ROWS = 20
-"""Number of rows after which the features that follow are counted and not shown."""
+"""After this many rows the remaining features are only counted."""
 
 MOST_OF_SITE = 8
-"""Number of rows of one parameter, such as the probabilities of a column with many categories."""
+"""Largest number of rows for one parameter, such as the probabilities of many categories."""
 
 Axes = Sequence[tuple[str, Sequence[Any]]]
 
@@ -90,7 +91,7 @@ def _cell_rows(site: str, axes: Axes, moments: Callable[[str], Mapping[str, Any]
     try:
         values = _moments_as_text(moments(site), (len(classes), number))
     except NotImplementedError:
-        # A family of a user may be without the means of its parameters, and has predictions nevertheless.
+        # A user's family may lack the means of its parameters and still predict.
         return [site], [["?"] * len(classes)]
     if number > MOST_OF_SITE:
         labels.append(f"… and {number - MOST_OF_SITE} more of {site}")
@@ -115,14 +116,11 @@ def _moments_as_text(moments: Mapping[str, Any], shape: tuple[int, int]) -> list
 def _hyper_lines(
     names: Sequence[str], axes: Mapping[str, Axes], moments: Callable[[str], Mapping[str, Any]]
 ) -> list[str]:
-    """A line for each of the first values of learned hyperparameters."""
+    """A line for each of the first learned hyperparameters."""
     lines = []
     for name in names:
-        number = int(np.prod([len(labels) for _, labels in axes[name]]))
-        cells = _moments_as_text(moments(name), (1, number))
-        lines += [f"  {label} = {cell}" for label, [cell] in zip(_value_labels(name, axes[name]), cells, strict=True)]
-        if number > MOST_OF_SITE:
-            lines.append(f"  … and {number - MOST_OF_SITE} more of {name}")
+        labels, cells = _cell_rows(name, [("", ("",)), *axes[name]], moments)
+        lines += [f"  {label} = {cell}" if cell else f"  {label}" for label, [cell] in zip(labels, cells, strict=True)]
     return lines
 
 
@@ -132,7 +130,7 @@ def _hyper_lines(
 
 
 def _within_bins(family: Any, drawn: Any) -> Any:
-    """Of bins on a lattice, cells beyond them at the nearest end: no data say which other values there are."""
+    """For bins on a lattice, cells beyond them move to the nearest end: no data tell of other values."""
     inner = getattr(family, "family", family)
     step = getattr(inner, "step", 0.0)
     if not step:
@@ -142,7 +140,7 @@ def _within_bins(family: Any, drawn: Any) -> Any:
 
 
 def _as_rounded(drawn: np.ndarray, observed: np.ndarray) -> np.ndarray:
-    """Cells with the resolution and the range of the observed ones, of columns in which a value occurs twice."""
+    """Cells with the resolution and range of the observed ones, in columns where a value occurs twice."""
     seen = Resolution.of(observed)
     rounded = as_written(seen.round(drawn), np.where(seen.step > 0, seen.step, 1.0))
     return np.where(seen.tied, np.clip(rounded, seen.first, seen.last), drawn)
@@ -159,39 +157,11 @@ def mean_total_count(problem: Problem | None) -> int | None:
 
 
 # --------------------------------------------------------------------------------------------------
-# What functions need of a posterior
-# --------------------------------------------------------------------------------------------------
-
-
-def require(posterior: Any, need: Need, verb: str, instead: str = "") -> Any:
-    """The posterior, if it has what a function needs.
-
-    Parameters
-    ----------
-    posterior : Posterior
-    need : Need
-    verb : str
-        What needs it, for the error.
-    instead : str, optional
-        What else to do, for the error.
-
-    Raises
-    ------
-    PosteriorError
-    """
-    known = posterior.generative.distribution
-    found = {"data": posterior.problem is not None, "a sampler to run again": posterior.inference is not None}
-    if found.get(need, need in known.offers):
-        return posterior
-    raise known.refusal(need, verb, instead)
-
-
-# --------------------------------------------------------------------------------------------------
 # The methods of every posterior
 # --------------------------------------------------------------------------------------------------
 
 FEATURES_OF_PRIOR = 8
-"""Number of features, or of groups of equal ones, whose prior a posterior prints below its own parameters."""
+"""Largest number of features, or groups of equal ones, whose prior is printed below the parameters."""
 
 
 class Fitting(Protocol):
@@ -205,8 +175,9 @@ class Fitting(Protocol):
         """
 
 
+@dataclass(eq=False, repr=False)
 class Posterior(Printed, Predictions, Draws):
-    """Distribution of a model's parameters given data.
+    """Distribution of a model's parameters given data: a problem, and what is believed of the parameters.
 
     Attributes
     ----------
@@ -216,6 +187,8 @@ class Posterior(Printed, Predictions, Draws):
         Labels, in the column order of `predict_proba`.
     problem : Problem or None
         Model and statistics of the data; None where the parameters were given without data.
+    belief : Belief
+        What is known of the parameters: a point, a closed form or draws, alone or with weights of features.
     inference : object or None
         The inference that made the posterior; None if its draws or parameters were given.
 
@@ -238,7 +211,15 @@ class Posterior(Printed, Predictions, Draws):
     """
 
     problem: Problem | None
+    belief: Belief
     inference: Fitting | None
+
+    feature_weights: Any = field(default=None, init=False)
+    """The weights of features, if there are some."""
+
+    @property
+    def model(self) -> BoundModel:
+        return self.belief.plain.model
 
     @property
     def classes(self) -> np.ndarray:
@@ -395,7 +376,7 @@ class Posterior(Printed, Predictions, Draws):
         model = known.model
         probs = np.tile(known.class_probs(), (num_rows, 1))
         codes = draw(dist.CategoricalProbs(probs), rng).astype(np.intp)
-        cells = draw_cells(model.blocks, known.distribution.draw_for_rows(codes, rng), num_rows, rng, total_count)
+        cells = draw_cells(model.blocks, known.belief.draw_for_rows(codes, rng), num_rows, rng, total_count)
         if like is None:
             cells = [_within_bins(block.family, drawn) for block, drawn in zip(model.blocks, cells, strict=True)]
         else:
@@ -588,18 +569,16 @@ class Posterior(Printed, Predictions, Draws):
         return problem, inference
 
     def _parts(self) -> list[Piece]:
-        posterior = parameters_by_class(self.model, self.distribution.moments)
-        prior = printed_story(self.model.description, FEATURES_OF_PRIOR)
-        return [*self._title(), Paragraph("Posterior, mean ± sd:"), *posterior, Paragraph("Prior:"), prior]
+        parameters = parameters_by_class(self.model, self.belief.moments)
+        if not offers(self, "a distribution of the parameters"):
+            return [*self._title(), *parameters]
+        _, prior = self.model.description.story(FEATURES_OF_PRIOR)
+        return [*self._title(), Paragraph("Posterior, mean ± sd:"), *parameters, Paragraph("Prior:"), prior]
 
     def _title(self) -> list[Piece]:
         """What the posterior is, and how it was made."""
         heading = Heading(headline(type(self).__name__, self.classes.tolist(), self.problem))
-        return [heading, Paragraph(self._details())] if self._details() else [heading]
-
-    def _details(self) -> str:
-        """How the posterior was made, if there is more to say than its class does."""
-        return ""
+        return [heading, Paragraph(self.belief.details)] if self.belief.details else [heading]
 
 
 def warn_of_lost_weights(posterior: Posterior, sample_weight: Any, num_rows: int) -> None:

@@ -1,4 +1,4 @@
-"""What every posterior predicts."""
+"""Predictions of every posterior."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
@@ -10,10 +10,11 @@ import numpy as np
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import one_of, proportion
 from bayesnb.data.labels import as_labels
-from bayesnb.data.read import is_dask, map_partitions
+from bayesnb.data.read import as_rows, is_dask, map_partitions
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.reading import Cells, with_fallback
-from bayesnb.posterior.density import RowDensity, function_of_array
+from bayesnb.posterior.belief import Belief
+from bayesnb.posterior.density import function_of_array
 
 # --------------------------------------------------------------------------------------------------
 # Predictions for Dask collections, one partition at a time
@@ -35,7 +36,7 @@ def _partition_by_partition[**P](
 
 
 def _method_of_partition(posterior: Any, method: str, args: tuple, kwargs: dict[str, Any], X: Any) -> np.ndarray:
-    # The method is sent to Dask by its name. Pickle would look the inner function up by name and find the wrapped one.
+    # The method is sent to Dask by name: pickle would look up the inner function by name and find the wrapped one.
     return getattr(posterior, method)(X, *args, **kwargs)
 
 
@@ -65,19 +66,7 @@ def nats_of(unit: Any, units: Mapping[str, float] = NATS) -> float:
 def _decision_rule(
     classes: np.ndarray, *, loss: Any = None, confidence: float | None = None, abstain: Any = None
 ) -> Rule:
-    """The decision rule for given arguments; `Posterior.predict` explains them.
-
-    Parameters
-    ----------
-    classes : array, shape (classes,)
-    loss : array of shape (classes, classes) or pandas.DataFrame, optional
-    confidence : float, optional
-    abstain : scalar, optional
-
-    Returns
-    -------
-    callable
-        From class probabilities, shape (rows, classes), to labels, shape (rows,).
+    """From class probabilities, shape (rows, classes), to labels, shape (rows,); arguments as for `Posterior.predict`.
 
     Raises
     ------
@@ -104,7 +93,7 @@ def _decision_rule(
 
 
 def _with_marker(classes: np.ndarray, abstain: Any) -> np.ndarray:
-    """The classes and the marker, in the classes' type where the marker has it, else as objects."""
+    """The classes and the marker, in the classes' type if the marker fits it, else as objects."""
     kind = classes.dtype.kind
     if kind != "O" and np.ndim(abstain) == 0 and np.asarray(abstain).dtype.kind == kind:
         return np.append(classes, abstain)
@@ -146,7 +135,7 @@ def _read_loss(loss: Any, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _require_labels(loss: Any, labels: list[Any]) -> None:
-    """Refuse a frame whose columns are not the labels, or whose index has no action or one twice."""
+    """Raise for a frame whose columns are not the labels, or whose index lacks an action or repeats one."""
     actions, truths = loss.index.tolist(), loss.columns.tolist()
     missing = [label for label in labels if label not in truths]
     strange = [truth for truth in truths if truth not in labels]
@@ -172,19 +161,19 @@ def _require_labels(loss: Any, labels: list[Any]) -> None:
 class Predictions(ABC):
     """Densities and class probabilities of rows, with the parameters integrated out.
 
-    A subclass defines `density` and `class_probs`.
+    A subclass has a `belief`.
     """
 
-    model: BoundModel
+    belief: Belief
 
     @property
     @abstractmethod
-    def density(self) -> RowDensity:
-        """The density of encoded rows together with each class, the parameters integrated out."""
+    def model(self) -> BoundModel:
+        """The model with every default resolved to the numbers used."""
 
-    @abstractmethod
     def class_probs(self) -> np.ndarray:
         """Predictive class probabilities before any feature is seen, shape (classes,)."""
+        return self.belief.class_probs()
 
     @_partition_by_partition
     def log_joint(self, X: Any) -> np.ndarray:
@@ -206,10 +195,10 @@ class Predictions(ABC):
         ValueError, TypeError
             If X does not have the columns of the fit, or a cell is outside its family's support.
         """
-        return self._filled(self.density.put_log_joint, X)
+        return self._filled(self.belief.density.put_log_joint, X)
 
     def _filled(self, put: Callable[[Cells, np.ndarray], None], X: Any) -> np.ndarray:
-        return self.model.read(X).fill(put, len(self.model.schema.classes))
+        return self.model.read(as_rows(X)).fill(put, len(self.model.schema.classes))
 
     @_partition_by_partition
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -219,7 +208,7 @@ class Predictions(ABC):
         -------
         array, shape (rows, classes)
         """
-        return with_fallback(self._filled(self.density.put_log_proba, X), -np.inf, log(self.class_probs()))
+        return with_fallback(self._filled(self.belief.density.put_log_proba, X), -np.inf, log(self.class_probs()))
 
     @_partition_by_partition
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -241,7 +230,7 @@ class Predictions(ABC):
             If a row has probability zero under every class (only point estimates can do that): it gets the class
             probabilities, as if no feature had been seen.
         """
-        return with_fallback(self._filled(self.density.put_proba, X), 0.0, self.class_probs())
+        return with_fallback(self._filled(self.belief.density.put_proba, X), 0.0, self.class_probs())
 
     @_partition_by_partition
     def predict(self, X: Any, *, loss: Any = None, confidence: float | None = None, abstain: Any = None) -> np.ndarray:
@@ -321,7 +310,7 @@ class Predictions(ABC):
         columns = np.concatenate([block.columns for block in blocks])
         ones = np.concatenate([np.zeros((1, len(columns))), np.eye(len(columns))])
         ends = np.cumsum([len(block.columns) for block in blocks])
-        joint = self.density.log_joint(tuple(np.split(ones, ends[:-1], axis=1)))
+        joint = self.belief.density.log_joint(tuple(np.split(ones, ends[:-1], axis=1)))
         bias, *with_one = (joint[:, 1] - joint[:, 0]).tolist()
         return np.array(with_one)[np.argsort(columns)] - bias, bias
 
@@ -375,4 +364,4 @@ class Predictions(ABC):
         >>> jax.vmap(log_odds)(np.array(X)).shape
         (4,)
         """
-        return function_of_array(self.model, *self.density.in_jax())
+        return function_of_array(self.model, *self.belief.density.in_jax())

@@ -9,8 +9,9 @@ from scipy.special import entr, logsumexp
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.deferred import leaves, map_tree
 from bayesnb.core.running import in_order
+from bayesnb.data.tables import Table
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.prior import ModelParameters
+from bayesnb.model.prior import ModelParameters, Prior
 from bayesnb.model.reading import Chunks, warn_lost
 
 # --------------------------------------------------------------------------------------------------
@@ -18,16 +19,16 @@ from bayesnb.model.reading import Chunks, warn_lost
 # --------------------------------------------------------------------------------------------------
 
 DRAW_BYTES = 2**23
-"""Memory for the densities of many draws at a time, in each thread."""
+"""Memory of each thread for the densities of many draws."""
 
 
-def log_joint_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
+def log_joint_under(model: BoundModel, table: Table, parameters: ModelParameters) -> np.ndarray:
     """Log density of each row together with each class, under each draw of the parameters.
 
     Parameters
     ----------
     model : BoundModel
-    X : table, shape (rows, columns)
+    table : Table
     parameters : ModelParameters
         Leading axes (chain, draw).
 
@@ -35,16 +36,16 @@ def log_joint_under(model: BoundModel, X: Any, parameters: ModelParameters) -> n
     -------
     array, shape (chain, draw, rows, classes)
     """
-    return _under_each_draw(_each_joint, model, X, parameters)
+    return _under_each_draw(_each_joint, model, table, parameters)
 
 
-def proba_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
+def proba_under(model: BoundModel, table: Table, parameters: ModelParameters) -> np.ndarray:
     """As `log_joint_under`, class probabilities."""
-    return _under_each_draw(_each_proba, model, X, parameters)
+    return _under_each_draw(_each_proba, model, table, parameters)
 
 
-def _under_each_draw(each: Callable, model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
-    flat, chunks = flatten(parameters), model.read(X)
+def _under_each_draw(each: Callable, model: BoundModel, table: Table, parameters: ModelParameters) -> np.ndarray:
+    flat, chunks = flatten(parameters), model.read(table)
     number, num_classes = flat.class_prob.shape
     found = np.empty((number, chunks.table.num_rows, num_classes))
 
@@ -99,12 +100,12 @@ def _each_proba(
         warn_lost(sum(number for _, number in lost), min(first for first, _ in lost))
 
 
-def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters) -> np.ndarray:
+def uncertainty_under(model: BoundModel, table: Table, parameters: ModelParameters) -> np.ndarray:
     """Entropy in nats of each row's label, and the mean entropy under the draws, shape (rows, 2).
 
     The first is never the smaller one, because entropy is concave.
     """
-    chunks = model.read(X)
+    chunks = model.read(table)
     result = np.empty((chunks.table.num_rows, 2))
 
     def put(rows: slice, proba: np.ndarray) -> None:
@@ -116,17 +117,17 @@ def uncertainty_under(model: BoundModel, X: Any, parameters: ModelParameters) ->
 
 
 def proba_quantiles_under(
-    model: BoundModel, X: Any, parameters: ModelParameters, levels: Sequence[float]
+    model: BoundModel, table: Table, parameters: ModelParameters, levels: Sequence[float]
 ) -> np.ndarray:
     """Quantiles over draws of the class probabilities of each row, shape (rows, classes, levels).
 
     Parameters
     ----------
-    model, X, parameters
+    model, table, parameters
         As for `log_joint_under`.
     levels : sequence of float
     """
-    flat, chunks = flatten(parameters), model.read(X)
+    flat, chunks = flatten(parameters), model.read(table)
     number, num_classes = flat.class_prob.shape
     result = np.empty((chunks.table.num_rows, num_classes, len(levels)))
     place = np.asarray(levels) * (number - 1)
@@ -134,7 +135,7 @@ def proba_quantiles_under(
     above = np.minimum(below + 1, number - 1)
 
     def put(rows: slice, proba: np.ndarray) -> None:
-        # NumPy sorts a contiguous axis several times as fast as it finds quantiles.
+        # NumPy sorts a contiguous axis several times faster than it finds quantiles.
         proba.sort(axis=-1)
         lower, upper = (np.moveaxis(proba[..., where], 0, 1) for where in (below, above))
         result[rows] = lower + (place - below) * (upper - lower)
@@ -155,7 +156,7 @@ def flatten(parameters: ModelParameters) -> ModelParameters:
 
 
 def in_pieces(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[ModelParameters]:
-    """Draws, chain and draw axes as one, a memory-sized number at a time."""
+    """Draws, chain and draw axes merged, as many at a time as fit in memory."""
     flat = flatten(parameters)
     num_classes = flat.class_prob.shape[1]
     cells = sum(x.shape[0] * x.shape[1] for x in chunk) * num_classes
@@ -169,23 +170,23 @@ def _some_draws(flat: ModelParameters, step: int) -> Iterator[ModelParameters]:
 
 
 PARAMETER_CELLS = 2**20
-"""Values of parameters in memory at a time."""
+"""Number of parameter values in memory at a time."""
 
 
 def draws_in_pieces(parameters: ModelParameters) -> Iterator[ModelParameters]:
-    """Draws, chain and draw axes as one, as many at a time as have so many values."""
+    """Draws, chain and draw axes merged, in pieces of about `PARAMETER_CELLS` values."""
     flat = flatten(parameters)
     size = sum(np.size(leaf) for leaf in leaves(flat)) // len(flat.class_prob)
     yield from _some_draws(flat, max(1, PARAMETER_CELLS // size))
 
 
-def independent_draws(posterior: Any, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
-    """Draws from a posterior in closed form, one leading axis, as many at a time as have so many values."""
-    # The hyperparameters are about as many as the parameters, whose mean may not exist.
-    size = sum(np.size(leaf) for leaf in leaves(posterior.closed_form))
+def independent_draws(prior: Prior, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
+    """Draws from a closed form, one leading axis, as many at a time as have so many values."""
+    # Hyperparameters are about as many as parameters, whose mean may not exist.
+    size = sum(np.size(leaf) for leaf in leaves(prior))
     step = max(1, PARAMETER_CELLS // size)
     for start in range(0, number, step):
-        yield posterior.closed_form.draw(rng, (min(step, number - start),))
+        yield prior.draw(rng, (min(step, number - start),))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -216,7 +217,7 @@ def log_mean_without(densities: np.ndarray, codes: np.ndarray) -> np.ndarray:
     found = logsumexp(densities, axis=0) - np.log(len(densities))
     own = np.ascontiguousarray(densities[:, np.arange(len(codes)), codes].T)
     varies = own.max(axis=-1) > own.min(axis=-1)  # a missing cell has density one under all draws
-    # A closed form does without ArviZ, whose import takes a second.
+    # A closed form does not import ArviZ, which takes a second.
     from arviz_stats.base import array_stats
 
     # ArviZ takes log likelihoods and changes their sign.

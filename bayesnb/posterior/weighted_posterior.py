@@ -1,4 +1,4 @@
-"""A posterior with weights of features, and the picture of the weights."""
+"""A posterior with feature weights, and the picture of the weights."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,17 +7,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 import pandas as pd
-from scipy.special import softmax
 
 from bayesnb.core.arrays import in_float64, log
-from bayesnb.core.checking import whole_number
-from bayesnb.core.forest import ForestPanel, Points, forest, how_many
-from bayesnb.core.panels import chosen, yes_or_no
+from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
+from bayesnb.core.panels import chosen
 from bayesnb.core.printing import DataTable, Paragraph, Piece
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import warn_of_absent_classes
 from bayesnb.data.read import labelled_rows
-from bayesnb.model.describe import feature_names
+from bayesnb.model.blocks import feature_names
 from bayesnb.model.feature_weights import (
     ConditionalLikelihood,
     FeatureWeights,
@@ -27,11 +25,9 @@ from bayesnb.model.feature_weights import (
 )
 from bayesnb.model.laplace import learn_on
 from bayesnb.model.weighted_model import WeightedModel
-from bayesnb.posterior.density import WeightedDensity
+from bayesnb.posterior.belief import PROB, WithWeights, require
 from bayesnb.posterior.fitted import ON_LABELS_ONLY
-from bayesnb.posterior.kinds import ClosedFormPosterior, SampledPosterior
-from bayesnb.posterior.parameters import PROB, WithWeights
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # The frame of weights of features, which draws itself
@@ -82,10 +78,8 @@ class WeightsFrame(pd.DataFrame):
             The highest mean weight first; otherwise in the order of `features`, or of the table.
         max_features : int, default 40
             The first ones in this order are drawn.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the rows.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
@@ -96,7 +90,7 @@ class WeightsFrame(pd.DataFrame):
         Raises
         ------
         TypeError, ValueError
-            If a feature is unknown, features are named that all share one weight, or `ax` and `figsize` do not fit.
+            If a feature is unknown, or features are named that all share one weight.
 
         See Also
         --------
@@ -114,11 +108,9 @@ class WeightsFrame(pd.DataFrame):
             if features is not None:
                 raise ValueError(f"features is {features!r}, and all features share one weight: leave it out")
             table = table.head(1).set_axis(["all features"])
-        if yes_or_no("sort", sort):
-            table = table.sort_values("mean", ascending=False, kind="stable")
-        shown = table.head(whole_number("max_features", max_features))
+        shown, number = top_rows(table, "mean", sort, max_features=max_features)
         rows = ForestPanel(
-            [str(name) for name in shown.index],
+            shown.index,
             [Points(shown["mean"], "mean")],
             shown["lower"],
             shown["upper"],
@@ -128,7 +120,6 @@ class WeightsFrame(pd.DataFrame):
             at_label="naive Bayes",
             limits=(0.0, None),
         )
-        number = how_many(len(shown), len(table), "feature", "top" if sort else "first")
         weights = "One weight of all features" if self._shared else f"Weights of {number}"
         return forest([rows], title=f"{weights} (0: no effect, 1: as in naive Bayes)", ax=ax, figsize=figsize)
 
@@ -138,17 +129,17 @@ class WeightsFrame(pd.DataFrame):
 # --------------------------------------------------------------------------------------------------
 
 
-def no_information(posterior: ClosedFormPosterior | SampledPosterior, more: float = 0.0) -> float:
+def no_information(posterior: Posterior, more: float = 0.0) -> float:
     """`share_without_information` of the rows of a posterior, and of `more` rows."""
     num_rows = 0.0 if posterior.problem is None else float(np.sum(posterior.problem.statistics.classes.n))
     return share_without_information(num_rows + more, _rows_class_probs(posterior))
 
 
-def _rows_class_probs(posterior: ClosedFormPosterior | SampledPosterior) -> np.ndarray:
+def _rows_class_probs(posterior: Posterior) -> np.ndarray:
     """Class probabilities of the rows of a posterior, also where those of another population are given."""
     problem: Any = posterior.problem
     prior = problem and problem.rows_class_prior
-    return prior.update(problem.statistics.classes).mean() if prior else posterior.class_probs()
+    return prior.update(problem.statistics.classes).mean() if prior else posterior.belief.class_probs()
 
 
 class WeightedPosterior(Posterior):
@@ -162,8 +153,8 @@ class WeightedPosterior(Posterior):
 
     `nb.weight_features` gives one. Predictions use the mode of the weights. Draws, intervals and the split of
     uncertainty have both the uncertainty of the parameters and that of the weights. A weight below one says that the
-    feature shares its evidence with others, so that the errors of their densities add up: under a draw, its log
-    density varies as those of dependent features do. Draws are of the probability if no cell says nothing of the label.
+    feature shares its evidence with others, so that the errors of their densities add up: under a draw, its log density
+    varies as those of dependent features do. Draws are of the probability without these cells.
 
     The weights change how the evidence of the features is added up, and nothing of the features given the class. What
     concerns these, such as `simulate`, `marginals`, `log_evidence` or `nb.check`, is that of the posterior without
@@ -190,12 +181,21 @@ class WeightedPosterior(Posterior):
     array([1.4, 1.1, 1. ])
     """
 
-    def __init__(self, unweighted: ClosedFormPosterior | SampledPosterior, feature_weights: FeatureWeights) -> None:
+    belief: WithWeights
+    feature_weights: FeatureWeights
+
+    def __init__(self, unweighted: Posterior, feature_weights: FeatureWeights) -> None:
         self.unweighted = unweighted
         self.feature_weights = feature_weights
-        self.model = unweighted.model
-        self.problem = unweighted.problem
-        self.inference = unweighted.inference
+        problem, class_probs, model = unweighted.problem, unweighted.belief.class_probs(), unweighted.model
+        belief = WithWeights(
+            WeightedModel(model.description, model.schema, model.blocks, feature_weights.shared),
+            unweighted.belief,
+            feature_weights,
+            log(_rows_class_probs(unweighted)),
+            None if problem is None or problem.rows_class_prior is None else log(class_probs),
+        )
+        super().__init__(problem, belief, unweighted.inference)
 
     @property
     def plain(self) -> Any:
@@ -204,14 +204,10 @@ class WeightedPosterior(Posterior):
     @cached_property
     def generative(self) -> Any:
         """The distribution of a row: without weights, which act on the labels only, and with each column once."""
-        if not self.model.schema.views:
+        if not self.model.schema.derived:
             return self.unweighted
         once = require(self.unweighted, "data", "a distribution of the rows").problem.described_once
         return require(self.unweighted, "a sampler to run again", "a distribution of the rows").inference.fit(once)
-
-    @cached_property
-    def _weighted_model(self) -> WeightedModel:
-        return WeightedModel.weighing(self.model, shared=self.feature_weights.shared)
 
     @property
     def weights(self) -> WeightsFrame:
@@ -230,24 +226,6 @@ class WeightedPosterior(Posterior):
     def plot(self, **options: Any) -> Any:
         """Draw the weights with their intervals; `WeightsFrame.plot` has the options."""
         return self.weights.plot(**options)
-
-    def class_probs(self) -> np.ndarray:
-        """Given ones, or those of the fit with the offsets."""
-        of_fit = self.unweighted.class_probs()
-        return softmax(log(of_fit) + self.feature_weights.offset) if self._log_given is None else of_fit
-
-    @property
-    def _log_given(self) -> np.ndarray | None:
-        """Logarithm of the class probabilities, if these are given in numbers."""
-        given = self.problem is not None and self.problem.rows_class_prior is not None
-        return log(self.unweighted.class_probs()) if given else None
-
-    @cached_property
-    def density(self) -> WeightedDensity:
-        """The density of encoded rows together with each class, the parameters integrated out."""
-        plain, positions = self.unweighted.density, self._weighted_model.positions
-        log_class_prob = log(_rows_class_probs(self.unweighted))
-        return WeightedDensity(log_class_prob, plain.blocks, plain, self.feature_weights, positions, self._log_given)
 
     def decision_boundary(self) -> tuple[np.ndarray, float]:
         """As `ExactPosterior.decision_boundary`, if no row says nothing about its label.
@@ -276,10 +254,6 @@ class WeightedPosterior(Posterior):
         lower, upper = np.moveaxis(super().proba_interval(X, **options), -1, 0)
         return np.stack([np.minimum(lower, proba), np.maximum(upper, proba)], axis=-1)
 
-    @property
-    def distribution(self) -> WithWeights:
-        return WithWeights(self._weighted_model, self.unweighted.distribution, self.feature_weights)
-
     def marginals(self) -> dict[str, Any]:
         """Distribution of every scalar parameter, as `ExactPosterior.marginals`; none of the weights, which have draws.
 
@@ -299,14 +273,14 @@ class WeightedPosterior(Posterior):
         """
         given = labelled_rows(X, y, sample_weight, classes=self.classes)
         warn_of_absent_classes(self.classes, self.classes[given.codes[given.weights > 0]])
-        positions, rng = self._weighted_model.positions, random_generator(key)
+        positions, rng = self.belief.model.positions, random_generator(key)
         num_features = sum(map(len, positions))
         rows = some_rows(len(given), num_features * len(self.classes), rng)
         log_density = np.empty((len(rows), len(self.classes), num_features))
         for i, x in enumerate(self.model.read(given.table).whole(warn=False)):
             for j, position in enumerate(positions[i]):
-                log_density[..., position] = self.unweighted.density.feature(i, j, x[rows])
-        log_class_prob = np.tile(log(_rows_class_probs(self.unweighted)), (len(rows), 1))
+                log_density[..., position] = self.unweighted.belief.density.feature(i, j, x[rows])
+        log_class_prob = np.tile(self.belief.log_rows_prob, (len(rows), 1))
         log_density = mixed_features(log_density, log_class_prob, self.feature_weights.no_information_in_feature)
         possible = np.isfinite(log_density).all(axis=(1, 2)) & np.isfinite(log_class_prob[0, given.codes[rows]])
         if not possible.any():
@@ -343,15 +317,7 @@ class WeightedPosterior(Posterior):
             Paragraph(ON_LABELS_ONLY),
         ]
 
-    def _details(self) -> str:
-        weights = self.feature_weights
-        kind = "one weight for all features" if weights.shared else "a weight for each feature"
-        if not weights.no_information:
-            return kind
-        nothing = "a row says nothing" if weights.shared else "a cell, and as often a whole row, says nothing"
-        return f"{kind}; {nothing} about the label with probability {weights.no_information:.2g}"
-
 
 def with_weights_of(given: Posterior, posterior: Any) -> Any:
     """Another posterior of the same features with the weights of the one given; itself if that has none."""
-    return WeightedPosterior(posterior, given.feature_weights) if isinstance(given, WeightedPosterior) else posterior
+    return posterior if given.feature_weights is None else WeightedPosterior(posterior, given.feature_weights)

@@ -1,6 +1,6 @@
-"""Types of what the functions of bayesnb return, for ``isinstance`` and annotations.
+"""Result types, for isinstance checks and annotations; parts of inferences and sources.
 
-Users make none of them. `Inference` is what an inference of your own inherits.
+Subclass `Inference` to write your own.
 """
 
 from bayesnb.checks.calibration import Calibration
@@ -9,8 +9,13 @@ from bayesnb.checks.predictive import Check
 from bayesnb.checks.sbc import SBC
 from bayesnb.checks.sensitivity import Sensitivity
 from bayesnb.crowd.result import AnnotationFit
+from bayesnb.data.labels import as_labels
+from bayesnb.data.read import as_table
 from bayesnb.inference.exact import Inference
+from bayesnb.inference.fit import as_inference
+from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
+from bayesnb.model.problem import Problem, Unlabelled
 from bayesnb.posterior.explain import Explanation
 from bayesnb.posterior.kinds import (
     AveragedPosterior,
@@ -47,12 +52,18 @@ __all__ = [
     "FeatureSelection",
     "Inference",
     "ModelComparison",
+    "ModelStatistics",
     "MutualInformation",
     "PointPosterior",
     "Posterior",
+    "Problem",
     "SampledPosterior",
     "Sensitivity",
     "TellingFeatures",
+    "Unlabelled",
     "WeightedPosterior",
     "WeightsFrame",
+    "as_inference",
+    "as_labels",
+    "as_table",
 ]

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.running import random_generator
-from bayesnb.data.read import GivenRows, read_rows
+from bayesnb.data.read import Rows, read_rows
 from bayesnb.families.family import Family, JointFamily
 from bayesnb.families.gaussian import Gaussian
-from bayesnb.model.bound import bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes
+from bayesnb.model.open_schema import bound_to
 from bayesnb.model.reading import LARGEST_NUMBER
 from bayesnb.posterior.fitted import Fitted, description_of
 from bayesnb.posterior.posterior import Posterior
@@ -17,13 +17,13 @@ from bayesnb.selection.grouping import group_columns
 from bayesnb.selection.trees import adding_features, tree_columns
 
 MOST_ROWS = 10_000
-"""Of more rows a random sample decides which columns depend on each other."""
+"""With more rows, a random sample decides which columns depend on each other."""
 
 FEW_VALUES = 10
-"""Numbers of so many different values or fewer are no measurements."""
+"""Columns with at most this many distinct numbers are no measurements."""
 
 MOST_COLUMNS = 200
-"""Columns at most; all pairs of them are compared."""
+"""Largest number of columns, of which all pairs are compared."""
 
 
 def propose_descriptions(
@@ -82,39 +82,39 @@ def propose_descriptions(
     if len(given) > MOST_ROWS:
         some = np.sort(random_generator(key).choice(len(given), MOST_ROWS, replace=False))
         try:
-            return _proposed(description, given.take(some))
+            return _proposed(description, given.take(some).alone())
         except ValueError:  # as where these rows have one class only, or no cell of a column: all rows decide
             pass
     return _proposed(description, given)
 
 
-def _proposed(description: Any, given: GivenRows) -> NaiveBayes:
+def _proposed(description: Any, rows: Rows) -> NaiveBayes:
     """As `propose_descriptions`; all rows decide."""
-    bound = bound_to(description, given)
+    bound = bound_to(description, rows)
     columns = {
-        place: block.family.cell
+        bound.schema.sources[position]: block.family.cell
         for block in bound.blocks
         if not block.is_joint
-        for place in bound.schema.in_table(block.columns)
+        for position in block.columns
     }
     if not 2 <= len(columns) <= MOST_COLUMNS:
         return description
-    rows = given.table, given.labels.values  # type: ignore[union-attr]
-    found = tree_columns(description, *rows, sample_weight=given.weights).model
+    labelled = rows.table, rows.labels.values  # type: ignore[union-attr]
+    found = tree_columns(description, *labelled, sample_weight=rows.weights).model
     numbers = [
         bound.schema.columns[place]
         for place, cell in columns.items()
-        if cell == "number" and _measured(given.table.number_column(place, slice(None)))
+        if cell == "number" and _measured(rows.table.number_column(place, slice(None)))
     ]
     if len(numbers) > 1:
         gaussian = NaiveBayes({column: Gaussian() for column in numbers})
-        blocks = group_columns(gaussian, *rows, sample_weight=given.weights).model.features
+        blocks = group_columns(gaussian, *labelled, sample_weight=rows.weights).model.features
         further = ((name, feature) for name, feature in blocks.items() if isinstance(feature[0], JointFamily))
-        found = adding_features(found, further, given.table.names, " (block)")
+        found = adding_features(found, further, rows.table.names, " (block)")
     return found
 
 
 def _measured(cells: np.ndarray) -> bool:
-    """Whether there are many values, all of which have squares."""
+    """Whether the column has many distinct values, none too large to square."""
     values = np.unique(cells)
     return len(values) > FEW_VALUES and np.nanmax(np.abs(values)) <= LARGEST_NUMBER

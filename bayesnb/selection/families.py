@@ -14,7 +14,7 @@ from bayesnb.core.forest import how_many
 from bayesnb.core.panels import LINES, chosen, grid_of_panels
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.data.labels import require_two_classes
-from bayesnb.data.read import LabelledRows, read_rows
+from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.tables import SparseTable
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family
@@ -44,36 +44,30 @@ from bayesnb.posterior.left_out import leave_one_out
 # --------------------------------------------------------------------------------------------------
 
 BINS = 30
-"""Bars of a panel."""
+"""Number of bars in a panel."""
 
 SHARE_SHOWN = 0.99
-"""Share of the cells within the panel; the rest lies beyond its ends."""
+"""Share of the cells inside the panel; the rest is beyond its ends."""
 
 MOST_HEIGHT = 1.6
-"""Largest height of a panel, in heights of its highest bar."""
+"""Largest height of a panel, as a multiple of its highest bar."""
 
 # --------------------------------------------------------------------------------------------------
 # The families with which the labels of a table are predicted best, one column after the other
 # --------------------------------------------------------------------------------------------------
 
 ROUNDING = 1e-9
-"""A score that is higher by less, in nats, is the same."""
+"""Scores closer than this, in nats, are equal."""
 
 
 def _best_for_labels(
-    columns: OpenColumns, rows: LabelledRows, compared: Mapping[int, Sequence[Compared]]
+    columns: OpenColumns, rows: Rows, compared: Mapping[int, Sequence[Compared]]
 ) -> tuple[dict[int, int], dict[int, np.ndarray]]:
     """The families of the highest leave-one-out log score of the labels, found column by column.
 
     Columns are independent given the class, also without a row. The log density of a row under each class is therefore
-    a sum over columns, whose terms are computed once, for each family of each column on its own.
-
-    Parameters
-    ----------
-    columns : OpenColumns
-    rows : LabelledRows
-    compared : mapping
-        By position, the families of each column. The search begins with the first ones.
+    a sum over columns, whose terms are computed once, for each family of each column on its own. The search begins with
+    the first family of each column.
 
     Returns
     -------
@@ -81,11 +75,6 @@ def _best_for_labels(
         By position of the column, the place of its family among those that were compared.
     differences : dict
         By position, the score with each family minus the score with the chosen one, the other columns as chosen.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a family that is given has no closed form.
     """
     for name, family in columns.given.items():
         if not isinstance(family, ConjugateFamily):
@@ -101,7 +90,7 @@ def _best_for_labels(
         posterior: Any = fit(model, rows.table, labels, sample_weight=rows.weights)
         return leave_one_out(posterior, rows).log_proba
 
-    # Class probabilities that are equal and known leave the densities of the cells alone.
+    # With equal, known class probabilities only the cell densities remain.
     equal = np.full(len(rows.classes), 1 / len(rows.classes))
     densities = {
         position: [left_out({rows.table.names[position]: each.candidate.family}, equal) for each in families]
@@ -110,27 +99,25 @@ def _best_for_labels(
     place = dict.fromkeys(compared, 0)
     first = columns.features({position: families[0].candidate.family for position, families in compared.items()})
     total = left_out(first)
+
+    def label_score(log_joint: np.ndarray) -> float:
+        """Sum of the log probabilities of the labels."""
+        return float(log_normalised(log_joint)[np.arange(len(rows.codes)), rows.codes].sum())
+
+    def scores(position: int) -> np.ndarray:
+        """Scores of the families of a column, beside those that the other columns have."""
+        rest = total - densities[position][place[position]]
+        return np.array([label_score(rest + own) for own in densities[position]])
+
     changed = True
     while changed:
         changed = False
         for position, of_column in densities.items():
-            rest = total - of_column[place[position]]
-            scores = [_label_score(rest + own, rows.codes) for own in of_column]
-            best = int(np.argmax(scores))
-            if scores[best] > scores[place[position]] + ROUNDING:
-                place[position], changed = best, True
-                total = rest + of_column[best]
-    differences = {}
-    for position, of_column in densities.items():
-        rest = total - of_column[place[position]]
-        differences[position] = np.array([_label_score(rest + own, rows.codes) for own in of_column])
-        differences[position] -= _label_score(total, rows.codes)
-    return place, differences
-
-
-def _label_score(log_joint: np.ndarray, codes: np.ndarray) -> float:
-    """Sum of the log probabilities of the labels."""
-    return float(log_normalised(log_joint)[np.arange(len(codes)), codes].sum())
+            own = scores(position)
+            if own.max() > own[place[position]] + ROUNDING:
+                total = total - of_column[place[position]] + of_column[own.argmax()]
+                place[position], changed = int(own.argmax()), True
+    return place, {position: scores(position) - label_score(total) for position in densities}
 
 
 # --------------------------------------------------------------------------------------------------
@@ -145,7 +132,7 @@ DIRECTIONS = {
     "elpd_difference": "elpd_difference: score with the second minus score with the chosen family, in nats. The lower, "
     "the better is the choice.",
 }
-"""What the number in the printed table means, by its name."""
+"""Explanations of the numbers in the printed table, by name."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -166,7 +153,7 @@ class FamilyChoice(Printed):
         ``"evidence"`` or ``"labels"``.
     first_two : dict
         By column, the family chosen and the best of the others, if there is one, each with its number in `table`.
-    data : LabelledRows
+    data : Rows
         The table, its labels and weights.
 
     See Also
@@ -195,7 +182,7 @@ class FamilyChoice(Printed):
     table: pd.DataFrame
     criterion: str
     first_two: Mapping[Any, tuple[tuple[Candidate, float], ...]]
-    data: LabelledRows
+    data: Rows
 
     def _densities(self, column: Any, family: Family) -> ColumnDensities:
         """Predictive densities of a column's classes under a family, with the cells."""
@@ -237,10 +224,8 @@ class FamilyChoice(Printed):
             Classes to show, up to eight; by default all.
         max_features : int, default 12
             The first columns get panels; the title says how many there are.
-        axes : sequence of matplotlib axes, optional
-            Where to draw, two for each column; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the panels.
+        axes, figsize
+            As for `plot_densities`, with two axes for each column.
 
         Returns
         -------
@@ -253,8 +238,8 @@ class FamilyChoice(Printed):
         Raises
         ------
         TypeError, ValueError
-            If a column or class is unknown, a column has one family
-            only, there is none to show, there are more than eight classes, or `axes` and `figsize` do not fit.
+            If a column or class is unknown, a column has one family only, there is none to show, or there are more than
+            eight classes.
 
         See Also
         --------
@@ -272,7 +257,7 @@ class FamilyChoice(Printed):
         codes = chosen("classes", labels if classes is None else classes, labels, most=len(LINES))
         several = self._compared(features)
         shown = several[: whole_number("max_features", max_features)]
-        panels = grid_of_panels(2 * len(shown), axes=axes, figsize=figsize, across=None if axes is not None else 2)
+        panels = grid_of_panels(2 * len(shown), axes=axes, figsize=figsize, across=2)
         heads, drawn = [], []
         for i, column in enumerate(shown):
             candidates, pair = [each for each, _ in self.first_two[column]], panels.axes[2 * i : 2 * i + 2]
@@ -451,12 +436,17 @@ def choose_families(
         raise ValueError(f'criterion is {criterion!r}: give "evidence", or "labels" for the leave-one-out score')
     given = read_rows(X, y, sample_weight)
     columns = open_columns(given.table, exclude, families)
-    _refuse_sparse(columns)
+    if isinstance(columns.table, SparseTable):
+        raise TypeError(
+            "X is sparse, and families are chosen for columns of a dense table: give count vectors a family, such as "
+            "nb.NaiveBayes(nb.Multinomial()), or a table of few columns as an array, X.toarray()"
+        )
     rows = replace(given, table=columns.table).counting().of_classes()
     if not rows.weights.any():
         raise ValueError("sample_weight is zero for every row: give at least one row a positive weight")
     require_two_classes(rows.classes)
-    compared = compare_candidates(rows, {position: _candidates_of_column(rows, position) for position in columns.open})
+    each_column = {position: _candidates_of_column(rows, position) for position in columns.open}
+    compared = compare_candidates(rows, each_column, NaiveBayes)
     place, differences = dict.fromkeys(compared, 0), None
     if criterion == "labels":
         place, differences = _best_for_labels(columns, rows, compared)
@@ -478,15 +468,7 @@ def choose_families(
     )
 
 
-def _refuse_sparse(columns: OpenColumns) -> None:
-    if isinstance(columns.table, SparseTable):
-        raise TypeError(
-            "X is sparse, and families are chosen for columns of a dense table: give count vectors a family, such as "
-            "nb.NaiveBayes(nb.Multinomial()), or a table of few columns as an array, X.toarray()"
-        )
-
-
-def _candidates_of_column(rows: LabelledRows, position: int) -> tuple[Candidate, ...]:
+def _candidates_of_column(rows: Rows, position: int) -> tuple[Candidate, ...]:
     found = candidates(rows.table, position, rows.weights)
     name = rows.table.names[position]
     if not found:

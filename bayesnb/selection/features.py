@@ -1,6 +1,6 @@
 """The features to keep."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from types import MappingProxyType
@@ -20,43 +20,30 @@ from bayesnb.families.family import Family, listed_categories
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import problem_of, warn_of_quantities
+from bayesnb.model.blocks import declared_categories, feature_names, in_column_order
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import declared_categories, feature_names, in_column_order
-from bayesnb.model.feature_weights import FeatureWeights, mixed_features
+from bayesnb.model.feature_weights import mixed_features
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.fitted import model_of
-from bayesnb.posterior.left_out import FeaturesLeftOut, features_left_out
-from bayesnb.posterior.weighted_posterior import WeightedPosterior
+from bayesnb.posterior.left_out import features_left_out
+from bayesnb.posterior.loo import sum_with_error
 from bayesnb.selection.families import ROUNDING
 from bayesnb.selection.weighing import weight_features
 
 # --------------------------------------------------------------------------------------------------
-# The features of a model of which some columns are dropped or merged; the other columns keep their families
+# Models with dropped or merged columns; the other columns keep their families
 # --------------------------------------------------------------------------------------------------
 
 NAMED = 4
-"""A block of more columns has the names of the first ones in its own name, and the number of the others."""
+"""The name of a wider block has the first columns' names and the number of the others."""
 
 
 def _family_of_column(bound: BoundModel, family: Family, columns: Sequence[int], position: int) -> Family:
-    """The family with which one column, as a feature of its own, has the prior and the constants that it has now.
+    """The family that gives one column, as a feature of its own, the prior and the constants that it has now.
 
-    Parameters
-    ----------
-    bound : BoundModel
-        The model of the table.
-    family : Family
-        Of the feature, as the user wrote it.
-    columns : sequence of int
-        Positions of the feature's columns.
-    position : int
-        One of them.
-
-    Returns
-    -------
-    Family
-        The family as the user wrote it, if it is the same for every column.
+    `family` is that of the feature whose `columns` are given by position, as the user wrote it. It is the result if it
+    is the same for every column.
     """
     names = bound.schema.columns
     block = next(block for block in bound.blocks if position in block.columns)
@@ -108,7 +95,9 @@ def rewritten_features(
             placed.update(block)
             own = merged[block] if block in merged else _family_of_column(bound, family, positions, position)
             names = [schema.columns[column] for column in block]
-            label = _free_name(names[0] if len(names) == 1 else block_label(names), {*features, *whole})
+            label = names[0] if len(names) == 1 else block_label(names)
+            while label in features or label in whole:
+                label = f"{label} (columns)"
             features[label] = own, None if label == names[0] else names
     return features
 
@@ -126,13 +115,6 @@ def block_label(names: Sequence[Any]) -> str:
     if len(names) <= NAMED:
         return " & ".join(map(str, names))
     return " & ".join([*map(str, names[: NAMED - 1]), f"{len(names) - NAMED + 1} more"])
-
-
-def _free_name(name: Any, taken: Collection[Any]) -> Any:
-    """The name, changed if a feature has it."""
-    while name in taken:
-        name = f"{name} (columns)"
-    return name
 
 
 # --------------------------------------------------------------------------------------------------
@@ -160,17 +142,12 @@ def with_some_features(model: Model, bound: BoundModel, kept: Sequence[int]) -> 
     if len(kept) == len(columns_of):
         return model
     dropped = {column: () for feature in {*range(len(columns_of))} - {*kept} for column in columns_of[feature]}
-    features = rewritten_features(model, bound, dropped, {})
-    return changed_model(
-        model, features=features, feature_inclusion=_inclusion(model.feature_inclusion, feature_names(blocks), kept)
-    )
-
-
-def _inclusion(given: Any, names: Sequence[Any], kept: Sequence[int]) -> Any:
-    """The prior probabilities of the features that are kept, in the form in which all were given."""
-    if isinstance(given, Mapping):
-        return {names[feature]: given[names[feature]] for feature in kept}
-    return np.asarray(given)[list(kept)] if np.ndim(given) else given
+    inclusion, names = bound.description.feature_inclusion, feature_names(blocks)
+    if isinstance(inclusion, Mapping):
+        inclusion = {names[feature]: inclusion[names[feature]] for feature in kept}
+    elif np.ndim(inclusion):
+        inclusion = np.asarray(inclusion)[list(kept)]
+    return changed_model(model, features=rewritten_features(model, bound, dropped, {}), feature_inclusion=inclusion)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -214,14 +191,9 @@ class _LabelRatios:
 def _while_rising(ratios: _LabelRatios) -> np.ndarray:
     """Drop or add the feature that raises the score most, again and again, while the score rises.
 
-    One feature always remains. Of changes that are equally good, the one of the last feature is made, so that the
-    first of columns that are copies of each other remains.
-
-    Returns
-    -------
-    array, shape (steps, features)
-        Subsets, with one for each feature that a subset has, else zero. The first has all features, and the last is the
-        best that was found.
+    One feature always remains. Of changes that are equally good, the one of the last feature is made, so that the first
+    of columns that are copies of each other remains. The subsets, one for each step, are rows of ones and zeros of
+    shape (steps, features). The first has all features, the last is the best one.
     """
     kept = np.ones(ratios.of_features.shape[-1])
     steps, highest = [kept], ratios.weights @ ratios.log_proba(kept)
@@ -232,7 +204,7 @@ def _while_rising(ratios: _LabelRatios) -> np.ndarray:
         feature = int(np.flatnonzero(scores >= scores.max() - ROUNDING)[-1])
         kept = kept.copy()
         kept[feature] = 1.0 - kept[feature]
-        # The score of a subset does not depend on the path that led to it, so that no subset comes twice.
+        # The score of a subset does not depend on the path to it, so that no subset recurs.
         score = ratios.weights @ ratios.log_proba(kept)
         if score <= highest + ROUNDING:
             break
@@ -258,7 +230,7 @@ WITH_WEIGHTS = (
 """A note on a posterior with weights."""
 
 STANDARD_ERRORS = 2.0
-"""A subset of the features is kept if its gain is higher than this many standard errors."""
+"""A subset of the features is kept if its gain exceeds this many standard errors."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -305,10 +277,8 @@ class FeatureSelection(Printed):
         ----------
         max_steps : int, default 60
             The first steps are drawn.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the rows.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
@@ -319,9 +289,8 @@ class FeatureSelection(Printed):
 
         Raises
         ------
-        TypeError, ValueError
-            If no change of the features raised the score, or `ax` and
-            `figsize` do not fit.
+        ValueError
+            If no change of the features raised the score.
 
         See Also
         --------
@@ -473,7 +442,7 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
         raise ValueError("sample_weight is zero for every row: give at least one row a positive weight")
     problem = problem_of(model, given)
     warn_of_quantities(problem)
-    problem.model.schema.require_one_description("select_features")
+    problem.model.require_one_description("select_features")
     _refuse_features(problem, given.weights)
     rows = given.of_classes(problem.model.schema.classes)
     exact = Exact().fit(problem)
@@ -481,13 +450,19 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     found.require_finite("no subsets can be compared")
     found, remarks = found.of_possible_labels("the score")
     notes = [f"{remark}." for remark in remarks]
-    if isinstance(posterior, WeightedPosterior):
-        shared = posterior.feature_weights.shared
+    if (before := getattr(posterior, "feature_weights", None)) is not None:
+        shared = before.shared
         learned = weight_features(exact, X, y, shared=shared, sample_weight=sample_weight).feature_weights
-        found = _weighed(found, learned)
+        # The densities as weights of features count them.
+        log_density = mixed_features(found.log_density, found.log_class_prob, learned.no_information_in_feature)
+        offset = found.log_class_prob + learned.offset
+        found = replace(found, log_density=log_density * learned.weight, log_class_prob=offset)
         notes.append(WITH_WEIGHTS)
     warn_of(remarks)
-    ratios = _ratios(found)
+    own = np.arange(len(found.rows)), found.rows.codes
+    of_classes, of_features = found.log_class_prob, found.log_density
+    of_features -= of_features[own][:, None]
+    ratios = _LabelRatios(of_classes - of_classes[own][:, None], of_features, found.rows.weights)
     steps = _while_rising(ratios)
     table = _selection_frame(steps, ratios, found.names)
     gain, error = table[["difference", "se"]].iloc[-1]
@@ -517,39 +492,22 @@ def _refuse_features(problem: Problem, weights: np.ndarray) -> None:
                 "score of every subset of the features needs: give it a family that has one, such as nb.Histogram() "
                 "for numbers, or leave it out of the model"
             )
-    for name, distribution in model.hyperpriors.items():
+    for name, distribution in model.description.hyperpriors.items():
         raise ValueError(
             f"the hyperparameter {name!r} is learned, {format_number(distribution)}, which leaves no closed form: give "
             "a number, or the model of nb.fit(model, X, y, nb.EmpiricalBayes())"
         )
     problem.require_labels("nb.select_features", "leave these rows out")
     require_two_classes(model.schema.classes)
-    if model.feature_inclusion is not None and (weights != 1.0).any():
+    if model.description.feature_inclusion is not None and (weights != 1.0).any():
         raise ValueError(
             "the model averages over subsets of its features, whose leave-one-out score has no weights of rows: leave "
             "sample_weight out, or select the features of model.with_feature_inclusion(None)"
         )
 
 
-def _weighed(found: FeaturesLeftOut, weights: FeatureWeights) -> FeaturesLeftOut:
-    """The densities as weights of features count them."""
-    log_density = mixed_features(found.log_density, found.log_class_prob, weights.no_information_in_feature)
-    log_class_prob = found.log_class_prob + weights.offset
-    return replace(found, log_density=log_density * weights.weight, log_class_prob=log_class_prob)
-
-
-def _ratios(found: FeaturesLeftOut) -> _LabelRatios:
-    """Log densities relative to those of the row's class."""
-    own = np.arange(len(found.rows)), found.rows.codes
-    of_classes, of_features = found.log_class_prob, found.log_density
-    of_features -= of_features[own][:, None]
-    return _LabelRatios(of_classes - of_classes[own][:, None], of_features, found.rows.weights)
-
-
 def _selection_frame(steps: np.ndarray, ratios: _LabelRatios, names: Sequence[Any]) -> pd.DataFrame:
     """The attribute `table` of `FeatureSelection`."""
-    from bayesnb.posterior.loo import sum_with_error
-
     log_proba = np.array([ratios.log_proba(kept) for kept in steps])
     differences = [sum_with_error(of_step - log_proba[0], ratios.weights) for of_step in log_proba]
     changes = np.diff(steps, axis=0)

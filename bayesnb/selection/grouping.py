@@ -36,28 +36,19 @@ from bayesnb.selection.joint_blocks import (
 )
 
 # --------------------------------------------------------------------------------------------------
-# A model with joint blocks in the place of some of its columns
+# A model with joint blocks in place of some columns
 # --------------------------------------------------------------------------------------------------
 
 
 def _grouped_model(model: Model, bound: BoundModel, merged: Mapping[tuple[int, ...], Family]) -> Model:
     """The model with joint blocks, each where its first column was; other columns keep their families.
 
-    Parameters
-    ----------
-    model : NaiveBayes or BoundModel
-        The model that was given; the result is bound if it is.
-    bound : BoundModel
-        The model of the table.
-    merged : mapping
-        By the positions of the columns of each block, its family.
+    `merged` has the family of each block by the positions of its columns. The result is bound if `model` is.
     """
     if not merged:
         return model
     placed_in = {column: columns for columns in merged for column in columns}
-    categories = {
-        column: ZERO_AND_ONE for columns, family in merged.items() if family.cell == "category" for column in columns
-    }
+    categories = {column: ZERO_AND_ONE for column, of in placed_in.items() if merged[of].cell == "category"}
     return changed_model(model, categories=categories, features=rewritten_features(model, bound, placed_in, merged))
 
 
@@ -86,7 +77,7 @@ class _Merge:
 
     @property
     def threshold(self) -> float:
-        """What the log Bayes factor has to exceed.
+        """The threshold of the log Bayes factor.
 
         "Some pair depends" and "no pair does" have the same prior probability, and every pair the same share of it.
         """
@@ -104,14 +95,14 @@ class _Merge:
 
 @dataclass(frozen=True)
 class _MergeSearch:
-    """What a search found.
+    """The result of a search.
 
     Attributes
     ----------
     merges : list of Merge
         In their order.
     blocks : list of Part
-        The blocks at the end that are merged of others.
+        The merged blocks at the end.
     best_left : Merge or None
         The best of the pairs that were left, which does not exceed its threshold; None if no pair was left.
     too_wide : bool
@@ -177,7 +168,7 @@ def merge_while_rising(parts: Sequence[Part], blocks: Mapping[type[Family], Bloc
 # --------------------------------------------------------------------------------------------------
 
 FEW_VALUES = 20
-"""A column of so many different values or fewer joins a block of numbers only if its family is Gaussian."""
+"""A column with at most this many distinct values joins a block of numbers only if its family is Gaussian."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -225,10 +216,8 @@ class ColumnGrouping(Printed):
         ----------
         max_merges : int, default 30
             The first merges are drawn.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the rows.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
@@ -239,7 +228,7 @@ class ColumnGrouping(Printed):
         Raises
         ------
         TypeError, ValueError
-            If no columns were merged, or `ax` and `figsize` do not fit.
+            If no columns were merged.
 
         See Also
         --------
@@ -399,21 +388,27 @@ def group_columns(
             "X is sparse, and joint blocks are fitted to columns of a dense table: give a table of few columns as an "
             "array, X.toarray()"
         )
-    if model.feature_inclusion is not None:
+    problem = problem_of(model, given)
+    if problem.model.description.feature_inclusion is not None:
         raise ValueError(
             "the model averages over subsets of its features, and a merge changes which features there are: group the "
             "columns of model.with_feature_inclusion(None)"
         )
-    problem = problem_of(model, given)
     problem.require_labels("nb.group_columns", "leave these rows out")
-    problem.model.schema.require_one_description("group_columns")
+    problem.model.require_one_description("group_columns")
     require_two_classes(problem.model.schema.classes)
     parts = mergeable_parts(problem, [columns] if isinstance(columns, str | int) else columns)
     cells = cells_of(problem.model, given.of_classes(problem.model.schema.classes))
     joins = joins_densities(parts)
-    parts = [part for part in parts if not part.density or (joins and _has_many_values(cells, part))]
+    # Where few values repeat, a density may be higher than any probability.
+    parts = [
+        part for part in parts if not part.density or (joins and len(np.unique(cells.of(part.columns))) > FEW_VALUES)
+    ]
     blocks = blocks_of(problem, parts, cells)
-    parts = [_with_every_row(part, blocks[part.joint]) for part in parts]
+    for i, part in enumerate(parts):
+        # The statistics of a joint block of the model leave out rows with gaps.
+        if part.width > 1 and not cells.lacking.isdisjoint(part.columns):
+            parts[i] = replace(part, log_evidence=blocks[part.joint].log_evidence_with_gaps(part.columns))
     search = merge_while_rising(parts, blocks, width)
     families = {part.columns: blocks[part.joint].family(part.columns) for part in search.blocks}
     return ColumnGrouping(
@@ -424,28 +419,15 @@ def group_columns(
     )
 
 
-def _has_many_values(cells: Cells, part: Part) -> bool:
-    """Whether a density can describe the column: where few values repeat, it may be higher than any probability."""
-    return len(np.unique(cells.of(part.columns))) > FEW_VALUES
-
-
-def _with_every_row(part: Part, blocks: Blocks) -> Part:
-    """A joint block of the model with the evidence of all its cells: its statistics leave out rows with gaps."""
-    if part.width == 1 or blocks.cells.lacking.isdisjoint(part.columns):
-        return part
-    return replace(part, log_evidence=blocks.log_evidence_with_gaps(part.columns))
-
-
 def _merge_frame(merges: Sequence[_Merge]) -> pd.DataFrame:
     """The attribute `table` of `ColumnGrouping`."""
-    found = {
-        "first": [merge.first.label for merge in merges],
-        "second": [merge.second.label for merge in merges],
-        "family": [merge.first.joint.__name__ for merge in merges],
-        "log_bayes_factor": np.array([merge.log_bayes_factor for merge in merges], dtype=np.float64),
-        "threshold": np.array([merge.threshold for merge in merges], dtype=np.float64),
-    }
-    table = pd.DataFrame(found, index=pd.RangeIndex(1, len(merges) + 1, name="merge"))
+    lines = [
+        (each.first.label, each.second.label, each.first.joint.__name__, each.log_bayes_factor, each.threshold)
+        for each in merges
+    ]
+    columns = ["first", "second", "family", "log_bayes_factor", "threshold"]
+    table = pd.DataFrame(lines, pd.RangeIndex(1, len(merges) + 1, name="merge"), columns)
+    table = table.astype(dict.fromkeys(columns[3:], float))
     return table.assign(total=table["log_bayes_factor"].cumsum())
 
 

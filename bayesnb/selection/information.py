@@ -1,6 +1,6 @@
-"""What features say about the class: mutual information, and the evidence that a feature depends on it."""
+"""Features and the class: mutual information, and the evidence for dependence."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,33 +11,27 @@ from scipy.special import chdtr, chdtrc, chndtrinc, expit, logit, ndtri
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import first_few, proportion, warn, warns_once, whole_number
 from bayesnb.core.deferred import map_tree
-from bayesnb.core.forest import ForestPanel, Points, forest, how_many
+from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
 from bayesnb.core.frames import PrintedFrame
-from bayesnb.core.panels import chosen, percent, yes_or_no
+from bayesnb.core.panels import chosen, percent
 from bayesnb.core.running import random_generator
 from bayesnb.families.categories import Bernoulli
 from bayesnb.families.family import Family, JointFamily, Parameters
-from bayesnb.model.blocks import Block, ModelStatistics
-from bayesnb.model.describe import (
-    feature_names,
-    in_column_order,
-    read_inclusion,
-    shared_families,
-    spread_inclusion,
-)
-from bayesnb.model.prior import ModelParameters, log_evidences
+from bayesnb.model.blocks import Block, feature_names, in_column_order
+from bayesnb.model.describe import inclusions, read_inclusion, spread_inclusion
+from bayesnb.model.prior import ModelParameters
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.fitted import of_features
-from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.predictions import nats_of
-from bayesnb.posterior.under_draws import draws_in_pieces, independent_draws
+from bayesnb.posterior.under_draws import draws_in_pieces
 
 # --------------------------------------------------------------------------------------------------
 # Mutual information of a posterior's parameters: at their mean, and averaged over draws
 # --------------------------------------------------------------------------------------------------
 
 CHAINS, DRAWS = 4, 50
-"""Number of draws from a closed form, unless the user gives it."""
+"""Default number of draws from a closed form."""
 
 
 def _information_rows(block: Block) -> tuple[Any, ...]:
@@ -52,7 +46,7 @@ def _information_at_mean(posterior: Posterior) -> list[np.ndarray]:
     """
     try:
         with np.errstate(divide="ignore"):  # an infinite mean
-            mean = posterior.distribution.mean()
+            mean = posterior.belief.mean()
     except NotImplementedError:
         return [np.full(len(_information_rows(block)), np.nan) for block in posterior.model.blocks]
     return [found[0] for found in _under_draws(posterior, map_tree(lambda value: np.asarray(value)[None], mean))]
@@ -63,11 +57,15 @@ def _averaged(posterior: Posterior, num_draws: int | None, key: Any) -> list[np.
 
     NaN for a point estimate, which has no distribution.
     """
-    if isinstance(posterior, PointPosterior):
+    if not offers(posterior, "a distribution of the parameters"):
         return [np.full(len(_information_rows(block)), np.nan) for block in posterior.model.blocks]
+    if offers(posterior, "draws of a sampler"):
+        pieces = draws_in_pieces(posterior.belief.draw(None, num_draws, key))
+    else:
+        number = CHAINS * whole_number("num_draws", DRAWS if num_draws is None else num_draws)
+        pieces = posterior.belief.pieces(number, random_generator(key))
     sums = [
-        (len(draws.class_prob), [found.sum(axis=0) for found in _under_draws(posterior, draws)])
-        for draws in _some_at_a_time(posterior, num_draws, key)
+        (len(draws.class_prob), [found.sum(axis=0) for found in _under_draws(posterior, draws)]) for draws in pieces
     ]
     number = sum(size for size, _ in sums)
     return [np.sum(of_block, axis=0) / number for of_block in zip(*(found for _, found in sums), strict=True)]
@@ -84,27 +82,11 @@ def _under_draws(posterior: Posterior, draws: ModelParameters) -> list[np.ndarra
     return found
 
 
-def _some_at_a_time(posterior: Posterior, num_draws: int | None, key: Any) -> Iterator[ModelParameters]:
-    """Draws of all parameters with one leading axis, as many at a time as fit in memory."""
-    if isinstance(posterior, SampledPosterior):
-        return draws_in_pieces(posterior.distribution.draw(None, num_draws, key))
-    number = CHAINS * whole_number("num_draws", DRAWS if num_draws is None else num_draws)
-    return independent_draws(posterior, number, random_generator(key))
-
-
 def _of_block(block: Block, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
-    """Mutual information of the columns of a block, in nats; NaN, with a warning, if the family cannot compute it.
+    """Mutual information of the columns of a block in nats, shape (draws, columns).
 
-    Parameters
-    ----------
-    block : Block
-    class_prob : array, shape (draws, classes, 1) or (draws, classes, columns)
-    parameters : mapping
-        Arrays of shape (draws, classes, columns, ...).
-
-    Returns
-    -------
-    array, shape (draws, columns)
+    It is NaN, with a warning, if the family cannot compute it. `class_prob` has shape (draws, classes, 1) or (draws,
+    classes, columns), and the parameters (draws, classes, columns, ...).
     """
     shape = *class_prob.shape[:2], len(_information_rows(block)), -1
     known = np.logical_and.reduce([np.isfinite(value).reshape(shape).all(axis=(1, 3)) for value in parameters.values()])
@@ -139,7 +121,7 @@ def _apart(block: Block, statistics: Any = None) -> tuple[Family | None, Any]:
 # --------------------------------------------------------------------------------------------------
 
 LARGEST_STATISTIC = 1e7
-"""Chi-squared statistic above which its root is taken as normal, which is right to 1e-8."""
+"""Above this chi-squared statistic its root is taken as normal, with an error of 1e-8."""
 
 OF_DATA = ("estimate", "lower", "upper", "p_value")
 
@@ -194,11 +176,10 @@ def information_in_data(block: Block, statistics: Any, prob: float) -> dict[str,
 def _where_known(n: np.ndarray, parameters: dict[str, Any]) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     """Weights of the classes whose likelihood has a maximum, and parameters, finite in the other classes too."""
     values = {name: np.asarray(value) for name, value in parameters.items()}
-    known = n > 0
-    for value in values.values():
-        known = known & np.isfinite(value).reshape(*n.shape, -1).all(axis=-1)
+    finite = [np.isfinite(value).reshape(*n.shape, -1).all(axis=-1) for value in values.values()]
+    known = np.logical_and.reduce([n > 0, *finite])
     weight = np.where(known, n, 0.0)
-    # A class without weight adds nothing for any parameters.
+    # A class without weight adds nothing, whatever its parameters.
     heaviest = weight.argmax(axis=0)
     filled = {}
     for name, value in values.items():
@@ -232,14 +213,6 @@ def noncentrality(statistic: np.ndarray, df: np.ndarray, level: float) -> np.nda
 # --------------------------------------------------------------------------------------------------
 # The evidence that a feature depends on the class, in closed form
 # --------------------------------------------------------------------------------------------------
-
-
-def _first(table: pd.DataFrame, by: str, sort: Any, max_features: Any) -> tuple[pd.DataFrame, str]:
-    """The rows of a table of features that a figure shows, and how many of how many they are, in words."""
-    if yes_or_no("sort", sort):
-        table = table.sort_values(by, ascending=False, kind="stable")
-    shown = table.head(whole_number("max_features", max_features))
-    return shown, how_many(len(shown), len(table), "feature", "top" if sort else "first")
 
 
 class FeatureEvidence(PrintedFrame):
@@ -279,12 +252,8 @@ class FeatureEvidence(PrintedFrame):
             The highest log Bayes factor first; otherwise in the order of `features`, or of the table.
         max_features : int, default 30
             The first ones in this order are drawn.
-        panels_across : int, optional
-            Panels side by side; by default as many as fit the width.
-        axes : sequence of matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the rows.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
@@ -295,7 +264,7 @@ class FeatureEvidence(PrintedFrame):
         Raises
         ------
         TypeError, ValueError
-            If a feature is unknown, or `axes` and `figsize` do not fit.
+            If a feature is unknown.
 
         See Also
         --------
@@ -310,16 +279,15 @@ class FeatureEvidence(PrintedFrame):
         >>> figure = nb.feature_evidence(posterior).plot()
         """
         table = self if features is None else self.iloc[chosen("features", features, self.index)]
-        shown, number = _first(table, "log_bayes_factor", sort, max_features)
-        names = [str(name) for name in shown.index]
+        shown, number = top_rows(table, "log_bayes_factor", sort, max_features=max_features)
         factors = ForestPanel(
-            names,
+            shown.index,
             [Points(shown["log_bayes_factor"])],
             x_label="log Bayes factor (nats): one parameter for all classes (left), one for each (right)",
             at=0.0,
         )
         probabilities = ForestPanel(
-            names,
+            shown.index,
             [Points(shown["inclusion_probability"])],
             x_label="probability that the feature depends on the class",
             limits=(-0.03, 1.03),
@@ -390,8 +358,8 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> Featur
     problem.require_labels("feature_evidence", "leave them out")
     blocks = posterior.model.blocks
     prior = spread_inclusion("prior_inclusion", read_inclusion("prior_inclusion", prior_inclusion), blocks)
-    evidences = log_evidences(posterior.model.families, shared_families(blocks), problem.statistics)
-    log_bayes_factors = [own - shared for own, shared in evidences]
+    pairs = list(zip(inclusions(blocks, prior), problem.statistics.blocks, strict=True))
+    log_bayes_factors = [family.log_bayes_factor(counted)[0] for family, counted in pairs]
     posteriors = [expit(logit(p) + found) for p, found in zip(prior, log_bayes_factors, strict=True)]
     columns = {
         "log_bayes_factor": in_column_order(blocks, log_bayes_factors),
@@ -404,25 +372,19 @@ def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> Featur
 
 
 def _column_inclusion(posterior: Posterior) -> list[np.ndarray]:
-    """Inclusion probability of every column at prior probability 1/2, each word of a vector on its own.
-
-    Returns
-    -------
-    list of array, shape (columns,)
-        For each block; NaN if there is no such probability.
-    """
+    """Inclusion probability of each block's columns at prior probability 1/2, shape (columns,); NaN if undefined."""
     problem, found = posterior.problem, []
-    if problem is not None and (problem.unlabelled is not None or problem.model.hyperpriors):
+    if problem is not None and (problem.unlabelled is not None or problem.model.description.hyperpriors):
         problem = None
     for i, block in enumerate(posterior.model.blocks):
         log_bayes_factor = np.full(len(_information_rows(block)), np.nan)
         family, counted = _apart(block, None if problem is None else problem.statistics.blocks[i])
         if problem is not None and family is not None:
-            statistics = ModelStatistics(problem.statistics.classes, (counted,))
+            half = np.full(len(log_bayes_factor), 0.5)
             try:
-                shared_families([block])
-                ((own, shared),) = log_evidences([family], shared_families([replace(block, family=family)]), statistics)
-                log_bayes_factor = own - shared
+                inclusions([block], [half])
+                (alone,) = inclusions([replace(block, family=family)], [half])
+                log_bayes_factor = alone.log_bayes_factor(counted)[0]
             except ValueError:  # no closed form, or priors that differ by class
                 pass
         found.append(expit(log_bayes_factor))
@@ -430,7 +392,7 @@ def _column_inclusion(posterior: Posterior) -> list[np.ndarray]:
 
 
 # --------------------------------------------------------------------------------------------------
-# How much information does a feature have about the class? Mutual information, compared with its size by chance
+# Information of a feature about the class, compared with its size by chance
 # --------------------------------------------------------------------------------------------------
 
 PROBABILITIES = ("p_value", "inclusion_probability")
@@ -473,10 +435,8 @@ class MutualInformation(PrintedFrame):
             The most informative first; otherwise in the order of `features`, or of the table.
         max_features : int, default 20
             The first ones in this order are drawn.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the rows.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
@@ -488,7 +448,7 @@ class MutualInformation(PrintedFrame):
         Raises
         ------
         TypeError, ValueError
-            If a feature is unknown, the information of every feature is NaN, or `ax` and `figsize` do not fit.
+            If a feature is unknown, or the information of every feature is NaN.
 
         See Also
         --------
@@ -509,9 +469,9 @@ class MutualInformation(PrintedFrame):
                 f"the mutual information of every feature ({names}) is NaN, so that there is nothing to draw: "
                 "nb.mutual_information says when it is; a family can define mutual_information(class_prob, parameters)"
             )
-        shown, number = _first(frame, point, sort, max_features)
+        shown, number = top_rows(frame, point, sort, max_features=max_features)
         rows = ForestPanel(
-            [str(name) for name in shown.index],
+            shown.index,
             [
                 Points(shown["mean"], "posterior mean", "|", "B1"),
                 Points(shown[point], "estimate" if point == "estimate" else "at the posterior mean", filled=False),
@@ -666,7 +626,7 @@ def information_estimate(posterior: Posterior, unit: str = "nats") -> np.ndarray
 
 
 def _spread_to_columns(posterior: Posterior, values: list[np.ndarray]) -> np.ndarray:
-    """A value for each column of the table; the columns of a block that informs as one have the same."""
+    """A value for each column of the table; columns of a joint block share theirs."""
     blocks = posterior.model.blocks
     each = [np.broadcast_to(of_block, len(block.columns)) for block, of_block in zip(blocks, values, strict=True)]
     return np.array(in_column_order(blocks, each))

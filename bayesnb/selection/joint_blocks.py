@@ -13,7 +13,7 @@ from scipy.linalg import block_diag
 from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import listed
 from bayesnb.core.deferred import is_distribution
-from bayesnb.data.read import LabelledRows
+from bayesnb.data.read import Rows
 from bayesnb.families.categories import Bernoulli, Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily
@@ -23,8 +23,8 @@ from bayesnb.families.joint_categorical import MOST, JointCategorical, default_c
 from bayesnb.families.moments import Scatter, scatter
 from bayesnb.families.multivariate_gaussian import MultivariateGaussian
 from bayesnb.families.supports import kind_of_density, support_of
+from bayesnb.model.blocks import EVERY_COLUMN, declared_categories
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import EVERY_COLUMN, declared_categories
 from bayesnb.model.problem import Problem
 from bayesnb.selection.features import block_label
 
@@ -117,13 +117,13 @@ class Cells:
         return np.column_stack([self.by_column[column] for column in columns])
 
 
-def cells_of(model: BoundModel, given: LabelledRows) -> Cells:
+def cells_of(model: BoundModel, rows: Rows) -> Cells:
     """The cells, labels and weights of the rows of positive weight."""
-    kept = given.weights > 0
+    kept = rows.weights > 0
     # The problem has warned of values that are not among the categories.
-    found = zip(model.blocks, model.read(given.table).whole(warn=False), strict=True)
+    found = zip(model.blocks, model.read(rows.table).whole(warn=False), strict=True)
     by_column = {column: x[kept, j] for block, x in found for j, column in enumerate(block.columns)}
-    return Cells(by_column, given.codes[kept], given.weights[kept], len(given.classes))
+    return Cells(by_column, rows.codes[kept], rows.weights[kept], len(rows.classes))
 
 
 @dataclass(frozen=True)
@@ -238,8 +238,7 @@ def mergeable_parts(problem: Problem, only: Sequence[Any] | None) -> list[Part]:
 
 def _learned_names(family: Family) -> list[str]:
     """Names of the hyperparameters that are learned."""
-    values = family.hyperparameters().items()
-    return [name for name, value in values if is_distribution(value)]
+    return [name for name, value in family.hyperparameters().items() if is_distribution(value)]
 
 
 def _has_joint_blocks(family: Family) -> bool:
@@ -249,21 +248,12 @@ def _has_joint_blocks(family: Family) -> bool:
     """
     if type(family) in JOINT:
         return True
-    number = (
-        family.cell == "number"
-        and not isinstance(family, JointFamily)
-        and kind_of_density(support_of(family)) == "as a measurement"
-    )
-    return number and isinstance(family, ConjugateFamily) and not _learned_names(family)
+    alone = isinstance(family, ConjugateFamily) and family.cell == "number" and not isinstance(family, JointFamily)
+    return alone and kind_of_density(support_of(family)) == "as a measurement" and not _learned_names(family)
 
 
 def _require_same_prior(parts: Sequence[Part], what: str, values: Sequence[Any]) -> None:
-    """Refuse parts that differ in what a joint block has one of: numbers of the classes, or a text.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for parts that differ in what a joint block has one of: numbers of the classes, or a text."""
     for part, value in zip(parts, values, strict=True):
         text = isinstance(value, str)
         if value == values[0] if text else np.allclose(value, values[0], rtol=1e-12, atol=0.0):
@@ -285,7 +275,7 @@ def _shortest(values: np.ndarray) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------
-# Columns of real numbers as joint blocks: the evidence of every block from one scatter matrix for each class
+# Joint blocks of real numbers: the evidence of every block from one scatter matrix for each class
 # --------------------------------------------------------------------------------------------------
 
 
@@ -316,11 +306,8 @@ class _NumberBlocks(Blocks):
 
     def log_evidence_of_complete(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
         """Log evidence of the block of each pair of parts, shape (pairs,)."""
-        found = np.empty(len(pairs))
-        of_width: dict[int, list[int]] = {}
-        for k, (first, second) in enumerate(pairs):
-            of_width.setdefault(first.width + second.width, []).append(k)
-        for members in of_width.values():
+        found, width = np.empty(len(pairs)), np.array([first.width + second.width for first, second in pairs])
+        for members in (np.flatnonzero(width == one).tolist() for one in np.unique(width)):
             found[members] = self._log_evidence_of([pairs[k] for k in members])
         return found
 
@@ -425,14 +412,14 @@ def _as_multivariate(family: Any) -> MultivariateGaussian:
 
 
 # --------------------------------------------------------------------------------------------------
-# Columns of categories as joint blocks: the evidence of every block from counts of combinations
+# Joint blocks of categories: the evidence of every block from counts of combinations
 # --------------------------------------------------------------------------------------------------
 
 ZERO_AND_ONE = (0, 1)
 """Categories of a `Bernoulli` column."""
 
 TABLE_CELLS = 2**22
-"""Entries of a table of counts that is filled; the combinations of larger ones are sorted."""
+"""Largest table of counts that is filled; with more entries, combinations are sorted."""
 
 
 @dataclass(frozen=True)
@@ -459,7 +446,7 @@ class _CategoryBlocks(Blocks):
     other: bool
     total: np.ndarray | None
     _codes: dict[tuple[int, ...], tuple[np.ndarray, int]] = field(repr=False)
-    """By columns, the code of each row's combination, and their number; combinations that no row shows have none."""
+    """For given columns, the code of each row's combination and the number of codes, those of observed ones."""
 
     def log_evidence_of_complete(self, pairs: Sequence[tuple[Part, Part]]) -> np.ndarray:
         """Log evidence of the block of each pair of parts, shape (pairs,); -inf beyond a million combinations."""
@@ -492,7 +479,7 @@ class _CategoryBlocks(Blocks):
         return family.on_scale_of(family.statistics(x[whole], self.cells.membership[whole]).pooled())
 
     def _concentration(self, sizes: tuple[int, ...]) -> np.ndarray:
-        """Prior weight of each combination of columns of so many categories, shape (classes, 1)."""
+        """Prior weight of each combination of columns with these numbers of categories, shape (classes, 1)."""
         if self.total is not None:
             return self.total / math.prod(sizes)
         return np.full((self.cells.num_classes, 1), default_concentration(sizes))
@@ -546,7 +533,7 @@ def _category_blocks(problem: Problem, parts: Sequence[Part], cells: Cells) -> _
         column: declared_categories(family, names[column]) if family.cell == "category" else ZERO_AND_ONE
         for column, family in families.items()
     }
-    # Blocks with missing cells are not counted by these codes.
+    # These codes do not count blocks with missing cells.
     codes: dict[tuple[int, ...], tuple[np.ndarray, int]] = {}
     codes |= {(j,): (np.nan_to_num(cells.by_column[j]).astype(np.intp), len(categories[j])) for j in names}
     return _CategoryBlocks(cells, names, categories, given, other[0], None if default else totals[0], codes)
@@ -577,7 +564,7 @@ def _total(part: Part) -> np.ndarray:
 
 
 def blocks_of(problem: Problem, parts: Sequence[Part], cells: Cells) -> dict[type[Family], Blocks]:
-    """By the family of the joint blocks, what gives their evidences.
+    """For each family of joint blocks, the function that gives their evidences.
 
     Raises
     ------

@@ -11,17 +11,17 @@ from scipy.special import softmax
 from bayesnb.core.checking import a_type, warns_once
 from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
-from bayesnb.data.read import GivenRows, read_rows, split_labels
+from bayesnb.data.read import Rows, read_rows, split_labels
 from bayesnb.families.family import Family
 from bayesnb.families.supports import kind_of_density, support_of
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, has_closed_form
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.fitted import posterior_of
-from bayesnb.posterior.kinds import PointPosterior
 from bayesnb.posterior.loo import elpd_and_remarks, sum_with_error
-from bayesnb.posterior.posterior import Posterior, require
+from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.weighted_posterior import with_weights_of
 
 
@@ -77,12 +77,8 @@ class ModelComparison(Printed):
 
         Parameters
         ----------
-        panels_across : int, optional
-            Panels side by side; by default as many as fit the width.
-        axes : sequence of matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the number of models.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
@@ -90,11 +86,6 @@ class ModelComparison(Printed):
             The first panel has the posterior probability as a point and as a number, with the prior one as a stroke.
             The second one has the difference of elpd to the highest, with one standard error of the paired difference
             to either side. Without probabilities there is the second panel only. Unknown values are not drawn.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `axes` and `figsize` do not fit.
 
         See Also
         --------
@@ -133,7 +124,7 @@ class ModelComparison(Printed):
         return forest(rows, title=title, panels_across=panels_across, axes=axes, figsize=figsize)
 
     def _parts(self) -> list[Piece]:
-        # Adding zero takes the sign from a negative one.
+        # Adding zero removes the sign of a negative zero.
         table = self.table.assign(**self.table.select_dtypes("number").drop(columns="model_probability").round(2) + 0.0)
         shown = pd.DataFrame(
             {
@@ -232,31 +223,36 @@ def compare_models(
     X, y = split_labels(X, y)
     rows = read_rows(X, y, sample_weight)
     posteriors = {name: _fitted(name, given, rows, y) for name, given in models.items()}
-    _require_same_classes(posteriors)
+    (first, reference), *others = posteriors.items()
+    for name, posterior in others:
+        if set(posterior.classes.tolist()) != set(reference.classes.tolist()):
+            raise ValueError(
+                f"{first!r} has the classes {reference.classes.tolist()}, {name!r} {posterior.classes.tolist()}: "
+                "models of the same labels have the same classes; see classes= of nb.fit"
+            )
     notes: list[str] = []
     problems = {
         name: require(posterior, "data", "compare_models").problem.described_once
         for name, posterior in posteriors.items()
     }
     scores = {name: _model_score(name, posterior, rows, notes) for name, posterior in posteriors.items()}
-    evidence = pd.Series({name: _evidence(name, problem, notes) for name, problem in problems.items()})
-    saw = {name: ", ".join(problem.prior_saw) for name, problem in problems.items()}
-    table = pd.DataFrame(
-        {
-            "log_evidence": evidence,
-            "model_probability": _model_probabilities(problems, evidence, prior_probs, notes),
-            "elpd": {name: np.nan if score is None else score.elpd for name, score in scores.items()},
-            "elpd_se": {name: np.nan if score is None else score.se for name, score in scores.items()},
-        },
-        index=pd.Index(list(models), name="model"),
-    )
     known = {name: score for name, score in scores.items() if score is not None}
-    notes += [
-        f"{name}: {_held_out(posterior)}."
-        for name, posterior in posteriors.items()
-        if name not in known or np.isnan(evidence[name])
-    ]
-    table = table.join(_score_differences(known)).assign(prior_saw=pd.Series(saw))
+    evidence = pd.Series({name: _evidence(name, problem, notes) for name, problem in problems.items()})
+    columns = {
+        "log_evidence": evidence,
+        "model_probability": _model_probabilities(problems, evidence, prior_probs, notes),
+        "elpd": pd.Series({name: score.elpd for name, score in known.items()}, dtype=np.float64),
+        "elpd_se": pd.Series({name: score.se for name, score in known.items()}, dtype=np.float64),
+    }
+    for name, posterior in posteriors.items():
+        if name not in known or np.isnan(evidence[name]):
+            made_by = "NUTS" if posterior.inference is None else type(posterior.inference).__name__
+            call = f"nb.kfold(model, X, y, inference=nb.{made_by}())"
+            notes.append(f"{name}: {call} scores its predictions of rows that it was not fitted to.")
+    table = pd.DataFrame(columns, index=pd.Index(list(models), name="model")).join(_score_differences(known))
+    table = table.assign(
+        prior_saw=pd.Series({name: ", ".join(problem.prior_saw) for name, problem in problems.items()})
+    )
     best_first = ["elpd", "log_evidence"] if table["model_probability"].isna().any() else ["log_evidence", "elpd"]
     return ModelComparison(
         table=table.sort_values(best_first, ascending=False, kind="stable"),
@@ -280,7 +276,7 @@ def _read_prior(prior: Any, names: list[Any]) -> pd.Series:
     return pd.Series(probs, index=names)
 
 
-def _fitted(name: Any, given: Any, rows: GivenRows, y: Any) -> Posterior:
+def _fitted(name: Any, given: Any, rows: Rows, y: Any) -> Posterior:
     """The posterior of the rows; one that was fitted to other data is an error."""
     if isinstance(given, Model | Family):
         return fit(given, rows.table, y, sample_weight=rows.weights)
@@ -302,16 +298,6 @@ def _fitted(name: Any, given: Any, rows: GivenRows, y: Any) -> Posterior:
     return given
 
 
-def _require_same_classes(posteriors: Mapping[Any, Posterior]) -> None:
-    (first, reference), *others = posteriors.items()
-    for name, posterior in others:
-        if set(posterior.classes.tolist()) != set(reference.classes.tolist()):
-            raise ValueError(
-                f"{first!r} has the classes {reference.classes.tolist()}, {name!r} {posterior.classes.tolist()}: "
-                "models of the same labels have the same classes; see classes= of nb.fit"
-            )
-
-
 def _evidence(name: Any, problem: Problem, notes: list[str]) -> float:
     if not has_closed_form(problem.model):
         notes.append(f"{name}: no evidence, which has a closed form for conjugate families with given priors only.")
@@ -319,22 +305,16 @@ def _evidence(name: Any, problem: Problem, notes: list[str]) -> float:
     return problem.log_evidence
 
 
-def _model_score(name: Any, posterior: Posterior, rows: GivenRows, notes: list[str]) -> Any:
+def _model_score(name: Any, posterior: Posterior, rows: Rows, notes: list[str]) -> Any:
     problem = require(posterior, "data", "compare_models").problem
     if has_closed_form(problem.model):
         posterior = with_weights_of(posterior, Exact().fit(problem))
-    if isinstance(posterior, PointPosterior):
+    if not offers(posterior, "a distribution of the parameters"):
         notes.append(f"{name}: no leave-one-out, because a point estimate leaves no posterior to take a row from.")
         return None
     score, remarks = elpd_and_remarks(posterior, rows.of_classes(posterior.classes))
     notes += [f"{name}: {remark}." for remark in remarks]
     return score
-
-
-def _held_out(posterior: Posterior) -> str:
-    """The call that scores the model of a posterior by cross-validation, in words."""
-    made_by = type(posterior.inference).__name__ if posterior.inference is not None else "NUTS"
-    return f"nb.kfold(model, X, y, inference=nb.{made_by}()) scores its predictions of rows that it was not fitted to"
 
 
 def _model_probabilities(
@@ -368,7 +348,10 @@ def _why_not_comparable(problems: Mapping[Any, Problem], evidence: pd.Series) ->
             )
     for name, problem in others:
         if problem.prior_saw != reference.prior_saw:
-            seen = (f"{_told(each)} for {whose}" for whose, each in ((first, reference), (name, problem)))
+            seen = (
+                f"{' and '.join(SEEN[what] for what in each.prior_saw) or 'nothing'} for {whose}"
+                for whose, each in ((first, reference), (name, problem))
+            )
             return (
                 f"the priors have seen different parts of the data ({'; '.join(seen)}), and a prior that "
                 "takes numbers from the data has a higher evidence. Compare by elpd, or give numbers"
@@ -381,9 +364,8 @@ def _why_not_comparable(problems: Mapping[Any, Problem], evidence: pd.Series) ->
     return ""
 
 
-def _told(problem: Problem) -> str:
-    words = {"labels": "the frequencies of the labels", "scale": "the scale of the columns"}
-    return " and ".join(words[what] for what in problem.prior_saw) or "nothing"
+SEEN = {"labels": "the frequencies of the labels", "scale": "the scale of the columns"}
+"""What a prior has seen of the data, in words."""
 
 
 def _class_prior_values(problem: Problem) -> dict[Any, tuple[bool, float]]:
@@ -426,10 +408,8 @@ def _density_forms(problem: Problem) -> dict[int, str]:
 
 def _score_differences(scores: Mapping[Any, Any]) -> pd.DataFrame:
     """Each model's score minus the highest, with the standard error of the sum of paired differences."""
-    rows: dict[Any, tuple[float, float]] = {}
-    best = max(scores.values(), key=lambda score: score.elpd, default=None)
-    for name, score in scores.items():
-        with np.errstate(invalid="ignore"):  # a label of probability zero
-            paired = np.asarray(score.elpd_i) - np.asarray(best.elpd_i)  # type: ignore[union-attr]
-            rows[name] = sum_with_error(paired)
+    by_row = {name: np.asarray(score.elpd_i) for name, score in scores.items()}
+    best = max(scores, key=lambda name: scores[name].elpd, default=None)
+    with np.errstate(invalid="ignore"):  # a label of probability zero
+        rows = {name: sum_with_error(elpd - by_row[best]) for name, elpd in by_row.items()}
     return pd.DataFrame.from_dict(rows, orient="index", columns=["elpd_difference", "elpd_difference_se"])

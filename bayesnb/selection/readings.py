@@ -1,16 +1,11 @@
 """Readings: columns derived of a column that say more of it, for weights to choose among."""
 
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterable
 
-import numpy as np
-
-from bayesnb.core.checking import first_few, listed, warn
+from bayesnb.core.checking import listed
 from bayesnb.data.read import Rows
-from bayesnb.data.recipes import PARTS, date_form, date_part, gaps
-from bayesnb.data.tables import DerivedColumn, SparseTable, Table, distinct_objects, is_missing
-from bayesnb.data.written_numbers import NEARLY_ALL
-from bayesnb.families.categories import Bernoulli, Categorical
+from bayesnb.data.recipes import PARTS
+from bayesnb.data.tables import DerivedColumn, SparseTable
 from bayesnb.families.family import Family
 from bayesnb.model.naive_bayes import NaiveBayes
 

@@ -22,24 +22,22 @@ from bayesnb.core.running import random_generator
 from bayesnb.core.sparse import dense
 from bayesnb.data.labels import as_labels
 from bayesnb.data.read import as_rows
-from bayesnb.model.blocks import Block, summed
+from bayesnb.model.blocks import Block, subjects_of, summed
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.describe import subjects_of
 from bayesnb.model.program import draw_cells, to_table
 from bayesnb.model.reading import Chunks
+from bayesnb.posterior.belief import offers
 from bayesnb.posterior.explain import ROUNDING, UNITS
 from bayesnb.posterior.fitted import Fitted, posterior_of
-from bayesnb.posterior.kinds import SampledPosterior
-from bayesnb.posterior.parameters import OnePoint
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.under_draws import log_sum
 
 FEWEST_DRAWS, MOST_DRAWS = 50, 250
-"""Draws in each of four chains from a closed form."""
+"""Draws in each of four chains, from a closed form."""
 
 DRAWS_OF_COLUMNS = 25_000
-"""Draws in each chain times the number of columns and of pairs of classes, between the two numbers of draws."""
+"""Limit for draws in each chain times columns times pairs of classes, between the two numbers of draws."""
 
 RUNS = 20
 """Number of runs of draws of a sampler, whose medians give the Monte Carlo standard error."""
@@ -48,16 +46,16 @@ NUMBERS = ["log_odds", "lower", "upper", "mcse", "median", "median_of_others"]
 """Columns of the result that hold numbers."""
 
 ROWS = 500
-"""Cells of each class over which the log odds of a number are averaged: quantiles of simulated cells."""
+"""The log odds of a number are averaged over this many quantiles of simulated cells of each class."""
 
 MOST_PASSES, SIMULATED_CELLS = 8, 2**22
-"""Times that many rows of each class are simulated, and cells of the table of them."""
+"""Largest number of times that `ROWS` rows of each class are simulated, and of cells in their table."""
 
 LETTERS = 20
-"""Letters of a feature's name in print."""
+"""Largest number of letters in a printed feature name."""
 
 WORDS = 512
-"""Words whose densities under all draws are in memory at a time."""
+"""Number of words whose densities under all draws are in memory at a time."""
 
 Features = Sequence[tuple[int, int]]
 """Positions of features: of the block, and of the column in it."""
@@ -97,23 +95,19 @@ class TellingFeatures(PrintedFrame):
             Classes that get a panel, in this order; by default all for which a feature is evidence.
         max_panels : int, default 10
             The first classes get a panel.
-        panels_across : int, optional
-            Panels side by side; by default two, or as many as fit the width.
-        axes : array or sequence of matplotlib axes, optional
-            Where to draw, one for each panel; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the rows.
+        panels_across, axes, figsize
+            Panels side by side, the axes to draw in, or the size of a new figure: see `plot_densities`.
 
         Returns
         -------
         matplotlib.figure.Figure
-            The new figure, or that of `axes`; all panels have the same scale. Infinite log odds, which only point
-            estimates have, are an arrow head at the edge.
+            All panels have the same scale. Infinite log odds, which only point estimates have, are an arrow head at the
+            edge.
 
         Raises
         ------
         TypeError, ValueError
-            If a class is unknown, no feature is evidence for any class, or `axes` and `figsize` do not fit.
+            If a class is unknown, or no feature is evidence for any class.
 
         See Also
         --------
@@ -136,17 +130,11 @@ class TellingFeatures(PrintedFrame):
         for label in shown:
             of_class = self[self["class"] == label]
             names = zip(of_class["feature"], of_class["value"], strict=True)
-            rows.append(
-                ForestPanel(
-                    [str(feature) if pd.isna(value) else f"{feature} = {value}" for feature, value in names],
-                    [Points(of_class["log_odds"].to_numpy(), "log odds")],
-                    of_class["lower"].to_numpy(),
-                    of_class["upper"].to_numpy(),
-                    f"{percent(self.attrs['prob'])} interval",
-                    title=f"for {label}",
-                    at=0.0,
-                )
-            )
+            texts = [str(feature) if pd.isna(value) else f"{feature} = {value}" for feature, value in names]
+            log_odds, lower, upper = of_class[["log_odds", "lower", "upper"]].to_numpy().T
+            interval = f"{percent(self.attrs['prob'])} interval"
+            panel = [Points(log_odds, "log odds")], lower, upper, interval
+            rows.append(ForestPanel(texts, *panel, title=f"for {label}", at=0.0))
         number = f" ({how_many(len(shown), len(wanted), 'class', 'first')})" if len(shown) < len(wanted) else ""
         title = f"Log odds against the other classes in {self.attrs['unit']}{number}"
         return forest(rows, title=title, same_axis=True, panels_across=panels_across, axes=axes, figsize=figsize)
@@ -276,28 +264,23 @@ def telling_features(
         *_candidate_values(posterior, [(1 - prob) / 2, (1 + prob) / 2], num_draws, key), strict=True
     )
     names = list(chain(*candidates))
-    log_odds, lower, upper, mcse = np.concatenate(odds, axis=1) / scale
-    rank, of_numbers = log_odds if np.isnan(lower).all() else lower, np.concatenate(medians, axis=1)
-    parts = []
+    # The numbers of each feature and class, in the order of `NUMBERS`.
+    numbers = np.concatenate([np.concatenate(odds, axis=1) / scale, np.concatenate(medians, axis=1)])
+    log_odds, lower = numbers[:2]
+    rank, parts = log_odds if np.isnan(lower).all() else lower, []
     for c, label in enumerate(classes):
         order = np.argsort(-rank[:, c], kind="stable")
         best = order[log_odds[order, c] > ROUNDING][:num]
-        parts += [
-            (label, *names[e], log_odds[e, c], lower[e, c], upper[e, c], mcse[e, c], *of_numbers[:, e, c]) for e in best
-        ]
+        parts += [(label, *names[e], *numbers[:, e, c]) for e in best]
     frame = pd.DataFrame(parts, columns=["class", "feature", "value", *NUMBERS], dtype=object)
     frame = frame.astype(dict.fromkeys(NUMBERS, float))
     frame.attrs = {"unit": unit, "prob": prob}
-    return TellingFeatures(frame, _heading(frame, unit, prob))
-
-
-def _heading(frame: pd.DataFrame, unit: str, prob: float) -> str:
-    told = f"Log odds of each class against the others, in {unit}"
+    heading = f"Log odds of each class against the others, in {unit}"
     if frame["lower"].notna().any():
-        told += f", lower and upper: {percent(prob)} interval, sorted by lower"
+        heading += f", lower and upper: {percent(prob)} interval, sorted by lower"
     if frame["median"].notna().any():
-        told += ". A column of numbers has the median of the class and of the others"
-    return told
+        heading += ". A column of numbers has the median of the class and of the others"
+    return TellingFeatures(frame, heading)
 
 
 def _candidate_values(
@@ -314,13 +297,13 @@ def _candidate_values(
     array, shape (2, candidates, classes)
         Median of a number in the class, and in the other classes; NaN for other features.
     """
-    once = posterior.generative
-    if num_draws is None and not isinstance(posterior.plain, SampledPosterior):
+    once, drawn = posterior.generative, offers(posterior, "draws of a sampler")
+    if num_draws is None and not drawn:
         columns = sum(len(block.columns) for block in once.model.blocks)
         pairs = math.comb(len(posterior.classes), 2)
         num_draws = min(max(DRAWS_OF_COLUMNS // (columns * pairs), FEWEST_DRAWS), MOST_DRAWS)
-    known = posterior.distribution
-    model, parameters = known.model, None if isinstance(known, OnePoint) else known.draw_few(None, num_draws, key)
+    belief, spread = posterior.belief, offers(posterior, "a distribution of the parameters")
+    model, parameters = belief.model, belief.draw(None, num_draws, key) if spread else None
     class_prob = posterior.class_probs()
     log_prob = log(class_prob)
     rows = _SimulatedRows(model, once, key)
@@ -331,7 +314,7 @@ def _candidate_values(
         The function `of` gives them from log densities and log class probabilities.
         """
         if parameters is None:
-            return of(summed(posterior.density.feature(i, j, cells[i]) for i, j in features), log_prob)[None]
+            return of(summed(belief.density.feature(i, j, cells[i]) for i, j in features), log_prob)[None]
         log_probs = np.asarray(model.log_class_prob(parameters))[..., None, :]
         found = of(summed(model.feature_log_likelihood(parameters, i, j, cells[i]) for i, j in features), log_probs)
         return found.reshape(-1, *found.shape[2:])
@@ -343,7 +326,7 @@ def _candidate_values(
         lower, estimate, upper = np.quantile(draws, [levels[0], 0.5, levels[1]], axis=0)
         # The variance of a median of normal draws is pi / 2 times that of their mean.
         of_draws = np.pi / 2 * draws.var(axis=0) / len(draws)
-        if isinstance(posterior.plain, SampledPosterior) and len(draws) >= 2 * RUNS:
+        if drawn and len(draws) >= 2 * RUNS:
             # Each draw depends on the one before.
             runs = np.stack([np.median(run, axis=0) for run in np.array_split(draws, RUNS)])
             of_draws = np.maximum(runs.var(axis=0, ddof=1) / RUNS, of_draws)
@@ -375,7 +358,8 @@ def _candidate_values(
             for x, labels in _single_words(block):
                 found = summary(odds(features, dict.fromkeys([i for i, _ in features], x), _against_others))
                 yield [(label, None) for label in labels], found, np.full_like(found[:2], np.nan)
-        elif values := _values_of_column(model, block, j):
+        elif not block.is_vector and (block.has_categories or block.is_binary):
+            values = [*model.schema.categories[block.columns[j]]] if block.has_categories else [0, 1]
             found = odds_of_values(features, values)
             yield [(name, value) for value in values], found, np.full_like(found[:2], np.nan)
         else:
@@ -445,27 +429,12 @@ def _single_words(block: Block) -> Iterator[tuple[Any, list[Any]]]:
         yield x if "sparse" in block.family.takes else dense(x), [block.labels[k] for k in at]
 
 
-def _values_of_column(model: BoundModel, block: Block, j: int) -> list[Any]:
-    """The values of a column of categories or of zeros and ones, in the order of their codes; else none."""
-    if block.is_vector:
-        return []
-    if block.has_categories:
-        return list(model.schema.categories[block.columns[j]])
-    return [0, 1] if block.is_binary else []
-
-
 class _SimulatedRows:
     """Rows of each class from the posterior predictive distribution, simulated when they are needed.
 
-    Cells of a single column are at quantiles of many simulated ones. With as many random cells, the order of features
-    would depend on the key where a few cells tell the classes apart.
-
-    Parameters
-    ----------
-    model : BoundModel
-    once : Posterior
-        Of the same columns, each described once.
-    key : int or JAX key
+    Cells of a single column are at quantiles of many simulated ones. With the same number of random cells, the order of
+    features would depend on the key if few cells tell the classes apart. `once` is the posterior in which each column
+    is described once.
     """
 
     def __init__(self, model: BoundModel, once: Posterior, key: Any) -> None:
@@ -513,11 +482,11 @@ class _SimulatedRows:
     def _read(self, frame: pd.DataFrame, wanted: Sequence[int]) -> dict[int, np.ndarray]:
         """Cells of blocks, given columns of the table; those of other columns, or outside a support, are missing."""
         schema, blocks = self._model.schema, [self._model.blocks[i] for i in wanted]
-        names = [schema.names(block.columns) for block in blocks]
-        place = {name: k for k, name in enumerate(dict.fromkeys(chain(*names)))}
-        table = as_rows(frame.reindex(columns=[*place]).set_axis([str(k) for k in place.values()], axis=1))
-        columns: list[Sequence[int]] = [[place[name] for name in own] for own in names]
-        chunks = Chunks(schema, tuple(blocks), table, columns, frozenset(schema.columns))
+        layout = [block.columns for block in blocks]
+        names = tuple(dict.fromkeys(chain(*map(schema.names, layout))))
+        table = as_rows(frame.reindex(columns=[*names]).set_axis([*map(str, range(len(names)))], axis=1))
+        table = replace(schema, named=True).arrange(replace(table, names=names), layout, {})
+        chunks = Chunks(schema, tuple(blocks), table, frozenset(schema.columns))
         return dict(zip(wanted, chunks.whole(warn=False), strict=True))
 
     @cached_property
@@ -528,12 +497,12 @@ class _SimulatedRows:
         codes = np.repeat(np.arange(num_classes), ROWS)
         found: list[dict[int, np.ndarray]] = []
         for _ in range(self.passes):
-            parameters = self._once.distribution.draw_for_rows(codes, rng)
+            parameters = self._once.belief.draw_for_rows(codes, rng)
             places = [i for i, block in enumerate(once.blocks) if not block.has_totals]
             blocks = [once.blocks[i] for i in places]
             drawn = draw_cells(blocks, [parameters[i] for i in places], len(codes), rng)
             cells = dict(zip(places, drawn, strict=True))
-            if self._model.schema.views:
+            if self._model.schema.derived:
                 frame = to_table(replace(once.schema, named=True), blocks, drawn)
                 cells = self._read(frame, [i for i, block in enumerate(self._model.blocks) if not block.has_totals])
             found.append({i: x.reshape(num_classes, ROWS, -1) for i, x in cells.items()})

@@ -24,9 +24,9 @@ from bayesnb.families.all_trees import AllTrees
 from bayesnb.families.family import Family
 from bayesnb.families.given import Given
 from bayesnb.families.spanning_trees import edge_probabilities
-from bayesnb.model.bound import bound_to
-from bayesnb.model.describe import EVERY_COLUMN
+from bayesnb.model.blocks import EVERY_COLUMN
 from bayesnb.model.naive_bayes import Model, NaiveBayes
+from bayesnb.model.open_schema import bound_to
 from bayesnb.posterior.fitted import Fitted, description_of
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.joint_blocks import Cells, cells_of
@@ -36,26 +36,16 @@ from bayesnb.selection.joint_blocks import Cells, cells_of
 # --------------------------------------------------------------------------------------------------
 
 MOST = 4000
-"""Combinations of categories of a pair of columns that is compared."""
+"""Largest number of combinations of categories in a pair that is compared."""
 
 AT_A_TIME = 2**18
-"""Cells, and combinations of classes and categories, that are counted together."""
+"""Largest numbers of cells, and of combinations of classes and categories, that are counted together."""
 
 
 def _log_bayes_factors(cells: Cells, columns: Sequence[int], sizes: list[int]) -> np.ndarray:
     """Log Bayes factor of each pair of columns for dependence within the classes; NaN for a pair not compared.
 
-    Parameters
-    ----------
-    cells : Cells
-    columns : sequence of int
-        Positions of the columns of categories.
-    sizes : list of int
-        Numbers of their categories.
-
-    Returns
-    -------
-    array, shape (columns, columns)
+    `sizes` has the numbers of categories of the columns. The result has shape (columns, columns).
     """
     # A missing cell has a code of its own, whose counts are dropped.
     of_cells = [np.nan_to_num(cells.by_column[column], nan=size) for column, size in zip(columns, sizes, strict=True)]
@@ -84,11 +74,8 @@ def _log_bayes_factors(cells: Cells, columns: Sequence[int], sizes: list[int]) -
 def _log_factors(count: np.ndarray, size: np.ndarray) -> np.ndarray:
     """Log Bayes factors of a column and others, shape (others,).
 
-    Parameters
-    ----------
-    count : array, shape (classes, categories of the column, categories of all others)
-    size : array of int, shape (others,)
-        Number of categories of each of the others.
+    `count` has shape (classes, categories of the column, categories of all others), and `size` the number of categories
+    of each of the others.
     """
     own, starts = count.shape[1], np.cumsum(size) - size
     total = np.maximum(own, size)
@@ -104,14 +91,7 @@ def _best_forest(log_factor: np.ndarray, threshold: float) -> list[tuple[int, in
     """Child and parent of each edge of the forest of the largest sum of log factors above a threshold.
 
     The root of each tree is the node whose edges above the threshold have the largest sum. A parent comes before its
-    children, and a tree in front of those with smaller sums.
-
-    Parameters
-    ----------
-    log_factor : array, shape (nodes, nodes)
-        Symmetric; NaN where there is no edge.
-    threshold : float
-        Not negative.
+    children, and a tree in front of those with smaller sums. `log_factor` is symmetric, and NaN where there is no edge.
     """
     kept = np.where(log_factor > threshold, log_factor, 0.0)
     forest = minimum_spanning_tree(scipy.sparse.csr_array(-kept))
@@ -125,16 +105,16 @@ def _best_forest(log_factor: np.ndarray, threshold: float) -> list[tuple[int, in
 
 
 # --------------------------------------------------------------------------------------------------
-# Which columns depend on each other? Each is described once more, given its parent in a forest
+# Which columns depend on each other? Each gets a further description, given its parent in a forest
 # --------------------------------------------------------------------------------------------------
 
 
 INDENT = 0.3
-"""Inches by which a column is to the right of its parent."""
+"""Distance of a column to the right of its parent, in inches."""
 
 
 LETTERS = 60
-"""Letters of a name that is drawn, on two lines."""
+"""Largest number of letters in a drawn name, on two lines."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -150,7 +130,7 @@ class ColumnForest(Printed):
         ``probability``, that a tree has the edge, if the probability of each tree of all columns is proportional to the
         product of the Bayes factors of its edges.
     notes : tuple of str
-        How many pairs were compared, and what the factors had to exceed.
+        How many pairs were compared, and the threshold of the factors.
 
     See Also
     --------
@@ -176,10 +156,8 @@ class ColumnForest(Printed):
         ----------
         max_columns : int, default 40
             The first columns are drawn.
-        ax : matplotlib axes, optional
-            Where to draw; by default in a new figure.
-        figsize : (width, height), optional
-            Inches of a new figure; a height of None follows from the columns.
+        ax, figsize
+            The axes to draw in, or the size of a new figure: see `plot_proba`.
 
         Returns
         -------
@@ -190,7 +168,7 @@ class ColumnForest(Printed):
         Raises
         ------
         TypeError, ValueError
-            If there is no edge, or `ax` and `figsize` do not fit.
+            If there is no edge.
 
         See Also
         --------
@@ -342,15 +320,15 @@ def tree_columns(
     rows = given.of_classes()
     require_two_classes(rows.classes)
     own = bound_to(description, given)
-    alone = [own.schema.in_table(block.columns) for block in own.blocks if not block.is_joint]
-    places = sorted({*chain(*alone)})
+    alone = chain(*(block.columns for block in own.blocks if not block.is_joint))
+    places = sorted({own.schema.sources[position] for position in alone})
     if len(places) < 2:
         raise ValueError(
             "the model describes fewer than two columns one by one, so that there is no pair to compare: give columns "
             "families of their own, such as nb.Categorical() or nb.Gaussian()"
         )
     names = own.schema.names(places)
-    # A family that reads cells as `Given` does, beside the features of the model.
+    # A family that reads cells as `Given` does, beside the model's features.
     together = adding_features(own.description, [("columns", (AllTrees(), [*names]))], given.table.names, "_")
     bound = bound_to(together, given)
     bound = replace(bound, blocks=bound.blocks[-1:])

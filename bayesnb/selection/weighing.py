@@ -11,13 +11,13 @@ from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, warn, warn_of
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import require_two_classes
-from bayesnb.data.read import GivenRows, is_dask, read_rows
+from bayesnb.data.read import Rows, is_dask, read_rows
 from bayesnb.families.family import Family
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import read_for_inference, warn_of_quantities
 from bayesnb.inference.nuts import NUTS, sample_weights
 from bayesnb.inference.sources import sample_dask
-from bayesnb.model.describe import feature_names
+from bayesnb.model.blocks import feature_names
 from bayesnb.model.feature_weights import (
     MOST_NUMBERS,
     ConditionalLikelihood,
@@ -29,30 +29,29 @@ from bayesnb.model.feature_weights import (
 )
 from bayesnb.model.laplace import approximate, approximate_with_readings
 from bayesnb.model.naive_bayes import Model, as_model
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.fitted import Fitted, posterior_of
-from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, SampledPosterior
 from bayesnb.posterior.left_out import (
     DensityError,
     FeaturesLeftOut,
-    Weighable,
     all_features_left_out,
     features_left_out,
     log_class_probs_without,
 )
-from bayesnb.posterior.posterior import Posterior, require, warn_of_lost_weights
+from bayesnb.posterior.posterior import Posterior, warn_of_lost_weights
 from bayesnb.posterior.weighted_posterior import WeightedPosterior, no_information
 
 NUM_CHAINS, NUM_DRAWS = 4, 1000
 """Shape of the draws of the weights."""
 
 MOST_FEATURES = 2000
-"""Weights of their own at most: the second derivatives of the likelihood have this number squared."""
+"""Largest number of individual weights: the second derivatives of the likelihood have this number squared."""
 
 INCLUSIONS = (0.5, 0.1, 0.01)
-"""Prior probabilities that a feature depends on the class, which are tried where there are more features."""
+"""With more features, these prior probabilities that a feature depends on the class are tried."""
 
 FEWEST_ROWS = 100
-"""Rows that choose among averages at least."""
+"""Least number of rows that choose among averages."""
 
 
 def weight_features(
@@ -207,10 +206,10 @@ def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: An
     UserWarning
         If there are more than `MOST_FEATURES`: what all share.
     """
-    if not isinstance(posterior, ExactPosterior | AveragedPosterior) or len(posterior.classes) < 2:
+    if posterior.plain is not posterior or not offers(posterior, "a closed form") or len(posterior.classes) < 2:
         return posterior
     found = posterior
-    if posterior.model.schema.views and _number_of_features(posterior) > MOST_FEATURES:
+    if posterior.model.schema.derived and _number_of_features(posterior) > MOST_FEATURES:
         found = posterior.inference.fit(posterior.problem.described_once, key=0)
     rows = read_rows(X, y, sample_weight)
     try:
@@ -225,7 +224,7 @@ def _number_of_features(posterior: Posterior) -> int:
     return len(feature_names(posterior.model.blocks))
 
 
-def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: GivenRows, key: Any) -> WeightedPosterior:
+def _best_shared(posterior: Any, rows: Rows, key: Any) -> WeightedPosterior:
     """The posterior, or an average over subsets of its features, whose shared weight has the highest evidence.
 
     The evidence is the density of the labels given the features of each row and the other rows, the weight integrated
@@ -235,8 +234,9 @@ def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: GivenRows,
     numbers, some = _number_of_features(posterior) * len(posterior.classes), rows
     candidates: list[tuple[float, Any]] = [(1.0, posterior)]
     few = numbers * FEWEST_ROWS <= MOST_NUMBERS
-    if few and isinstance(posterior, ExactPosterior) and (rows.weights == 1.0).all():
-        some = rows.take(some_rows(len(rows), min(4 * numbers, MOST_NUMBERS // FEWEST_ROWS), random_generator(key)))
+    if few and offers(posterior, "the closed form of one model") and (rows.weights == 1.0).all():
+        chosen = some_rows(len(rows), min(4 * numbers, MOST_NUMBERS // FEWEST_ROWS), random_generator(key))
+        some = rows.take(chosen).alone()
         # A prior that differs by class, or by category, has no average.
         with suppress(ValueError):
             candidates += [(inclusion, posterior.averaged(inclusion)) for inclusion in INCLUSIONS]
@@ -257,7 +257,7 @@ def _best_shared(posterior: ExactPosterior | AveragedPosterior, rows: GivenRows,
 
 @in_float64
 def _learn(
-    posterior: Posterior, given: GivenRows, key: Any, shared: bool = False, inference: NUTS | None = None
+    posterior: Posterior, rows: Rows, key: Any, shared: bool = False, inference: NUTS | None = None
 ) -> tuple[WeightedPosterior, list[str], float]:
     """As `weight_features`; returns the warnings instead of issuing them, and the log evidence of the labels."""
     if inference is not None and not isinstance(inference, NUTS):
@@ -272,10 +272,10 @@ def _learn(
             "shared=True; words of documents are one feature in a block of counts, such as nb.Multinomial()"
         )
     # No category that only rows of weight zero have is worth a warning.
-    rows = given.counting().of_classes(unweighted.classes)
+    rows = rows.counting().of_classes(unweighted.classes)
     rng = random_generator(key)
     remarks = []
-    if shared and not isinstance(unweighted, SampledPosterior) and unweighted.class_probs().all():
+    if shared and not offers(unweighted, "draws of a sampler") and unweighted.belief.class_probs().all():
         left_out = all_features_left_out(unweighted, rows)
     else:
         chosen = some_rows(len(rows), len(labels) * len(names), rng)
@@ -325,23 +325,18 @@ def _learn(
     return WeightedPosterior(unweighted, weights), remarks + of_labels, found.log_evidence
 
 
-def _weighable(posterior: Any) -> Weighable:
-    """The posterior, if its features have densities of their own given the other rows.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
+def _weighable(posterior: Any) -> Posterior:
+    """The posterior, or an error if its features have no densities of their own given the other rows."""
     problem = require(
         require(posterior, "a distribution of the parameters", "weight_features"), "data", "weight_features"
     ).problem
-    if not isinstance(posterior, SampledPosterior):
+    if not offers(posterior, "draws of a sampler"):
         return posterior
     problem.require_labels("weight_features", "fit the rows that have a label")
-    if problem.model.hyperpriors:
+    if problem.model.description.hyperpriors:
         raise ValueError(
             f"weight_features needs features that are independent given the class, and draws of "
-            f"{next(iter(problem.model.hyperpriors))!r} make them dependent: give it a number, or use "
+            f"{next(iter(problem.model.description.hyperpriors))!r} make them dependent: give it a number, or use "
             "nb.EmpiricalBayes()"
         )
     return posterior

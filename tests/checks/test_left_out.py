@@ -236,7 +236,6 @@ FAST = {
     "gaussian, following": (nb.Gaussian(), poissons),
     "gaussian of many columns": (nb.Gaussian(), partial(poissons, columns=21)),
     "gaussian, rate given": (nb.Gaussian(rate=2.0), poissons),
-    "poisson, following": (nb.Poisson(), poissons),
     "bernoulli": (nb.Bernoulli(2.0, 3.0), lambda rng, n: rng.integers(0, 2, (n, 21)) * 1.0),
     "categorical": (nb.Categorical(0.7), lambda rng, n: rng.integers(0, 4, (n, 21)) * 1.0),
     "words": (nb.Multinomial(), lambda rng, n: scipy.sparse.csr_array(poissons(rng, n))),

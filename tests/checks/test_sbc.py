@@ -39,7 +39,7 @@ class Drawn(nb.results.Inference):
         pass
 
     def fit(self, problem, *, key=0):
-        drawn = nb.Exact().fit(problem).distribution.draw(2, 200, key)
+        drawn = nb.Exact().fit(problem).belief.draw(2, 200, key)
         changed = replace(drawn, blocks=jax.tree.map(self.change, drawn.blocks))
         number = changed.blocks[0]["prob"].shape[1]
         changed = replace(changed, class_prob=drawn.class_prob[:, :number])

@@ -133,7 +133,7 @@ def test_many_features_share_the_weight_that_explains_the_labels_best(tells, ent
     shared = {p: nb.weight_features(each, fit, y[:60], shared=True) for p, each in candidates.items()}
     with pytest.warns(UserWarning, match="weights of features were learned"):
         scores = {p: nb.loo(each, fit, y[:60]).elpd for p, each in shared.items()}
-    taken = found.model_.feature_inclusion or 1.0
+    taken = found.model_.description.feature_inclusion or 1.0
     assert taken == TELLS[tells][2] or tells == "nothing"
     assert scores[taken] > max(scores.values()) - 1.0
     np.testing.assert_allclose(found.predict_proba(new), shared[taken].predict_proba(new), atol=0.02)

@@ -36,18 +36,10 @@ def test_sums_are_those_of_the_densities_of_the_cells(longest):
     np.testing.assert_allclose(Distinct.of(x, longest).sums(density, CLASSES), expected(x), rtol=1e-12)
 
 
-@pytest.mark.parametrize("longest", [0, 5, 60])
-def test_each_row_is_summed_under_its_own_class(longest):
-    x, codes = some_counts(), np.arange(60) % CLASSES
-    found = Distinct.of(x, longest).sums_of_own_class(density, codes, CLASSES)
-    np.testing.assert_allclose(found, expected(x)[np.arange(60), codes], rtol=1e-12)
-
-
 @pytest.mark.parametrize("shape", [(0, COLUMNS), (5, 0)])
 def test_no_rows_and_no_columns(shape):
     table = Distinct.of(np.zeros(shape), 3)
     assert table.sums(density, CLASSES).tolist() == [[0.0] * CLASSES] * shape[0]
-    assert table.sums_of_own_class(density, np.zeros(shape[0], dtype=int), CLASSES).tolist() == [0.0] * shape[0]
 
 
 @pytest.mark.parametrize("longest", [0, 5, 60])

@@ -14,6 +14,7 @@ from scipy.special import gammaln as log_gamma
 from scipy.special import logsumexp, xlogy
 
 import bayesnb as nb
+from bayesnb.data.read import as_table
 from bayesnb.families import matrix_product as product
 from bayesnb.families.family import with_hyperparameters
 from bayesnb.families.formulas import log_prob, quantile
@@ -27,13 +28,13 @@ from bayesnb.posterior.under_draws import flatten
 def test_averages_over_draws(case, holes, rng):
     """Class by class, some rows at a time, beside the average of an array of all draws, rows and classes."""
     X, y = case.cells(rng, 600), rng.integers(0, CLASSES, 600)
-    if holes and case.missing:
+    if holes and case.can.holes:
         X = with_holes(rng, X)
     X = scipy.sparse.csr_array(X) if holes and case.name == "multinomial" else X
     exact = nb.fit(nb.NaiveBayes(case.default), X, y)
     sampled = nb.from_samples(exact.model, exact.draws(num_chains=2, num_draws=20, key=1), X=X, y=y)
     joint = np.concatenate(
-        [sampled.model.log_joint(flatten(sampled.parameters), c) for _, c in exact.model.read(X).encoded()], 1
+        [sampled.model.log_joint(flatten(sampled.parameters), c) for _, c in exact.model.read(as_table(X)).encoded()], 1
     )
     expected = logsumexp(joint, axis=0) - np.log(40)
     np.testing.assert_allclose(sampled.log_joint(X), expected, rtol=1e-12)
@@ -187,7 +188,7 @@ def test_counts_and_numbers_that_are_no_counts(fractional, rng):
     np.testing.assert_allclose(family.row_log_likelihood({"rate": rate}, x), cells, rtol=1e-12)
 
 
-WITH_DIGITS = [case for case in CASES if case.missing and case.name != "numpyro exponential"]
+WITH_DIGITS = [case for case in CASES if case.can.holes and case.name != "numpyro exponential"]
 """NumPyro's Pareto distribution loses digits at large weights."""
 
 

@@ -42,7 +42,7 @@ def leaves_close(one, other, rtol=1e-10, atol=1e-10):
 
 def table(case, rng, rows, weighted=False):
     x = case.cells(rng, rows)
-    x = with_holes(rng, x) if case.missing else x
+    x = with_holes(rng, x) if case.can.holes else x
     return x, membership(rng, rows, weighted)
 
 

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import bayesnb as nb
+from bayesnb.data.read import as_table
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
 from bayesnb.families.joint_categorical import Combinations, count_combinations
@@ -112,9 +113,9 @@ class TestMissingCells:
                 np.testing.assert_allclose(found, each.log_joint(rows), rtol=1e-12)
             strange = posterior.log_joint_function()(jnp.array([[3.0, 0.0], [0.0, 3.0], [0.5, 1.0]] * 2))
         assert np.isnan(strange).any(axis=1).tolist() == [True, False, True] * 2
-        draws = posterior.distribution.draw(1, 3, 0)
+        draws = posterior.belief.draw(1, 3, 0)
         model = posterior.model
-        ((_, cells),) = model.read(rows).encoded()
+        ((_, cells),) = model.read(as_table(rows)).encoded()
         together = model.log_joint(draws, cells)
         (family,) = model.families
         of_rows = family.densities_of_rows({"prob": draws.blocks[0]["prob"][0]}, cells[0])

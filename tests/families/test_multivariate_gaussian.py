@@ -18,7 +18,7 @@ from bayesnb.families.distributions import CovarianceElement
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import compiled, log_prob
 from bayesnb.families.moments import scatter
-from bayesnb.families.multivariate_gaussian import distances
+from bayesnb.families.multivariate_gaussian import distances, distances_in_jax
 from bayesnb.inference.coordinates import Anchored, Drawn, ScaledCovariance
 from bayesnb.inference.fit import read_table
 from bayesnb.inference.nuts import Target
@@ -284,7 +284,7 @@ class TestGaps:
         cells = (gaps(X) if holes else X).to_numpy()
         mean, covariance = rng.normal(size=(2, 3)), np.array([SCALE, np.eye(3)])
         for found, expected in zip(
-            jax.jit(distances)(cells, mean, covariance), distances(cells, mean, covariance), strict=True
+            jax.jit(distances_in_jax)(cells, mean, covariance), distances(cells, mean, covariance), strict=True
         ):
             np.testing.assert_allclose(*np.broadcast_arrays(found, expected), rtol=1e-10)
 
@@ -354,6 +354,27 @@ class TestInAModel:
         posterior, drawn = nb.fit(model, X, y), nb.fit(model, X, y, nb.NUTS())
         assert drawn.diagnostics.divergences == 0
         assert nb.compare(posterior, drawn).agree
+
+    def test_intervals_of_what_all_classes_share(self, rng):
+        X, y = rng.normal(size=(30, 2)) @ [[1.0, 0.7], [0.0, 1.0]], rng.integers(0, 3, 30)
+        features = {"x": (nb.MultivariateGaussian(), [0, 1])}
+        found = nb.fit(nb.NaiveBayes(features, feature_inclusion=0.0), X, y).summary()
+        expected = nb.fit(nb.NaiveBayes(features), X, ["a"] * 30).summary()
+        for c in range(3):
+            of_class = found[found.index.str.startswith((f"x_mean[{c}", f"x_covariance[{c}"))]
+            np.testing.assert_allclose(of_class, expected[expected.index.str.startswith("x_")], rtol=1e-9)
+
+    @pytest.mark.filterwarnings("ignore:.*lack a cell:UserWarning")
+    @pytest.mark.parametrize("family", [nb.MultivariateGaussian(), nb.MultivariateGaussian(0.0, 0.5, 4.0, np.eye(2))])
+    def test_leaving_out_rows_of_an_average_of_which_some_lack_a_cell(self, rng, family):
+        X, y = rng.normal(size=(30, 2)), rng.integers(0, 2, 30)
+        X[[3, 8], [0, 1]] = np.nan
+        model = nb.NaiveBayes({"x": (family, [0, 1])}, feature_inclusion=0.4)
+        with pytest.warns(UserWarning, match="lack a cell"):
+            found = nb.loo(nb.fit(model, X, y), X, y).elpd_i
+        for i in (0, 3, 11):
+            rest = nb.fit(model, np.delete(X, i, axis=0), np.delete(y, i))
+            assert float(found[i]) == pytest.approx(rest.predict_log_proba(X[[i]])[0, y[i]], abs=1e-10)
 
 
 class TestFewRowsAndBadColumns:

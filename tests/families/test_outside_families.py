@@ -26,7 +26,7 @@ from bayesnb.inference.fit import read_table
 
 mpl.use("agg")
 
-OPEN = [case for case in FAMILIES if not case.closed and not case.joint]
+OPEN = [case for case in FAMILIES if not case.can.closed and not case.can.joint]
 """Families without a closed form."""
 
 LABELS = np.array(["a", "b", "b", "a", "b", "a", "b", "b", "a", "b", "a", "b"])
@@ -201,6 +201,22 @@ OF_CELLS = ("predict_proba", "summary", "posterior simulate", "sensitivity", "ch
 def test_a_verb_gives_the_numbers_of_the_twin(name: str, verb: str) -> None:
     outside, twin = (VERBS[verb](posterior, PAIRS[name].X) for posterior in PAIRS[name].posteriors)
     assert_same(outside, twin)
+
+
+@pytest.mark.filterwarnings("ignore::bayesnb.ConvergenceWarning")
+def test_a_default_of_all_classes_together_is_that_of_each_class() -> None:
+    @jax.tree_util.register_dataclass
+    @dataclass(frozen=True)
+    class Scaled(Exponential):
+        rate: Any = None
+
+        def on_scale_of(self, pooled: Any) -> Any:
+            return dataclasses.replace(self, rate=pooled.total / pooled.n)
+
+    X, y = np.random.default_rng(4).exponential([1.0, 5.0], (12, 2)), [None, *LABELS[1:-1], None]
+    sampler = nb.Gibbs(num_warmup=5, num_samples=20)
+    mine, theirs = (nb.fit(family, X, y, sampler, key=1) for family in (Scaled(), nb.Exponential()))
+    assert_same(mine.predict_proba(X), theirs.predict_proba(X))
 
 
 def test_a_file_names_a_class_that_is_not_there(tmp_path: Any) -> None:
@@ -648,7 +664,7 @@ class TestNoClosedForm:
 
     @pytest.mark.parametrize("verb", SAYS)
     def test_what_does_not_go_says_so(self, case: Case, posterior: Any, rows: np.ndarray, verb: str) -> None:
-        if verb in ("MAP", "MLE") and case.likeliest:
+        if verb in ("MAP", "MLE") and case.can.likeliest:
             assert all(np.isfinite(value).all() for value in VERBS[verb](posterior, rows).values())
             return
         told = SAYS[verb].format(name=case.default.family_name)
@@ -657,7 +673,7 @@ class TestNoClosedForm:
 
     def test_exact_says_so(self, case: Case, rows: np.ndarray) -> None:
         name = case.default.family_name
-        advice = r"nb\.NUTS\(\) for draws" + (r", nb\.MAP\(\) for a point estimate" if case.likeliest else "")
+        advice = r"nb\.NUTS\(\) for draws" + (r", nb\.MAP\(\) for a point estimate" if case.can.likeliest else "")
         with pytest.raises(ValueError, match=f"{name}.*{advice}$"):
             nb.fit(case.default, rows, LABELS)
         with pytest.raises(ValueError, match=name):

@@ -18,6 +18,7 @@ from small_crowd import CRITICAL_Z, z_scores
 
 import bayesnb as nb
 from bayesnb.core.sparse import dense
+from bayesnb.data.read import as_table
 from bayesnb.inference.em import first_responsibilities, label_log_joint
 from bayesnb.inference.fit import read_table
 from bayesnb.inference.gibbs import _draw_label_counts, exchangeable, relabel
@@ -234,7 +235,7 @@ def test_the_density_that_gibbs_reports():
         assert posterior.sample_stats["lp"][at] == pytest.approx(expected, rel=1e-10)
 
 
-DENSITIES = {case.name: (case.default, case.cells, case.missing) for case in CASES} | {
+DENSITIES = {case.name: (case.default, case.cells, case.can.holes) for case in CASES} | {
     "dirichlet multinomial": (nb.DirichletMultinomial(), lambda rng, n: rng.poisson(4.0, (n, 3)).astype(float), False)
 }
 
@@ -257,7 +258,7 @@ def test_the_density_that_nuts_samples(name, rng, float64):
     model = problem.resolved
     expected = model.prior.log_density(parameters)
     expected = expected + model.prior.log_likelihood(parameters, problem.statistics)
-    for _, chunk in model.read(X[y == None]).encoded():  # noqa: E711
+    for _, chunk in model.read(as_table(X[y == None])).encoded():  # noqa: E711
         expected = expected + weight[y == None] @ logsumexp(model.log_joint(parameters, chunk), axis=-1)  # noqa: E711
     assert float(found) == pytest.approx(float(expected), rel=1e-9)
 

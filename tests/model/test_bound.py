@@ -14,9 +14,9 @@ import pytest
 from sklearn.base import clone
 
 import bayesnb as nb
+from bayesnb.core.arrays import coordinate
 from bayesnb.estimators import NaiveBayesClassifier
 from bayesnb.inference.fit import read_table
-from bayesnb.model.program import coordinate
 
 FIRST = pd.DataFrame(
     {
@@ -292,7 +292,7 @@ class TestEverythingTakesOne:
         averaged = NaiveBayesClassifier(
             nb.NaiveBayes(nb.Bernoulli()).bind([[0, 1], [1, 0]], [0, 1]), feature_inclusion=0.5
         )
-        assert averaged.fit([[0, 1], [1, 0]], [0, 1]).model_.feature_inclusion == 0.5
+        assert averaged.fit([[0, 1], [1, 0]], [0, 1]).model_.description.feature_inclusion == 0.5
 
     def test_criticism(self, fitted):
         assert nb.sbc(fitted.model, num_simulations=20, num_rows=5, progress=False).model == fitted.model

@@ -58,7 +58,7 @@ def test_the_program_of_rows_and_of_statistics_have_one_density_up_to_a_constant
     model, X, y = mixed
     posterior = nb.fit(model, X, y)
     resolved, problem = posterior.model, posterior.problem
-    draws = posterior.distribution.draw(1, 6, 0)
+    draws = posterior.belief.draw(1, 6, 0)
     sites = resolved.sites.by_name(draws)
     differences = []
     args = (resolved.prior, problem.statistics)
@@ -215,7 +215,7 @@ def test_a_label_among_the_features_is_pointed_out():
 def test_count_vectors_of_one_column_each_stay_apart():
     X, y = np.array([[3, 1], [0, 4], [2, 2]]), ["a", "b", "a"]
     apart = nb.fit(nb.NaiveBayes({0: nb.Multinomial(), 1: nb.Multinomial()}), X, y)
-    assert [block.columns for block in apart.model.blocks] == [(0,), (1,)]
+    assert [list(block.columns) for block in apart.model.blocks] == [[0], [1]]
     together = nb.fit(nb.NaiveBayes({"both": (nb.Multinomial(), [0, 1])}), X, y)
     assert apart.log_evidence > together.log_evidence
     np.testing.assert_allclose(apart.predict_proba(X), np.tile([0.6, 0.4], (3, 1)))

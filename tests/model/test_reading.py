@@ -6,6 +6,7 @@ import scipy.sparse
 
 import bayesnb as nb
 from bayesnb.data.labels import Labels
+from bayesnb.data.read import as_table
 from bayesnb.estimators import BernoulliNB
 
 ROWS = 60
@@ -113,9 +114,9 @@ def test_rows_of_many_classes_are_computed_a_few_at_a_time(monkeypatch):
     X = np.random.default_rng(0).normal(size=(700, 1))
     posterior = nb.fit(nb.Gaussian(), X, np.arange(700) % 64)
     rows = []
-    posterior.model.read(X).each(lambda where, _: rows.append((where.start, where.stop)))
+    posterior.model.read(as_table(X)).each(lambda where, _: rows.append((where.start, where.stop)))
     assert sorted(rows) == [(0, 300), (300, 600), (600, 700)]
-    few = nb.fit(nb.Gaussian(), X, np.arange(700) % 2).model.read(X)
+    few = nb.fit(nb.Gaussian(), X, np.arange(700) % 2).model.read(as_table(X))
     assert few.slices == [slice(0, 700)]
 
 

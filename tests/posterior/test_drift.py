@@ -21,7 +21,7 @@ by_estimator = pytest.mark.parametrize("estimator", ESTIMATORS, ids=lambda estim
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_a_posterior_that_fades_is_a_weighted_fit(case, rng):
     X, y = case.cells(rng, 23), rng.integers(0, CLASSES, 23)
-    if case.missing:
+    if case.can.holes:
         X[13:] = with_holes(rng, X[13:])  # the first fit knows all categories
     weight = rng.uniform(0.1, 2.0, 23)
     model, classes = nb.NaiveBayes(case.family, class_concentration=0.5), range(CLASSES)

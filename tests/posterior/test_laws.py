@@ -39,7 +39,7 @@ def test_predictions_follow_from_the_joint_density(posteriors, table, kind):
 @pytest.mark.parametrize(("most", "kept"), [(400, range(6)), (2, [0, 5])], ids=["all", "evenly spaced"])
 def test_learned_hyperparameters_average_the_closed_forms(table, monkeypatch, most, kept):
     X, y, new = table
-    monkeypatch.setattr("bayesnb.posterior.kinds.MIXTURE", most)
+    monkeypatch.setattr("bayesnb.posterior.belief.MIXTURE", most)
     posterior, forms = collapsed(X, y), [closed_forms(X, y)[k] for k in kept]
     expected = logsumexp([form.log_joint(new) for form in forms], axis=0) - np.log(len(forms))
     np.testing.assert_allclose(posterior.log_joint(new), expected, rtol=1e-10)
@@ -79,14 +79,14 @@ def test_intervals_and_uncertainty_are_those_of_the_draws(posteriors, table, kin
 @of_every_kind
 def test_means_and_moments_are_in_the_summary(posteriors, kind):
     posterior = posteriors[kind]
-    summary, mean, sites = posterior.summary(prob=0.5), posterior.mean(), posterior.distribution.summaries(0.5)
+    summary, mean, sites = posterior.summary(prob=0.5), posterior.mean(), posterior.belief.summaries(0.5)
     column = "value" if kind in POINTS else "mean"
     assert list(sites) == list(mean)
     np.testing.assert_allclose(
         summary[column], np.concatenate([np.ravel(value) for value in mean.values()]), rtol=1e-12
     )
     for site, columns in sites.items():
-        for name, values in posterior.distribution.moments(site).items():
+        for name, values in posterior.belief.moments(site).items():
             np.testing.assert_allclose(values, np.broadcast_to(columns[name], np.shape(values)), rtol=1e-12)
     if kind in OF_DRAWS:
         draws = posterior.draws() if kind != "weighted sampled" else posterior.unweighted.draws()

@@ -172,6 +172,17 @@ class TestAveraged:
                 found.inclusion_probability, nb.feature_evidence(posterior, PRIOR)["inclusion_probability"]
             )
 
+    def test_both_hypotheses_have_a_posterior(self, exact, averaged, mixed):
+        X, y, _ = mixed
+        together = nb.fit(exact.model.description, X, np.full(len(y), "x"), classes=["x", "y", "z"])
+        for own, shared, one, of_all in zip(
+            averaged.families, averaged.shared, exact.families, together.families, strict=True
+        ):
+            for found, expected in ((own, one), (shared, of_all.take(slice(0, 1)))):
+                assert type(found) is type(expected)
+                for name, value in expected.hyperparameters().items():
+                    np.testing.assert_allclose(found.hyperparameters()[name], value, rtol=1e-12)
+
     def test_certain_priors_are_naive_bayes_and_the_class_prior(self, exact, mixed):
         *_, new = mixed
         np.testing.assert_allclose(exact.averaged(1.0).log_joint(new), exact.log_joint(new), rtol=1e-12)
@@ -210,6 +221,8 @@ class TestEstimators:
         expected = plain.posterior_.averaged([0.5, 0.1, 0.9]).predict_proba(X)
         np.testing.assert_allclose(estimator.predict_proba(X), expected, rtol=1e-12)
         assert np.abs(estimator.predict_proba(X) - plain.predict_proba(X)).max() > 1e-3
+        for attribute in {"feature_log_prob_", "theta_", "var_", "rate_"} & {*vars(plain)}:
+            np.testing.assert_array_equal(getattr(estimator, attribute), getattr(plain, attribute))
         in_parts = make(feature_inclusion=[0.5, 0.1, 0.9])
         in_parts.partial_fit(X[:20], y[:20], classes=[0, 1]).partial_fit(X[20:], y[20:])
         np.testing.assert_allclose(in_parts.predict_proba(X), expected, rtol=1e-9)
@@ -219,9 +232,9 @@ class TestEstimators:
     def test_classifier_keeps_the_option_of_its_model(self, rng):
         X, y = rng.integers(0, 2, (40, 3)), rng.integers(0, 2, 40)
         model = nb.NaiveBayes(nb.Bernoulli(), feature_inclusion=0.2)
-        assert estimators.NaiveBayesClassifier(model).fit(X, y).model_.feature_inclusion == 0.2
+        assert estimators.NaiveBayesClassifier(model).fit(X, y).model_.description.feature_inclusion == 0.2
         other = estimators.NaiveBayesClassifier(model, feature_inclusion=0.7).fit(X, y)
-        assert other.model_.feature_inclusion == 0.7
+        assert other.model_.description.feature_inclusion == 0.7
 
 
 def contingency(class_prob, prob):

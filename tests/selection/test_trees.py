@@ -121,7 +121,7 @@ def test_numbers_are_compared_in_five_bins_unless_they_are_categories(rng):
     expected = nb.tree_columns(nb.NaiveBayes(nb.Categorical()), cut, y)
     pd.testing.assert_frame_equal(forest.table, expected.table)
     schema = forest.model.bind(X, y).schema
-    (place, _) = schema.positions("code given x", None)
+    (place, _) = schema.positions("code given x", ["code", "x"])
     assert schema.categories[place] == tuple(range(17))
 
 
