@@ -10,18 +10,8 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb.core.checking import first_few, listed, near_matches, sort_categories, warn
-from bayesnb.data.tables import (
-    COPY,
-    ArrangedTable,
-    Column,
-    DerivedColumn,
-    Table,
-    as_range,
-    distinct_objects,
-    distinct_with_positions,
-    is_missing,
-    items_at,
-)
+from bayesnb.data.derived import COPY, ArrangedTable, DerivedColumn
+from bayesnb.data.tables import Column, Table, as_range, distinct_objects, distinct_with_positions, is_missing, items_at
 from bayesnb.data.written_numbers import NumberForm, with_numbers
 
 # --------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from bayesnb import estimators
 from bayesnb.core.checking import a_type
 from bayesnb.crowd.annotation_table import AnnotationTable
 from bayesnb.crowd.result import AnnotationFit
+from bayesnb.data.derived import DerivedColumn
 from bayesnb.data.schema import Schema
-from bayesnb.data.tables import DerivedColumn
 from bayesnb.data.written_numbers import NumberForm
 from bayesnb.estimators.kept_rows import KeptRows
 from bayesnb.families.family import Family

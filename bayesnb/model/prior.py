@@ -10,8 +10,8 @@ import numpy as np
 
 from bayesnb.core.arrays import in_float64, to_numpy
 from bayesnb.core.deferred import dist, jax, jnp, leaves, map_tree, numpyro, pytree
+from bayesnb.data.derived import COPY
 from bayesnb.data.schema import Schema
-from bayesnb.data.tables import COPY
 from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
 from bayesnb.families.family import Family, Sample, parameter_names, with_hyperparameters

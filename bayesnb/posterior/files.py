@@ -27,8 +27,8 @@ import bayesnb.families as package
 from bayesnb.core.checking import as_path
 from bayesnb.core.deferred import dist, is_distribution, is_jax
 from bayesnb.core.printing import Printed
+from bayesnb.data.derived import DerivedColumn
 from bayesnb.data.schema import Schema
-from bayesnb.data.tables import DerivedColumn
 from bayesnb.families.family import Family
 from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import EVERY_COLUMN

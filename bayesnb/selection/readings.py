@@ -3,9 +3,10 @@
 from collections.abc import Iterable
 
 from bayesnb.core.checking import listed
+from bayesnb.data.derived import DerivedColumn
 from bayesnb.data.read import Rows
 from bayesnb.data.recipes import PARTS
-from bayesnb.data.tables import DerivedColumn, SparseTable
+from bayesnb.data.tables import SparseTable
 from bayesnb.families.family import Family
 from bayesnb.model.naive_bayes import NaiveBayes
 

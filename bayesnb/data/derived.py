@@ -1,12 +1,13 @@
-"""Recipes of derived columns: functions of the cells of a column, with NumPy and Python's own library alone."""
+"""Columns derived of others by recipes, which need NumPy and Python's own library alone."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
 import numpy as np
 
-from bayesnb.data.tables import is_missing
+from bayesnb.data.tables import Column, Table, as_range, is_missing, items_at
 
 # --------------------------------------------------------------------------------------------------
 # Dates: cells of a type of dates, and text in one form
@@ -75,7 +76,7 @@ def _moment(value: Any, form: str | None) -> Any:
 
 
 # --------------------------------------------------------------------------------------------------
-# The recipes
+# Recipes, and the columns that they make
 # --------------------------------------------------------------------------------------------------
 
 
@@ -115,3 +116,83 @@ def date_part(cells: np.ndarray, part: str, form: str | None = None) -> np.ndarr
     known = ~np.isnat(moments)
     numbers[known] = PARTS[part](moments[known])
     return numbers
+
+
+COPY = "copy"
+"""The recipe of a column that has the cells of its source."""
+
+RECIPES: dict[str, Callable[..., np.ndarray]] = {
+    "missing": gaps,
+    "category": lambda cells: cells,
+    "date": date_part,
+}
+"""By name, functions of the cells of a source, shape (rows,) in their own type, and of settings; NumPy alone."""
+
+
+@dataclass(frozen=True)
+class DerivedColumn:
+    """A column that a recipe makes of another one.
+
+    Attributes
+    ----------
+    name, of : hashable
+        Its name, and that of its source.
+    recipe : str, default "copy"
+        One of `RECIPES`. A copy is read where its source is.
+    settings : tuple of (str, value)
+        Further arguments of the recipe.
+    """
+
+    name: Column
+    of: Column
+    recipe: str = COPY
+    settings: tuple[tuple[str, Any], ...] = ()
+
+
+@dataclass(frozen=True)
+class ArrangedTable(Table):
+    """Columns of another table, which is `cells`, in another order, and columns derived of them.
+
+    Attributes
+    ----------
+    places : sequence of int
+        For each column, the position in the other table of the column or its source; -1 if it is not there.
+    recipes : mapping
+        By position, the derived columns that are no copies.
+    """
+
+    places: Sequence[int] = ()
+    recipes: Mapping[int, DerivedColumn] = field(default_factory=dict)
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.cells.num_rows)
+
+    def _there(self, columns: Sequence[int]) -> Sequence[int] | None:
+        """Positions in the other table; None if it lacks the cells of one of the columns."""
+        return as_range(items_at(self.places, columns)) if self.recipes.keys().isdisjoint(columns) else None
+
+    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
+        return None if (there := self._there(columns)) is None else self.cells.stored(there, rows)
+
+    def numbers(self, columns: Sequence[int], rows: slice, **options: Any) -> Any:
+        there = self._there(columns)
+        return super().numbers(columns, rows) if there is None else self.cells.numbers(there, rows, **options)
+
+    def number_column(self, column: int, rows: slice) -> np.ndarray:
+        made = column in self.recipes
+        return super().number_column(column, rows) if made else self.cells.number_column(self.places[column], rows)
+
+    def stored_values(self, column: int, rows: slice) -> np.ndarray:
+        cells = self.cells.stored_values(self.places[column], rows)
+        recipe = self.recipes.get(column)
+        return cells if recipe is None else RECIPES[recipe.recipe](cells, **dict(recipe.settings))
+
+    def declared_categories(self, column: int) -> tuple | None:
+        return None if column in self.recipes else self.cells.declared_categories(self.places[column])
+
+    def kind(self, column: int) -> str:
+        return super().kind(column) if column in self.recipes else self.cells.kind(self.places[column])
+
+    def chunks(self, num_columns: int) -> Iterator[slice]:
+        return self.cells.chunks(num_columns)
