@@ -150,8 +150,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         >>> bool(0.9 < lower < upper)
         True
         """
-        levels = self._levels(prob)
-        return self._label_draws.quantiles(levels)
+        return self._label_draws.quantiles(self._levels(prob))
 
     @cached_property
     def annotators(self) -> pd.DataFrame:
@@ -216,8 +215,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         >>> bool((interval["lower"] < crowd.annotators["accuracy"]).all())
         True
         """
-        levels = self._levels(prob)
-        found = np.quantile(self._accuracy, levels, axis=0)
+        found = np.quantile(self._accuracy, self._levels(prob), axis=0)
         return pd.DataFrame(found.T, index=self._annotators, columns=["lower", "upper"])
 
     @cached_property
@@ -266,8 +264,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         >>> bool(interval["lower"].sel({"annotator": "Ann", "class": "y", "label": "y"}) > 0.8)
         True
         """
-        levels = self._levels(prob)
-        lower, upper = np.quantile(self._draws.blocks[0]["prob"], levels, axis=0)
+        lower, upper = np.quantile(self._draws.blocks[0]["prob"], self._levels(prob), axis=0)
         return xr.Dataset({"lower": self._by_annotator(lower), "upper": self._by_annotator(upper)})
 
     @cached_property

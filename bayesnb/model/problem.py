@@ -260,7 +260,7 @@ class Problem:
                 refuse_beyond_float64(block, counted, model.schema.classes.tolist())
         rows = self.statistics.classes.n.sum()
         for block, lacking in zip(model.blocks, self.left_out_rows, strict=True):
-            # Another feature counts the cells of a column that is described once more.
+            # The first feature of a column counts its cells, not a further description of it.
             if lacking and model.schema.derivation(block.columns[0]) is None:
                 warn(
                     f"{lacking:.6g} of {rows:.6g} rows lack a cell of {block.owner()}, and count for the other columns "

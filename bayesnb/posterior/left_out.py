@@ -426,7 +426,7 @@ def _feature_joint(
 
 
 def _of_features_without(posterior: Any, rows: Rows) -> Callable[[Cells, Rows], Found]:
-    """What gives the log density of each feature of encoded rows, each row given the others."""
+    """A function from encoded rows to the log density of each feature, given the other rows."""
     if not offers(posterior, "draws of a sampler"):
         return partial(_closed_form_features, _fitted_blocks(posterior, rows))
     refuse_weights(rows, "draws")

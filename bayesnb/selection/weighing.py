@@ -317,12 +317,7 @@ def _learn(
 
 
 def _weighable(posterior: Any) -> Posterior:
-    """The posterior, if its features have densities of their own given the other rows.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
+    """The posterior, or an error if its features have no densities of their own given the other rows."""
     problem = require(
         require(posterior, "a distribution of the parameters", "weight_features"), "data", "weight_features"
     ).problem
