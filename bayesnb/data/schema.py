@@ -409,8 +409,9 @@ class Schema:
             How numbers are written in columns of text; see `bayesnb.data.written_numbers`.
         """
         places = self.locate(table.names, table.named, used)
-        read = (position for columns in used for position in columns)
-        table = with_numbers(table, forms, ((places[position], self.names([position])[0]) for position in read))
+        if forms:
+            read = (position for columns in used for position in columns)
+            table = with_numbers(table, forms, ((places[position], self.names([position])[0]) for position in read))
         if places == range(len(table.names)):
             return table
         recipes = {at: column for column, at in self._position_of_derived.items() if column.recipe != COPY}
