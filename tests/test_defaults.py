@@ -33,6 +33,7 @@ OTHERS = {
     "Histogram": {"step": 0.0, "from_zero": False},
     "JointCategorical": {"sizes": (), "held": ()},
     "Multinomial.likelihood": {"total_count": 1},
+    "NaiveBayes.story": {"most": 24},
     "PolyaTree": {"together": True, "step": 0.0, "from_zero": False},
     "load": {"families": ()},
 }

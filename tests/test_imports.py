@@ -135,22 +135,24 @@ def test_a_cycle_is_found_at_the_top_and_inside_a_function(inside):
 
 
 def kinds_asked(source):
-    """Names of the kinds of posterior or belief that a source tests objects for, by `isinstance`."""
+    """The kinds of posterior and belief that a source tests objects for, one for each `isinstance`."""
     calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and len(node.args) == 2)
     asked = [node.args[1] for node in calls if isinstance(node.func, ast.Name) and node.func.id == "isinstance"]
-    names = {node.id for kind in asked for node in ast.walk(kind) if isinstance(node, ast.Name)}
-    return {name for name in names if name.endswith("Posterior") or name in BELIEFS}
+    names = [getattr(node, "attr", getattr(node, "id", "")) for kind in asked for node in ast.walk(kind)]
+    return [name for name in names if name.endswith("Posterior") or name in BELIEFS]
 
 
 BELIEFS = {"Belief", "OnePoint", "ClosedForm", "DrawnValues", "DrawnForms", "WithWeights"}
 
 
-def test_no_function_asks_of_which_kind_a_posterior_is():
-    """It asks what the belief offers; whether an object is a posterior at all is another question."""
-    found = {module: asked for module, source in modules(ROOT).items() if (asked := kinds_asked(source))}
-    assert set().union(*found.values()) == {"Posterior"}
-    assert len(found) == 4
-    assert kinds_asked("isinstance(given, str | ExactPosterior) or isinstance(x, (int, OnePoint))") == {
+def test_functions_ask_what_a_posterior_offers_and_not_of_which_kind_it_is():
+    """Whether an object is a posterior at all is another question. Labels from annotators use public names only."""
+    asked = {module: kinds_asked(source) for module, source in modules(ROOT).items()}
+    assert asked.pop("bayesnb.crowd.result") == ["PointPosterior"]
+    found = [name for names in asked.values() for name in names]
+    assert set(found) == {"Posterior"}
+    assert len(found) <= 7
+    assert kinds_asked("isinstance(x, str | nb.results.ExactPosterior) or isinstance(x, (int, OnePoint))") == [
         "ExactPosterior",
         "OnePoint",
-    }
+    ]

@@ -314,8 +314,8 @@ def compare(
     >>> print(nb.compare(exact, nb.from_samples(nb.Bernoulli(), shuffled, X=X, y=y)).verdict[:52])
     NO, the samples do not agree with the closed form: t
     """
-    of_features = (posterior_of(exact, "exact").generative, posterior_of(sampled, "sampled").generative)
-    exact, sampled = _comparable(*of_features, error_rate)
+    exact, sampled = posterior_of(exact, "exact").generative, posterior_of(sampled, "sampled").generative
+    _require_comparable(exact, sampled, error_rate)
     # Wrong draws may lead to a division by zero.
     with np.errstate(all="ignore"):
         table, probabilities, parts, tests = run_battery(
@@ -346,8 +346,8 @@ def compare(
     )
 
 
-def _comparable(exact: Any, sampled: Any, error_rate: float) -> tuple[ExactPosterior, SampledPosterior]:
-    """Both posteriors, if they can be compared."""
+def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
+    """Refuse posteriors that cannot be compared."""
     require(exact, "the closed form of one model", "compare(exact, sampled), as exact,")
     require(sampled, "draws of a sampler", "compare(exact, sampled), as sampled,")
     proportion("error_rate", error_rate)
@@ -366,7 +366,6 @@ def _comparable(exact: Any, sampled: Any, error_rate: float) -> tuple[ExactPoste
         )
     if sampled.num_draws < 4:
         raise ValueError(f"there are {sampled.num_draws} draws in each chain: R-hat needs at least four")
-    return exact, sampled
 
 
 def _unclear(sampled: SampledPosterior, tests: pd.DataFrame) -> list[str]:

@@ -178,11 +178,7 @@ def kfold(
         warn_of_lost_weights(fitted, sample_weight, len(given))
     labelled = given.of_classes(fitted.classes)
     require_rows_of_fit(fitted, labelled)
-    if folds is None:
-        fold = _draw_folds(labelled.codes, k, key)
-        names = np.unique(fold).tolist()
-    else:
-        fold, names = _read_folds(folds, len(labelled))
+    fold, names = _draw_folds(labelled.codes, k, key) if folds is None else _read_folds(folds, len(labelled))
     problem = require(fitted, "data", "kfold").problem
     chunks = problem.model.read(labelled.table)
     # The fit of a model has already warned about the table.
@@ -249,7 +245,7 @@ def _fold_score(posterior: Posterior, rows: Rows, cells: Cells) -> tuple[np.ndar
     return log_proba[np.arange(len(rows)), rows.codes], impossible
 
 
-def _draw_folds(codes: np.ndarray, k: int, key: Any) -> np.ndarray:
+def _draw_folds(codes: np.ndarray, k: int, key: Any) -> tuple[np.ndarray, list[Any]]:
     """Fold of each row: rows are shuffled within their class and assigned to the folds in turn, class after class."""
     k = whole_number("k", k)
     if not 2 <= k <= len(codes):
@@ -258,7 +254,7 @@ def _draw_folds(codes: np.ndarray, k: int, key: Any) -> np.ndarray:
     dealt = shuffled[np.argsort(codes[shuffled], kind="stable")]
     fold = np.empty(len(codes), dtype=np.intp)
     fold[dealt] = np.arange(len(codes)) % k
-    return fold
+    return fold, list(range(k))
 
 
 def _read_folds(folds: Any, num_rows: int) -> tuple[np.ndarray, list[Any]]:

@@ -188,12 +188,6 @@ class Check(Printed):
             text += f"; undefined and dropped: {first_few(self.dropped, 6)}"
         return f"{text}."
 
-    @property
-    def _heavy(self) -> list[str]:
-        """Lines whose replicates' standard deviation is above three times their interquartile range; 0.74 if normal."""
-        middle = self.replicated.quantile(0.75) - self.replicated.quantile(0.25)
-        return list(self.table.index[(self.table["replicated_sd"] > 3 * middle) & (middle > 0)])
-
     def _advice(self) -> list[str]:
         """A sentence for each next step, with the statistics that it is for."""
         by_step: dict[str, list[str]] = {}
@@ -224,14 +218,12 @@ class Check(Printed):
                 "p_adjusted": table["p_adjusted"].map("{:.4g}".format),
             }
         )
-        found: list[Piece] = [Heading(self._story()), DataTable(shown, rest=rest)]
-        if last.any():
-            found.append(Paragraph(FITTED))
-        if heavy := self._heavy:
-            found.append(Paragraph(HEAVY.format(first_few(heavy, 6))))
-        if self.other_rows:
-            found.append(Paragraph(self.other_rows))
-        return [*found, *map(Paragraph, self._advice())]
+        # The sd of replicates is 0.74 of their interquartile range if they are normal.
+        middle = self.replicated.quantile(0.75) - self.replicated.quantile(0.25)
+        heavy = self.table.index[(self.table["replicated_sd"] > 3 * middle) & (middle > 0)]
+        told = [FITTED] * bool(last.any()) + [HEAVY.format(first_few([*heavy], 6))] * (len(heavy) > 0)
+        told += [self.other_rows] * bool(self.other_rows) + self._advice()
+        return [Heading(self._story()), DataTable(shown, rest=rest), *map(Paragraph, told)]
 
 
 def _check_of(lines: pd.DataFrame, replicated: pd.DataFrame, other_rows: str = "") -> Check:

@@ -267,26 +267,22 @@ def _test_dependence(
     The product of the first polynomials of two independent numbers has mean zero and variance one. So has, in every
     cell, the first of a parameter times the second of one drawn given it.
     """
-    blocks = [
-        independent_pits(family, values, rng) for family, values in zip(exact.families, parameters.blocks, strict=True)
-    ]
-    if exact.closed_form.classes.probs is None:
-        of_classes = independent_pit(
-            dist.Dirichlet(exact.closed_form.classes.concentration), parameters.class_prob, rng
-        )
-    else:
-        of_classes = np.full(parameters.class_prob.shape, np.nan)
+    pairs, classes = zip(exact.families, parameters.blocks, strict=True), exact.closed_form.classes
+    blocks = [independent_pits(family, values, rng) for family, values in pairs]
+    of_classes = np.full(parameters.class_prob.shape, np.nan)
+    if classes.probs is None:
+        of_classes = independent_pit(dist.Dirichlet(classes.concentration), parameters.class_prob, rng)
     u = exact.model.sites.by_name(ModelParameters(of_classes, tuple(blocks)))
     labels = exact.model.sites.scalar_labels()
     # The last probability of several is determined by the others, and NaN.
-    names, classes, series = [], [], []
+    names, of_class, series = [], [], []
     for site, values in u.items():
         flat = values.reshape(*values.shape[:2], -1)
         known = np.flatnonzero(~np.isnan(flat[0, 0]))
         names += [labels[site][k] for k in known]
-        classes.append(known // (flat.shape[2] // values.shape[2]))
+        of_class.append(known // (flat.shape[2] // values.shape[2]))
         series.append(legendre(flat[:, :, known], 1))
-    _test_largest_pairs(tests, np.array(names, dtype=object), np.concatenate(classes), np.concatenate(series, axis=2))
+    _test_largest_pairs(tests, np.array(names, dtype=object), np.concatenate(of_class), np.concatenate(series, axis=2))
     sites = {(site.block, site.column, site.parameter): site.name for site in exact.model.sites}
     for (block, column, parameter), later in sites.items():
         order = list(blocks[block])

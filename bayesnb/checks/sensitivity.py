@@ -371,9 +371,8 @@ def _sensitivity_rows(posterior: ExactPosterior, scaled: Scaled) -> Iterator[dic
         for component, pair in others.items():
             found[component] = _distance_per_doubling(marginal, [(power, other[site]) for power, other in pair])[keep]
             (low, lower), (high, upper) = ((power, mean_and_sd(other[site])) for power, other in pair)
-            doublings = np.log2(high) - np.log2(low)
-            for position, name in enumerate(("mean", "sd")):
-                change = (upper[position] - lower[position]) / doublings / sd
+            for name, below, above in zip(("mean", "sd"), lower, upper, strict=True):
+                change = (above - below) / (np.log2(high) - np.log2(low)) / sd
                 finite = np.isfinite(change) & np.isfinite(sd)
                 changes[f"{name}_change_{component}"] = np.where(finite, change, np.nan)[keep]
         yield found | changes

@@ -22,8 +22,10 @@ def csr_of_ones(places: np.ndarray, width: int) -> Any:
     return shared_csr(np.ones(places.size), places.ravel(), edges, (num_rows, width))
 
 
-def csr_rows(x: Any, rows: slice) -> Any:
-    """Some of the rows of a CSR array, whose entries are not copied."""
+def csr_rows(x: Any, rows: slice | np.ndarray) -> Any:
+    """Some of the rows of a CSR array, whose entries are not copied for a slice."""
+    if not isinstance(rows, slice):
+        return x[rows]
     edges = x.indptr[rows.start : rows.stop + 1]
     entries = slice(edges[0], edges[-1])
     return shared_csr(x.data[entries], x.indices[entries], edges - edges[0], (len(edges) - 1, x.shape[1]))

@@ -93,7 +93,7 @@ class AnnotationTable:
 
     @cached_property
     def unknown(self) -> "tuple[nb.results.Unlabelled, np.ndarray]":
-        """The items whose class is not known, those with the same annotations as one row, and the row of each item."""
+        """The items of unknown class, with equal annotations merged into one row, and the row of each item."""
         rows = np.flatnonzero(self.known < 0)
         counts = self.counts[rows] if len(rows) < len(self.known) else self.counts
         return nb.results.Unlabelled.of((counts,), np.ones(len(rows)))
@@ -162,7 +162,7 @@ def _annotation_columns(table: Any, columns: Mapping[str, Any]) -> Any:
 
 
 def _require_annotation_columns(names: list[Any], columns: Mapping[str, Any], index: list[Any]) -> None:
-    """Refuse columns that are not in the table, or have two roles; `index` names the levels of the table's index."""
+    """Raise for columns that are missing or have two roles; `index` names the levels of the table's index."""
     if not names:
         raise TypeError("the columns of the table have no names: give a pandas, polars or pyarrow table")
     for role, name in columns.items():

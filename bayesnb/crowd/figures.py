@@ -64,6 +64,11 @@ def positions_of(argument: str, names: Any, index: pd.Index) -> np.ndarray:
     return pd.unique(found)
 
 
+def is_point_estimate(posterior: Any) -> bool:
+    """Whether nothing is known of the parameters but values, so that there are no intervals."""
+    return "a distribution of the parameters" not in posterior.belief.offers
+
+
 # --------------------------------------------------------------------------------------------------
 # The annotators that a figure shows, and their names
 # --------------------------------------------------------------------------------------------------
@@ -148,7 +153,7 @@ def _confusion_matrices(
     mean, names = crowd.confusion.to_numpy(), [str(labels[at]) for at in shown]
     values = mean[cells]
     intervals = np.full(values.shape, "", dtype=object)
-    if crowd.annotators["lower"].notna().all():
+    if not is_point_estimate(crowd.posterior):
         ends = crowd.confusion_interval(prob=prob)
         lower, upper = (100 * ends[end].to_numpy()[cells] for end in ("lower", "upper"))
         for at in np.ndindex(intervals.shape):
@@ -269,7 +274,7 @@ class AnnotationFigures:
         order = _order_of_annotators(frame, annotators, sort)
         at = order[: whole_number("max_annotators", max_annotators)]
         shown = frame.iloc[at]
-        is_point = frame["lower"].isna().all()
+        is_point = is_point_estimate(self.posterior)
         ends = shown if is_point else self.accuracy_interval(prob=prob).iloc[at]
         most_frequent = self.class_probs
         rows = ForestPanel(

@@ -85,7 +85,7 @@ def _first_guess(annotations: AnnotationTable, counts: Any) -> np.ndarray:
 def _require_inference(
     inference: "nb.results.Inference", annotations: AnnotationTable, given: list[str], *, learned: bool
 ) -> None:
-    """Refuse an inference that needs labels of all items, or ignores the prior that the user gives.
+    """Raise ValueError for an inference that needs labels of all items, or ignores the prior that the user gives.
 
     `given` names the arguments that state the prior; `learned` says whether the concentrations are learned.
     """
@@ -106,7 +106,7 @@ def _require_inference(
 def _require_bounded_density(
     inference: "nb.results.Inference", problem: "nb.results.Problem", concentration: Any
 ) -> None:
-    """Refuse a mode where the density of the annotators' probabilities is unbounded.
+    """Raise ValueError for a mode where the density of the annotators' probabilities is unbounded.
 
     The exponent of a probability is its concentration, plus the annotations of known items, minus one. If it is
     negative, some labels of the other items give the probability no annotation, and the density grows without bound as

@@ -17,36 +17,22 @@ from bayesnb.crowd.annotation_table import AnnotationTable
 # --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class CrowdParameters:
-    """Draws of the parameters.
-
-    Attributes
-    ----------
-    class_prob : array, shape (draws, classes)
-    prob : array, shape (draws, classes, annotators, labels)
-    """
-
-    class_prob: np.ndarray
-    prob: np.ndarray
-
-
-def accuracy(annotations: AnnotationTable, draws: CrowdParameters) -> np.ndarray:
+def accuracy(annotations: AnnotationTable, draws: Any) -> np.ndarray:
     """Probability that an annotator gives an item the label of its class, shape (draws, annotators)."""
-    right = draws.prob[:, np.arange(draws.class_prob.shape[1]), :, annotations.own_label]
+    right = draws.blocks[0]["prob"][:, np.arange(draws.class_prob.shape[1]), :, annotations.own_label]
     return np.asarray(np.einsum("sc,csj->sj", draws.class_prob, right))
 
 
-def information(draws: CrowdParameters) -> np.ndarray:
+def information(draws: Any) -> np.ndarray:
     """Mutual information of the class of a new item and the label of each annotator, in nats, shape (annotators,)."""
-    joint = np.einsum("sc,scjl->cjl", draws.class_prob, draws.prob) / len(draws.class_prob)
+    joint = np.einsum("sc,scjl->cjl", draws.class_prob, draws.blocks[0]["prob"]) / len(draws.class_prob)
     independent = joint.sum(axis=2, keepdims=True) * joint.sum(axis=0)
     return np.maximum(rel_entr(joint, independent).sum(axis=(0, 2)), 0.0)
 
 
-def label_bias(annotations: AnnotationTable, draws: CrowdParameters) -> np.ndarray:
+def label_bias(annotations: AnnotationTable, draws: Any) -> np.ndarray:
     """Mean probability of each label of an annotator less that of its class, shape (annotators, labels)."""
-    given = np.einsum("sc,scjl->jl", draws.class_prob, draws.prob) / len(draws.class_prob)
+    given = np.einsum("sc,scjl->jl", draws.class_prob, draws.blocks[0]["prob"]) / len(draws.class_prob)
     expected = np.zeros(len(annotations.labels))
     expected[annotations.own_label] = draws.class_prob.mean(axis=0)
     return np.asarray(given - expected)
@@ -93,12 +79,12 @@ class LabelDraws:
     densities: Callable[[np.ndarray], np.ndarray]
 
     @classmethod
-    def of(cls, annotations: AnnotationTable, draws: CrowdParameters) -> Self:
+    def of(cls, annotations: AnnotationTable, draws: Any) -> Self:
         """Evenly spaced draws, as many as are needed."""
         number, num_classes = draws.class_prob.shape
         kept = min(number, max(FEWEST_DRAWS, MOST_CELLS // (len(annotations.items) * num_classes)))
         some = np.linspace(0, number - 1, kept).round().astype(int)
-        prob = draws.prob[some]
+        prob = draws.blocks[0]["prob"][some]
         family = nb.families.Annotations(num_labels=len(annotations.labels))
         densities = family.densities_of_rows({"prob": prob}, annotations.counts)
         return cls(annotations, draws.class_prob[some], prob, densities)

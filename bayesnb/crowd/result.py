@@ -13,19 +13,11 @@ from scipy.special import entr
 import bayesnb as nb
 from bayesnb.core.arrays import coordinate
 from bayesnb.core.checking import listed, proportion, warn, whole_number
-from bayesnb.core.deferred import xr
+from bayesnb.core.deferred import map_tree, xr
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
 from bayesnb.crowd.annotation_table import AnnotationTable, read_labels_of_items
-from bayesnb.crowd.figures import AnnotationFigures, positions_of
-from bayesnb.crowd.label_draws import (
-    CrowdParameters,
-    LabelDraws,
-    accuracy,
-    information,
-    label_bias,
-    most_informative,
-    num_annotations,
-)
+from bayesnb.crowd.figures import AnnotationFigures, is_point_estimate, positions_of
+from bayesnb.crowd.label_draws import LabelDraws, accuracy, information, label_bias, most_informative, num_annotations
 from bayesnb.posterior.files import save
 
 # --------------------------------------------------------------------------------------------------
@@ -158,8 +150,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         >>> bool(0.9 < lower < upper)
         True
         """
-        levels = self._levels(prob)
-        return self._label_draws.quantiles(levels)
+        return self._label_draws.quantiles(self._levels(prob))
 
     @cached_property
     def annotators(self) -> pd.DataFrame:
@@ -224,8 +215,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         >>> bool((interval["lower"] < crowd.annotators["accuracy"]).all())
         True
         """
-        levels = self._levels(prob)
-        found = np.quantile(self._accuracy, levels, axis=0)
+        found = np.quantile(self._accuracy, self._levels(prob), axis=0)
         return pd.DataFrame(found.T, index=self._annotators, columns=["lower", "upper"])
 
     @cached_property
@@ -243,7 +233,7 @@ class AnnotationFit(Printed, AnnotationFigures):
     @cached_property
     def confusion(self) -> "xr.DataArray":
         """Mean probability of each label an annotator gives to items of each class, axes annotator, class and label."""
-        return self._by_annotator(self._draws.prob.mean(axis=0)).rename("confusion")
+        return self._by_annotator(self._draws.blocks[0]["prob"].mean(axis=0)).rename("confusion")
 
     def confusion_interval(self, *, prob: float = 0.89) -> "xr.Dataset":
         """Equal-tailed interval of each probability of `confusion`, ``lower`` and ``upper`` with its axes.
@@ -274,8 +264,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         >>> bool(interval["lower"].sel({"annotator": "Ann", "class": "y", "label": "y"}) > 0.8)
         True
         """
-        levels = self._levels(prob)
-        lower, upper = np.quantile(self._draws.prob, levels, axis=0)
+        lower, upper = np.quantile(self._draws.blocks[0]["prob"], self._levels(prob), axis=0)
         return xr.Dataset({"lower": self._by_annotator(lower), "upper": self._by_annotator(upper)})
 
     @cached_property
@@ -304,16 +293,14 @@ class AnnotationFit(Printed, AnnotationFigures):
         n      0.9  0.1
         y      0.1  0.9
         """
-        learned = self._sites.get("annotation_concentration")
+        learned = self._draws.hyperparameters.get("annotation_concentration")
         if learned is None:
             raise ValueError(
                 "the concentrations are given, so that the annotators of the table say nothing about another: fit with "
                 "hierarchical=True"
             )
-        # One number is shared by all classes and labels.
-        own = learned.shape[-2:] if learned.ndim > 2 else (1, 1)
-        shape = len(self._draws.class_prob), len(self.classes), len(self.annotations.labels)
-        concentration = np.broadcast_to(learned.reshape(-1, *own), shape)
+        shape = len(learned), len(self.classes), len(self.annotations.labels)
+        concentration = np.broadcast_to(learned.reshape(len(learned), *(learned.shape[1:] or (1, 1))), shape)
         prob = (concentration / concentration.sum(axis=-1, keepdims=True)).mean(axis=0)
         return pd.DataFrame(prob, index=self._class_index, columns=self._label_index)
 
@@ -558,21 +545,15 @@ class AnnotationFit(Printed, AnnotationFigures):
 
     @property
     def _is_point(self) -> bool:
-        return isinstance(self.posterior, nb.results.PointPosterior)
+        return is_point_estimate(self.posterior)
 
     @cached_property
-    def _sites(self) -> dict[str, np.ndarray]:
-        """Draws of the parameters by site, leading axes (chain, draw); a point estimate has none."""
-        if hasattr(self.posterior, "parameters"):
-            # Without the copies of `draws`.
-            return self.posterior.model.sites.by_name(self.posterior.parameters)
-        return self.posterior.draws()
-
-    @cached_property
-    def _draws(self) -> CrowdParameters:
+    def _draws(self) -> Any:
         """Draws of the parameters, one leading axis; a point estimate is a single draw."""
-        class_prob, prob = (np.asarray(self._sites[name]) for name in ("class_prob", "annotation_prob"))
-        return CrowdParameters(class_prob.reshape(-1, class_prob.shape[-1]), prob.reshape(-1, *prob.shape[-3:]))
+        belief = self.posterior.belief
+        if self._is_point:
+            return belief.to_average()
+        return map_tree(lambda value: np.reshape(value, (-1, *np.shape(value)[2:])), belief.draw(None, None, 0))
 
     @cached_property
     def _accuracy(self) -> np.ndarray:

@@ -604,9 +604,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             return posterior
         if self.predictive != "plugin":
             raise ValueError(f'predictive is {self.predictive!r}: give "exact" or "plugin"')
-        if offers(posterior, "the closed form of one model") and all(
-            map(number_of_values, posterior.belief.prior.families)
-        ):
+        if offers(posterior, "the closed form of one model") and all(map(number_of_values, posterior.families)):
             return posterior  # it predicts as its mean does, but its mean might round to 0 or 1
         return posterior.plugin()
 

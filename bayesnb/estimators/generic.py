@@ -245,7 +245,7 @@ class NaiveBayesClassifier(Estimator):
             self.posterior_ = weight_features(self.posterior_, table, labels, shared=shared, **options)
         elif self._may_weigh(labels):
             self.posterior_ = weighted_or_plain(self.posterior_, table, labels, **options)
-            # Of many features it may be an average over their subsets, to which later rows are added.
+            # With many features it may be an average over subsets, to which later rows are added.
             self._problem = self.posterior_.problem
             self._note(self._problem)
         if self.posterior_.feature_weights is None:

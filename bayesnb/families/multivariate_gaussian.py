@@ -127,7 +127,7 @@ def _cholesky(matrix: Any) -> tuple[Any, Any]:
     return factor, size
 
 
-def _distances_in_jax(x: Any, centre: Any, matrix: Any) -> _Distances:
+def distances_in_jax(x: Any, centre: Any, matrix: Any) -> _Distances:
     """As `distances`, for JAX to compile and to differentiate, without axes before those of the classes.
 
     Where no cell is missing, there is one Cholesky factor for each class, else one for each row and class.
@@ -537,7 +537,7 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         return {"mean": parameters["mean"], "variance": variance}
 
     def density_formula(self, parameters: Parameters, x: Any) -> Any:
-        return _log_normal(_distances_in_jax(x, parameters["mean"], parameters["covariance"]))
+        return _log_normal(distances_in_jax(x, parameters["mean"], parameters["covariance"]))
 
     def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         mean, covariance = parameters["mean"], parameters["covariance"]
@@ -553,7 +553,7 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         return of_rows
 
     def predictive_formula(self, x: Any) -> Any:
-        return _log_student_t(self._predictive_df, _distances_in_jax(x, self.loc, _predictive_matrix(self)))
+        return _log_student_t(self._predictive_df, distances_in_jax(x, self.loc, _predictive_matrix(self)))
 
     def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
         return _log_student_t(self._predictive_df, distances(x, self.loc, _predictive_matrix(self)))

@@ -196,7 +196,7 @@ def _sums_of_counts(log_prob: np.ndarray, x: Any) -> Callable[[slice], np.ndarra
     """Sums over columns of counts times log probabilities (..., classes, columns), a function of some of the rows."""
     weights = ProductMatrix.of(log_prob.reshape(-1, log_prob.shape[-1]))
 
-    def of_rows(rows: slice) -> np.ndarray:
+    def of_rows(rows: slice | np.ndarray) -> np.ndarray:
         sums = weights.of_rows(csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows])
         return np.swapaxes(sums.reshape(*log_prob.shape[:-1], sums.shape[-1]), -1, -2)
 

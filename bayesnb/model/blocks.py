@@ -343,17 +343,10 @@ class ModelStatistics(Statistics):
 
     Examples
     --------
-    Numbers of rows, and of ones in each column, by class:
-
-    >>> import numpy as np
     >>> import bayesnb as nb
-    >>> n, ones = np.array([2.0, 1.0]), np.array([[2.0, 1.0], [0.0, 1.0]])
-    >>> cells = np.repeat(n[:, None], 2, axis=1)
-    >>> counts = nb.families.Counts(cells, ones, np.zeros((2, 2)))
-    >>> statistics = nb.results.ModelStatistics(nb.families.ClassCounts(n), (counts,))
-    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind(columns=["red", "round"], classes=["a", "b"])
-    >>> nb.fit(nb.results.Problem(model, statistics)).predict_proba([[1, 1]]).round(3)
-    array([[0.717, 0.283]])
+    >>> statistics = nb.fit(nb.Bernoulli(), [[1], [1], [0]], ["a", "a", "b"]).problem.statistics
+    >>> (statistics + statistics).classes.n.tolist()
+    [4.0, 2.0]
     """
 
     classes: ClassCounts

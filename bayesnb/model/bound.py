@@ -436,12 +436,7 @@ class BoundModel(Printed):
             )
 
     def require_one_description(self, what: str) -> None:
-        """Refuse a model with features that describe columns once more.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Raise ValueError for a model with features that describe columns once more."""
         for feature, positions in self.schema.positions_of(self.features if self.schema.derived else {}).items():
             if self.schema.derivation(positions[0]):
                 raise ValueError(

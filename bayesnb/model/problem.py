@@ -61,14 +61,12 @@ class Unlabelled:
 
     Examples
     --------
-    >>> import numpy as np
+    Two rows with the same cells are one row of weight two:
+
     >>> import bayesnb as nb
-    >>> model = nb.NaiveBayes(nb.Bernoulli()).bind(columns=["red", "round"], classes=["a", "b"])
-    >>> labelled = model.count((np.array([[1, 0], [0, 1]]),), np.eye(2))
-    >>> rows = nb.results.Unlabelled((np.array([[1.0, 0.0], [0.0, 1.0]]),), np.ones(2))
-    >>> posterior = nb.fit(nb.results.Problem(model, labelled, unlabelled=rows), inference=nb.EM())
-    >>> posterior.predict([[1, 0], [0, 1]]).tolist()
-    ['a', 'b']
+    >>> X, y = [[1, 0], [0, 1], [1, 0], [1, 0]], ["a", "b", None, None]
+    >>> nb.fit(nb.Bernoulli(2.0, 2.0), X, y, nb.EM()).problem.unlabelled.weights
+    array([2.])
     """
 
     blocks: tuple[Any, ...]
@@ -262,7 +260,7 @@ class Problem:
                 refuse_beyond_float64(block, counted, model.schema.classes.tolist())
         rows = self.statistics.classes.n.sum()
         for block, lacking in zip(model.blocks, self.left_out_rows, strict=True):
-            # Another feature counts the cells of a column that is described once more.
+            # The first feature of a column counts its cells, not a further description of it.
             if lacking and model.schema.derivation(block.columns[0]) is None:
                 warn(
                     f"{lacking:.6g} of {rows:.6g} rows lack a cell of {block.owner()}, and count for the other columns "

@@ -65,11 +65,6 @@ class WeightedModel(BoundModel):
 
     shared: bool = False
 
-    @classmethod
-    def weighing(cls, model: BoundModel, *, shared: bool) -> Self:
-        """A model with weights."""
-        return cls(model.description, model.schema, model.blocks, shared)
-
     @cached_property
     def positions(self) -> list[list[int]]:
         """For each block the positions of its features among the weights."""

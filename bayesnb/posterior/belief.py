@@ -44,16 +44,16 @@ def offers(posterior: Any, need: Need) -> bool:
 
 
 def require(posterior: Any, need: Need, verb: str, instead: str = "") -> Any:
-    """The posterior, if it has what a function needs.
+    """The posterior, if it meets a function's need.
 
     Parameters
     ----------
     posterior : Posterior
     need : Need
     verb : str
-        What needs it, for the error.
+        Name of the function, for the error.
     instead : str, optional
-        What else to do, for the error.
+        An alternative, for the error.
 
     Raises
     ------
@@ -436,8 +436,8 @@ class DrawnValues(Belief):
 # --------------------------------------------------------------------------------------------------
 
 MIXTURE = 400
-"""Number of draws of the hyperparameters over which predictions average closed forms. More draws take longer and remove
-little Monte Carlo error, because the closed form has removed most of it."""
+"""Predictions average closed forms over this many draws of the hyperparameters. More draws remove little Monte Carlo
+error, because the closed form has removed most of it."""
 
 
 @dataclass(frozen=True)

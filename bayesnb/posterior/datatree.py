@@ -117,7 +117,7 @@ def _groups_of_data(
     before = np.where(lost, log(prior.class_prob)[:, :, None, :], before)
     likelihood = {"y": of_class, "joint": joint}
     if unweighted is not None:
-        # The parameters are drawn without weights: no weighting of the draws leaves a label out.
+        # The parameters are drawn without feature weights, so that no weighting of draws can leave a label out.
         likelihood = {} if model.schema.derived else {"joint": log_joint_under(unweighted, rows.table, parameters)}
     of_label = {name: values[:, :, coords["row"], rows.codes] for name, values in likelihood.items()}
     return ({"log_likelihood": _rows_to_dataset(of_label)} if of_label else {}) | {

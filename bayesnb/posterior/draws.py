@@ -132,7 +132,7 @@ class Draws(ABC):
     def _under(
         self, X: Any, num_chains: int | None, num_draws: int | None, key: Any
     ) -> tuple[BoundModel, Any, ModelParameters]:
-        """Model, rows and draws of the parameters; rows that cannot be read are refused before anything is drawn."""
+        """Model, rows and draws of the parameters; unreadable rows raise before anything is drawn."""
         X = as_rows(X)
         return self.belief.model, X, self.belief.draw(num_chains, num_draws, key, FEW)
 

@@ -1,8 +1,8 @@
 """Log density of each row, and of each of its features, given the other rows."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, Self
 
 import numpy as np
@@ -261,6 +261,7 @@ class _FittedBlock:
             found[piece] = log_mixture(log_odds[:, None], of_classes, of_all[:, None]).sum(axis=-1)
         return found
 
+    @cached_property
     def features(self) -> list[tuple[Any, Self]]:
         """The columns of the block and the block of each alone; a joint block is one feature."""
         if self.prior.is_joint:
@@ -320,35 +321,25 @@ type Found = Iterator[tuple[slice, int, int, np.ndarray]]
 """Some rows, the positions of a block and of one of its features, and log densities of shape (rows, classes)."""
 
 
-def _closed_form_features(posterior: Any, rows: Rows) -> Callable[[Cells, Rows], Found]:
-    """Maps cells and rows to the log density of each feature given the other rows."""
-    blocks = [block.features() for block in _fitted_blocks(posterior, rows)]
-
-    def of_features(chunk: Cells, some: Rows) -> Found:
-        for i, (features, x) in enumerate(zip(blocks, chunk, strict=True)):
-            for j, (columns, block) in enumerate(features):
-                yield slice(None), i, j, block.left_out(x[:, columns], some)
-
-    return of_features
+def _closed_form_features(blocks: Sequence[_FittedBlock], chunk: Cells, rows: Rows) -> Found:
+    """Log density of each feature given the other rows."""
+    for i, (block, x) in enumerate(zip(blocks, chunk, strict=True)):
+        for j, (columns, feature) in enumerate(block.features):
+            yield slice(None), i, j, feature.left_out(x[:, columns], rows)
 
 
-def _sampled_features(posterior: Any) -> Callable[[Cells, Rows], Found]:
+def _sampled_features(posterior: Any, chunk: Cells, rows: Rows) -> Found:
     """Log density of each feature given the other rows, estimated from draws given all rows.
 
     A row changes the parameters of its own class alone. The density of its cell there is a mean over draws with weights
     in proportion to 1 / p(x_ij | theta), smoothed (Vehtari, Simpson, Gelman, Yao and Gabry 2024, *Journal of Machine
     Learning Research* 25). Under the other classes it is the mean over all draws.
     """
-    blocks = posterior.model.blocks
-
-    def of_features(chunk: Cells, some: Rows) -> Found:
-        for i, (block, x) in enumerate(zip(blocks, chunk, strict=True)):
-            for j, _ in enumerate(features_of(block)):
-                under_draws = posterior.belief.density.feature_under_draws(i, j, x)
-                for rows in pieces_of_rows(len(some)):
-                    yield rows, i, j, log_mean_without(under_draws(rows), some.codes[rows])
-
-    return of_features
+    for i, (block, x) in enumerate(zip(posterior.model.blocks, chunk, strict=True)):
+        for j, _ in enumerate(features_of(block)):
+            under_draws = posterior.belief.density.feature_under_draws(i, j, x)
+            for piece in pieces_of_rows(len(rows)):
+                yield piece, i, j, log_mean_without(under_draws(piece), rows.codes[piece])
 
 
 # --------------------------------------------------------------------------------------------------
@@ -385,8 +376,11 @@ def leave_one_out(posterior: Posterior, rows: Rows) -> LeftOut:
     """Every row predicted from the others; weights of features are kept. Errors as for `require_rows_of_fit`."""
     require_rows_of_fit(posterior, rows)
     log_proba, (of_label, joint, in_sample) = np.empty((len(rows), len(rows.classes))), np.empty((3, len(rows)))
-    weighs = posterior.feature_weights is not None
-    densities = _feature_joint(posterior, rows) if weighs else _block_joint(posterior, rows)
+    densities: JointDensities
+    if posterior.feature_weights is None:
+        densities = partial(_block_joint, posterior, _fitted_blocks(posterior, rows))
+    else:
+        densities = partial(_feature_joint, posterior, _of_features_without(posterior.plain, rows))
 
     def one_chunk(where: slice, chunk: Cells) -> None:
         some = rows.take(where)
@@ -405,44 +399,38 @@ type JointDensities = Callable[[Cells, Rows], tuple[np.ndarray, np.ndarray, np.n
 from which the label follows; arrays of shape (rows, classes)."""
 
 
-def _block_joint(posterior: Any, rows: Rows) -> JointDensities:
+def _block_joint(
+    posterior: Any, blocks: Sequence[_FittedBlock], chunk: Cells, rows: Rows
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The densities of whole blocks, which take less time than those of single features."""
-    log_class_prob, blocks = log(posterior.class_probs()), _fitted_blocks(posterior, rows)
-
-    def joint_densities(chunk: Cells, some: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        held, without = np.zeros((2, len(some), len(some.classes)))
-        for block, x in zip(blocks, chunk, strict=True):
-            of_block, without_row = block.log_densities(x, some)
-            held += of_block
-            without += without_row
-        without += log_class_probs_without(posterior, some)
-        return held + log_class_prob, without, without
-
-    return joint_densities
+    held, without = np.zeros((2, len(rows), len(rows.classes)))
+    for block, x in zip(blocks, chunk, strict=True):
+        of_block, without_row = block.log_densities(x, rows)
+        held += of_block
+        without += without_row
+    without += log_class_probs_without(posterior, rows)
+    return held + log(posterior.class_probs()), without, without
 
 
-def _feature_joint(posterior: Any, rows: Rows) -> JointDensities:
+def _feature_joint(
+    posterior: Any, of_features: Callable[[Cells, Rows], Found], chunk: Cells, rows: Rows
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The densities of single features, which have weights."""
-    density, of_features = posterior.belief.density, _of_features_without(posterior.plain, rows)
-    prior = require(posterior, "data", "leave-one-out").problem.rows_class_prior
-
-    def joint_densities(chunk: Cells, some: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        log_class_prob = log_class_probs_without(posterior, some, prior)
-        without, weighted = np.array(log_class_probs_without(posterior, some)), np.zeros(log_class_prob.shape)
-        for piece, i, j, densities in of_features(chunk, some):
-            without[piece] += densities
-            weighted[piece] += density.weighed(i, j, densities, log_class_prob[piece])
-        return density.log_joint(chunk), without, density.joined(log_class_prob, weighted)
-
-    return joint_densities
+    density = posterior.belief.density
+    log_class_prob = log_class_probs_without(posterior, rows, posterior.problem.rows_class_prior)
+    without, weighted = np.array(log_class_probs_without(posterior, rows)), np.zeros(log_class_prob.shape)
+    for piece, i, j, densities in of_features(chunk, rows):
+        without[piece] += densities
+        weighted[piece] += density.weighed(i, j, densities, log_class_prob[piece])
+    return density.log_joint(chunk), without, density.joined(log_class_prob, weighted)
 
 
 def _of_features_without(posterior: Any, rows: Rows) -> Callable[[Cells, Rows], Found]:
-    """What gives the log density of each feature of encoded rows, each row given the others."""
+    """A function from encoded rows to the log density of each feature, given the other rows."""
     if not offers(posterior, "draws of a sampler"):
-        return _closed_form_features(posterior, rows)
+        return partial(_closed_form_features, _fitted_blocks(posterior, rows))
     refuse_weights(rows, "draws")
-    return _sampled_features(posterior)
+    return partial(_sampled_features, posterior)
 
 
 class DensityError(ValueError):

@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, Self
 
 import numpy as np
@@ -174,6 +175,7 @@ class Fitting(Protocol):
         """
 
 
+@dataclass(eq=False, repr=False)
 class Posterior(Printed, Predictions, Draws):
     """Distribution of a model's parameters given data: a problem, and what is believed of the parameters.
 
@@ -208,14 +210,16 @@ class Posterior(Printed, Predictions, Draws):
     array([[1., 0., 0.]])
     """
 
-    feature_weights: Any = None
+    problem: Problem | None
+    belief: Belief
+    inference: Fitting | None
+
+    feature_weights: Any = field(default=None, init=False)
     """The weights of features, if there are some."""
 
-    def __init__(self, problem: Problem | None, belief: Belief, inference: Fitting | None) -> None:
-        self.problem = problem
-        self.belief = belief
-        self.inference = inference
-        self.model = belief.plain.model
+    @property
+    def model(self) -> BoundModel:
+        return self.belief.plain.model
 
     @property
     def classes(self) -> np.ndarray:

@@ -1,6 +1,6 @@
 """Predictions of every posterior."""
 
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import partial, wraps
 from typing import Any, Concatenate
@@ -161,11 +161,15 @@ def _require_labels(loss: Any, labels: list[Any]) -> None:
 class Predictions(ABC):
     """Densities and class probabilities of rows, with the parameters integrated out.
 
-    A subclass has a `belief` and its `model`.
+    A subclass has a `belief`.
     """
 
-    model: BoundModel
     belief: Belief
+
+    @property
+    @abstractmethod
+    def model(self) -> BoundModel:
+        """The model with every default resolved to the numbers used."""
 
     def class_probs(self) -> np.ndarray:
         """Predictive class probabilities before any feature is seen, shape (classes,)."""

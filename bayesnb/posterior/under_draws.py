@@ -182,7 +182,7 @@ def draws_in_pieces(parameters: ModelParameters) -> Iterator[ModelParameters]:
 
 def independent_draws(prior: Prior, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
     """Draws from a closed form, one leading axis, as many at a time as have so many values."""
-    # The hyperparameters are about as many as the parameters, whose mean may not exist.
+    # Hyperparameters are about as many as parameters, whose mean may not exist.
     size = sum(np.size(leaf) for leaf in leaves(prior))
     step = max(1, PARAMETER_CELLS // size)
     for start in range(0, number, step):

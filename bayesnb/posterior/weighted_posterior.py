@@ -139,7 +139,7 @@ def _rows_class_probs(posterior: Posterior) -> np.ndarray:
     """Class probabilities of the rows of a posterior, also where those of another population are given."""
     problem: Any = posterior.problem
     prior = problem and problem.rows_class_prior
-    return prior.update(problem.statistics.classes).mean() if prior else posterior.class_probs()
+    return prior.update(problem.statistics.classes).mean() if prior else posterior.belief.class_probs()
 
 
 class WeightedPosterior(Posterior):
@@ -187,9 +187,9 @@ class WeightedPosterior(Posterior):
     def __init__(self, unweighted: Posterior, feature_weights: FeatureWeights) -> None:
         self.unweighted = unweighted
         self.feature_weights = feature_weights
-        problem, class_probs = unweighted.problem, unweighted.class_probs()
+        problem, class_probs, model = unweighted.problem, unweighted.belief.class_probs(), unweighted.model
         belief = WithWeights(
-            WeightedModel.weighing(unweighted.model, shared=feature_weights.shared),
+            WeightedModel(model.description, model.schema, model.blocks, feature_weights.shared),
             unweighted.belief,
             feature_weights,
             log(_rows_class_probs(unweighted)),

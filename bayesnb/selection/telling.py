@@ -130,17 +130,11 @@ class TellingFeatures(PrintedFrame):
         for label in shown:
             of_class = self[self["class"] == label]
             names = zip(of_class["feature"], of_class["value"], strict=True)
-            rows.append(
-                ForestPanel(
-                    [str(feature) if pd.isna(value) else f"{feature} = {value}" for feature, value in names],
-                    [Points(of_class["log_odds"].to_numpy(), "log odds")],
-                    of_class["lower"].to_numpy(),
-                    of_class["upper"].to_numpy(),
-                    f"{percent(self.attrs['prob'])} interval",
-                    title=f"for {label}",
-                    at=0.0,
-                )
-            )
+            texts = [str(feature) if pd.isna(value) else f"{feature} = {value}" for feature, value in names]
+            log_odds, lower, upper = of_class[["log_odds", "lower", "upper"]].to_numpy().T
+            interval = f"{percent(self.attrs['prob'])} interval"
+            panel = [Points(log_odds, "log odds")], lower, upper, interval
+            rows.append(ForestPanel(texts, *panel, title=f"for {label}", at=0.0))
         number = f" ({how_many(len(shown), len(wanted), 'class', 'first')})" if len(shown) < len(wanted) else ""
         title = f"Log odds against the other classes in {self.attrs['unit']}{number}"
         return forest(rows, title=title, same_axis=True, panels_across=panels_across, axes=axes, figsize=figsize)
@@ -270,15 +264,14 @@ def telling_features(
         *_candidate_values(posterior, [(1 - prob) / 2, (1 + prob) / 2], num_draws, key), strict=True
     )
     names = list(chain(*candidates))
-    log_odds, lower, upper, mcse = np.concatenate(odds, axis=1) / scale
-    rank, of_numbers = log_odds if np.isnan(lower).all() else lower, np.concatenate(medians, axis=1)
-    parts = []
+    # The numbers of each feature and class, in the order of `NUMBERS`.
+    numbers = np.concatenate([np.concatenate(odds, axis=1) / scale, np.concatenate(medians, axis=1)])
+    log_odds, lower = numbers[:2]
+    rank, parts = log_odds if np.isnan(lower).all() else lower, []
     for c, label in enumerate(classes):
         order = np.argsort(-rank[:, c], kind="stable")
         best = order[log_odds[order, c] > ROUNDING][:num]
-        parts += [
-            (label, *names[e], log_odds[e, c], lower[e, c], upper[e, c], mcse[e, c], *of_numbers[:, e, c]) for e in best
-        ]
+        parts += [(label, *names[e], *numbers[:, e, c]) for e in best]
     frame = pd.DataFrame(parts, columns=["class", "feature", "value", *NUMBERS], dtype=object)
     frame = frame.astype(dict.fromkeys(NUMBERS, float))
     frame.attrs = {"unit": unit, "prob": prob}

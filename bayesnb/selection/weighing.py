@@ -275,7 +275,7 @@ def _learn(
     rows = rows.counting().of_classes(unweighted.classes)
     rng = random_generator(key)
     remarks = []
-    if shared and not offers(unweighted, "draws of a sampler") and unweighted.class_probs().all():
+    if shared and not offers(unweighted, "draws of a sampler") and unweighted.belief.class_probs().all():
         left_out = all_features_left_out(unweighted, rows)
     else:
         chosen = some_rows(len(rows), len(labels) * len(names), rng)
@@ -317,12 +317,7 @@ def _learn(
 
 
 def _weighable(posterior: Any) -> Posterior:
-    """The posterior, if its features have densities of their own given the other rows.
-
-    Raises
-    ------
-    TypeError, ValueError
-    """
+    """The posterior, or an error if its features have no densities of their own given the other rows."""
     problem = require(
         require(posterior, "a distribution of the parameters", "weight_features"), "data", "weight_features"
     ).problem

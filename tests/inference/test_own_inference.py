@@ -46,6 +46,9 @@ def test_update_and_forget_fit_again():
 def test_its_own_check_refuses():
     with pytest.raises(ValueError, match="Own needs every label"):
         nb.fit(MODEL, X, [*Y[:5], None], Own())
+    problem = nb.fit(MODEL, X, [*Y[:5], None], nb.EM()).problem
+    with pytest.raises(ValueError, match="Own needs every label"):
+        nb.fit(problem, inference=Own())
 
 
 @pytest.mark.parametrize("data", [{}, {"X": X, "y": Y}], ids=["model alone", "problem with data"])

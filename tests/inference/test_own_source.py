@@ -9,7 +9,7 @@ from cases import FAMILIES
 
 import bayesnb as nb
 
-LISTED = [case for case in FAMILIES if case.closed and case.default.cell != "category"]
+LISTED = [case for case in FAMILIES if case.can.closed and case.default.cell != "category"]
 """Families with a closed form whose cells are the numbers of the table."""
 
 MODEL = nb.NaiveBayes(nb.Bernoulli(2.0, 3.0))

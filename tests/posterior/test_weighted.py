@@ -158,7 +158,7 @@ class TestDraws:
 
     def test_of_the_prior(self, exact):
         for shared in (False, True):
-            model = WeightedModel.weighing(exact.model, shared=shared)
+            model = WeightedModel(exact.model.description, exact.model.schema, exact.model.blocks, shared)
             found = model.draw_prior(np.random.default_rng(1), (2, 400))
             assert found.weight.shape == (2, 400, 5)
             assert found.offset.shape == (2, 400, 3)
