@@ -314,21 +314,21 @@ def compare(
     >>> print(nb.compare(exact, nb.from_samples(nb.Bernoulli(), shuffled, X=X, y=y)).verdict[:52])
     NO, the samples do not agree with the closed form: t
     """
-    exact, sampled = posterior_of(exact, "exact").generative, posterior_of(sampled, "sampled").generative
-    _require_comparable(exact, sampled, error_rate)
+    known, drawn = posterior_of(exact, "exact").generative, posterior_of(sampled, "sampled").generative
+    _require_comparable(known, drawn, error_rate)
     # Wrong draws may lead to a division by zero.
     with np.errstate(all="ignore"):
         table, probabilities, parts, tests = run_battery(
-            exact, sampled, X, error_rate=error_rate, key=key, progress=progress
+            known, drawn, X, error_rate=error_rate, key=key, progress=progress
         )
-    recorded = [] if sampled.problem is None else _problem_differences(exact.problem, sampled.problem)
-    unclear = _unclear(sampled, tests)
+    recorded = [] if drawn.problem is None else _problem_differences(known.problem, drawn.problem)
+    unclear = _unclear(drawn, tests)
     against = recorded + ([] if unclear else _against(tests))
     critical_z = float(parts.loc["parameters", "critical_z"])
     locations = tests.query("part == 'parameters' and test == 'mean'")
     smallest_shift = float((critical_z + POWER_Z) / np.sqrt(locations["ess"].min()))
     verdict = _reasoned_verdict(against, unclear, int(parts["num_tests"].sum()), error_rate, smallest_shift)
-    if not (against or unclear) and sampled.diagnostics.divergences is None:
+    if not (against or unclear) and drawn.diagnostics.divergences is None:
         verdict += DIVERGENCES_UNKNOWN
     return Comparison(
         agree=not (against or unclear),
@@ -341,8 +341,8 @@ def compare(
         smallest_shift=smallest_shift,
         error_rate=error_rate,
         critical_z=critical_z,
-        exact=exact,
-        sampled=sampled,
+        exact=known,
+        sampled=drawn,
     )
 
 

@@ -126,14 +126,17 @@ class Belief(ABC):
 
     @abstractmethod
     def draw(self, num_chains: int | None, num_draws: int | None, key: Any, default: int = 1000) -> ModelParameters:
-        """Draws of all parameters, leading axes (chain, draw); by default so many from each chain of a closed form."""
+        """Draws of all parameters, leading axes (chain, draw).
+
+        A closed form has `default` draws in each chain unless `num_draws` is given.
+        """
 
     def sample_stats(self, num_chains: int | None, num_draws: int | None) -> dict[str, np.ndarray]:
         """The sampler's statistics of the draws that `draw` gives; empty if no sampler made them."""
         return {}
 
     def pieces(self, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
-        """So many draws without weights, as independent as there are, with one leading axis and some at a time."""
+        """Yield draws without weights, as independent as possible, with one leading axis and some at a time."""
         return self.plain.pieces(number, rng)
 
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:

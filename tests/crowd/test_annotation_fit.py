@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.stats
 from scipy.special import digamma, entr, gammaln, logsumexp
 from small_crowd import ALL_KNOWN, SMALL, labellings, log_dirichlet
 from small_crowd import NAMES as OF_SMALL
@@ -326,6 +327,15 @@ class TestLogEvidenceBound:
         else:
             for inference, largest in ((nb.EM(), 1.0), (nb.Gibbs(20, 100, 2), 1.5)):
                 assert 0 < exact - self.fitted(known, inference=inference).log_evidence_bound < largest
+
+    def test_intervals_of_a_closed_form(self):
+        """Those of the Beta distributions of single labels, from 4,000 draws."""
+        crowd = self.fitted(ALL_KNOWN, inference=nb.Exact())
+        weight = np.moveaxis(crowd.posterior.problem.posterior.families[0].concentration, 0, 1)
+        interval = crowd.confusion_interval(prob=0.8)
+        for end, level in (("lower", 0.1), ("upper", 0.9)):
+            expected = scipy.stats.beta.ppf(level, weight, weight.sum(axis=-1, keepdims=True) - weight)
+            np.testing.assert_allclose(interval[end], expected, atol=0.03)
 
 
 def test_columns_of_the_posterior_are_found_by_name(drawn):

@@ -127,3 +127,12 @@ def test_files_of_before_name_the_features_that_have_copies(rng, tmp_path):
     again = nb.load(path)
     assert again.model.schema.derived == weighted.model.schema.derived
     np.testing.assert_array_equal(again.predict_proba(X), weighted.predict_proba(X))
+
+
+def test_a_prediction_of_many_columns_names_none(rng, monkeypatch):
+    X, y = rng.normal(size=(20, 300)), np.arange(20) % 2
+    posterior = nb.fit(nb.Gaussian(), X, y)
+    named, names = [], Schema.names
+    monkeypatch.setattr(Schema, "names", lambda schema, positions: named.append(positions) or names(schema, positions))
+    posterior.predict_proba(X[:1])
+    assert len(named) < 3
