@@ -28,7 +28,6 @@ from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.kinds import model_of
 from bayesnb.posterior.left_out import features_left_out
-from bayesnb.posterior.loo import sum_with_error
 from bayesnb.selection.families import ROUNDING
 from bayesnb.selection.weighing import weight_features
 
@@ -509,6 +508,8 @@ def _refuse_features(problem: Problem, weights: np.ndarray) -> None:
 
 def _selection_frame(steps: np.ndarray, ratios: _LabelRatios, names: Sequence[Any]) -> pd.DataFrame:
     """The attribute `table` of `FeatureSelection`."""
+    from bayesnb.posterior.loo import sum_with_error
+
     log_proba = np.array([ratios.log_proba(kept) for kept in steps])
     differences = [sum_with_error(of_step - log_proba[0], ratios.weights) for of_step in log_proba]
     changes = np.diff(steps, axis=0)
