@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from bayesnb.core.arrays import in_float64
+from bayesnb.core.arrays import dense
 from bayesnb.core.checking import a_type
-from bayesnb.core.deferred import jax
-from bayesnb.core.sparse import dense
+from bayesnb.core.deferred import in_float64, jax
 from bayesnb.data.read import as_table, read_rows
 from bayesnb.families.draw import draw, draw_words
 from bayesnb.model.blocks import Block

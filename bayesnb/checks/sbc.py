@@ -10,9 +10,8 @@ import xarray as xr
 from arviz_stats.base import array_stats
 from arviz_stats.ecdf_utils import compute_ecdf, ecdf_pit
 
-from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import proportion, whole_number
-from bayesnb.core.deferred import jax
+from bayesnb.core.deferred import in_float64, jax
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import grid_of_panels, muted
 from bayesnb.core.printing import DataTable, Heading, Piece, Printed

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.arrays import stacked
 from bayesnb.core.checking import a_type
 from bayesnb.core.running import random_generator
-from bayesnb.core.sparse import stacked
 from bayesnb.data.labels import Found
 from bayesnb.data.read import (
     Rows,

@@ -7,21 +7,28 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import in_float64, log
+from bayesnb.core.arrays import dense, log
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import dist, leaves, map_tree
+from bayesnb.core.deferred import dist, in_float64, leaves, map_tree
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator
-from bayesnb.core.sparse import dense
 from bayesnb.data.labels import read_classes, read_labels
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.schema import Schema, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, of_column, parameters_of_column
-from bayesnb.families.supports import keeps_others
-from bayesnb.model.blocks import Block, ModelStatistics, categorical_columns, features_of, lay_out, log_joint
-from bayesnb.model.describe import inclusions, spread_inclusion
+from bayesnb.families.hyperparameters import keeps_others
+from bayesnb.model.blocks import (
+    Block,
+    ModelStatistics,
+    categorical_columns,
+    features_of,
+    inclusions,
+    lay_out,
+    log_joint,
+    spread_inclusion,
+)
 from bayesnb.model.learned_prior import (
     LearnedPrior,
     hyperparameter_axes,

@@ -8,7 +8,8 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
-from bayesnb.core.arrays import PIECE_CELLS, namespace, row_pieces
+from bayesnb.core.arrays import PIECE_CELLS, row_pieces
+from bayesnb.core.deferred import namespace
 from bayesnb.core.running import added, in_order
 from bayesnb.model.truncated_normal import TruncatedNormal
 

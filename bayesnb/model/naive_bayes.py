@@ -17,10 +17,9 @@ from bayesnb.data.written_numbers import NumberForm
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, parameter_names, with_hyperparameters
 from bayesnb.families.hyperparameters import format_number, require_hyperprior
-from bayesnb.model.blocks import EVERY_COLUMN, block_name
+from bayesnb.model.blocks import EVERY_COLUMN, block_name, read_inclusion
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.choose import choose_features, family_of_words, guess_features, open_columns
-from bayesnb.model.describe import read_inclusion
 from bayesnb.model.open_schema import bound_to
 from bayesnb.model.prior import CLASS_SITE
 

@@ -14,7 +14,7 @@ from bayesnb.data.read import Rows
 from bayesnb.data.schema import Schema, shown_categories, with_other
 from bayesnb.families.bins import names_of_bins, quantile_edges
 from bayesnb.families.family import Family
-from bayesnb.families.supports import keeps_others
+from bayesnb.families.hyperparameters import keeps_others
 from bayesnb.model.blocks import categorical_columns
 from bayesnb.model.bound import BoundModel
 

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import in_float64, to_numpy
-from bayesnb.core.deferred import dist, jax, jnp, leaves, map_tree, numpyro, pytree
+from bayesnb.core.deferred import dist, in_float64, jax, jnp, leaves, map_tree, numpyro, pytree, to_numpy
+from bayesnb.core.logarithms import LogProbability, SampledParameters, log_of_prob
 from bayesnb.data.derived import COPY
 from bayesnb.data.schema import Schema
 from bayesnb.families.categories import dirichlet_log_evidence
-from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
+from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.families.family import Family, Sample, parameter_names, with_hyperparameters
 from bayesnb.families.feature_inclusion import FeatureInclusion
-from bayesnb.families.matrix_product import times
-from bayesnb.families.probabilities import LogProbability, SampledParameters, log_of_prob
+from bayesnb.families.hyperparameters import given
+from bayesnb.families.kernels import times
 from bayesnb.families.statistics import ClassCounts, Statistics
 from bayesnb.model.blocks import Block, ModelStatistics, block_name, lay_out
 

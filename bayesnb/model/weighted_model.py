@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from bayesnb.core.arrays import dense
 from bayesnb.core.deferred import pytree
-from bayesnb.core.sparse import dense
-from bayesnb.families.matrix_product import times
+from bayesnb.families.kernels import times
 from bayesnb.model.blocks import feature_names, positions_of_features
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.feature_weights import priors

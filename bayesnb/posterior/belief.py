@@ -10,9 +10,9 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import softmax
 
-from bayesnb.core.arrays import in_float64, log, to_numpy
+from bayesnb.core.arrays import log
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import dist, map_tree
+from bayesnb.core.deferred import dist, in_float64, map_tree, to_numpy
 from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.blocks import ModelStatistics, feature_names

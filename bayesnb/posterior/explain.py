@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from bayesnb.core.arrays import in_float64, log
+from bayesnb.core.arrays import dense, log
 from bayesnb.core.checking import is_one_of, near_matches, proportion, whole_number
+from bayesnb.core.deferred import in_float64
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import panel_of_rows, percent, text_color, yes_or_no
-from bayesnb.core.sparse import dense
 from bayesnb.data.read import as_row
 from bayesnb.data.tables import shortened
 from bayesnb.model.blocks import Block, columns_alone, features_of, subjects_of

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from scipy.special import entr, logsumexp
 
-from bayesnb.core.arrays import in_float64, log
-from bayesnb.core.deferred import leaves, map_tree
+from bayesnb.core.arrays import log
+from bayesnb.core.deferred import in_float64, leaves, map_tree
 from bayesnb.core.running import in_order
 from bayesnb.data.tables import Table
 from bayesnb.model.bound import BoundModel

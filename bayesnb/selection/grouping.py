@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import whole_number
+from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.panels import MARKERS
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
@@ -21,7 +21,7 @@ from bayesnb.families.family import Family
 from bayesnb.inference.fit import problem_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model
-from bayesnb.posterior.fitted import Fitted, model_of
+from bayesnb.posterior.kinds import Fitted, model_of
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.features import changed_model, rewritten_features
 from bayesnb.selection.joint_blocks import (
