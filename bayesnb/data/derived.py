@@ -16,7 +16,7 @@ from bayesnb.data.tables import Column, Table, as_range, is_missing, items_at
 ISO = "ISO 8601"
 """The form of texts that `datetime.fromisoformat` reads, with a time or without, except those of digits alone."""
 
-DAYS = ("%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%y")
+DAYS: tuple[str, ...] = ("%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%y")
 DAYS += ("%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y")
 TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 FORMS = (ISO, *(day + time for day in DAYS for time in TIMES))
@@ -41,8 +41,8 @@ def date_form(values: Sequence[Any], share: float) -> str | None:
                 found[form] = dates
     most = max((_number(dates) for dates in found.values()), default=0)
     best = {form: dates for form, dates in found.items() if _number(dates) == most}
-    first = next(iter(best), None)
-    return first if all(dates == best[first] for dates in best.values()) else None
+    first = next(iter(best), "")
+    return first if first and all(dates == best[first] for dates in best.values()) else None
 
 
 def _number(dates: Sequence[Any]) -> int:
@@ -71,8 +71,8 @@ def _moment(value: Any, form: str | None) -> Any:
         return None if form is None else _read(value, form)
     if is_missing(value) or not hasattr(value, "year"):
         return None
-    parts = [getattr(value, name, 0) for name in ("hour", "minute", "second")]
-    return datetime(value.year, value.month, value.day, *map(int, parts))
+    hour, minute, second = (int(getattr(value, name, 0)) for name in ("hour", "minute", "second"))
+    return datetime(value.year, value.month, value.day, hour, minute, second)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -250,7 +250,13 @@ class Schema:
                 )
             taken += labels
             derived += records
-        return replace(schema, columns=tuple(taken), derived=tuple(derived))
+        derived.sort(key=lambda column: column.recipe != COPY)  # copies come before readings
+        return replace(schema, columns=(*names, *(column.name for column in derived)), derived=tuple(derived))
+
+    @property
+    def num_readings(self) -> int:
+        """Number of the last columns that a recipe makes, other than copies."""
+        return sum(column.recipe != COPY for column in self.derived)
 
     @cached_property
     def sources(self) -> Sequence[int]:

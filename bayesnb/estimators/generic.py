@@ -22,6 +22,7 @@ from bayesnb.model.problem import Problem, count_and_grow
 from bayesnb.posterior.weighted_posterior import with_weights_of
 from bayesnb.selection.descriptions import propose_descriptions
 from bayesnb.selection.information import information_estimate
+from bayesnb.selection.readings import READINGS, date_columns, require_readings
 from bayesnb.selection.weighing import MOST_FEATURES, weight_features, weighted_or_plain
 
 
@@ -59,7 +60,7 @@ class NaiveBayesClassifier(Estimator):
         class, rows without a label, another inference than a closed form, ``predictive="plugin"``, weights of rows
         beside `feature_inclusion`, or densities that are zero or infinite. "each" and "shared" are errors there, but
         take draws too; so is "each" with more than 2,000 features. None is naive Bayes. `weights_` has the weights.
-    descriptions : "auto" or None, default "auto"
+    descriptions : {"auto", "columns"} or None, default "auto"
         Whether to describe columns that depend on each other once more, where the model is chosen and features get a
         weight each: as blocks of measurements, and as categories or bins of a column given another one, as
         `bayesnb.propose_descriptions` does. None describes each column once.
@@ -115,6 +116,7 @@ class NaiveBayesClassifier(Estimator):
     feature_inclusion: Any = None
     feature_weights: str | None = "auto"
     descriptions: str | None = "auto"
+    exclude: Any = ()
     class_probs: Any = None
     keep_rows: int = 2000
 
@@ -262,8 +264,9 @@ class NaiveBayesClassifier(Estimator):
     def _check_weighing(self) -> None:
         """Raise ValueError for parameters with which no weights can be learned."""
         whole_number("keep_rows", self.keep_rows, or_zero=True)
-        if self.descriptions not in (None, "auto"):
-            raise ValueError(f'descriptions={self.descriptions!r}: give "auto" or None')
+        if self.descriptions not in (None, "auto", "columns"):
+            raise ValueError(f'descriptions={self.descriptions!r}: give "auto", "columns" or None')
+        require_readings(self.exclude)
         asked = f"feature_weights={self.feature_weights!r}"
         if self.feature_weights not in (None, "auto", "each", "shared"):
             raise ValueError(f'{asked}: give "auto", "each", "shared" or None')
@@ -284,11 +287,14 @@ class NaiveBayesClassifier(Estimator):
             return as_model(self.model)
         if isinstance(table, SparseTable):
             return NaiveBayes.from_frame(table)
-        chosen = NaiveBayes.from_frame(table, labels, sample_weight=weight)
-        proposes = self.descriptions == "auto" and self.feature_inclusion is None and self._may_weigh(labels)
+        proposes = self.descriptions is not None and self.feature_inclusion is None and self._may_weigh(labels)
         if not proposes or len(distinct(labels)) < 2 or len(table.names) > MOST_FEATURES:
-            return chosen
-        return propose_descriptions(chosen, table, labels, sample_weight=weight, key=self._key())
+            return NaiveBayes.from_frame(table, labels, sample_weight=weight)
+        exclude = self.exclude if self.descriptions == "auto" else READINGS
+        dates = [table.names[place] for place in date_columns(table, exclude)]
+        left_out = dates if len(dates) < len(table.names) else ()
+        chosen = NaiveBayes.from_frame(table, labels, exclude=left_out, sample_weight=weight)
+        return propose_descriptions(chosen, table, labels, exclude=exclude, sample_weight=weight, key=self._key())
 
     def _note(self, problem: Problem) -> None:
         self.model_ = problem.resolved

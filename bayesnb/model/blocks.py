@@ -12,6 +12,7 @@ import numpy as np
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import a_type, first_few, listed
 from bayesnb.core.deferred import leaves, map_tree, pytree, structure
+from bayesnb.data.derived import COPY
 from bayesnb.data.schema import Schema
 from bayesnb.data.tables import as_range, is_missing, items_at
 from bayesnb.families.conjugate import ConjugateFamily
@@ -216,8 +217,9 @@ def lay_out(description: Any, schema: Schema, layout: Sequence[Sequence[int]] | 
     """
     groups: dict[Any, list[Block]] = {}
     for name, block in _blocks_of_features(description.with_placeholders(), schema):
-        derived = schema.derivation(block.columns[0]) is not None
-        groups.setdefault((derived, block.group_key) if block.by_column else name, []).append(block)
+        derived = schema.derivation(block.columns[0])
+        kind = None if derived is None else derived.recipe == COPY
+        groups.setdefault((kind, block.group_key) if block.by_column else name, []).append(block)
     blocks = tuple(_join_blocks(members) for members in groups.values())
     return blocks if layout is None else _arranged(blocks, layout)
 

@@ -161,6 +161,11 @@ class BoundModel(Printed):
         """Number of features of derived columns, which come after all others."""
         return sum(len(features_of(block)) for block in self.blocks if self.schema.derivation(block.columns[0]))
 
+    @property
+    def num_readings(self) -> int:
+        """Number of readings of columns, the last features; each has a column of its own."""
+        return self.schema.num_readings
+
     @cached_property
     def class_prior(self) -> ClassPrior:
         """The prior on the class probabilities.

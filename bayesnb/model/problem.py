@@ -300,16 +300,30 @@ class Problem:
     @property
     def described_once(self) -> "Problem":
         """The problem without the features of derived columns; itself if there are none."""
+        return self._of_first_columns(len(self.model.schema.source_columns))
+
+    @property
+    def without_readings(self) -> "Problem":
+        """The problem without the readings of columns; itself if there are none."""
+        return self._of_first_columns(len(self.model.schema.columns) - self.model.num_readings)
+
+    def _of_first_columns(self, number: int) -> "Problem":
         model, schema = self.model, self.model.schema
-        if not schema.derived:
+        own = range(number)
+        if len(own) == len(schema.columns):
             return self
-        own = range(len(schema.source_columns))
         positions = schema.positions_of(model.features)
         features = {name: feature for name, feature in model.features.items() if positions[name][0] in own}
         blocks = [i for i, columns in enumerate(model.layout) if columns[0] in own]
         once = BoundModel.of(
             replace(model.description, features=features),
-            replace(schema, columns=schema.source_columns, derived=()),
+            replace(
+                schema,
+                columns=schema.columns[:number],
+                derived=schema.derived[: number - len(schema.source_columns)],
+                categories={place: found for place, found in schema.categories.items() if place < number},
+                edges={place: found for place, found in schema.edges.items() if place < number},
+            ),
             [model.layout[i] for i in blocks],
         )
         counted = ModelStatistics(self.statistics.classes, tuple(self.statistics.blocks[i] for i in blocks))

@@ -128,7 +128,13 @@ class WeightedModel(BoundModel):
         """Independent draws of all parameters from the prior; the weights' own prior is that of `weight_features`."""
         parameters = super().draw_prior(rng, sample_shape)
         num_features, num_draws = sum(map(len, self.positions)), int(np.prod(sample_shape))
-        given = priors(num_features, len(self.schema.classes), shared=self.shared, num_again=self.num_again)
+        given = priors(
+            num_features,
+            len(self.schema.classes),
+            shared=self.shared,
+            num_again=self.num_again,
+            num_readings=self.num_readings,
+        )
         which = rng.integers(len(given), size=num_draws)
         draws = np.empty((num_draws, len(given[0].mean)))
         for k, prior in enumerate(given):

@@ -33,6 +33,7 @@ from bayesnb.posterior.kinds import Fitted, description_of
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.grouping import group_columns
 from bayesnb.selection.joint_blocks import Cells, cells_of
+from bayesnb.selection.readings import readings_of
 
 # --------------------------------------------------------------------------------------------------
 # Evidence that two columns depend on each other within the classes, and the forest of the highest evidence
@@ -378,7 +379,13 @@ MOST_COLUMNS = 200
 
 
 def propose_descriptions(
-    model: Model | Family | Posterior | Fitted, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0
+    model: Model | Family | Posterior | Fitted,
+    X: Any,
+    y: Any,
+    *,
+    exclude: Sequence[str] = (),
+    sample_weight: Any = None,
+    key: Any = 0,
 ) -> NaiveBayes:
     """The model with further descriptions of columns that depend on each other, for `weight_features`.
 
@@ -433,10 +440,12 @@ def propose_descriptions(
     if len(given) > MOST_ROWS:
         some = np.sort(random_generator(key).choice(len(given), MOST_ROWS, replace=False))
         try:
-            return _proposed(description, given.take(some).alone())
+            found = _proposed(description, given.take(some).alone())
         except ValueError:  # as where these rows have one class only, or no cell of a column: all rows decide
-            pass
-    return _proposed(description, given)
+            found = _proposed(description, given)
+    else:
+        found = _proposed(description, given)
+    return _adding_features(found, readings_of(description, given, exclude).items(), given.table.names, " (reading)")
 
 
 def _proposed(description: Any, rows: Rows) -> NaiveBayes:

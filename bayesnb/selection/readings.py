@@ -1,12 +1,16 @@
 """Readings: columns derived of a column that say more of it, for weights to choose among."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import Any
 
-from bayesnb.core.checking import listed
-from bayesnb.data.derived import DerivedColumn
+import numpy as np
+
+from bayesnb.core.checking import first_few, listed, warn
+from bayesnb.data.derived import PARTS, DerivedColumn, date_form, date_part, gaps
 from bayesnb.data.read import Rows
-from bayesnb.data.recipes import PARTS
-from bayesnb.data.tables import SparseTable
+from bayesnb.data.tables import ArrayTable, SparseTable, Table, distinct_objects
+from bayesnb.data.written_numbers import NEARLY_ALL, are_dates
+from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.family import Family
 from bayesnb.model.naive_bayes import NaiveBayes
 
@@ -14,22 +18,26 @@ READINGS = ("x is missing", "x as categories", *(f"x {part}" for part in PARTS))
 """What may be left out, where x stands for the name of a column."""
 
 RARE = 0.005
-"""A column with fewer missing cells, or fewer observed ones, has no reading of its gaps."""
+"""A column with a smaller share of missing or of observed cells has no reading of its gaps."""
 
 FEW_NAMES = 20
-"""Whole numbers of so many values or fewer have no reading as categories."""
+"""A column of so many values or fewer has no reading as categories."""
 
-Feature = tuple[Family, list[DerivedColumn]]
+CELLS_OF_NAME = 3
+"""A column has so many observed cells for each of its values, or no reading as categories."""
+
+type Reading = tuple[str, DerivedColumn, Family | None]
+"""Which of `READINGS` it is, its column, and its family; None for one that the evidence chooses."""
 
 
-def readings_of(description: NaiveBayes, rows: Rows, exclude: Iterable[str]) -> dict[str, Feature]:
-    """Features for what the columns of a model say beside their cells, and for dates.
+def readings_of(model: NaiveBayes, rows: Rows, exclude: Iterable[str] = ()) -> dict[Any, tuple[Family, list[Any]]]:
+    """Features that say of the columns of a model what their cells do not, and what dates say.
 
     Parameters
     ----------
-    description : NaiveBayes
+    model : NaiveBayes
     rows : Rows
-        Labelled rows, with numbers where text is read as such.
+        With labels, and with numbers where text is read as such.
     exclude : iterable of str
         Readings that are left out, some of `READINGS`.
 
@@ -38,16 +46,113 @@ def readings_of(description: NaiveBayes, rows: Rows, exclude: Iterable[str]) -> 
     ValueError
         If `exclude` names no reading.
     """
-    exclude = [exclude] if isinstance(exclude, str) else list(exclude)
-    if unknown := [name for name in exclude if name not in READINGS]:
-        raise ValueError(f"exclude names {unknown[0]!r}, which is no reading: name some of {listed(READINGS)}")
-    table = rows.table
+    excluded, table = require_readings(exclude), rows.table
     if isinstance(table, SparseTable):
         return {}
-    described = {name for name, _ in description.features.items()}
-    found = [
-        *_of_gaps(table, described),
-        *_of_names(table, described),
-        *_of_dates(table, rows, described),
-    ]
-    return {column.name: (family, [column]) for kind, column, family in found if kind not in exclude}
+    described = {column for name, (_, columns) in model.features.items() for column in _names(table, name, columns)}
+    places = [place for place, name in enumerate(table.names) if name in described]
+    every = [*_of_gaps(table, places), *_of_names(table, places), *_of_dates(table, described, excluded)]
+    found = [reading for reading in every if reading[0] not in excluded and reading[1].name not in table.names]
+    chosen = _chosen_families(rows, [column for _, column, family in found if family is None])
+    return {column.name: (family or chosen[column.name], [column]) for _, column, family in found}
+
+
+def require_readings(exclude: Iterable[str]) -> list[str]:
+    """The readings that are left out; raise ValueError for a name that is none of `READINGS`."""
+    excluded = [exclude] if isinstance(exclude, str) else [*exclude]
+    if unknown := [name for name in excluded if name not in READINGS]:
+        raise ValueError(f"exclude names {unknown[0]!r}, which is no reading: give some of {listed(READINGS)}")
+    return excluded
+
+
+def _names(table: Table, name: Any, columns: Any) -> tuple[Any, ...]:
+    """Names of the columns of a feature."""
+    if isinstance(columns, slice):
+        return table.names[columns]
+    return tuple(getattr(column, "of", column) for column in ([name] if columns is None else columns))
+
+
+def _of_gaps(table: Table, places: Iterable[int]) -> Iterator[Reading]:
+    """Which cells are missing: one reading of columns that are missing in the same rows."""
+    known: set[bytes] = set()
+    for place in places:
+        missing = gaps(table.stored_values(place, slice(None)))
+        if RARE < missing.mean() < 1 - RARE and missing.tobytes() not in known:
+            known.add(missing.tobytes())
+            name = table.names[place]
+            yield READINGS[0], DerivedColumn(f"{name} is missing", name, "missing"), Bernoulli()
+
+
+def _of_names(table: Table, places: Iterable[int]) -> Iterator[Reading]:
+    """Whole numbers and text as categories, values that occur once as one of them."""
+    for place in places:
+        name, cells = table.names[place], table.stored_values(place, slice(None))
+        if cells.dtype.kind in "biuf":
+            observed = cells[~np.isnan(cells)] if cells.dtype.kind == "f" else cells
+            if (observed != np.rint(observed)).any():
+                continue
+            distinct, number = np.unique(observed, return_counts=True)
+            values = distinct.tolist()
+        else:
+            values, positions = distinct_objects(cells, name)
+            number = np.bincount(positions[positions >= 0], minlength=len(values))
+        if FEW_NAMES < len(values) <= number.sum() / CELLS_OF_NAME and (number > 1).any():
+            often = [value for value, times in zip(values, number, strict=True) if times > 1]
+            family = Categorical(categories=tuple(often), other=True)
+            yield READINGS[1], DerivedColumn(f"{name} as categories", name, "category"), family
+
+
+def date_columns(table: Table, exclude: Iterable[str]) -> dict[int, str | None]:
+    """By position, the columns of dates, with the form of text; none where all readings of dates are left out."""
+    found: dict[int, str | None] = {}
+    if {f"x {part}" for part in PARTS} <= {*require_readings(exclude)}:
+        return found
+    for place in range(len(table.names)):
+        cells = table.stored_values(place, slice(None))
+        if cells.dtype.kind == "M":
+            found[place] = None
+        elif cells.dtype.kind in "OUT":
+            values = distinct_objects(cells, table.names[place])[0]
+            if table.is_time(place):
+                if not np.isnan(date_part(cells, "day")).all():
+                    found[place] = None
+            elif are_dates(values) and (form := date_form(values, NEARLY_ALL)):
+                found[place] = form
+    return found
+
+
+def _of_dates(table: Table, described: set[Any], exclude: Iterable[str]) -> Iterator[Reading]:
+    """Day, month, weekday and hour of dates that no feature describes, as far as they vary."""
+    told = []
+    for place, form in date_columns(table, exclude).items():
+        if table.names[place] in described:
+            continue
+        name, cells = table.names[place], table.stored_values(place, slice(None))
+        parts = {part: date_part(cells, part, form) for part in PARTS}
+        varying = [part for part, numbers in parts.items() if len(np.unique(numbers[~np.isnan(numbers)])) > 1]
+        if form is not None and varying:
+            told.append(f"{name!r} ({form})")
+        for part in varying:
+            settings = (("form", form), ("part", part))
+            family = None if part == "day" else Categorical(categories=tuple(map(float, CATEGORIES[part])))
+            yield f"x {part}", DerivedColumn(f"{name} {part}", name, "date", settings), family
+    if told:
+        warn(
+            f"text that is read as dates, here and in later rows: {first_few(told)}; a cell of another form is missing",
+            UserWarning,
+        )
+
+
+CATEGORIES = {"month": range(1, 13), "weekday": range(1, 8), "hour": range(24)}
+
+
+def _chosen_families(rows: Rows, columns: list[DerivedColumn]) -> dict[Any, Family]:
+    """For derived columns of numbers, the families that the evidence chooses."""
+    if not columns:
+        return {}
+    table = rows.table
+    cells = [date_part(table.stored_values(table.names.index(c.of), slice(None)), **dict(c.settings)) for c in columns]
+    numbers = ArrayTable(np.column_stack(cells), tuple(column.name for column in columns), True)
+    labels = None if rows.labels is None else rows.labels.values
+    found = NaiveBayes.from_frame(numbers, labels, sample_weight=rows.weights)
+    return {name: family for name, (family, _) in found.features.items()}

@@ -209,8 +209,9 @@ def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: An
     if posterior.plain is not posterior or not offers(posterior, "a closed form") or len(posterior.classes) < 2:
         return posterior
     found = posterior
-    if posterior.model.schema.derived and _number_of_features(posterior) > MOST_FEATURES:
-        found = posterior.inference.fit(posterior.problem.described_once, key=0)
+    for fewer in ("without_readings", "described_once"):
+        if _number_of_features(found) > MOST_FEATURES and found.model.schema.derived:
+            found = posterior.inference.fit(getattr(posterior.problem, fewer), key=0)
     rows = read_rows(X, y, sample_weight)
     try:
         if _number_of_features(found) <= MOST_FEATURES:
@@ -297,7 +298,7 @@ def _learn(
     if num_readings:
         found = approximate_with_readings(likelihood, num_again, num_readings, rng)
         if found.num_weights < likelihood.num_features:
-            unweighted = unweighted.inference.fit(unweighted.problem.without_readings, key=0)
+            unweighted = _without_readings(unweighted)
             names, likelihood = names[:-num_readings], likelihood.first(found.num_weights)
             num_again, num_readings = num_again - num_readings, 0
     else:
@@ -323,6 +324,11 @@ def _learn(
         no_information=share,
     )
     return WeightedPosterior(unweighted, weights), remarks + of_labels, found.log_evidence
+
+
+def _without_readings(posterior: Any) -> Posterior:
+    """The posterior of the model without readings of columns."""
+    return posterior.inference.fit(posterior.problem.without_readings, key=0)
 
 
 def _weighable(posterior: Any) -> Posterior:
