@@ -346,7 +346,7 @@ def compare(
 
 
 def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
-    """Refuse posteriors that cannot be compared."""
+    """Raise for posteriors that cannot be compared."""
     require(exact, "the closed form of one model", "compare(exact, sampled), as exact,")
     require(sampled, "draws of a sampler", "compare(exact, sampled), as sampled,")
     proportion("error_rate", error_rate)

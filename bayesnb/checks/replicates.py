@@ -391,17 +391,8 @@ def of_function(
 ) -> tuple[Statistic, np.ndarray]:
     """The statistic of a user's function, and its observed values.
 
-    Parameters
-    ----------
-    function : callable
-        ``f(X, y)``, which returns a number or a dict of numbers.
-    model : BoundModel
-    X : table
-        Its kind of table is what the function gets.
-    taken : collection of str
-        Labels of other statistics, which this one must not have.
-    data : DataSet
-        The observed data.
+    `function(X, y)` returns a number or a dict of numbers; it gets a table of the kind of `X`. `taken` are the labels
+    of other statistics, which this one must not have.
 
     Raises
     ------

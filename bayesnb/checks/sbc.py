@@ -461,7 +461,7 @@ def _verdict_on_ranks(against: pd.DataFrame, problems: pd.DataFrame, num_tests: 
         )
     no_test = f"none of {num_tests} tests rejects (error rate {error_rate:g})"
     if number / num_simulations > MOST_PROBLEMS:
-        # Uniform PIT values are then no evidence.
+        # Uniform PIT values are then no evidence of a right posterior.
         return (
             f"UNDECIDED: over {num_simulations} simulations {no_test}, but more than {MOST_PROBLEMS:.0%} of the fits "
             f"have problems, and what their draws miss need not show in the PIT values.{trouble}"

@@ -155,7 +155,7 @@ class DirichletMultinomial(WordFamily):
         return Counts(np.broadcast_to(length / effect, total.shape), total / effect, np.zeros(total.shape))
 
     def density_formula(self, parameters: Parameters, x: Any) -> Any:
-        # A word of concentration zero has no density where it occurs, and adds nothing where it does not.
+        # A word of concentration zero is impossible where it occurs, and adds nothing elsewhere.
         concentration, counts = parameters["concentration"], x[:, None, :]
         xp, _ = namespace(concentration, x)
         possible = concentration > 0

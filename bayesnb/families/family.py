@@ -322,7 +322,7 @@ class Family(Params, ABC):
         return self.cell == "category" and not isinstance(self, JointFamily)
 
     def on_a_line(self, draws: Parameters) -> Parameters:
-        """Draws as numbers whose mean, interval and R-hat make sense: as they are, by default.
+        """Draws as numbers with a meaningful mean, interval and R-hat: by default as they are.
 
         An angle is moved by whole turns to within half a turn of its mean direction.
 

@@ -628,7 +628,7 @@ class LogNormal(Gaussian):
         return super().cell_log_predictive(logs) - logs
 
     def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
-        # Logarithms of 32 bits would lose digits that the cells have.
+        # Logarithms in float32 would lose digits of the cells.
         logs = _logs_of_cells(x.astype(np.float64))
         found = super().predictive_kernel(logs)
         return found if ratio else found - _row_sums(logs)[:, None]

@@ -315,12 +315,7 @@ class BoundModel(Printed):
         return counted.statistics
 
     def require_blocks(self, what: str, parts: Sequence[Any]) -> None:
-        """Refuse another number of parts than the model has blocks.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Raise ValueError for another number of parts than the model has blocks."""
         if len(parts) != len(self.blocks):
             names = [block.name for block in self.blocks]
             raise ValueError(f"{what} has {len(parts)} parts and the model the blocks {names}: give one for each")

@@ -440,12 +440,7 @@ def _repeat_by_class(family: Family, num_classes: int) -> Family:
 
 
 def refuse_beyond_float64(block: Block, counted: Statistics, classes: Sequence[Any] = ()) -> None:
-    """Raise for columns whose statistics exceed float64, in one class or in all together.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for columns whose statistics exceed float64, in one class or in all together."""
     found = block.family.beyond_float64(counted)
     if found is None or np.isnan(found[0]).all():
         return

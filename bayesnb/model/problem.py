@@ -660,7 +660,7 @@ def ways_to_posterior(model: BoundModel) -> str:
 
 
 def ways_to_fit(model: BoundModel) -> str:
-    """The inferences that take a model, as an error message lists them."""
+    """The inferences that accept a model, as an error message lists them."""
     ways = {
         "nb.Exact() for the closed form": has_closed_form(model),
         "nb.NUTS() for draws": _every_family(model, "sampled"),

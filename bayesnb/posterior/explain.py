@@ -141,7 +141,11 @@ class Explanation(PrintedFrame):
         axis.axvline(0.0, color=ink, linewidth=1.0, zorder=4)
         axis.axhline(len(values) - 1.5, color=ink, linewidth=1.0, zorder=1)
         axis.get_yticklabels()[-1].set_fontweight("bold")
-        axis.set_xlim(_log_odds_limits(values, ends, edge))
+        # Zero and a margin are always there.
+        within = np.clip(np.concatenate([finite, [0.0]]), -edge, edge)
+        low, high = np.nanmin(within), np.nanmax(within)
+        margin = 0.06 * (high - low or 1.0)
+        axis.set_xlim(low - margin, high + margin)
         axis.xaxis.get_major_locator().set_params(nbins=5)
         panels.x_label(f"log odds in {unit}" + f"; lines: {percent(prob)} intervals" * (draws is not None))
         panels.title(f"Log odds of one row: {class_} against {against}")
@@ -170,14 +174,6 @@ def _interval(log_odds: np.ndarray, draws: np.ndarray | None, parts: list[int], 
     lower, upper = np.quantile(draws[:, parts].sum(axis=1), [(1 - prob) / 2, (1 + prob) / 2])
     total = log_odds[parts].sum()
     return np.array([min(lower, total), max(upper, total)])
-
-
-def _log_odds_limits(values: np.ndarray, ends: np.ndarray, edge: float) -> tuple[float, float]:
-    """Ends of the axis: zero and a margin are always there."""
-    drawn = np.clip(np.concatenate([values, ends.ravel(), [0.0]]), -edge, edge)
-    low, high = np.nanmin(drawn), np.nanmax(drawn)
-    margin = 0.06 * (high - low or 1.0)
-    return low - margin, high + margin
 
 
 @in_float64

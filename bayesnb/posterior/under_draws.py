@@ -23,18 +23,9 @@ DRAW_BYTES = 2**23
 
 
 def log_joint_under(model: BoundModel, table: Table, parameters: ModelParameters) -> np.ndarray:
-    """Log density of each row together with each class, under each draw of the parameters.
+    """Log density of each row with each class under each draw, shape (chain, draw, rows, classes).
 
-    Parameters
-    ----------
-    model : BoundModel
-    table : Table
-    parameters : ModelParameters
-        Leading axes (chain, draw).
-
-    Returns
-    -------
-    array, shape (chain, draw, rows, classes)
+    The parameters have the leading axes (chain, draw).
     """
     return _under_each_draw(_each_joint, model, table, parameters)
 

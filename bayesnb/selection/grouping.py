@@ -121,15 +121,8 @@ class _MergeSearch:
 def merge_while_rising(parts: Sequence[Part], blocks: Mapping[type[Family], Blocks], max_width: int) -> _MergeSearch:
     """Merge the pair of parts with the highest log Bayes factor, again and again while it exceeds its threshold.
 
-    All pairs are measured at the beginning, and after a merge those of the new block.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-    blocks : mapping
-        By the family of the joint blocks.
-    max_width : int
-        Largest number of columns of a block.
+    All pairs are measured at the beginning, and after a merge those of the new block, which has at most `max_width`
+    columns. `blocks` are by the family of the joint blocks.
     """
     left = dict(enumerate(parts))
     gain = np.full((len(parts), len(parts)), -np.inf)
