@@ -16,6 +16,8 @@ from bayesnb.core.arrays import log
 from bayesnb.core.checking import a_type
 from bayesnb.core.deferred import constraints, in_float64, jax, jit, jnp, map_tree, pytree, with_derivative
 from bayesnb.core.running import in_order
+from bayesnb.data.derived import COPY
+from bayesnb.data.schema import Schema
 from bayesnb.families.conjugate import cells_log_predictive
 from bayesnb.families.family import Family, JointFamily, of_column, parameters_of_column
 from bayesnb.families.hyperparameters import accepts_fractions
@@ -411,13 +413,13 @@ def function_of_array(
     arrays : pytree
     """
     num_columns, num_classes = len(model.schema.source_columns), len(model.schema.classes)
-    families, edges = list(model.families), model.schema.edges
+    families = list(model.families)
     sizes = {position: len(categories) for position, categories in model.schema.categories.items()}
     places = [
         (
             np.take(model.schema.sources, block.columns).astype(np.int32),
             np.array([float(sizes[position]) for position in block.columns]) if block.has_categories else None,
-            {j: np.array(edges[position]) for j, position in enumerate(block.columns) if position in edges},
+            {j: own for j, position in enumerate(block.columns) if (own := _made_in_jax(model.schema, position))},
         )
         for block in model.blocks
     ]
@@ -440,6 +442,45 @@ def function_of_array(
         return found.reshape(*cells.shape[:-1], num_classes)
 
     return log_joint
+
+
+def _made_in_jax(schema: Schema, position: int) -> "jax.tree_util.Partial | None":
+    """How the cells of a column follow from those of its source, for JAX; None where they are the same.
+
+    Raises
+    ------
+    ValueError
+        If they follow from dates, which an array of numbers does not hold.
+    """
+    if position in schema.edges:
+        return jax.tree_util.Partial(_code_of_bin, np.array(schema.edges[position]))
+    column, source = schema.derivation(position), schema.sources[position]
+    if column is None or column.recipe == COPY:
+        return None
+    if column.recipe == "missing":
+        return jax.tree_util.Partial(jnp.isnan)
+    if column.recipe != "category":
+        raise ValueError(
+            f"the model reads dates of the column {column.of!r}, which an array of numbers does not hold: take log_joint, "
+            'or fit it without, NaiveBayesClassifier(descriptions="columns")'
+        )
+    own = schema.categories[position]
+    places = {category: float(code) for code, category in enumerate(own)}
+    if source in schema.categories:  # the array holds codes of the source's categories
+        values = np.arange(len(schema.categories[source]), dtype=np.float64)
+        codes = [places.get(category, len(own) - 1.0) for category in schema.categories[source]]
+    else:
+        values, codes = np.sort(np.array(own[:-1], dtype=np.float64)), [places[v] for v in sorted(own[:-1])]
+    return jax.tree_util.Partial(_code_of_value, values, np.array(codes), len(own) - 1.0)
+
+
+def _code_of_bin(edges: Any, x: Any) -> Any:
+    return jnp.where(jnp.isnan(x), jnp.nan, jnp.searchsorted(edges, x, side="right"))
+
+
+def _code_of_value(values: Any, codes: Any, other: float, x: Any) -> Any:
+    place = jnp.clip(jnp.searchsorted(values, x), 0, len(values) - 1)
+    return jnp.where(jnp.isnan(x), jnp.nan, jnp.where(values[place] == x, codes[place], other))
 
 
 def _floating_array(x: Any) -> Any:
@@ -498,17 +539,16 @@ def _log_joint_of_array(
     return jnp.where(jnp.stack(allowed).all(axis=0)[:, None], density(arrays, cells), jnp.nan)
 
 
-def _encoded(family: Family, rows: Any, columns: Any, sizes: Any, edges: Mapping[int, Any]) -> tuple[Any, Any]:
+def _encoded(family: Family, rows: Any, columns: Any, sizes: Any, made: Mapping[int, Any]) -> tuple[Any, Any]:
     """Cells of a block, shape (rows, columns), and which rows the family allows, shape (rows,), as `check_cells` does.
 
     `columns` are the positions of the block's columns in the table, shape (rows, columns of the table). `sizes` has the
-    number of categories of each column if cells are their codes. `edges` has, for columns of numbers in bins, by
-    position in the block, the numbers that divide the bins.
+    number of categories of each column if cells are their codes. `made` has, by position in the block, functions that
+    make cells of those of the source.
     """
     x = jnp.take(rows, columns, axis=1)
-    for j, own in edges.items():
-        code = jnp.searchsorted(own, x[:, j], side="right").astype(x.dtype)
-        x = x.at[:, j].set(jnp.where(jnp.isnan(x[:, j]), jnp.nan, code))
+    for j, own in made.items():
+        x = x.at[:, j].set(own(x[:, j]).astype(x.dtype))
     if sizes is not None:
         allowed = (x >= 0) & (x < sizes) & (x == jnp.rint(x)) | jnp.isnan(x)
         return x, allowed.all(axis=1)
