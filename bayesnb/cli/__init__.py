@@ -21,6 +21,7 @@ from bayesnb.checks.compare import LARGEST_FIRST, Comparison, compare, largest_d
 from bayesnb.checks.predictive import check
 from bayesnb.core.checking import near_matches, proportion, warn
 from bayesnb.core.printing import DataTable, Paragraph, as_text, counted, width
+from bayesnb.data.read import as_table
 from bayesnb.datasets import penguins_path
 from bayesnb.estimators.load import load
 from bayesnb.families.binned import Histogram
@@ -34,6 +35,7 @@ from bayesnb.posterior.files import replace_file
 from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.descriptions import propose_descriptions
+from bayesnb.selection.readings import dates_to_read
 from bayesnb.selection.weighing import weight_features, weighted_or_plain
 
 # --------------------------------------------------------------------------------------------------
@@ -281,7 +283,9 @@ def _require_table_columns(table: pd.DataFrame, columns: list[str]) -> None:
             )
 
 
-def _choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[str], decimal: Any) -> NaiveBayes:
+def _choose_model(
+    features: pd.DataFrame, labels: pd.Series, categorical: list[str], decimal: Any, exclude: list[str]
+) -> NaiveBayes:
     """A model of a table by the evidence of its columns given the labels; those in `categorical` hold categories.
 
     Warns
@@ -293,7 +297,7 @@ def _choose_model(features: pd.DataFrame, labels: pd.Series, categorical: list[s
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         families = {column: Categorical() for column in categorical}
-        model = NaiveBayes.from_frame(features, labels, families=families, decimal=decimal)
+        model = NaiveBayes.from_frame(features, labels, families=families, decimal=decimal, exclude=exclude)
     for warning in caught:
         warn(f"{warning.message}. {IN_OPTIONS}", warning.category)
     return model
@@ -366,7 +370,8 @@ def _fit_exactly(
     named = _without_unnamed(read_csv(table, text=[target], label=target, **how), [target, *drop, *categorical])
     features, labels = _rows_with_label(named, target, drop)
     labels = _labels_as_written(labels)
-    model = _choose_model(features, labels, categorical, how["decimal"])
+    dates = [] if to_sample else [name for name in dates_to_read(as_table(features)) if name not in categorical]
+    model = _choose_model(features, labels, categorical, how["decimal"], dates)
     if to_sample:
         other: Any = {name: Histogram() if couples_classes(one) else one for name, (one, _) in model.features.items()}
         model = replace(model, features=other)

@@ -22,7 +22,7 @@ from bayesnb.model.problem import Problem, count_and_grow
 from bayesnb.posterior.weighted_posterior import with_weights_of
 from bayesnb.selection.descriptions import propose_descriptions
 from bayesnb.selection.information import information_estimate
-from bayesnb.selection.readings import READINGS, date_columns, require_readings
+from bayesnb.selection.readings import READINGS, dates_to_read, require_readings
 from bayesnb.selection.weighing import MOST_FEATURES, weight_features, weighted_or_plain
 
 
@@ -291,9 +291,7 @@ class NaiveBayesClassifier(Estimator):
         if not proposes or len(distinct(labels)) < 2 or len(table.names) > MOST_FEATURES:
             return NaiveBayes.from_frame(table, labels, sample_weight=weight)
         exclude = self.exclude if self.descriptions == "auto" else READINGS
-        dates = [table.names[place] for place in date_columns(table, exclude)]
-        left_out = dates if len(dates) < len(table.names) else ()
-        chosen = NaiveBayes.from_frame(table, labels, exclude=left_out, sample_weight=weight)
+        chosen = NaiveBayes.from_frame(table, labels, exclude=dates_to_read(table, exclude), sample_weight=weight)
         return propose_descriptions(chosen, table, labels, exclude=exclude, sample_weight=weight, key=self._key())
 
     def _note(self, problem: Problem) -> None:

@@ -461,7 +461,7 @@ def _made_in_jax(schema: Schema, position: int) -> "jax.tree_util.Partial | None
         return jax.tree_util.Partial(jnp.isnan)
     if column.recipe != "category":
         raise ValueError(
-            f"the model reads dates of the column {column.of!r}, which an array of numbers does not hold: take log_joint, "
+            f"the model reads dates of the column {column.of!r}, which arrays of numbers do not hold: take log_joint, "
             'or fit it without, NaiveBayesClassifier(descriptions="columns")'
         )
     own = schema.categories[position]

@@ -102,7 +102,7 @@ def _of_names(table: Table, places: Iterable[int]) -> Iterator[Reading]:
             yield READINGS[1], DerivedColumn(f"{name} as categories", name, "category"), family
 
 
-def date_columns(table: Table, exclude: Iterable[str]) -> dict[int, str | None]:
+def _date_columns(table: Table, exclude: Iterable[str]) -> dict[int, str | None]:
     """By position, the columns of dates, with the form of text; none where all readings of dates are left out."""
     found: dict[int, str | None] = {}
     if {f"x {part}" for part in PARTS} <= {*require_readings(exclude)}:
@@ -121,10 +121,16 @@ def date_columns(table: Table, exclude: Iterable[str]) -> dict[int, str | None]:
     return found
 
 
+def dates_to_read(table: Table, exclude: Iterable[str] = ()) -> list[Any]:
+    """The columns of dates that readings describe, which `NaiveBayes.from_frame` may leave out without a warning."""
+    dates = [table.names[place] for place in _date_columns(table, exclude)]
+    return dates if len(dates) < len(table.names) else []
+
+
 def _of_dates(table: Table, described: set[Any], exclude: Iterable[str]) -> Iterator[Reading]:
     """Day, month, weekday and hour of dates that no feature describes, as far as they vary."""
     told = []
-    for place, form in date_columns(table, exclude).items():
+    for place, form in _date_columns(table, exclude).items():
         if table.names[place] in described:
             continue
         name, cells = table.names[place], table.stored_values(place, slice(None))
