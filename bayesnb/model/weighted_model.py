@@ -12,7 +12,7 @@ from bayesnb.core.deferred import pytree
 from bayesnb.families.kernels import times
 from bayesnb.model.blocks import feature_names, positions_of_features
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.feature_weights import priors
+from bayesnb.model.feature_weights import RATIOS, priors
 from bayesnb.model.learned_prior import hyperparameter_axes
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.program import Sites
@@ -139,6 +139,8 @@ class WeightedModel(BoundModel):
         draws = np.empty((num_draws, len(given[0].mean)))
         for k, prior in enumerate(given):
             draws[which == k] = prior.draw(int((which == k).sum()), rng)
+        if self.num_readings:  # the ratio of their spread may be zero
+            draws[rng.random(num_draws) < 1 / (1 + len(RATIOS)), num_features - self.num_readings : num_features] = 0.0
         weight, offset = np.split(draws, [given[0].num_weights], axis=1)
         return WeightedParameters.of(
             parameters,
