@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 FORMS = (ISO, *(day + time for day in DAYS for time in TIMES))
 """The forms of dates in text, as `datetime.strptime` takes them."""
 
-FIRST = 20
-"""So many values are tried in each form of dates; the others only where one of these has the form."""
+FIRST, SOME = 20, 2000
+"""So many values are tried in each form of dates: the second number where one of the first has the form."""
 
 
 def date_form(values: Sequence[Any], share: float) -> str | None:
@@ -31,6 +32,7 @@ def date_form(values: Sequence[Any], share: float) -> str | None:
 
     Two forms are one where they give the same dates, and ambiguous where they do not, as with 03/04/2021.
     """
+    values = values[:: max(1, len(values) // SOME)]
     some = [value for value in values if isinstance(value, str)]
     found: dict[str, list[Any]] = {}
     for form in FORMS:
@@ -49,6 +51,7 @@ def _number(dates: Sequence[Any]) -> int:
     return sum(date is not None for date in dates)
 
 
+@lru_cache(2**18)
 def _read(text: str, form: str) -> datetime | None:
     try:
         if form != ISO:
@@ -58,7 +61,7 @@ def _read(text: str, form: str) -> datetime | None:
         return None
 
 
-def _microseconds(cells: np.ndarray, form: str | None) -> np.ndarray:
+def moments_of(cells: np.ndarray, form: str | None) -> np.ndarray:
     """Cells of dates as datetime64[us]; those that are none are NaT."""
     if cells.dtype.kind == "M":
         return cells.astype("datetime64[us]")
@@ -111,7 +114,7 @@ def date_part(cells: np.ndarray, part: str, form: str | None = None) -> np.ndarr
     form : str, optional
         The form of dates in text.
     """
-    moments = _microseconds(cells, form)
+    moments = moments_of(cells, form)
     numbers = np.full(len(cells), np.nan)
     known = ~np.isnat(moments)
     numbers[known] = PARTS[part](moments[known])

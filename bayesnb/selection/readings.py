@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.checking import first_few, warn
-from bayesnb.data.derived import PARTS, DerivedColumn, date_form, date_part, gaps
+from bayesnb.data.derived import PARTS, DerivedColumn, date_form, date_part, gaps, moments_of
 from bayesnb.data.read import Rows
 from bayesnb.data.tables import ArrayTable, SparseTable, Table, distinct_objects, is_number
 from bayesnb.data.written_numbers import NEARLY_ALL, are_dates
@@ -131,8 +131,8 @@ def _of_dates(table: Table, described: set[Any], exclude: Iterable[str]) -> Iter
     for place, form in _date_columns(table, exclude).items():
         if table.names[place] in described:
             continue
-        name, cells = table.names[place], table.stored_values(place, slice(None))
-        parts = {part: date_part(cells, part, form) for part in PARTS}
+        name, moments = table.names[place], moments_of(table.stored_values(place, slice(None)), form)
+        parts = {part: date_part(moments, part) for part in PARTS}
         varying = [part for part, numbers in parts.items() if len(np.unique(numbers[~np.isnan(numbers)])) > 1]
         if form is not None and varying:
             told.append(f"{name!r} ({form})")
