@@ -66,10 +66,12 @@ def moments_of(cells: np.ndarray, form: str | None) -> np.ndarray:
     if cells.dtype.kind == "M":
         return cells.astype("datetime64[us]")
     known: dict[Any, Any] = {}
-    return np.array([known.setdefault(value, _moment(value, form)) for value in cells.tolist()], dtype="datetime64[us]")
+    return np.array(
+        [known.setdefault(value, _as_datetime(value, form)) for value in cells.tolist()], dtype="datetime64[us]"
+    )
 
 
-def _moment(value: Any, form: str | None) -> Any:
+def _as_datetime(value: Any, form: str | None) -> Any:
     if isinstance(value, str):
         return None if form is None else _read(value, form)
     if is_missing(value) or not hasattr(value, "year"):
@@ -83,7 +85,7 @@ def _moment(value: Any, form: str | None) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 
-def gaps(cells: np.ndarray) -> np.ndarray:
+def gap_indicator(cells: np.ndarray) -> np.ndarray:
     """Whether each cell is missing, as 0 and 1."""
     if cells.dtype.kind in "fc":
         return np.isnan(cells).astype(np.float64)
@@ -125,7 +127,7 @@ COPY = "copy"
 """The recipe of a column that has the cells of its source."""
 
 RECIPES: dict[str, Callable[..., np.ndarray]] = {
-    "missing": gaps,
+    "missing": gap_indicator,
     "category": lambda cells: cells,
     "date": date_part,
 }

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.checking import first_few, warn
-from bayesnb.data.derived import PARTS, DerivedColumn, date_form, date_part, gaps, moments_of
+from bayesnb.data.derived import PARTS, DerivedColumn, date_form, date_part, gap_indicator, moments_of
 from bayesnb.data.read import Rows
 from bayesnb.data.tables import ArrayTable, SparseTable, Table, distinct_objects, is_number
 from bayesnb.data.written_numbers import NEARLY_ALL, are_dates
@@ -77,7 +77,7 @@ def _of_gaps(rows: Rows, places: Iterable[int]) -> Iterator[Reading]:
     """Which cells are missing: one reading of columns that are missing in the same rows."""
     known: set[bytes] = set()
     for place in places:
-        missing = gaps(rows.table.stored_values(place, slice(None)))
+        missing = gap_indicator(rows.table.stored_values(place, slice(None)))
         if RARE < np.average(missing, weights=rows.weights) < 1 - RARE and missing.tobytes() not in known:
             known.add(missing.tobytes())
             name = rows.table.names[place]
