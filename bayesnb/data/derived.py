@@ -37,8 +37,8 @@ def date_form(values: Sequence[Any], share: float) -> str | None:
     found: dict[str, list[Any]] = {}
     for form in FORMS:
         # Most forms fail at the first values.
-        if any(_read(value, form) is not None for value in some[:FIRST]):
-            dates = [_read(value, form) for value in some]
+        if any(_parsed(value, form) is not None for value in some[:FIRST]):
+            dates = [_parsed(value, form) for value in some]
             if sum(date is not None for date in dates) >= max(1, share * len(values)):
                 found[form] = dates
     most = max((_number(dates) for dates in found.values()), default=0)
@@ -52,7 +52,7 @@ def _number(dates: Sequence[Any]) -> int:
 
 
 @lru_cache(2**18)
-def _read(text: str, form: str) -> datetime | None:
+def _parsed(text: str, form: str) -> datetime | None:
     try:
         if form != ISO:
             return datetime.strptime(text.strip(), form)
@@ -65,15 +65,12 @@ def moments_of(cells: np.ndarray, form: str | None) -> np.ndarray:
     """Cells of dates as datetime64[us]; those that are none are NaT."""
     if cells.dtype.kind == "M":
         return cells.astype("datetime64[us]")
-    known: dict[Any, Any] = {}
-    return np.array(
-        [known.setdefault(value, _as_datetime(value, form)) for value in cells.tolist()], dtype="datetime64[us]"
-    )
+    return np.array([_as_datetime(value, form) for value in cells.tolist()], dtype="datetime64[us]")
 
 
 def _as_datetime(value: Any, form: str | None) -> Any:
     if isinstance(value, str):
-        return None if form is None else _read(value, form)
+        return None if form is None else _parsed(value, form)
     if is_missing(value) or not hasattr(value, "year"):
         return None
     hour, minute, second = (int(getattr(value, name, 0)) for name in ("hour", "minute", "second"))
