@@ -61,7 +61,7 @@ def _parsed(text: str, form: str) -> datetime | None:
         return None
 
 
-def moments_of(cells: np.ndarray, form: str | None) -> np.ndarray:
+def moments_of(cells: np.ndarray, form: str | None = None) -> np.ndarray:
     """Cells of dates as datetime64[us]; those that are none are NaT."""
     if cells.dtype.kind == "M":
         return cells.astype("datetime64[us]")

@@ -1,14 +1,21 @@
 """Readings: columns derived of gaps, names and dates, which weights choose among."""
 
+import pickle
 import warnings
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
 import bayesnb as nb
+from bayesnb.cli import main
 from bayesnb.data.derived import date_part
 from bayesnb.data.read import as_table
+from bayesnb.model.blocks import feature_names
 
 ROWS = 400
 START = np.datetime64("2019-11-25T00:00")
@@ -277,3 +284,249 @@ def test_nuts_and_the_approximation_agree(others):
     spread = np.sqrt(one.var(axis=(0, 1)))
     np.testing.assert_array_less(np.abs(one.mean(axis=(0, 1)) - other.mean(axis=(0, 1))), 0.2 * spread)
     np.testing.assert_array_less(np.abs(found.predict_proba(X) - sampled.predict_proba(X)), 0.03)
+
+
+# --------------------------------------------------------------------------------------------------
+# Every way to the same numbers
+# --------------------------------------------------------------------------------------------------
+
+AS_DATES = {"when": lambda X: X["when"].dt.date}
+TABLES = {
+    "polars": pl.from_pandas,
+    "arrow": lambda X: pa.Table.from_pandas(X, preserve_index=False),
+    "objects": lambda X: X.astype(object).where(X.notna(), None),
+    "nullable": lambda X: X.convert_dtypes(),
+    "columns in another order": lambda X: X[X.columns[::-1]].assign(more=1.0),
+    "seconds": lambda X: X.assign(when=X["when"].astype("datetime64[s]")),
+}
+
+
+def test_all_readings_are_in_the_fit(fitted, table):
+    X, _ = table
+    assert readings_in(fitted.posterior_.model) == OF_ALL
+    assert fitted.weights_.index.tolist()[-len(OF_ALL) :] == OF_ALL
+    assert fitted.feature_names_in_.tolist() == [*X]
+    assert fitted.n_features_in_ == 4
+    assert feature_names(fitted.posterior_.model.blocks)[-len(OF_ALL) :] == OF_ALL
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_tables_of_any_library(fitted, table, kind):
+    X, y = table
+    expected = fitted.predict_proba(X)
+    given = TABLES[kind](X)
+    np.testing.assert_allclose(fitted.predict_proba(given), expected, rtol=1e-12)
+    if "order" not in kind:
+        again = nb.NaiveBayesClassifier().fit(given, y)
+        np.testing.assert_allclose(again.predict_proba(X), expected, rtol=1e-10)
+
+
+ROUTES = {
+    "pickle": lambda found, path: pickle.loads(pickle.dumps(found)),
+    "posterior": lambda found, path: found.posterior_,
+    "file": lambda found, path: (found.save(path), nb.load(path))[1],
+    "file of the posterior": lambda found, path: (found.posterior_.save(path), nb.load(path))[1],
+}
+
+
+@pytest.mark.parametrize("route", ROUTES)
+def test_files_and_pickles(fitted, table, route, tmp_path):
+    X, y = table
+    again = ROUTES[route](fitted, tmp_path / "readings.nc")
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
+    row = X.iloc[7]
+    np.testing.assert_allclose(again.predict_proba(row.to_dict()), fitted.predict_proba(X)[[7]], rtol=1e-12)
+    np.testing.assert_allclose(again.predict_proba(X.iloc[[7]]), fitted.predict_proba(X)[[7]], rtol=1e-12)
+
+
+def test_a_row_without_a_column_says_so(table):
+    """Its absence is no gap, whether the column had gaps or not."""
+    X, y = table
+    found = nb.NaiveBayesClassifier().fit(X, y)
+    for name in X:
+        with pytest.raises(ValueError, match=f"'{name}'"):
+            found.predict_proba({key: value for key, value in X.iloc[3].items() if key != name})
+
+
+def test_the_first_gap_of_a_column_may_come_later(table):
+    X, y = table
+    whole = X.assign(wage=X["wage"].fillna(0.5))
+    for keep_rows in (0, 50, 2000):
+        found = nb.NaiveBayesClassifier(keep_rows=keep_rows).partial_fit(whole, y)
+        assert "wage is missing" not in found.posterior_.model.features
+        assert np.isfinite(found.predict_proba(X)).all()
+        found.partial_fit(X, y)
+        assert ("wage is missing" in found.posterior_.model.features) == (keep_rows == 2000)
+        assert np.isfinite(found.predict_log_proba(X)).all()
+
+
+def test_batches_are_one_table(fitted, table):
+    X, y = table
+    found = nb.NaiveBayesClassifier()
+    for rows in np.array_split(np.arange(ROWS), 4):
+        found.partial_fit(X.iloc[rows], y[rows], classes=["a", "b", "c"])
+    np.testing.assert_allclose(found.predict_proba(X), fitted.predict_proba(X), rtol=1e-10)
+    taken = nb.NaiveBayesClassifier().partial_fit(X, y).forget(X.iloc[:100], y[:100])
+    rest = nb.NaiveBayesClassifier().fit(X.iloc[100:], y[100:])
+    np.testing.assert_allclose(taken.predict_proba(X), rest.predict_proba(X), rtol=1e-10)
+
+
+@pytest.mark.parametrize("decay", [1.0, 0.9])
+def test_learning_on_keeps_readings(table, decay):
+    """Without kept rows, weights learn on from batch to batch; the score of new rows gains by the readings."""
+    X, y = simulated(1200, 6)
+    scores = {}
+    for descriptions in ("auto", "columns"):
+        found = nb.NaiveBayesClassifier(keep_rows=0, decay=decay, descriptions=descriptions)
+        given = X if descriptions == "auto" else X.drop(columns="when")
+        for rows in np.array_split(np.arange(800), 4):
+            found.partial_fit(given.iloc[rows], y[rows], classes=["a", "b", "c"])
+        log_proba = found.predict_log_proba(given.iloc[800:])
+        scores[descriptions] = log_proba[np.arange(400), np.searchsorted(found.classes_, y[800:])].mean()
+    assert scores["auto"] > scores["columns"] + 0.05
+
+
+def test_dask_and_parquet(fitted, table, tmp_path):
+    dask = pytest.importorskip("dask.dataframe")
+    X, y = table
+    given, labels = (dask.from_pandas(each, npartitions=3) for each in (X, pd.Series(y)))
+    found = nb.NaiveBayesClassifier().fit(given, labels)
+    np.testing.assert_allclose(np.asarray(found.predict_proba(given)), fitted.predict_proba(X), rtol=1e-10)
+
+
+def test_the_command_line(table, tmp_path, capsys):
+    X, y = table
+    X.assign(when=X["when"].dt.strftime("%d/%m/%Y %H:%M"), y=y).to_csv(tmp_path / "t.csv", index=False)
+    with pytest.warns(UserWarning, match="'when'") if False else warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert main(["fit", str(tmp_path / "t.csv"), "--target", "y", "--out", str(tmp_path / "m.nc")]) == 0
+        assert main(["predict", str(tmp_path / "m.nc"), str(tmp_path / "t.csv")]) == 0
+    written = capsys.readouterr().out
+    assert all(name in written for name in OF_ALL)
+    lines = written[written.index("class,proba_a") :].splitlines()
+    found = np.array([[float(cell) for cell in line.split(",")[1:]] for line in lines[1:]])
+    expected = nb.load(tmp_path / "m.nc").predict_proba(X.assign(when=X["when"].dt.strftime("%d/%m/%Y %H:%M")))
+    np.testing.assert_allclose(found, expected, rtol=1e-10)
+
+
+def test_parameters_choose_readings(table):
+    X, y = table
+    exclude = ("x is missing", "x day", "x hour")
+    left = [name for name in OF_ALL if f"x {name.split(' ', 1)[1]}" not in exclude]
+    search = GridSearchCV(nb.NaiveBayesClassifier(), {"exclude": [exclude], "descriptions": ["auto"]}, cv=2)
+    found = search.fit(X, y).best_estimator_
+    assert readings_in(found.posterior_.model) == left
+    assert readings_in(proposed(X.drop(columns="when"), y, exclude=exclude)) == left[:2]
+    assert clone(found).get_params()["exclude"] == exclude
+    with pytest.warns(UserWarning, match="'when'"):
+        plain = nb.NaiveBayesClassifier(descriptions="columns").fit(X, y)
+    every = ("x is missing", "x as categories", "x day", "x month", "x weekday", "x hour")
+    with pytest.warns(UserWarning, match="'when'"):
+        none = nb.NaiveBayesClassifier(exclude=every).fit(X, y)
+    np.testing.assert_array_equal(none.predict_proba(X), plain.predict_proba(X))
+    assert not readings_in(plain.posterior_.model)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        ({"exclude": ("x is gone",)}, ValueError, "'x is gone'.*x is missing, x as categories, x day.*x hour"),
+        ({"exclude": "wage is missing"}, ValueError, "'wage is missing'"),
+        ({"exclude": [3]}, ValueError, "exclude names 3"),
+        ({"descriptions": "all"}, ValueError, "\"auto\", \"columns\" or None"),
+    ],
+)
+def test_wrong_parameters(table, options, error, message):
+    with pytest.raises(error, match=message):
+        nb.NaiveBayesClassifier(**options).fit(*table)
+
+
+def test_explanations_sum_to_the_odds_by_column(fitted, table):
+    X, _ = table
+    posterior = fitted.posterior_
+    for i in (0, 3):
+        row = X.iloc[[i]]
+        found = posterior.explain(row)
+        assert found.index.tolist()[1:-1] == [*X] or found.index.tolist()[1:] == [*X]
+        log_proba = np.sort(posterior.predict_log_proba(row)[0])
+        assert found["log_odds"].sum() == pytest.approx(log_proba[-1] - log_proba[-2], abs=1e-8)
+
+
+def test_telling_features_name_readings(fitted):
+    found = nb.telling_features(fitted, num=50)
+    assert "wage is missing" in set(found["feature"])
+
+
+def test_the_function_of_arrays_is_the_same_density(table, float64):
+    X, y = table
+    X = X.drop(columns="when").assign(code=X["code"].where(np.arange(ROWS) % 5 > 0, None))
+    posterior = nb.NaiveBayesClassifier().fit(X, y).posterior_
+    assert readings_in(posterior.model) == ["wage is missing", "who as categories", "code as categories"]
+    rows = pd.concat([X, X.iloc[:3].assign(who=[1e6, -5, np.nan])])
+    codes = {value: float(code) for code, value in enumerate(posterior.model.schema.categories[2])}
+    cells = np.column_stack([rows["wage"], rows["who"], [codes.get(value, np.nan) for value in rows["code"]]])
+    found = np.asarray(posterior.log_joint_function()(cells.astype(float)))
+    np.testing.assert_allclose(found, posterior.log_joint(rows), rtol=1e-10)
+
+
+def test_arrays_hold_no_dates(fitted):
+    with pytest.raises(ValueError, match="dates of the column 'when'"):
+        fitted.posterior_.log_joint_function()
+
+
+def test_what_describes_rows_has_no_readings(fitted, table):
+    X, y = table
+    generative = fitted.posterior_.generative
+    assert not readings_in(generative.model)
+    simulated_rows, _ = fitted.posterior_.simulate(num_rows=20)
+    assert [*simulated_rows] == ["wage", "who", "code"]
+    assert np.isfinite(nb.loo(generative, X, y).elpd)
+
+
+def test_more_features_than_have_weights(table, monkeypatch):
+    X, y = table
+    monkeypatch.setattr("bayesnb.selection.weighing.MOST_FEATURES", 5)
+    found = nb.NaiveBayesClassifier().fit(X, y)
+    monkeypatch.undo()
+    expected = nb.NaiveBayesClassifier(descriptions="columns").fit(X.drop(columns="when"), y)
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), rtol=1e-8)
+
+
+def test_forest_and_blocks_see_no_readings(table):
+    X, y = table
+    rng = np.random.default_rng(0)
+    X = X.drop(columns="when").assign(twin=X["wage"] + 0.1 * rng.normal(size=ROWS))
+    with_readings, without = proposed(X, y), proposed(X, y, exclude=("x is missing", "x as categories"))
+    own = readings_in(with_readings)
+    assert own == ["wage is missing", "who as categories", "code as categories"]
+    assert [name for name in with_readings.features if name not in own] == [*without.features]
+    assert [*with_readings.features][-3:] == own
+    again = nb.propose_descriptions(with_readings, X, y)
+    assert readings_in(again) == own
+    assert nb.weight_features(again, X, y).weights.index.tolist()[-3:] == own
+
+
+@pytest.mark.parametrize("names", [(0, 1), (("a", 1), ("a", 2)), ("x", "x is missing")])
+def test_names_of_columns(names):
+    rng = np.random.default_rng(8)
+    y = rng.integers(0, 2, 300)
+    first = np.where(rng.random(300) < 0.1 + 0.4 * y, np.nan, rng.normal(size=300))
+    X = pd.DataFrame({names[0]: first, names[1]: rng.normal(size=300)})
+    found = nb.NaiveBayesClassifier().fit(X, y)
+    assert f"{names[0]} is missing" in found.weights_.index
+    assert len(found.weights_) == 3 - (names[0] == "x")
+    assert np.isfinite(found.predict_log_proba(X)).all()
+
+
+def test_weights_of_rows_repeat_them(table):
+    X, y = table
+    weight = np.random.default_rng(1).integers(0, 3, ROWS)
+    rows = np.repeat(np.arange(ROWS), weight)
+    one = nb.propose_descriptions(nb.NaiveBayes.from_frame(X, y, exclude=["when"]), X, y, sample_weight=weight)
+    again = nb.propose_descriptions(
+        nb.NaiveBayes.from_frame(X, y, exclude=["when"]), X.iloc[rows].reset_index(drop=True), y[rows]
+    )
+    assert readings_in(one) == readings_in(again) == OF_ALL
+    for name in OF_ALL[1:3]:
+        categories = [{*each.features[name][0].categories} for each in (one, again)]
+        assert categories[0] == categories[1]
