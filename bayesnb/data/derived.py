@@ -70,7 +70,7 @@ def moments_of(cells: np.ndarray, form: str | None = None) -> np.ndarray:
 
 def _as_datetime(value: Any, form: str | None) -> Any:
     if isinstance(value, str):
-        return None if form is None else _parsed(value, form)
+        return _parsed(value, form or ISO)
     if is_missing(value) or not hasattr(value, "year"):
         return None
     hour, minute, second = (int(getattr(value, name, 0)) for name in ("hour", "minute", "second"))
@@ -111,7 +111,7 @@ def date_part(cells: np.ndarray, part: str, form: str | None = None) -> np.ndarr
     part : str
         One of `PARTS`.
     form : str, optional
-        The form of dates in text.
+        The form of dates in text, by default ISO 8601.
     """
     moments = moments_of(cells, form)
     numbers = np.full(len(cells), np.nan)
