@@ -330,8 +330,8 @@ class NaiveBayes(Printed, Params):
             If some families probably mislead. One warning lists the columns of each kind with what to write instead:
             numbers of which more than half are equal, if the family is a density; text that holds "?"; without labels,
             whole numbers of at most 20 values. Dates and times, text without an observed cell, and text of which more
-            than half of the values are distinct are left out of the model, and the warning says so. Columns with fewer
-            than 20 observed cells are only searched for "?".
+            than half of the values are distinct are left out of the model, and the warning says so;
+            `propose_descriptions` reads dates. Columns with fewer than 20 observed cells are only searched for "?".
 
         Notes
         -----
