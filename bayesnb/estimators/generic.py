@@ -110,9 +110,11 @@ class NaiveBayesClassifier(Estimator):
 
     Notes
     -----
-    Readings gain .21 nats a row in log score on a table in which hours of work are missing for those without work, .27
-    on one of weather, whose dates tell the season and the year, and next to nothing on most tables: FIGURES
-    Where readings explain the labels no better, the model has none.
+    Readings change the log score little on most tables, and much where gaps, dates or codes tell of the class: in five
+    folds by .203 ± .013 nats a row where hours of work are missing for those without work (acs12), .299 ± .014 of
+    weather by its date (.203 ± .033 for the last fifth in time), and .090 ± .017 by the numbers of patients, but
+    .010 ± .015 for new patients. On permuted labels they change it by .0001 at most. Where they explain the labels no
+    better, they leave the model.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Readings of gaps, dates and codes in `NaiveBayesClassifier()`: random and later rows, new patients, few rows, noise.
 
-Run with ``make real-data``; writes the tables of readings in docs/real-data.md, in five minutes of a processor. The
+Run with ``make real-data``; writes the tables of readings in docs/real-data.md, in four minutes of a processor. The
 tables lie where real_data.py looks. ``--cache FOLDER`` as for first_call.py. ``--parts folds,noise`` computes some
 tables and writes these.
 """
