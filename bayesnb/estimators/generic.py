@@ -69,7 +69,7 @@ class NaiveBayesClassifier(Estimator):
     exclude : sequence of str, default ()
         Readings that "auto" leaves out for all columns: "x is missing", "x as categories", "x day", "x month",
         "x weekday" or "x hour". Leave out "x is missing" where the rows to predict have their gaps for other reasons
-        than the rows of the fit.
+        than the rows of the fit: probabilities are then worse with it.
     class_probs : array-like of shape (n_classes,), mapping from label to probability, "empirical" or None, default None
         Class probabilities where they are known, such as those of the population that the rows do not represent; in
         place of the model's. Weights are then learned under the class frequencies of the rows, and the odds multiplied

@@ -24,11 +24,13 @@ from bayesnb.estimators import NaiveBayesClassifier
 TABLES = ("acs12", "births14", "respiratory", "seattle_weather", "breaches")
 DATES = {"seattle_weather": "date", "breaches": "Breach.Submission.Date"}
 SUBJECTS = {"respiratory": ["centre", "subject"]}
+GAPS = ("acs12", "births14")
 NOISE, PERMUTED = ("acs12", "respiratory", "seattle_weather"), (1.0, 0.95)
 SIZES, DRAWS, TEST_ROWS = (10, 20, 50, 100), 10, 500
 LEAVES, MOST_TREES = (3, 7, 15, 31), 200
 
 READ, COLUMNS, BOOSTING, TUNED = "bayesnb", "without readings", "boosting", "boosting, tuned"
+NO_GAPS = "without gaps"
 BAYES = {READ: NaiveBayesClassifier, COLUMNS: lambda: NaiveBayesClassifier(descriptions="columns")}
 
 Split = tuple[np.ndarray, np.ndarray]
@@ -218,10 +220,39 @@ def report_few(cache: Path | None) -> list[str]:
     return lines
 
 
+def moved(name: str) -> dict[str, np.ndarray]:
+    """Log scores with and without readings of gaps, as the rows are, and with a quarter of the other cells missing."""
+    X, y = table(name)
+    changed, rng = X.copy(), np.random.default_rng(0)
+    for column in X.columns[X.isna().mean() > 0.005]:
+        changed.loc[rng.uniform(size=len(X)) < 0.25, column] = np.nan
+    ways = {READ: (), NO_GAPS: ["x is missing"]}
+    found: dict[str, list[np.ndarray]] = {f"{kind}-{key}": [] for kind in ("as it is", "moved") for key in ways}
+    for train, test in folds(X, y, np.arange(len(y)), 5):
+        for key, exclude in ways.items():
+            model = NaiveBayesClassifier(exclude=exclude).fit(X.iloc[train], y[train])
+            for kind, rows in (("as it is", X), ("moved", changed)):
+                found[f"{kind}-{key}"].append(scored(model, rows.iloc[test], y[test])[:, 0])
+    return {key: np.concatenate(scores) for key, scores in found.items()}
+
+
+def report_moved(cache: Path | None) -> list[str]:
+    lines = [f"| table | gaps of the rows to predict | {READ} | {NO_GAPS} | gain |", "|---" * 5 + "|"]
+    for name in GAPS:
+        found = kept(cache, f"moved-{name}", lambda name=name: moved(name))
+        for kind in ("as it is", "moved"):
+            read, without = found[f"{kind}-{READ}"], found[f"{kind}-{NO_GAPS}"]
+            said = "as in the fit" if kind == "as it is" else "and a quarter of the other cells, at random"
+            lines.append(f"| {name} | {said} | {read.mean():.3f} | {without.mean():.3f} | {gain(read - without)} |")
+            print(lines[-1], flush=True)
+    return lines
+
+
 PARTS = {
     "folds": ("readings", report_folds),
     "noise": ("readings of noise", report_noise),
     "few": ("readings of few rows", report_few),
+    "moved": ("readings of other gaps", report_moved),
 }
 
 
