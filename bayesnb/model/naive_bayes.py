@@ -11,6 +11,7 @@ import numpy as np
 from bayesnb.core.checking import Params, a_type, with_params
 from bayesnb.core.deferred import dist, is_distribution, structure
 from bayesnb.core.printing import Code, Heading, Piece, Printed
+from bayesnb.data.derived import DerivedColumn
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.tables import shortened
 from bayesnb.data.written_numbers import NumberForm
@@ -141,6 +142,8 @@ def _feature(name: Any, columns: Any) -> str:
         return str(name)
     if isinstance(columns, slice):
         return f"{name}[{columns.start or 0}:{'' if columns.stop is None else columns.stop}]"
+    if isinstance(columns[0], DerivedColumn):  # a reading, whose column has its name
+        return str(name)
     shown = ", ".join(str(column) for column in columns[:4]) + (", ..." if len(columns) > 4 else "")
     return f"{name}[{shown}]"
 
