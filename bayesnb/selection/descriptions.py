@@ -441,8 +441,8 @@ def propose_descriptions(
 
     - "x is missing", of columns with .5 % to 99.5 % missing cells, is `Bernoulli`. Columns that are missing in the same
       rows share one. No other feature uses absence, save `Given` and `AllTrees`, which take it as a value.
-    - "x as categories", of whole numbers and text with more than 20 different values and at least three cells for each,
-      is `Categorical`. Values that occur once, and those that never occurred, are one category.
+    - "x as categories", of whole numbers and text with more than 20 different values and on average three cells or
+      more for each, is `Categorical`. Values that occur once, and those that never occurred, are one category.
     - "x day", days since 2000, has the family of highest evidence. "x month", "x weekday" and "x hour" are
       `Categorical`. Dates are cells of a type of dates, or text of which 90 % of the different values have one form,
       such as "2024-01-31", "31.01.2024" or "Jan 31, 2024". Text that has several forms, such as "03/04/2021" alone, has
