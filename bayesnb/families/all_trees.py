@@ -11,7 +11,7 @@ from bayesnb.core.arrays import csr_of_ones, log
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.core.logarithms import log_rising
 from bayesnb.core.running import in_order
-from bayesnb.families.family import Parameters, Sample
+from bayesnb.families.family import Axes, Parameters, Sample
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.joint_categorical import JointCategories
 from bayesnb.families.spanning_trees import edge_probabilities, log_sum_over_trees, log_sums_near
@@ -329,9 +329,7 @@ class AllTrees(JointCategories):
         parent, prob = (np.asarray(parameters[name]) for name in ("parent", "prob"))
         return xlogy(self._by_parent(parent, statistics.total), prob).sum(axis=(-3, -2, -1))[..., None]
 
-    def axes(
-        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
-    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         values = tuple(range(max(self.sizes) + 1))
         tables = (("parent_value", values), ("value", values)) if parameter == "prob" else ()
         return (("column", columns), *tables)

@@ -13,7 +13,7 @@ from bayesnb.core.arrays import weighted_values
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.families.categories import Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Family, Parameters
+from bayesnb.families.family import Axes, Family, Parameters
 from bayesnb.families.statistics import Counts, class_sums
 
 # --------------------------------------------------------------------------------------------------
@@ -501,9 +501,7 @@ class BinnedFamily(ConjugateFamily):
         )
         return [Bins(self._known_edges_of(name), steps.get(name, 0.0), starts.get(name, False)) for name in names]
 
-    def axes(
-        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
-    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         return ("column", columns), ("bin", self._bins.labels)
 
     @property

@@ -214,7 +214,7 @@ class ConjugateFamily(Family):
         if isinstance(self, JointFamily):
             return compiled(type(self).predictive_formula, self, dense(x).astype(np.float64))
         if number_of_values(self):
-            return ValueTable.of(_log_table(self)).of_rows(x)
+            return ValueTable(np.asarray(_log_table(self))).of_rows(x)
         if _counts_only(self):
             return _distinct_cells(x).sums(partial(_log_predictive_of_counts, self), _num_classes(self))
         return np.concatenate([cells.sum(axis=-1) for cells in _log_predictive_in_pieces(self, x)])

@@ -58,6 +58,9 @@ Hyperparameter = Any
 Parameters = Mapping[str, Any]
 """Parameter arrays by name, each of shape (..., classes, columns) or (..., classes, columns, categories)."""
 
+type Axes = tuple[tuple[str, tuple[Any, ...]], ...]
+"""Name and labels of each axis after the class, of a parameter."""
+
 type Sample = Callable[[str, dist.Distribution], Any]
 """Draws a named parameter from its distribution: ``numpyro.sample`` inside a program, a fast sampler elsewhere."""
 
@@ -293,9 +296,7 @@ class Family(Params, ABC):
             return tables_by_chance(np.stack([statistics.n - statistics.total, statistics.total], axis=-1))
         return by_chance(weight, len(parameter_names(self)))
 
-    def axes(
-        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
-    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         """Name and labels of each axis after the class, of a parameter of a block.
 
         Results put the name of the block, or of the column, before the name of the axis. The default is that of the

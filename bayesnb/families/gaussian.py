@@ -589,11 +589,6 @@ class LogNormal(Gaussian):
            [0.5  , 0.5  ]])
     """
 
-    loc: Hyperparameter = None
-    kappa: Hyperparameter = 0.1
-    concentration: Hyperparameter = 1.0
-    rate: Hyperparameter = None
-
     support = POSITIVE
     holds: ClassVar[str] = "a positive number"
     hint: ClassVar[str] = (

@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesnb.core.deferred import dist, jnp, namespace, pytree
 from bayesnb.families.categories import Categorical, DirichletFamily
-from bayesnb.families.family import Hyperparameter, Parameters
+from bayesnb.families.family import Axes, Parameters
 from bayesnb.families.joint_categorical import MOST, JointCategories
 from bayesnb.families.kernels import look_up_cells
 from bayesnb.families.statistics import Counts
@@ -133,7 +133,6 @@ class Given(DirichletFamily, JointCategories):
            [0.5  , 0.5  ]])
     """
 
-    concentration: Hyperparameter = 1.0
     num_bins: int = field(default=5, metadata={"static": True})
 
     num_given: ClassVar[int] = 1
@@ -163,9 +162,7 @@ class Given(DirichletFamily, JointCategories):
         """The family of the child's categories, a column for each value of the parent."""
         return Categorical(self.concentration)
 
-    def axes(
-        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
-    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         child, parent = categories
         return ("parent", (*parent, NO_PARENT)), ("category", child)
 

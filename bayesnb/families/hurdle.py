@@ -13,6 +13,7 @@ from bayesnb.families.categories import Bernoulli
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.families.family import (
     LIKELIEST,
+    Axes,
     Family,
     Hyperparameter,
     JointFamily,
@@ -177,9 +178,7 @@ class Hurdle(ConjugateFamily):
     def by_column(self) -> bool:
         return self.family.by_column
 
-    def axes(
-        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
-    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         return (self._of_zeros if parameter == "nonzero_prob" else self.family).axes(parameter, columns, categories)
 
     def must_see(self, column: Any) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from bayesnb.families.categories import (
     dirichlet_mode,
 )
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Hyperparameter, JointFamily, Parameters, Sample
+from bayesnb.families.family import Axes, Hyperparameter, JointFamily, Parameters, Sample
 from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, format_number
 from bayesnb.families.kernels import times
 from bayesnb.families.statistics import Counts, Occurrences, Tally, entries_of
@@ -432,9 +432,7 @@ class JointCategorical(JointCategories):
         """The family of a row's entry, a block of one column."""
         return Categorical(self._weights[..., None, :])
 
-    def axes(
-        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
-    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         return (("combination", self._combinations.labels(categories)),)
 
     def on_scale_of(self, pooled: _CombinationCounts) -> Self:

@@ -371,11 +371,6 @@ class ValueTable:
 
     log_prob: np.ndarray
 
-    @classmethod
-    def of(cls, log_prob: Any) -> Self:
-        """A table from any array of log probabilities."""
-        return cls(np.asarray(log_prob))
-
     def of_rows(self, x: Any) -> np.ndarray:
         """Sum over columns of the log probability of each cell, shape (..., rows, classes); zero for a missing cell.
 

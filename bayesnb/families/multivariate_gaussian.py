@@ -11,7 +11,16 @@ from bayesnb.core.arrays import row_pieces, sqrt
 from bayesnb.core.deferred import dist, is_distribution, jax, jit, jnp, namespace, pytree
 from bayesnb.core.logarithms import log_rising
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, JointFamily, Parameters, Sample, filled_cells
+from bayesnb.families.family import (
+    LIKELIEST,
+    Axes,
+    Family,
+    Hyperparameter,
+    JointFamily,
+    Parameters,
+    Sample,
+    filled_cells,
+)
 from bayesnb.families.gaussian import Gaussian, default_rate, too_far, too_narrow
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
 from bayesnb.families.moments import Moments, Scatter, scatter
@@ -421,9 +430,7 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         kappa = _of_each_class("kappa", self.kappa, num_classes)
         return [(range(size), replace(self, loc=loc, kappa=kappa, df=df, scale=scale))]
 
-    def axes(
-        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
-    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         of_columns = ("column", columns)
         return (of_columns, ("other_column", columns)) if parameter == "covariance" else (of_columns,)
 

@@ -26,11 +26,34 @@ RATE = 0.15
 """With the default shape 1.5 of the gamma prior, the prior mean of a concentration is ten times that of the column."""
 
 
-class Concentrated(ExponentialFamily):
-    """A family of a location and a concentration.
+class Searched(Family):
+    """A family whose maxima are found by a search, from an estimate that is cheap. A subclass states `estimate`."""
 
-    The fields `concentration` and `rate` are the gamma prior of the concentration. A subclass states `estimate`, which
-    is cheap. From it follow the defaults that the data determine, and the first point of the search for a maximum.
+    @abstractmethod
+    def estimate(self, statistics: Any) -> dict[str, np.ndarray]:
+        """Approximate maximum of the likelihood, shape (classes, columns), by name.
+
+        Parameters
+        ----------
+        statistics : Statistics
+
+        Returns
+        -------
+        dict of array
+            NaN where the cells do not determine a parameter, and where the likelihood grows with it without bound.
+        """
+
+    def maximum_likelihood(self, statistics: Any) -> dict[str, Any]:
+        return maximum(self.on_scale_of(statistics.pooled()), statistics, self.estimate(statistics), with_prior=False)
+
+    def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any]:
+        return maximum(self, statistics, self.estimate(statistics), with_prior=True)
+
+
+class Concentrated(Searched, ExponentialFamily):
+    """A family of a location and a concentration, of which `concentration` and `rate` are the gamma prior.
+
+    The defaults that the data determine follow from `estimate`.
     """
 
     concentration: Hyperparameter
@@ -41,28 +64,8 @@ class Concentrated(ExponentialFamily):
         MODE: "no observed cell, and a prior whose density has no single maximum",
     }
 
-    @abstractmethod
-    def estimate(self, statistics: Any) -> dict[str, np.ndarray]:
-        """Approximate maximum of the likelihood, shape (classes, columns), by name.
-
-        Parameters
-        ----------
-        statistics : Counts
-
-        Returns
-        -------
-        dict of array
-            NaN where the cells do not determine a parameter, and where the likelihood grows with it without bound.
-        """
-
     def on_scale_of(self, pooled: Any) -> Self:
         return with_defaults(self, rate=_concentration_rate(self.estimate(pooled)["concentration"]))
-
-    def maximum_likelihood(self, statistics: Any) -> dict[str, Any]:
-        return maximum(self.on_scale_of(statistics.pooled()), statistics, self.estimate(statistics), with_prior=False)
-
-    def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any]:
-        return maximum(self, statistics, self.estimate(statistics), with_prior=True)
 
 
 def _concentration_rate(concentration: np.ndarray) -> np.ndarray:
@@ -460,7 +463,7 @@ def _log_bessel(concentration: Any) -> Any:
 
 @pytree
 @dataclass(frozen=True)
-class LearnedNegativeBinomial(Family):
+class LearnedNegativeBinomial(Searched):
     r"""Columns of overdispersed counts whose number of successes is learned: ``nb.NegativeBinomial()``.
 
     .. math::
@@ -534,12 +537,11 @@ class LearnedNegativeBinomial(Family):
         scale = 2 * np.sqrt(np.log1p(spread))
         return with_defaults(self, loc=mean, scale=scale, rate=self.concentration / spread)
 
-    def maximum_likelihood(self, statistics: Occurrences) -> dict[str, Any]:
-        resolved = self.on_scale_of(statistics.pooled())
-        return maximum(resolved, statistics, _estimate(statistics), with_prior=False)
-
-    def maximum_a_posteriori(self, statistics: Occurrences) -> dict[str, Any]:
-        return maximum(self, statistics, _estimate(statistics), with_prior=True)
+    def estimate(self, statistics: Occurrences) -> dict[str, np.ndarray]:
+        # By moments: not positive where they give no value.
+        mean, variance = _mean_and_variance(statistics)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return {"mean": mean, "dispersion": (variance - mean) / mean**2}
 
     def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         *leading, num_classes, num_columns = np.shape(parameters["mean"])
@@ -569,10 +571,3 @@ def _mean_and_variance(statistics: Occurrences) -> tuple[np.ndarray, np.ndarray]
     number, place = statistics.values.number, statistics.values.place
     mean = safe_ratio(statistics.sums(number), statistics.n)
     return mean, safe_ratio(statistics.sums((number - mean.ravel()[place]) ** 2), statistics.n)
-
-
-def _estimate(statistics: Occurrences) -> dict[str, np.ndarray]:
-    """First values for the search of a maximum: by moments, not positive where they give none."""
-    mean, variance = _mean_and_variance(statistics)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return {"mean": mean, "dispersion": (variance - mean) / mean**2}

@@ -13,7 +13,7 @@ from bayesnb.core.arrays import all_whole, csr_pieces, csr_rows, filled, row_pie
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.core.logarithms import log_factorial, log_of, log_rising
 from bayesnb.families.categories import Bernoulli, DirichletFamily, dirichlet_log_evidence
-from bayesnb.families.family import Hyperparameter, JointFamily, Parameters
+from bayesnb.families.family import Axes, JointFamily, Parameters
 from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER
 from bayesnb.families.kernels import ProductMatrix, times
 from bayesnb.families.statistics import Counts, class_sums, clear_rounding
@@ -281,7 +281,6 @@ class Multinomial(WordFamily, DirichletFamily):
     array([[0.871, 0.129]])
     """
 
-    concentration: Hyperparameter = 1.0
     fractional: bool = field(default=False, metadata={"static": True})
 
     _story: ClassVar[tuple[str, ...]] = ("Multinomial(total, prob)", "prob ~ Dirichlet({concentration})")
@@ -402,7 +401,6 @@ class Annotations(JointFamily, DirichletFamily):
            [0.25      , 0.75      ]])
     """
 
-    concentration: Hyperparameter = 1.0
     num_labels: int = field(default=2, metadata={"static": True})
 
     support = NONNEGATIVE_INTEGER
@@ -424,9 +422,7 @@ class Annotations(JointFamily, DirichletFamily):
             numbers = numbers[:, None]
         return [(range(len(names)), replace(self, concentration=np.broadcast_to(numbers, shape)))]
 
-    def axes(
-        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
-    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         annotators = tuple(annotator for annotator, _ in columns[:: self.num_labels])
         return ("annotator", annotators), ("label", tuple(label for _, label in columns[: self.num_labels]))
 
