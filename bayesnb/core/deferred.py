@@ -1,7 +1,7 @@
 """JAX, NumPyro and xarray, which take long to import, imported when they are first used.
 
 A closed form needs none of them. Every module takes JAX and NumPyro from here. A module that uses them at its top is
-imported inside functions.
+`Deferred` too, or imported inside functions.
 """
 
 import sys
@@ -27,30 +27,33 @@ if TYPE_CHECKING:
     import numpyro.distributions as dist
     import xarray as xr
     from numpyro.distributions import constraints
-else:
 
-    class _Deferred:
-        """A module that is imported when one of its attributes is first used."""
 
-        def __init__(self, path: str) -> None:
-            self._path = path
+class Deferred:
+    """A module that is imported when one of its attributes is first used."""
 
-        def __getattr__(self, name: str) -> Any:
-            module = _imported(self._path)
-            if (scope := _waiting.get()) is not None and self._path != "xarray":
-                _waiting.set(None)
-                scope.enter_context(_imported("jax").enable_x64(True))
-            return getattr(module, name)
+    def __init__(self, path: str) -> None:
+        self._path = path
 
-    jax, jnp, numpyro, xr = map(_Deferred, ("jax", "jax.numpy", "numpyro", "xarray"))
-    dist, constraints = map(_Deferred, ("numpyro.distributions", "numpyro.distributions.constraints"))
+    def __getattr__(self, name: str) -> Any:
+        module = _imported(self._path)
+        if (scope := _waiting.get()) is not None and self._path != "xarray":
+            _waiting.set(None)
+            scope.enter_context(_imported("jax").enable_x64(True))
+        return getattr(module, name)
 
+
+if not TYPE_CHECKING:
+    jax, jnp, numpyro, xr = map(Deferred, ("jax", "jax.numpy", "numpyro", "xarray"))
+    dist, constraints = map(Deferred, ("numpyro.distributions", "numpyro.distributions.constraints"))
 
 _importing = RLock()
 
 
 @cache
 def _imported(path: str) -> Any:
+    if path.startswith("bayesnb"):  # which has Python's lock first, and the one below after it
+        return import_module(path)
     # Python's own locks do not hold where threads import different modules of one package.
     with _importing:
         if path.startswith("numpyro"):

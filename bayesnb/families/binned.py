@@ -11,7 +11,7 @@ from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.core.logarithms import log_beta
 from bayesnb.families.bins import BinnedFamily, chosen_edges, default_bin_concentration, quantile_edges
 from bayesnb.families.categories import Categorical, DirichletFamily
-from bayesnb.families.family import MODE, Family, Hyperparameter, Sample
+from bayesnb.families.family import MODE, Family, Hyperparameter, Sample, distributions
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number, spread_over_categories
 from bayesnb.families.statistics import Counts
 
@@ -475,16 +475,12 @@ class PolyaTree(BinnedFamily):
         return Categorical(self._moment(1))
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families.distributions import CoupledTree
-
-        return {"prob": sample("prob", CoupledTree(self, self._nodes, partial(self._moment, 1)))}
+        return {"prob": sample("prob", distributions.CoupledTree(self, self._nodes, partial(self._moment, 1)))}
 
     def marginals(self) -> "dict[str, dist.Distribution]":
-        from bayesnb.families.distributions import BetaOfLogs
-
         mean, square = self._moment(1), self._moment(2)
         weight = (mean - square) / (square - mean**2)
-        return {"prob": BetaOfLogs(mean * weight, (1 - mean) * weight, validate_args=False)}
+        return {"prob": distributions.BetaOfLogs(mean * weight, (1 - mean) * weight, validate_args=False)}
 
     def update(self, statistics: Counts) -> Self:
         return self._given(statistics)[0]

@@ -13,7 +13,7 @@ from bayesnb.core.arrays import weighted_values
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.families.categories import Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Axes, Family, Parameters
+from bayesnb.families.family import Axes, Family, Parameters, distributions
 from bayesnb.families.statistics import Counts, class_sums
 
 # --------------------------------------------------------------------------------------------------
@@ -513,9 +513,7 @@ class BinnedFamily(ConjugateFamily):
         return self._bins.log_density(x).sum(axis=-1)[:, None]
 
     def likelihood(self, prob: Any) -> "dist.Distribution":
-        from bayesnb.families.rows_of_categories import Binned
-
-        return Binned(prob, self._bins)
+        return distributions.Binned(prob, self._bins)
 
     def statistics(self, x: Any, membership: Any) -> Counts:
         codes = self._bins.codes(x)

@@ -12,7 +12,7 @@ from bayesnb.core.arrays import csr_rows
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.core.logarithms import beta_mode, log_and_log_rest, log_of, log_rising
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Hyperparameter, Parameters, Sample
+from bayesnb.families.family import Hyperparameter, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import BOOLEAN, NONNEGATIVE_INTEGER
 from bayesnb.families.kernels import Distinct, ValueTable, look_up_cells, look_up_in_jax, times
 from bayesnb.families.mutual_information import divergence
@@ -116,9 +116,7 @@ class BetaFamily(ConjugateFamily):
         """Weight of the successes and of the failures behind statistics, arrays of shape (..., classes, columns)."""
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families.distributions import BetaOfLogs
-
-        return {"prob": sample("prob", BetaOfLogs(self.concentration1, self.concentration0))}
+        return {"prob": sample("prob", distributions.BetaOfLogs(self.concentration1, self.concentration0))}
 
     def update(self, statistics: Counts) -> Self:
         successes, failures = self.trials(statistics)

@@ -19,7 +19,7 @@ from bayesnb.core.logarithms import (
 from bayesnb.families.categories import BETA_PRIOR, BetaFamily
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
-from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameters, Sample
+from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import NONNEGATIVE, NONNEGATIVE_INTEGER, Support, with_defaults
 from bayesnb.families.statistics import Counts, safe_ratio
 from bayesnb.families.two_parameters import LearnedNegativeBinomial
@@ -161,9 +161,6 @@ class Poisson(_RateFamily):
 # Waiting times with a gamma prior on their rate
 # --------------------------------------------------------------------------------------------------
 
-LEFT = 1e-6
-"""Share of a sum that is left without one cell, below which the difference has lost too many digits."""
-
 
 @pytree
 @dataclass(frozen=True)
@@ -218,8 +215,6 @@ class Exponential(_RateFamily):
     _story: ClassVar[tuple[str, ...]] = ("Exponential(rate)", "rate ~ Gamma({concentration}, {rate})")
 
     def likelihood(self, rate: Any) -> "dist.Distribution":
-        from bayesnb.families import distributions
-
         return distributions.ExponentialFromZero(rate)
 
     def events(self, statistics: Counts) -> tuple[Any, Any]:
@@ -388,7 +383,7 @@ class Geometric(_FailuresFamily):
     concentration1: Hyperparameter = 1.0
     concentration0: Hyperparameter = 1.0
 
-    total_count: ClassVar[float] = 1.0
+    total_count = 1.0
     holds: ClassVar[str] = "a number of failures 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Exponential() for waiting times that are not whole, or mark the cell as missing (NaN)"
     _story: ClassVar[tuple[str, ...]] = ("Geometric(prob)", BETA_PRIOR)
@@ -604,9 +599,7 @@ class NegativeBinomial(_FailuresFamily):
     hint: ClassVar[str] = "use nb.Gaussian() for measurements, or mark the cell as missing (NaN)"
 
     def likelihood(self, prob: Any) -> "dist.Distribution":
-        from bayesnb.families.distributions import GammaPoisson
-
-        return GammaPoisson(self.total_count, prob / (1 - prob))
+        return distributions.GammaPoisson(self.total_count, prob / (1 - prob))
 
     def log_base(self, x: Any) -> Any:
         # The binomial coefficient of r + x - 1 and x: of the orders of r + x trials, r / (r + x) end with a success.

@@ -10,7 +10,7 @@ from scipy.special import digamma, polygamma
 from bayesnb.core.arrays import row_pieces
 from bayesnb.core.deferred import dist, jnp, namespace, pytree
 from bayesnb.core.logarithms import log_rising
-from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameters, Sample
+from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameters, Sample, distributions
 from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
 from bayesnb.families.words import Documents, WordFamily, log_coefficient, log_dirichlet_multinomial
 
@@ -112,13 +112,9 @@ class DirichletMultinomial(WordFamily):
     )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families.distributions import GammaVector
-
-        return {"concentration": sample("concentration", GammaVector(self.concentration, self.rate))}
+        return {"concentration": sample("concentration", distributions.GammaVector(self.concentration, self.rate))}
 
     def likelihood(self, concentration: Any, total_count: Any = 1) -> "dist.Distribution":
-        from bayesnb.families import distributions
-
         return distributions.WordCounts(concentration, total_count=total_count)
 
     def statistics(self, x: Any, membership: np.ndarray) -> Levels:

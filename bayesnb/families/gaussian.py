@@ -11,7 +11,7 @@ from bayesnb.core.deferred import dist, jax, jit, jnp, namespace, pytree
 from bayesnb.core.logarithms import log_rising
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
-from bayesnb.families.family import Hyperparameter, Parameters, Sample
+from bayesnb.families.family import Hyperparameter, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import POSITIVE, with_defaults
 from bayesnb.families.moments import Moments, moments
 from bayesnb.families.mutual_information import gaussians_by_chance, of_gaussian_cells
@@ -485,12 +485,10 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         return StudentT.of(self).log_density(x)
 
     def marginals(self) -> "dict[str, dist.Distribution]":
-        from bayesnb.families.distributions import TDistribution
-
         scale = sqrt(self.rate / (self.concentration * self.kappa))
         # No validation: the hyperparameters were checked before.
         return {
-            "mean": TDistribution(2.0 * self.concentration, self.loc, scale, validate_args=False),
+            "mean": distributions.TDistribution(2.0 * self.concentration, self.loc, scale, validate_args=False),
             "variance": dist.InverseGamma(self.concentration, self.rate, validate_args=False),
         }
 

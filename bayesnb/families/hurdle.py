@@ -19,11 +19,11 @@ from bayesnb.families.family import (
     JointFamily,
     Parameters,
     Sample,
-    filled_cells,
+    distributions,
     parameter_names,
 )
 from bayesnb.families.gaussian import Gaussian
-from bayesnb.families.hyperparameters import Support, broadcast_hyperparameter, given, support_of
+from bayesnb.families.hyperparameters import Support, broadcast_hyperparameter, filled_cells, given, support_of
 from bayesnb.families.statistics import Counts, Statistics
 
 # --------------------------------------------------------------------------------------------------
@@ -143,9 +143,7 @@ class Hurdle(ConjugateFamily):
     @property
     def support(self) -> Any:
         """Zero, and the numbers that the inner family holds."""
-        from bayesnb.families.distributions import OrZero
-
-        return OrZero(self.family.support)
+        return distributions.OrZero(self.family.support)
 
     @property
     def own_support(self) -> Support:
@@ -201,9 +199,7 @@ class Hurdle(ConjugateFamily):
         return {"nonzero_prob": nonzero_prob, **self.family.prior(sample)}
 
     def likelihood(self, nonzero_prob: Any, **parameters: Any) -> "dist.Distribution":
-        from bayesnb.families.distributions import ZeroOr
-
-        return ZeroOr(nonzero_prob, self.family.likelihood(**parameters))
+        return distributions.ZeroOr(nonzero_prob, self.family.likelihood(**parameters))
 
     @property
     def _of_zeros(self) -> Bernoulli:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.deferred import constraints, dist, is_distribution, jax, leaves
+from bayesnb.core.deferred import constraints, dist, is_distribution, jax, leaves, namespace
 
 
 def broadcast_hyperparameter(family: object, name: str, value: Any, shape: tuple[int, int]) -> np.ndarray:
@@ -282,6 +282,13 @@ def some_cell(family: Any) -> float:
         return support.some
     with jax.ensure_compile_time_eval():
         return float(support.feasible_like(np.ones(())))
+
+
+def filled_cells(family: Any, x: Any) -> tuple[Any, Any]:
+    """Which cells are observed, and the cells with a value of the support in place of the missing ones."""
+    xp, _ = namespace(x)
+    observed = ~xp.isnan(x)
+    return observed, xp.where(observed, x, some_cell(family))
 
 
 def kind_of_density(support: Any) -> str:

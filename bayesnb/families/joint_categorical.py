@@ -18,7 +18,7 @@ from bayesnb.families.categories import (
     dirichlet_mode,
 )
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Axes, Hyperparameter, JointFamily, Parameters, Sample
+from bayesnb.families.family import Axes, Hyperparameter, JointFamily, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, format_number
 from bayesnb.families.kernels import times
 from bayesnb.families.statistics import Counts, Occurrences, Tally, entries_of
@@ -446,14 +446,10 @@ class JointCategorical(JointCategories):
         return {"prob": sample("prob", dist.Dirichlet(self._weights))}
 
     def likelihood(self, prob: Any) -> "dist.Distribution":
-        from bayesnb.families.rows_of_categories import CombinationOfCategories
-
-        return CombinationOfCategories(prob, self._combinations)
+        return distributions.CombinationOfCategories(prob, self._combinations)
 
     def likelihood_of_observed(self, observed: Any, **parameters: Any) -> "dist.Distribution":
-        from bayesnb.families.rows_of_categories import CombinationOfCategories
-
-        return CombinationOfCategories(parameters["prob"], self._combinations, observed)
+        return distributions.CombinationOfCategories(parameters["prob"], self._combinations, observed)
 
     def statistics(self, x: np.ndarray, membership: Any) -> _CombinationCounts:
         # Rows of weight zero may have missing cells.

@@ -19,10 +19,10 @@ from bayesnb.families.family import (
     JointFamily,
     Parameters,
     Sample,
-    filled_cells,
+    distributions,
 )
 from bayesnb.families.gaussian import Gaussian, default_rate, too_far, too_narrow
-from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
+from bayesnb.families.hyperparameters import broadcast_hyperparameter, filled_cells, format_number
 from bayesnb.families.moments import Moments, Scatter, scatter
 
 # --------------------------------------------------------------------------------------------------
@@ -516,14 +516,12 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         )
 
     def marginals(self) -> "dict[str, dist.Distribution]":
-        from bayesnb.families.distributions import CovarianceElement, TDistribution
-
         df = self.df - self.scale.shape[-1] + 1
         squares = np.diagonal(self.scale, axis1=-2, axis2=-1)
         spread = sqrt(squares / (df * self.kappa))
         return {
-            "mean": TDistribution(df, self.loc, spread, validate_args=False),
-            "covariance": CovarianceElement(self.df, self.scale),
+            "mean": distributions.TDistribution(df, self.loc, spread, validate_args=False),
+            "covariance": distributions.CovarianceElement(self.df, self.scale),
         }
 
     def maximum_a_posteriori(self, statistics: Scatter) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from bayesnb.core.arrays import dense
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.core.logarithms import log_beta, log_negative_binomial, nearest_turn, stirling_rest
 from bayesnb.families.exponential import ExponentialFamily
-from bayesnb.families.family import LIKELIEST, MODE, Family, Hyperparameter, Parameters, Sample
+from bayesnb.families.family import LIKELIEST, MODE, Family, Hyperparameter, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, POSITIVE, Support, with_defaults
 from bayesnb.families.kernels import ROWS_AN_ENTRY, Distinct
 from bayesnb.families.maximum import maximum
@@ -26,7 +26,7 @@ RATE = 0.15
 """With the default shape 1.5 of the gamma prior, the prior mean of a concentration is ten times that of the column."""
 
 
-class Searched(Family):
+class _Searched(Family):
     """A family whose maxima are found by a search, from an estimate that is cheap. A subclass states `estimate`."""
 
     @abstractmethod
@@ -50,7 +50,7 @@ class Searched(Family):
         return maximum(self, statistics, self.estimate(statistics), with_prior=True)
 
 
-class Concentrated(Searched, ExponentialFamily):
+class Concentrated(_Searched, ExponentialFamily):
     """A family of a location and a concentration, of which `concentration` and `rate` are the gamma prior.
 
     The defaults that the data determine follow from `estimate`.
@@ -285,14 +285,10 @@ class Beta(Concentrated):
     )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families import distributions
-
         mean = sample("mean", distributions.BetaOfLogs(self.concentration1, self.concentration0))
         return {"mean": mean, "concentration": sample("concentration", dist.Gamma(self.concentration, self.rate))}
 
     def likelihood(self, mean: Any, concentration: Any) -> "dist.Distribution":
-        from bayesnb.families import distributions
-
         return distributions.BetaOfLogs(mean * concentration, (1 - mean) * concentration)
 
     def terms(self, x: Any) -> tuple[Any, Any]:
@@ -410,9 +406,7 @@ class VonMises(Concentrated):
     )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families.distributions import Direction
-
-        loc = sample("loc", Direction(np.shape(self.concentration)))
+        loc = sample("loc", distributions.Direction(np.shape(self.concentration)))
         return {"loc": loc, "concentration": sample("concentration", dist.Gamma(self.concentration, self.rate))}
 
     def likelihood(self, loc: Any, concentration: Any) -> "dist.Distribution":
@@ -463,7 +457,7 @@ def _log_bessel(concentration: Any) -> Any:
 
 @pytree
 @dataclass(frozen=True)
-class LearnedNegativeBinomial(Searched):
+class LearnedNegativeBinomial(_Searched):
     r"""Columns of overdispersed counts whose number of successes is learned: ``nb.NegativeBinomial()``.
 
     .. math::
@@ -513,9 +507,7 @@ class LearnedNegativeBinomial(Searched):
         return {"mean": mean, "dispersion": sample("dispersion", dist.Gamma(self.concentration, self.rate))}
 
     def likelihood(self, mean: Any, dispersion: Any) -> "dist.Distribution":
-        from bayesnb.families.distributions import GammaPoisson
-
-        return GammaPoisson(1 / dispersion, 1 / (dispersion * mean))
+        return distributions.GammaPoisson(1 / dispersion, 1 / (dispersion * mean))
 
     def statistics(self, x: Any, membership: np.ndarray) -> Occurrences:
         return occurrences(x, membership)

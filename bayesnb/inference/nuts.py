@@ -18,7 +18,8 @@ from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import constraints, dist, in_float64, jax, jit, jnp, numpyro, to_numpy
 from bayesnb.core.running import as_key, in_order, progress_bar, random_generator, split
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Family, JointFamily, Parameters, Sample, filled_cells, parameter_names
+from bayesnb.families.family import Family, JointFamily, Parameters, Sample, parameter_names
+from bayesnb.families.hyperparameters import filled_cells
 from bayesnb.inference.coordinates import Coordinate, Plain
 from bayesnb.inference.em import chain_quantiles, first_responsibilities
 from bayesnb.inference.exact import Inference, warn_of_draws

@@ -16,8 +16,7 @@ from bayesnb.core.running import in_order
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.schema import Schema, warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
-from bayesnb.families.abilities import abilities
-from bayesnb.families.conjugate import ConjugateFamily, couples_classes
+from bayesnb.families.conjugate import ConjugateFamily, abilities, couples_classes
 from bayesnb.families.family import Family, JointFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Statistics

@@ -11,7 +11,8 @@ import numpy as np
 from bayesnb.core.deferred import dist, in_float64, jnp, numpyro
 from bayesnb.data.labels import as_labels
 from bayesnb.data.schema import Schema
-from bayesnb.families.family import Family, JointFamily, Parameters, filled_cells, parameter_names
+from bayesnb.families.family import Family, JointFamily, Parameters, parameter_names
+from bayesnb.families.hyperparameters import filled_cells
 from bayesnb.model.blocks import Block
 from bayesnb.model.prior import CLASS_SITE, ModelParameters, Prior, draw_from_prior
 
