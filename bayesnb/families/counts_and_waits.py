@@ -448,6 +448,7 @@ class Binomial(_SuccessFamily):
 
     whole: ClassVar[bool] = True
     meaning: ClassVar[str] = "the number of trials of each cell"
+    hint: ClassVar[str] = "give the number of trials of this column as total_count, or mark the cell as missing (NaN)"
     _story: ClassVar[tuple[str, ...]] = ("Binomial({total_count}, prob)", BETA_PRIOR)
 
     @property
@@ -465,11 +466,6 @@ class Binomial(_SuccessFamily):
     def holds(self) -> str:  # type: ignore[override]
         """What a cell may hold, in words."""
         return f"a whole number from 0 to total_count={self.total_count}"
-
-    @property
-    def hint(self) -> str:  # type: ignore[override]
-        """What to do about a value outside the support."""
-        return "give the number of trials of this column as total_count, or mark the cell as missing (NaN)"
 
     def likelihood(self, prob: Any) -> "dist.Distribution":
         return dist.BinomialProbs(prob, self.total_count)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import digamma, polygamma
 
-from bayesnb.core.arrays import row_pieces
+from bayesnb.core.arrays import row_pieces, sums_at
 from bayesnb.core.deferred import dist, jnp, namespace, pytree
 from bayesnb.core.logarithms import log_rising
 from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameters, Sample, distributions
@@ -190,7 +190,7 @@ def _log_likelihood(concentration: Any, statistics: Levels) -> Any:
     ):
         owner, column = place // (num_columns + 1), place % (num_columns + 1)
         terms = xp.where(column == num_columns, -terms, terms)
-        total = total.at[..., owner].add(terms) if xp is jnp else total + np.bincount(owner, terms, num_classes)
+        total = total + sums_at(owner, terms, num_classes)
     return total[..., None]
 
 

@@ -155,9 +155,6 @@ class Direction(dist.Distribution):
     arg_constraints: ClassVar[dict[str, Any]] = {}
     support = _Circle()
 
-    def __init__(self, batch_shape: tuple[int, ...] = (), *, validate_args: bool | None = None) -> None:
-        super().__init__(batch_shape=batch_shape, validate_args=validate_args)
-
     def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
         return jax.random.uniform(key, (*sample_shape, *self.batch_shape), minval=-np.pi, maxval=np.pi)
 

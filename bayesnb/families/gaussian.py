@@ -593,6 +593,7 @@ class LogNormal(Gaussian):
         "use nb.Gaussian() for a column with zeros or negative numbers, or mark the cell as missing (NaN)"
     )
     _nearer_zero: ClassVar[str] = "divide the column by a number near exp({mean:.3g})"
+    parameter_note: ClassVar[str] = "mean and variance are those of the logarithm"
 
     def likelihood(self, mean: Any, variance: Any) -> "dist.Distribution":
         return dist.LogNormal(mean, sqrt(variance))
@@ -632,10 +633,6 @@ class LogNormal(Gaussian):
         logs = _logs_of_cells(x)
         found = super().row_log_left_out(logs, codes, weights, statistics, refitted=refitted)
         return None if found is None else (found.T - _row_sums(logs)).T
-
-    @property
-    def parameter_note(self) -> str:
-        return "mean and variance are those of the logarithm"
 
     def story(self) -> tuple[str, list[str]]:
         return "LogNormal(mean and variance of the logarithm)", super().story()[1]

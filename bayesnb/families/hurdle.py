@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Self
+from operator import attrgetter
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -156,10 +157,11 @@ class Hurdle(ConjugateFamily):
         """Which numbers a cell may hold, in words."""
         return f"0 or {self.family.holds}"
 
-    @property
-    def hint(self) -> str:  # type: ignore[override]
-        """What to do about another value; the inner family's."""
-        return self.family.hint
+    # What else says how to take cells is that of the inner family.
+    hint: ClassVar[Any] = property(attrgetter("family.hint"))
+    by_column: ClassVar[Any] = property(attrgetter("family.by_column"))
+    must_see: ClassVar[Any] = property(attrgetter("family.must_see"))
+    parameter_note: ClassVar[Any] = property(attrgetter("family.parameter_note"))
 
     @property
     def positive(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -172,15 +174,8 @@ class Hurdle(ConjugateFamily):
         why = self.family.why_no_estimate
         return why | {LIKELIEST: f"{why[LIKELIEST]} among the cells other than zero"}
 
-    @property
-    def by_column(self) -> bool:
-        return self.family.by_column
-
     def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         return (self._of_zeros if parameter == "nonzero_prob" else self.family).axes(parameter, columns, categories)
-
-    def must_see(self, column: Any) -> tuple[str, ...]:
-        return self.family.must_see(column)
 
     def having_seen(self, cells: Mapping[Any, np.ndarray], weights: np.ndarray | None = None) -> Self:
         nonzero = {column: _zeros_apart(x)[1] for column, x in cells.items()}
@@ -287,10 +282,6 @@ class Hurdle(ConjugateFamily):
         df_of_values, expected_of_values = self.family.information_by_chance(nonzero, statistics.values)
         share = nonzero.sum(axis=0) / np.maximum(weight.sum(axis=0), np.finfo(np.float64).tiny)
         return df + df_of_values, expected + share * expected_of_values
-
-    @property
-    def parameter_note(self) -> str:
-        return self.family.parameter_note
 
     def story(self) -> tuple[str, list[str]]:
         likelihood, prior = self.family.story()

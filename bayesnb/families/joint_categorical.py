@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from bayesnb.core.arrays import rows_by_pattern, sums_at
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import dist, jax, jnp, namespace, pytree
 from bayesnb.core.logarithms import log_of
@@ -191,23 +192,16 @@ class Combinations:
         tuple of array of shape (..., results) and array of int of shape (rows,)
             A table, and the place of each row in it.
         """
-        observed = ~np.isnan(x)
-        if observed.all():
-            patterns, pattern = np.ones((1, len(self.sizes)), dtype=bool), np.zeros(len(x), dtype=np.intp)
-        else:
-            patterns, pattern = np.unique(observed, axis=0, return_inverse=True)
-            pattern = pattern.ravel()
         places = np.empty(len(x), dtype=np.intp)
         tables: list[np.ndarray] = []
         width = 0
-        for k, columns in enumerate(patterns):
-            of_pattern = pattern == k
+        for rows, columns in rows_by_pattern(~np.isnan(x)):
             shown, table = self._sums(log_prob, columns)
             sizes = tuple(size for size, kept in zip(self.sizes, columns, strict=True) if kept)
-            codes = _joined(x[of_pattern][:, columns], sizes).astype(np.int64)
+            codes = _joined(x[rows][:, columns], sizes).astype(np.int64)
             at = np.minimum(np.searchsorted(shown, codes), max(len(shown) - 1, 0))
             known = shown[at] == codes if len(shown) else np.zeros(len(codes), dtype=bool)
-            places[of_pattern] = width + np.where(known, at, len(shown))
+            places[rows] = width + np.where(known, at, len(shown))
             tables.append(table)
             width += table.shape[-1]
         return np.concatenate(tables, axis=-1), places
@@ -461,14 +455,9 @@ class JointCategorical(JointCategories):
     def _by_entry(self, statistics: _CombinationCounts) -> Any:
         """Weight of the rows of each entry, shape (classes, entries)."""
         place, number, weight = statistics.values.place, statistics.values.number, statistics.values.weight
-        xp, _ = namespace(weight)
         num_classes, num_entries = len(statistics.n), len(self._combinations.multiplicity)
         at = place * num_entries + self._combinations.entries(number)
-        if xp is np:
-            total = np.bincount(at, weight, minlength=num_classes * num_entries)
-        else:
-            total = xp.zeros(num_classes * num_entries, weight.dtype).at[at].add(weight)
-        return total.reshape(num_classes, num_entries)
+        return sums_at(at, weight, num_classes * num_entries).reshape(num_classes, num_entries)
 
     def update(self, statistics: _CombinationCounts) -> Self:
         return replace(self, concentration=self._weights + self._by_entry(statistics))

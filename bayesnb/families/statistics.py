@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import any_missing, close, filled, missing_entries
+from bayesnb.core.arrays import any_missing, close, filled, missing_entries, sums_at
 from bayesnb.core.deferred import leaves, map_tree, namespace, pytree
 
 # --------------------------------------------------------------------------------------------------
@@ -622,16 +622,9 @@ class Occurrences(Statistics):
         -------
         array, shape (..., classes, columns)
         """
-        xp, _ = namespace(self.n, of_entries)
-        place = xp.asarray(self.values.place).astype(int)
         terms = self.values.weight * of_entries
-        leading = terms.shape[:-1]
-        if xp is not np:
-            total = xp.zeros((*leading, self.n.size)).at[..., place].add(terms)
-        else:
-            flat = terms.reshape(-1, terms.shape[-1])
-            total = np.stack([np.bincount(place, of_one, self.n.size) for of_one in flat])
-        return total.reshape(*leading, *self.n.shape)
+        total = sums_at(self.values.place, terms, self.n.size)
+        return total.reshape(*terms.shape[:-1], *self.n.shape)
 
 
 def occurrences(x: np.ndarray, membership: np.ndarray) -> Occurrences:
