@@ -274,7 +274,6 @@ def _cell_moment(own: Any, pooled: Any, split: Any, nodes: tuple[Node, ...], pow
     `own` and `pooled` are the counts of the class and of all classes together, shape (..., cells). `split` is the
     probability that a node is split given that all nodes above it are, shape (..., nodes).
     """
-    xp, _ = namespace(own)
 
     def moments(counts: Any) -> tuple[Any, Any]:
         """Moments of the left and of the right half's share."""
@@ -290,7 +289,7 @@ def _cell_moment(own: Any, pooled: Any, split: Any, nodes: tuple[Node, ...], pow
         own_mass = own_mass * split[..., i]
         return tuple((own_mass * of_class[side][..., i], common * of_all[side][..., i]) for side in (0, 1))
 
-    return xp.stack(_down(nodes, (1.0, 0.0), halve), axis=-1)
+    return namespace(own)[0].stack(_down(nodes, (1.0, 0.0), halve), axis=-1)
 
 
 def draw_tree_cells(tree: Any, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

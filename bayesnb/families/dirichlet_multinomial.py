@@ -129,8 +129,7 @@ class DirichletMultinomial(WordFamily):
 
     def log_likelihood(self, parameters: Parameters, statistics: Levels) -> Any:
         concentration = parameters["concentration"]
-        xp, _ = namespace(concentration, statistics.n)
-        if xp is jnp:
+        if namespace(concentration, statistics.n)[0] is jnp:
             return _log_likelihood(concentration, statistics)
         # Draw by draw, because the entries of the statistics may be many.
         draws = np.reshape(concentration, (-1, *np.shape(concentration)[-2:]))

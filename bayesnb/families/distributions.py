@@ -51,12 +51,6 @@ class _SumAndProportions(dist.transforms.ParameterFreeTransform):
         sticks = dist.transforms.StickBreakingTransform()
         return y.shape[-1] * x[..., 0] + sticks.log_abs_det_jacobian(x[..., 1:], sticks(x[..., 1:]))
 
-    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return shape
-
-    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return shape
-
 
 @dist.transforms.biject_to.register(_PositiveVector)
 def _(constraint: Any) -> Any:
@@ -286,8 +280,7 @@ class TDistribution(dist.StudentT):
     """NumPyro's Student-t distribution. Its own constructor makes JAX arrays, and so compiles for every shape."""
 
     def __init__(self, df: Any, loc: Any, scale: Any, *, validate_args: bool | None = None) -> None:
-        xp, _ = namespace(df, loc, scale)
-        self.df, self.loc, self.scale = xp.broadcast_arrays(df, loc, scale)
+        self.df, self.loc, self.scale = namespace(df, loc, scale)[0].broadcast_arrays(df, loc, scale)
         dist.Distribution.__init__(self, batch_shape=self.df.shape, validate_args=validate_args)
         self._chi2 = dist.Chi2(self.df, validate_args=False)
 
@@ -435,24 +428,19 @@ class RowsOfDensity(dist.Distribution):
 
     Parameters
     ----------
-    batch_shape, event_shape : tuple of int
+    batch_shape : tuple of int
+    num_columns : int
     log_density : callable
-        Of rows, shape (..., *event_shape).
+        Of rows, shape (..., columns).
     why_no_draw : str
         For the error of `sample`.
     """
 
     support = constraints.independent(constraints.nonnegative_integer, 1)
 
-    def __init__(
-        self,
-        batch_shape: tuple[int, ...],
-        event_shape: tuple[int, ...],
-        log_density: Callable[[Any], Any],
-        why_no_draw: str,
-    ) -> None:
+    def __init__(self, batch_shape: tuple[int, ...], num_columns: int, log_density: Any, why_no_draw: str) -> None:
         self.log_density, self.why_no_draw = log_density, why_no_draw
-        super().__init__(batch_shape, event_shape, validate_args=False)
+        super().__init__(batch_shape, (num_columns,), validate_args=False)
 
     def log_prob(self, value: Any) -> Any:
         """Log density of rows."""

@@ -54,7 +54,7 @@ def _child_given_parent(prob: Any, observed: Any = True) -> "dist.Distribution":
         "describe both columns, (nb.JointCategorical(), [first, second]), draw rows of a model without it, or give "
         "rows (X)"
     )
-    return distributions.RowsOfDensity(np.shape(prob)[:-2], (2,), log_density, why)
+    return distributions.RowsOfDensity(np.shape(prob)[:-2], 2, log_density, why)
 
 
 def _one_axis(values: Any) -> Any:

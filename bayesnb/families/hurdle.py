@@ -232,8 +232,7 @@ class Hurdle(ConjugateFamily):
     def cell_log_predictive(self, x: Any) -> Any:
         nonzero, values = _zeros_apart(x)
         is_nonzero, filled = filled_cells(self.family, values)
-        xp, _ = namespace(x)
-        density = xp.where(is_nonzero, self.family.cell_log_predictive(filled), 0.0)
+        density = namespace(x)[0].where(is_nonzero, self.family.cell_log_predictive(filled), 0.0)
         return self._of_zeros.cell_log_predictive(nonzero) + density
 
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:

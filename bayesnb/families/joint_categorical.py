@@ -152,18 +152,14 @@ class Combinations:
         at = xp.minimum(xp.searchsorted(held, codes), len(self.held) - 1)
         return xp.where(held[at] == codes, at, len(self.multiplicity) - 1)
 
-    def unseen(self, number: Any) -> Any:
-        """Code of the combination that is the `number`-th among those that are not held."""
-        xp, _ = namespace(number)
-        before = xp.asarray(self._codes - np.arange(len(self.held)))
-        return number + xp.searchsorted(before, number, side="right")
-
     def rows(self, entries: Any, numbers: Any) -> Any:
         """Rows of codes, shape (..., columns), given their entries and which of the combinations not held they are."""
         xp, _ = namespace(entries)
         codes = xp.asarray(np.append(self._codes, 0))[entries]
         if self.num_unseen:
-            codes = xp.where(entries == len(self.held), self.unseen(numbers), codes)
+            before = xp.asarray(self._codes - np.arange(len(self.held)))
+            unseen = numbers + xp.searchsorted(before, numbers, side="right")
+            codes = xp.where(entries == len(self.held), unseen, codes)
         return self.split(codes).astype(float)
 
     def labels(self, categories: Sequence[Sequence[Any]]) -> tuple[str, ...]:

@@ -30,36 +30,29 @@ def times(weight: Any, value: Any) -> Any:
     return xp.where(nothing, 0.0, weight * xp.where(nothing, 0.0, value))
 
 
-@dataclass(frozen=True)
-class ProductMatrix:
-    """A matrix for products with rows, in which minus infinity counts only where the row is positive.
+type Products = Callable[..., np.ndarray]
+"""Products of a matrix (results, entries) with rows (rows, entries), an array or CSR array: (results, rows)."""
 
-    Attributes
-    ----------
-    values : array, shape (results, entries)
-        In Fortran's order, as a product with a sparse array reads them.
-    impossible : array of the same shape, or None
-        Ones in place of minus infinity; None if there are none.
+
+def products_with(matrix: np.ndarray) -> Products:
+    """Products with a matrix, in which minus infinity counts only where the row is positive.
+
+    Those of an array may go into another one, the second argument.
     """
+    impossible = None
+    if np.fmin.reduce(matrix, axis=None, initial=0.0) == -np.inf:
+        impossible = np.asfortranarray(np.isneginf(matrix), dtype=np.float64)
+        matrix = np.where(impossible, 0.0, matrix)
+    # A product with a sparse array reads the matrix in Fortran's order.
+    values = np.asfortranarray(matrix)
 
-    values: np.ndarray
-    impossible: np.ndarray | None
-
-    @classmethod
-    def of(cls, values: np.ndarray) -> Self:
-        """Weights as given, infinite ones among them."""
-        if np.fmin.reduce(values, axis=None, initial=0.0) != -np.inf:
-            return cls(np.asfortranarray(values), None)
-        impossible = np.isneginf(values)
-        finite = np.where(impossible, 0.0, values)
-        return cls(np.asfortranarray(finite), np.asfortranarray(impossible, dtype=np.float64))
-
-    def of_rows(self, rows: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """Products with rows (rows, entries), an array or CSR array; (results, rows); an array may go into `out`."""
-        sums = _product(self.values, rows) if out is None else np.matmul(self.values, rows.T, out=out)
-        if self.impossible is not None:
-            sums[_product(self.impossible, rows) > 0] = -np.inf
+    def of_rows(rows: Any, out: np.ndarray | None = None) -> np.ndarray:
+        sums = _product(values, rows) if out is None else np.matmul(values, rows.T, out=out)
+        if impossible is not None:
+            sums[_product(impossible, rows) > 0] = -np.inf
         return sums
+
+    return of_rows
 
 
 def _product(values: np.ndarray, rows: Any) -> np.ndarray:
@@ -147,7 +140,7 @@ def _product_from(family: Any, origin: tuple, natural: Any, partition: Any, comp
     needed = [k for k, eta in enumerate(natural) if eta.any()]
     factors = [natural[k] for k in needed]
     factors.append(partition.sum(axis=-1, keepdims=True) if complete else partition)
-    weights = ProductMatrix.of(np.concatenate([part.reshape(-1, part.shape[-1]) for part in factors], axis=1))
+    products = products_with(np.concatenate([part.reshape(-1, part.shape[-1]) for part in factors], axis=1))
 
     def put(observed: np.ndarray, cells: np.ndarray, out: np.ndarray) -> None:
         with np.errstate(over="ignore"):
@@ -156,7 +149,7 @@ def _product_from(family: Any, origin: tuple, natural: Any, partition: Any, comp
         if not complete:
             parts = [np.where(observed, part, 0.0) for part in parts]
         parts.append(np.ones((len(cells), 1)) if complete else observed.astype(np.float64))
-        weights.of_rows(np.concatenate(parts, axis=1), out)
+        products(np.concatenate(parts, axis=1), out)
         if with_base:
             # The base measure may be infinite, and therefore stays out of the matrix product.
             base = np.asarray(family.log_base(cells, *origin))
@@ -185,13 +178,12 @@ def natural_parameters(family: Any, parameters: Any, *origin: Any) -> tuple[tupl
 
 def densities_by_formula(family: Any, parameters: Mapping[str, Any], observed: Any, cells: Any) -> Any:
     """Log density of rows, by the formula itself, shape (rows, classes); parameters of shape (classes, columns)."""
-    xp, _ = namespace(cells)
     own, x = family.origin(parameters), cells[:, None]
     origin = () if own is None else (own,)
     natural, log_partition = natural_parameters(family, parameters, *origin)
     products = map(times, family.terms(x, *origin), natural)
     densities = sum(products, family.log_base(x, *origin)) - log_partition
-    return xp.where(observed[:, None], densities, 0.0).sum(axis=-1)
+    return namespace(cells)[0].where(observed[:, None], densities, 0.0).sum(axis=-1)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -332,8 +324,8 @@ class ValueTable:
             return np.moveaxis(sums.reshape(x.shape[0], *self.log_prob.shape[:-2]), 0, -2)
         if scipy.sparse.issparse(x) and self._zero_is_possible:
             # Empty cells are zeros: start from a row of zeros, and correct it at stored entries.
-            sums = self._excess_of_one.of_rows(filled(x)) + self._row_of_zeros
-            sums -= self._of_zero.of_rows(missing_entries(x))
+            sums = self._excess_of_one(filled(x)) + self._row_of_zeros
+            sums -= self._of_zero(missing_entries(x))
         else:
             cells = dense(x)
             pieces = [self._of_piece(cells[rows]) for rows in row_pieces(*cells.shape)]
@@ -344,10 +336,10 @@ class ValueTable:
         """Sums of zeros and ones in rows whose temporary arrays fit the cache, shape (results, rows)."""
         cells = x.astype(np.float64, copy=False)
         if self._zero_is_possible and not any_missing(x):
-            return self._excess_of_one.of_rows(cells) + self._row_of_zeros
+            return self._excess_of_one(cells) + self._row_of_zeros
         observed = ~np.isnan(cells)
         ones = np.where(observed, cells, 0.0)
-        return self._of_one.of_rows(ones) + self._of_zero.of_rows(observed - ones)
+        return self._of_one(ones) + self._of_zero(observed - ones)
 
     def of_own_class(self, x: Any, codes: np.ndarray) -> np.ndarray:
         """Sums of each row under one class, shape (rows,), given the position of the class (rows,)."""
@@ -382,16 +374,16 @@ class ValueTable:
         return self._of_value(0).sum(axis=-1, keepdims=True)
 
     @cached_property
-    def _excess_of_one(self) -> ProductMatrix:
-        return ProductMatrix.of(self._of_value(1) - self._of_value(0))
+    def _excess_of_one(self) -> Products:
+        return products_with(self._of_value(1) - self._of_value(0))
 
     @cached_property
-    def _of_one(self) -> ProductMatrix:
-        return ProductMatrix.of(self._of_value(1))
+    def _of_one(self) -> Products:
+        return products_with(self._of_value(1))
 
     @cached_property
-    def _of_zero(self) -> ProductMatrix:
-        return ProductMatrix.of(self._of_value(0))
+    def _of_zero(self) -> Products:
+        return products_with(self._of_value(0))
 
 
 def look_up_cells(log_prob: Any, x: Any) -> Any:

@@ -160,14 +160,6 @@ SMALLEST_REST_OF_ROWS = 1e-6
 """Smallest share of a spread that must remain without a row; below, the difference is too inaccurate."""
 
 
-def _log_multivariate_gamma_ratio(df: Any, more: Any, size: int) -> Any:
-    r"""Log of :math:`\Gamma_p((\nu + n) / 2) / \Gamma_p(\nu / 2)`, the multivariate gamma functions.
-
-    The number p is `size`, :math:`\nu` is `df`, and n is `more`.
-    """
-    return sum(log_rising((df - j) / 2, more / 2) for j in range(size))
-
-
 def _predictive_matrix(family: Any) -> Any:
     r"""The matrix that measures distances in the predictive density, :math:`\Psi (\kappa + 1) / \kappa`."""
     return family.scale * ((family.kappa + 1) / family.kappa)[..., None]
@@ -188,9 +180,8 @@ def _log_student_t(df: Any, squared: Any, log_det: Any, observed: Any) -> Any:
     squared, log_det, observed : array
         Results of `distances`.
     """
-    xp, _ = namespace(squared, df)
     constant = log_rising(df / 2 + 0.0 * observed, observed / 2) - 0.5 * observed * np.log(np.pi)
-    return constant - 0.5 * log_det - 0.5 * (df + observed) * xp.log1p(squared)
+    return constant - 0.5 * log_det - 0.5 * (df + observed) * namespace(squared, df)[0].log1p(squared)
 
 
 def _log_normal(squared: Any, log_det: Any, observed: Any) -> Any:
@@ -487,7 +478,8 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         posterior, size = self.update(statistics), self.scale.shape[-1]
         determinants = self.df * _log_det(self.scale)[..., None] - posterior.df * _log_det(posterior.scale)[..., None]
         return (
-            _log_multivariate_gamma_ratio(self.df, statistics.n, size)
+            # A ratio of multivariate gamma functions.
+            sum(log_rising((self.df - j) / 2, statistics.n / 2) for j in range(size))
             + 0.5 * determinants
             + 0.5 * size * (xp.log(self.kappa) - xp.log(posterior.kappa) - statistics.n * np.log(np.pi))
         )

@@ -166,20 +166,17 @@ class Gamma(Concentrated):
     )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        xp, _ = namespace(self.loc)
-        mean = sample("mean", dist.LogNormal(xp.log(self.loc), self.scale))
+        mean = sample("mean", dist.LogNormal(namespace(self.loc)[0].log(self.loc), self.scale))
         return {"mean": mean, "concentration": sample("concentration", dist.Gamma(self.concentration, self.rate))}
 
     def likelihood(self, mean: Any, concentration: Any) -> "dist.Distribution":
         return dist.Gamma(concentration, concentration / mean)
 
     def terms(self, x: Any) -> tuple[Any, Any]:
-        xp, _ = namespace(x)
-        return x, xp.log(x)
+        return x, namespace(x)[0].log(x)
 
     def log_base(self, x: Any) -> Any:
-        xp, _ = namespace(x)
-        return -xp.log(x)
+        return -namespace(x)[0].log(x)
 
     def natural(self, parameters: Parameters) -> tuple[tuple[Any, Any], Any]:
         mean, shape = parameters["mean"], parameters["concentration"]
@@ -502,8 +499,7 @@ class LearnedNegativeBinomial(_Searched):
     )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        xp, _ = namespace(self.loc)
-        mean = sample("mean", dist.LogNormal(xp.log(self.loc), self.scale))
+        mean = sample("mean", dist.LogNormal(namespace(self.loc)[0].log(self.loc), self.scale))
         return {"mean": mean, "dispersion": sample("dispersion", dist.Gamma(self.concentration, self.rate))}
 
     def likelihood(self, mean: Any, dispersion: Any) -> "dist.Distribution":
@@ -517,8 +513,7 @@ class LearnedNegativeBinomial(_Searched):
 
     def log_likelihood(self, parameters: Parameters, statistics: Occurrences) -> Any:
         mean, dispersion = (parameters[name] for name in ("mean", "dispersion"))
-        xp, _ = namespace(mean, statistics.n)
-        place = xp.asarray(statistics.values.place).astype(int)
+        place = namespace(mean, statistics.n)[0].asarray(statistics.values.place).astype(int)
         of_place = (value.reshape(*value.shape[:-2], -1)[..., place] for value in (mean, dispersion))
         return statistics.sums(_log_density_of_counts(statistics.values.number, *of_place))
 
