@@ -81,16 +81,12 @@ def spread_over_categories(
         groups: list[tuple[Sequence[int], int]] = [(range(len(names)), sizes[0])]
     else:
         groups = [([j for j, other in enumerate(sizes) if other == size], size) for size in sorted(set(sizes))]
-    return [
-        (
-            columns,
-            {
-                name: np.broadcast_to(numbers if alike else numbers[:, columns], (num_classes, len(columns), size))
-                for name, numbers in given.items()
-            },
-        )
-        for columns, size in groups
-    ]
+    found: list[tuple[Sequence[int], dict[str, np.ndarray]]] = []
+    for columns, size in groups:
+        shape = num_classes, len(columns), size
+        arrays = {name: np.broadcast_to(each if alike else each[:, columns], shape) for name, each in given.items()}
+        found.append((columns, arrays))
+    return found
 
 
 def format_number(value: Any) -> str:

@@ -319,7 +319,7 @@ class ValueTable:
         x : array or CSR array, shape (rows, columns)
             Values; missing ones NaN. In a CSR array the empty cells are zeros.
         """
-        if not self._is_of_two:
+        if self.log_prob.shape[-1] != 2:
             sums = Distinct.of_codes(x, self.log_prob.shape[-1]).look_up(self._by_code)
             return np.moveaxis(sums.reshape(x.shape[0], *self.log_prob.shape[:-2]), 0, -2)
         if scipy.sparse.issparse(x) and self._zero_is_possible:
@@ -343,7 +343,7 @@ class ValueTable:
 
     def of_own_class(self, x: Any, codes: np.ndarray) -> np.ndarray:
         """Sums of each row under one class, shape (rows,), given the position of the class (rows,)."""
-        if not self._is_of_two:
+        if self.log_prob.shape[-1] != 2:
             table = np.pad(self.log_prob.reshape(len(self.log_prob), -1), ((0, 0), (0, 1)))
             places = Distinct.of_codes(x, self.log_prob.shape[-1]).places
             return table.take(places + table.shape[1] * codes[:, None]) @ np.ones(x.shape[1])
@@ -351,10 +351,6 @@ class ValueTable:
         for c, rows in rows_by_class(codes, len(self.log_prob)):
             result[rows] = ValueTable(self.log_prob[[c]]).of_rows(x[rows])[:, 0]
         return result
-
-    @property
-    def _is_of_two(self) -> bool:
-        return self.log_prob.shape[-1] == 2
 
     def _of_value(self, value: int) -> np.ndarray:
         return self.log_prob[..., value].reshape(-1, self.log_prob.shape[-2])

@@ -440,14 +440,7 @@ class Tally(Statistics):
 
     def without_rounding(self, before: Self) -> Self:
         """The result of a subtraction from `before`, without rounding errors."""
-        nothing = np.zeros_like
-        weights = np.stack(
-            [
-                np.concatenate([self.weight, nothing(before.weight)]),
-                np.concatenate([nothing(self.weight), before.weight]),
-            ],
-            axis=1,
-        )
+        weights = np.concatenate([np.outer(self.weight, [1, 0]), np.outer(before.weight, [0, 1])])
         place, number = np.concatenate([self.place, before.place]), np.concatenate([self.number, before.number])
         place, number, weights = _sum_entries(place, number, weights)
         return self._filled_up(place, number, clear_rounding(weights[:, 0], weights[:, 1]))
