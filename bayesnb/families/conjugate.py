@@ -18,7 +18,7 @@ from bayesnb.families.family import (
     log_density_of_rows,
 )
 from bayesnb.families.hyperparameters import filled_cells, kind_of_cell
-from bayesnb.families.kernels import ROWS_AN_ENTRY, Distinct, ValueTable, look_up_in_jax
+from bayesnb.families.kernels import Distinct, ValueTable, look_up_in_jax
 
 
 @dataclass(frozen=True)
@@ -212,7 +212,7 @@ class ConjugateFamily(Family):
         if number_of_values(self):
             return ValueTable(np.asarray(_log_table(self))).of_rows(x)
         if _counts_only(self):
-            return _distinct_cells(x).sums(partial(_log_predictive_of_counts, self), _num_classes(self))
+            return Distinct.of(dense(x)).sums(partial(_log_predictive_of_counts, self), _num_classes(self))
         return np.concatenate([cells.sum(axis=-1) for cells in _log_predictive_in_pieces(self, x)])
 
     def given_dependence(self) -> Self:
@@ -294,7 +294,7 @@ def cells_log_predictive(family: ConjugateFamily, x: Any) -> Any:
     if is_jax(x):
         return _cells_by_formula(family, x.astype(jnp.float64))
     if _counts_only(family):
-        return _distinct_cells(x).cells(partial(_log_predictive_of_counts, family), _num_classes(family))
+        return Distinct.of(dense(x)).cells(partial(_log_predictive_of_counts, family), _num_classes(family))
     return np.concatenate(list(_log_predictive_in_pieces(family, x)))
 
 
@@ -439,10 +439,6 @@ def _log_table(family: ConjugateFamily) -> Any:
 
 def _num_classes(family: ConjugateFamily) -> int:
     return len(leaves(family)[0])
-
-
-def _distinct_cells(x: Any) -> Distinct:
-    return Distinct.of(dense(x), x.shape[0] // ROWS_AN_ENTRY)
 
 
 def _counts_only(family: ConjugateFamily) -> bool:

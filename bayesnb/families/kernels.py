@@ -224,16 +224,17 @@ class Distinct:
     rare_values: np.ndarray
 
     @classmethod
-    def of(cls, x: np.ndarray, longest: int) -> Self:
+    def of(cls, x: np.ndarray, longest: int | None = None) -> Self:
         """The counts of rows.
 
         Parameters
         ----------
         x : array, shape (rows, columns)
             Counts; missing ones NaN.
-        longest : int
-            Entries that a column has at most: larger counts are rare.
+        longest : int, optional
+            Entries that a column has at most: larger counts are rare. By default as many as pay.
         """
+        longest = len(x) // ROWS_AN_ENTRY if longest is None else longest
         smallest = np.fmin.reduce(x, axis=0, initial=np.inf)
         smallest = np.where(np.isfinite(smallest), smallest, 0.0)
         lengths = np.fmax.reduce(x, axis=0, initial=-1.0) - smallest + 1

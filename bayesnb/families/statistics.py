@@ -428,9 +428,12 @@ class Tally(Statistics):
             np.pad(weight[kept], (0, missing)),
         )
 
+    def at(self, places: np.ndarray) -> Self:
+        """The tally of the same entries at other places."""
+        return self.of(places, self.number, self.weight)
+
     def __add__(self, other: Self) -> Self:
-        both = ((self.place, other.place), (self.number, other.number), (self.weight, other.weight))
-        return self.of(*(np.concatenate(pair) for pair in both))
+        return self.of(*map(np.concatenate, zip(leaves(self), leaves(other), strict=True)))
 
     def __sub__(self, other: Self) -> Self:
         return self + other * -1.0
@@ -499,9 +502,7 @@ class Levels(Statistics):
     def pooled(self) -> Self:
         width = self.total.shape[1] + 1
         n, total, log_base = (leaf.sum(axis=0, keepdims=True) for leaf in (self.n, self.total, self.log_base))
-        levels, beyond = (
-            Tally.of(tally.place % width, tally.number, tally.weight) for tally in (self.levels, self.beyond)
-        )
+        levels, beyond = (tally.at(tally.place % width) for tally in (self.levels, self.beyond))
         return type(self)(n, total, log_base, levels, beyond)
 
 
@@ -585,13 +586,9 @@ class Occurrences(Statistics):
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         sizes = [np.size(part.n) for part in parts]
-        starts = np.cumsum(sizes) - sizes
-        places = [np.asarray(part.values.place) + start for part, start in zip(parts, starts, strict=True)]
-        number, weight = (
-            np.concatenate([np.asarray(getattr(part.values, name)) for part in parts]) for name in ("number", "weight")
-        )
-        n = np.concatenate([np.asarray(part.n) for part in parts])
-        return cls(n, Tally.of(np.concatenate(places), number, weight))
+        starts = np.repeat(np.cumsum(sizes) - sizes, [len(part.values.place) for part in parts])
+        place, number, weight = map(np.concatenate, zip(*(leaves(part.values) for part in parts), strict=True))
+        return cls(np.concatenate([part.n for part in parts]), Tally.of(place + starts, number, weight))
 
     def possible(self) -> np.ndarray:
         """Where the statistics could come from a table, shape of `n`: no weight is negative."""
@@ -599,8 +596,7 @@ class Occurrences(Statistics):
         return (self.n >= 0) & (negative == 0).reshape(self.n.shape)
 
     def pooled(self) -> Self:
-        values = self.values
-        in_column = Tally.of(values.place % self.n.shape[1], values.number, values.weight)
+        in_column = self.values.at(self.values.place % self.n.shape[1])
         return type(self)(self.n.sum(axis=0, keepdims=True), in_column)
 
     def sums(self, of_entries: Any) -> Any:

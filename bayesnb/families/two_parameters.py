@@ -13,7 +13,7 @@ from bayesnb.core.logarithms import log_beta, log_negative_binomial, nearest_tur
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.family import LIKELIEST, MODE, Family, Hyperparameter, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, POSITIVE, Support, with_defaults
-from bayesnb.families.kernels import ROWS_AN_ENTRY, Distinct
+from bayesnb.families.kernels import Distinct
 from bayesnb.families.maximum import maximum
 from bayesnb.families.statistics import (
     Counts,
@@ -538,9 +538,8 @@ class LearnedNegativeBinomial(_Searched):
             return _log_density_of_counts(counts, mean[places, columns], dispersion[places, columns])
 
         def of_rows(rows: slice) -> np.ndarray:
-            cells = dense(x[rows])
-            sums = Distinct.of(cells, len(cells) // ROWS_AN_ENTRY).sums(density, len(mean))
-            return np.moveaxis(sums.reshape(len(cells), *leading, num_classes), 0, -2)
+            sums = Distinct.of(dense(x[rows])).sums(density, len(mean))
+            return np.moveaxis(sums.reshape(len(sums), *leading, num_classes), 0, -2)
 
         return of_rows
 
