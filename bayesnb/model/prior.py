@@ -14,7 +14,7 @@ from bayesnb.data.schema import Schema
 from bayesnb.data.tables import COPY
 from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
-from bayesnb.families.family import Family, Sample, parameter_names, with_hyperparameters
+from bayesnb.families.family import Family, Sample, formulas, parameter_names, with_hyperparameters
 from bayesnb.families.feature_inclusion import FeatureInclusion
 from bayesnb.families.hyperparameters import given
 from bayesnb.families.kernels import times
@@ -214,21 +214,17 @@ def _density_pieces(
 
 def _log_class_prior(class_prior: ClassPrior, class_prob: Any) -> np.ndarray:
     """Log density of class probabilities."""
-    from bayesnb.families.formulas import log_prob
-
-    return log_prob(dist.Dirichlet(class_prior.concentration), off_boundary(class_prob))
+    return formulas.log_prob(dist.Dirichlet(class_prior.concentration), off_boundary(class_prob))
 
 
 def _log_priors(family: Family, values: dict[str, Any]) -> dict[str, np.ndarray]:
     """Log density of each parameter of a block; none of parameters that classes may share."""
-    from bayesnb.families.formulas import log_prob
-
     if couples_classes(family):
         return {}
     found: dict[str, np.ndarray] = {}
 
     def note(name: str, distribution: "dist.Distribution") -> Any:
-        found[name] = log_prob(distribution, off_boundary(values[name]))
+        found[name] = formulas.log_prob(distribution, off_boundary(values[name]))
         return values[name]
 
     family.prior(note)

@@ -15,6 +15,7 @@ from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import dist, in_float64, map_tree, to_numpy
 from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.family import formulas
 from bayesnb.model.blocks import ModelStatistics, feature_names
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.feature_weights import FeatureWeights
@@ -292,10 +293,8 @@ class ClosedForm(Belief):
 
     def _class_marginal(self) -> "dist.Distribution | None":
         """Distribution of each class probability; None if these are known."""
-        from bayesnb.families.formulas import dirichlet_marginal
-
         classes = self.prior.classes
-        return dirichlet_marginal(classes.concentration) if classes.probs is None else None
+        return formulas.dirichlet_marginal(classes.concentration) if classes.probs is None else None
 
     def _of_classes(self, levels: dict[str, float]) -> dict[str, Any]:
         if (marginal := self._class_marginal()) is not None:
@@ -310,11 +309,9 @@ class ClosedForm(Belief):
 
 def _described(marginal: "dist.Distribution", levels: dict[str, float]) -> dict[str, Any]:
     """Mean, standard deviation and quantiles of a distribution."""
-    from bayesnb.families.formulas import mean_and_sd, quantile
-
     shape = marginal.batch_shape
-    quantiles = {name: quantile(marginal, np.full(shape, level)) for name, level in levels.items()}
-    found = dict(zip(("mean", "sd"), mean_and_sd(marginal), strict=True)) | quantiles
+    quantiles = {name: formulas.quantile(marginal, np.full(shape, level)) for name, level in levels.items()}
+    found = dict(zip(("mean", "sd"), formulas.mean_and_sd(marginal), strict=True)) | quantiles
     return {name: np.broadcast_to(value, shape) for name, value in found.items()}
 
 
