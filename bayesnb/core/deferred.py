@@ -52,7 +52,8 @@ _importing = RLock()
 
 @cache
 def _imported(path: str) -> Any:
-    if path.startswith("bayesnb"):  # which has Python's lock first, and the one below after it
+    if path.startswith("bayesnb"):
+        # Another thread may import it already, and wait for the lock below.
         return import_module(path)
     # Python's own locks do not hold where threads import different modules of one package.
     with _importing:
