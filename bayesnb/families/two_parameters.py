@@ -26,8 +26,20 @@ RATE = 0.15
 """With the default shape 1.5 of the gamma prior, the prior mean of a concentration is ten times that of the column."""
 
 
-class _Searched(Family):
-    """A family whose maxima are found by a search, from an estimate that is cheap. A subclass states `estimate`."""
+class Concentrated(Family):
+    """A family of a location and a concentration, or a dispersion, whose maxima are found by a search.
+
+    The fields `concentration` and `rate` are the gamma prior of the concentration. A subclass states `estimate`, which
+    is cheap. From it follow the defaults that the data determine, and the first point of the search.
+    """
+
+    concentration: Hyperparameter
+    rate: Hyperparameter
+
+    why_no_estimate: ClassVar[dict[str, str]] = {
+        LIKELIEST: "no observed cell, or all of them equal",
+        MODE: "no observed cell, and a prior whose density has no single maximum",
+    }
 
     @abstractmethod
     def estimate(self, statistics: Any) -> dict[str, np.ndarray]:
@@ -43,29 +55,14 @@ class _Searched(Family):
             NaN where the cells do not determine a parameter, and where the likelihood grows with it without bound.
         """
 
+    def on_scale_of(self, pooled: Any) -> Self:
+        return with_defaults(self, rate=_concentration_rate(self.estimate(pooled)["concentration"]))
+
     def maximum_likelihood(self, statistics: Any) -> dict[str, Any]:
         return maximum(self.on_scale_of(statistics.pooled()), statistics, self.estimate(statistics), with_prior=False)
 
     def maximum_a_posteriori(self, statistics: Any) -> dict[str, Any]:
         return maximum(self, statistics, self.estimate(statistics), with_prior=True)
-
-
-class Concentrated(_Searched, ExponentialFamily):
-    """A family of a location and a concentration, of which `concentration` and `rate` are the gamma prior.
-
-    The defaults that the data determine follow from `estimate`.
-    """
-
-    concentration: Hyperparameter
-    rate: Hyperparameter
-
-    why_no_estimate: ClassVar[dict[str, str]] = {
-        LIKELIEST: "no observed cell, or all of them equal",
-        MODE: "no observed cell, and a prior whose density has no single maximum",
-    }
-
-    def on_scale_of(self, pooled: Any) -> Self:
-        return with_defaults(self, rate=_concentration_rate(self.estimate(pooled)["concentration"]))
 
 
 def _concentration_rate(concentration: np.ndarray) -> np.ndarray:
@@ -88,7 +85,7 @@ shapes and concentrations of more than 5e12 to 1e13 count as infinite."""
 
 @pytree
 @dataclass(frozen=True)
-class Gamma(Concentrated):
+class Gamma(Concentrated, ExponentialFamily):
     r"""Columns of positive numbers, such as durations and amounts, which are gamma distributed in each class.
 
     .. math::
@@ -207,7 +204,7 @@ class Gamma(Concentrated):
 
 @pytree
 @dataclass(frozen=True)
-class Beta(Concentrated):
+class Beta(Concentrated, ExponentialFamily):
     r"""Columns of numbers between zero and one, such as shares and rates, which are beta distributed in each class.
 
     .. math::
@@ -324,7 +321,7 @@ LARGEST = float(np.float32(np.pi))
 
 @pytree
 @dataclass(frozen=True)
-class VonMises(Concentrated):
+class VonMises(Concentrated, ExponentialFamily):
     r"""Columns of angles in radians, such as directions and times of day, from -pi to pi.
 
     .. math::
@@ -454,7 +451,7 @@ def _log_bessel(concentration: Any) -> Any:
 
 @pytree
 @dataclass(frozen=True)
-class LearnedNegativeBinomial(_Searched):
+class LearnedNegativeBinomial(Concentrated):
     r"""Columns of overdispersed counts whose number of successes is learned: ``nb.NegativeBinomial()``.
 
     .. math::
