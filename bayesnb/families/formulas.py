@@ -137,16 +137,16 @@ def quantile(distribution: Any, level: np.ndarray) -> np.ndarray:
         return np.asarray(compiled(_call, distribution, level, method="icdf"))
     except (NotImplementedError, ImportError):
         # NumPyro takes some quantiles from a library that need not be installed.
-        return _by_bisection(distribution, np.asarray(level), *ends(distribution))
+        return _by_bisection(distribution, np.asarray(level))
 
 
-def _by_bisection(distribution: Any, level: np.ndarray, low: Any, high: Any) -> np.ndarray:
-    """Smallest number between two numbers at which ``cdf`` reaches the level.
+def _by_bisection(distribution: dist.Distribution, level: np.ndarray) -> np.ndarray:
+    """Smallest number of the support at which ``cdf`` reaches the level.
 
     The bisection halves intervals of bit patterns, not of numbers: 64 steps find any float64, whatever its magnitude.
     """
     shape = np.broadcast_shapes(level.shape, distribution.batch_shape)
-    low, high = (np.broadcast_to(_ordered_bits(np.asarray(end, dtype=np.float64)), shape) for end in (low, high))
+    low, high = (np.broadcast_to(_ordered_bits(np.asarray(end, dtype=np.float64)), shape) for end in ends(distribution))
     for _ in range(64):
         # The average of two integers, whose sum may be too large.
         middle = (low & high) + ((low ^ high) >> 1)
@@ -176,6 +176,9 @@ def _from_order(order: np.ndarray) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------
 # Mixtures of two distributions of numbers
 # --------------------------------------------------------------------------------------------------
+
+BISECTIONS = 60
+"""Halvings of the interval that holds a quantile of a mixture."""
 
 
 @dataclass(frozen=True)
@@ -218,8 +221,14 @@ class MixtureOfTwo:
 
     def icdf(self, level: np.ndarray) -> np.ndarray:
         """Quantiles, which lie between those of the two distributions."""
-        each = np.broadcast_arrays(*(quantile(part, level) for part in (self.first, self.second)))
-        return _by_bisection(self, np.asarray(level), *np.sort(each, axis=0))
+        shape = np.broadcast_shapes(np.shape(level), self.batch_shape)
+        each = [np.broadcast_to(quantile(part, level), shape) for part in (self.first, self.second)]
+        low, high = np.sort(each, axis=0)
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            below = self.cdf(middle) < level
+            low, high = np.where(below, middle, low), np.where(below, high, middle)
+        return (low + high) / 2
 
     def _weighted(self, function: Callable[[dist.Distribution], np.ndarray]) -> np.ndarray:
         return weighted_mean(self.weight, function(self.first), function(self.second))
