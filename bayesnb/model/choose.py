@@ -26,7 +26,7 @@ from bayesnb.families.gaussian import Gaussian, LogNormal
 from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.supports import support_of
 from bayesnb.families.words import Multinomial
-from bayesnb.model.open_schema import bound_to
+from bayesnb.model.bound import bound_to
 from bayesnb.model.reading import outside
 
 # --------------------------------------------------------------------------------------------------
@@ -370,6 +370,9 @@ class Candidate:
         Whether the column holds counts.
     hurdle : bool
         Whether zeros have a probability of their own.
+    log_evidence : float
+        Log density of the column's cells given the labels, the parameters integrated out, with the correction; NaN
+        before it is computed.
     """
 
     name: str
@@ -378,6 +381,7 @@ class Candidate:
     step: float = 0.0
     counts: bool = False
     hurdle: bool = False
+    log_evidence: float = np.nan
 
 
 def candidates(table: Table, position: int, weights: np.ndarray) -> tuple[Candidate, ...]:
@@ -460,36 +464,10 @@ SMALLEST = 1e-8
 """For an interval of smaller probability, the difference of two distribution functions has too few digits."""
 
 
-@dataclass(frozen=True)
-class Compared:
-    """A family and its evidence for one column.
-
-    Attributes
-    ----------
-    candidate : Candidate
-    log_evidence : float
-        Log density of the column's cells given the labels, the parameters integrated out, with the correction.
-    """
-
-    candidate: Candidate
-    log_evidence: float
-
-
-def _chosen_candidates(rows: Rows, positions: Sequence[int], describe: Callable[[Any], Any]) -> dict[int, Candidate]:
-    """The candidate of the highest evidence for each column, by position; none for a column without observed cells."""
-    each_column = in_order(lambda position: candidates(rows.table, position, rows.weights), positions)
-    found = dict(zip(positions, each_column, strict=True))
-    # The evidence of a single candidate is not needed.
-    several = {position: each for position, each in found.items() if len(each) > 1}
-    compared = compare_candidates(rows, several, describe)
-    chosen = {position: each[0] for position, each in found.items() if each}
-    return chosen | {position: each[0].candidate for position, each in compared.items()}
-
-
 @in_float64
 def compare_candidates(
     rows: Rows, candidates_of: Mapping[int, Iterable[Candidate]], describe: Callable[[Any], Any]
-) -> dict[int, tuple[Compared, ...]]:
+) -> dict[int, tuple[Candidate, ...]]:
     """The candidates of each column with their evidences, the best first.
 
     Columns that share a candidate are counted in one pass.
@@ -506,21 +484,21 @@ def compare_candidates(
     for position, each in candidates_of.items():
         for candidate in each:
             columns[candidate.name][position] = candidate
-    found: dict[int, list[Compared]] = {position: [] for position in candidates_of}
+    found: dict[int, list[Candidate]] = {position: [] for position in candidates_of}
     for of_family in columns.values():
-        for position, compared in _compare_one(rows, of_family, describe):
-            found[position].append(compared)
+        for position, candidate in _compare_one(rows, of_family, describe):
+            found[position].append(candidate)
     # A stable sort: of equal evidences the first candidate is chosen. NaN, an evidence beyond float64, comes last.
     return {position: tuple(sorted(each, key=_worst_last)) for position, each in found.items()}
 
 
-def _worst_last(compared: Compared) -> float:
-    return np.inf if np.isnan(compared.log_evidence) else -compared.log_evidence
+def _worst_last(candidate: Candidate) -> float:
+    return np.inf if np.isnan(candidate.log_evidence) else -candidate.log_evidence
 
 
 def _compare_one(
     rows: Rows, candidate_of: Mapping[int, Candidate], describe: Callable[[Any], Any]
-) -> list[tuple[int, Compared]]:
+) -> list[tuple[int, Candidate]]:
     """The evidences of one family for some columns."""
     table = rows.table
     features = {table.names[position]: candidate.family for position, candidate in candidate_of.items()}
@@ -535,7 +513,7 @@ def _compare_one(
         gains = in_order(partial(_of_intervals, rows, candidate_of, block.columns, after), range(len(block.columns)))
         for position, own, gain in zip(block.columns, log_evidence.tolist(), gains, strict=True):
             candidate = candidate_of[position]
-            found.append((position, Compared(candidate, own + candidate.correction + gain)))
+            found.append((position, replace(candidate, log_evidence=own + candidate.correction + gain)))
     return found
 
 
@@ -602,8 +580,12 @@ def choose_features(columns: OpenColumns, rows: Rows, describe: Callable[[Any], 
     # Rows without a label do not count, but the family must hold their cells.
     weights = np.where(rows.codes < 0, 0.0, rows.weights)
     rows = replace(rows, table=columns.table.counting(weights), codes=np.maximum(rows.codes, 0), weights=weights)
-    chosen = _chosen_candidates(rows, columns.open, describe)
+    each = in_order(lambda position: candidates(rows.table, position, weights), columns.open)
+    found: dict[int, tuple[Candidate, ...]] = dict(zip(columns.open, each, strict=True))
+    # The evidence of a single candidate is not needed.
+    several = {position: own for position, own in found.items() if len(own) > 1}
+    found |= compare_candidates(rows, several, describe)
     warn_of_doubts(columns.doubts)
-    families = {position: candidate.family for position, candidate in chosen.items()}
-    empty = {position: _guess_family(columns.table, position)[0] for position in columns.open if position not in chosen}
-    return columns.features(families | empty)
+    return columns.features(
+        {p: own[0].family if own else _guess_family(columns.table, p)[0] for p, own in found.items()}
+    )

@@ -16,7 +16,7 @@ from bayesnb.core.equal_rows import distinct_rows
 from bayesnb.core.running import in_order
 from bayesnb.core.sparse import csr_rows, stacked
 from bayesnb.data.read import Rows, read_rows
-from bayesnb.data.schema import Schema, warn_of_twins, warn_unseen
+from bayesnb.data.schema import warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.abilities import abilities
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
@@ -25,7 +25,6 @@ from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import Block, ModelStatistics, side_by_side, statistics_of_features
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.prior import ClassPrior, Prior, refuse_beyond_float64
 from bayesnb.model.reading import Chunks, Counted, Unseen
 
@@ -556,26 +555,8 @@ def with_categories(problem: Problem, categories: Mapping[int, tuple], features:
     before = problem.model
     schema = replace(before.schema, categories=dict(categories))
     description = before.description if features is None else replace(before.description, features=features)
-    model = _with_more(before, description, schema)
-    source, counted = problem.learned_from, problem.statistics
-    return replace(
-        problem,
-        model=model,
-        statistics=ModelStatistics(counted.classes, _regroup(counted.blocks, before, model)),
-        learned_from=None if source is None else BoundModel.of(source.description, schema),
-    )
-
-
-def _with_more(before: BoundModel, description: NaiveBayes, schema: Schema) -> BoundModel:
-    """The model with the categories of a schema.
-
-    Raises
-    ------
-    ValueError
-        If the prior has no number for the new categories.
-    """
     try:
-        return BoundModel.of(description, schema)
+        model = BoundModel.of(description, schema)
     except ValueError as error:
         old, new = before.schema.categories, schema.categories
         brought = {schema.names([p])[0]: [one for one in new[p] if one not in old[p]] for p in new if new[p] != old[p]}
@@ -585,6 +566,13 @@ def _with_more(before: BoundModel, description: NaiveBayes, schema: Schema) -> B
             "number for each category and none for these, name all that may come at the first fit, "
             "nb.Categorical(concentration, categories=[...]), or give one concentration for all"
         ) from None
+    source, counted = problem.learned_from, problem.statistics
+    return replace(
+        problem,
+        model=model,
+        statistics=ModelStatistics(counted.classes, _regroup(counted.blocks, before, model)),
+        learned_from=None if source is None else BoundModel.of(source.description, schema),
+    )
 
 
 def _regroup(blocks: Sequence[Any], before: BoundModel, after: BoundModel) -> tuple[Any, ...]:
@@ -592,20 +580,17 @@ def _regroup(blocks: Sequence[Any], before: BoundModel, after: BoundModel) -> tu
     found: dict[int, Any] = {}
     for block, whole in zip(before.blocks, blocks, strict=True):
         found |= zip(block.columns, statistics_of_features(block, whole), strict=False)
-    return tuple(_recoded_block(block, found, before, after) for block in after.blocks)
 
+    def of_block(block: Block) -> Any:
+        counted = [found[position] for position in (block.columns if block.by_column else block.columns[:1])]
+        if block.has_categories:
+            old, new = ([model.schema.categories[position] for position in block.columns] for model in (before, after))
+            places, sizes = list(map(_places_among, old, new)), list(map(len, new))
+            pieces = map(_with_zeros, counted, places, sizes)
+            counted = list(pieces) if block.by_column else [counted[0].recoded(places, sizes)]
+        return side_by_side(counted)
 
-def _recoded_block(block: Block, found: Mapping[int, Any], before: BoundModel, after: BoundModel) -> Any:
-    old, new = (model.schema.categories for model in (before, after))
-    if not block.by_column:
-        counted = found[block.columns[0]]
-        if not block.has_categories:
-            return counted
-        places = [_places_among(old[position], new[position]) for position in block.columns]
-        return counted.recoded(places, [len(new[position]) for position in block.columns])
-    if not block.has_categories:
-        return side_by_side([found[position] for position in block.columns])
-    return side_by_side([_with_zeros(found[position], old[position], new[position]) for position in block.columns])
+    return tuple(map(of_block, after.blocks))
 
 
 def _places_among(old: tuple, new: tuple) -> np.ndarray:
@@ -614,14 +599,14 @@ def _places_among(old: tuple, new: tuple) -> np.ndarray:
     return np.array([place[category] for category in old], dtype=np.intp)
 
 
-def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
+def _with_zeros(counted: Any, place: np.ndarray, size: int) -> Any:
     """Statistics of a categorical column, with zeros for the new categories."""
 
     def grow(leaf: np.ndarray) -> np.ndarray:
         if leaf.ndim < 3:
             return leaf
-        grown = np.zeros((*leaf.shape[:-1], len(new)))
-        grown[..., _places_among(old, new)] = leaf
+        grown = np.zeros((*leaf.shape[:-1], size))
+        grown[..., place] = leaf
         return grown
 
     return map_tree(grow, counted)

@@ -361,8 +361,8 @@ class Chunks:
         self.each(take)
         return tuple(map(stacked, zip(*(found[start] for start in sorted(found)), strict=True)))
 
-    def fill(self, put: Callable[[Cells, np.ndarray], None], width: int, leading: tuple[int, ...] = ()) -> np.ndarray:
-        """An array of shape leading + (rows, width) that a function fills chunk by chunk.
+    def fill(self, put: Callable[[Cells, np.ndarray], None], width: int) -> np.ndarray:
+        """An array of shape (rows, width) that a function fills chunk by chunk.
 
         Parameters
         ----------
@@ -370,11 +370,9 @@ class Chunks:
             Gets each chunk's cells, and the part of the array for its rows.
         width : int
             Length of the last axis.
-        leading : tuple of int, optional
-            Axes before that of the rows.
         """
-        result = np.empty((*leading, self.table.num_rows, width))
-        self.each(lambda rows, cells: put(cells, result[..., rows, :]))
+        result = np.empty((self.table.num_rows, width))
+        self.each(lambda rows, cells: put(cells, result[rows]))
         return result
 
     @property

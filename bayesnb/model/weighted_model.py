@@ -13,8 +13,7 @@ from bayesnb.families.matrix_product import times
 from bayesnb.model.blocks import feature_names, positions_of_features
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.feature_weights import priors
-from bayesnb.model.learned_prior import hyperparameter_axes
-from bayesnb.model.prior import ModelParameters
+from bayesnb.model.prior import ModelParameters, hyperparameter_axes
 from bayesnb.model.program import Sites
 
 

@@ -18,7 +18,7 @@ from bayesnb.families.conjugate import couples_classes
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.prior import CLASS_SITE, ModelParameters, off_boundary
+from bayesnb.model.prior import ModelParameters, off_boundary
 from bayesnb.model.program import Sites
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.under_draws import log_joint_under
@@ -184,13 +184,10 @@ def _log_prior(model: BoundModel, parameters: ModelParameters) -> dict[str, np.n
             density = log_prob(distribution, off_boundary(parameters.hyperparameters[name]))
             found[name] = density.reshape(*leading, -1).sum(axis=-1)
         prior = model.learned.given(parameters.hyperparameters)
-    of_classes, of_blocks = prior.log_densities(parameters)
-    if of_classes is not None:
-        found[CLASS_SITE] = of_classes
-    for i, densities in enumerate(of_blocks):
-        for site in model.sites:
-            if site.block == i:
-                cells = densities[site.parameter]
-                cells = cells if site.column is None else cells[..., site.column]
-                found[site.name] = cells.reshape(*leading, -1).sum(axis=-1)
+    of_classes, *of_blocks = prior.log_densities(parameters)
+    found |= of_classes
+    for site in model.sites:
+        cells = of_blocks[site.block][site.parameter]
+        cells = cells if site.column is None else cells[..., site.column]
+        found[site.name] = cells.reshape(*leading, -1).sum(axis=-1)
     return found

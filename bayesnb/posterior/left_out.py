@@ -13,10 +13,10 @@ from bayesnb.core.deferred import leaves, map_tree
 from bayesnb.core.running import in_order
 from bayesnb.core.sparse import dense
 from bayesnb.data.read import Rows
-from bayesnb.families.conjugate import ConjugateFamily, cells_log_predictive, couples_classes
-from bayesnb.families.family import JointFamily, log_predictive_given, of_column
+from bayesnb.families.conjugate import cells_log_predictive, couples_classes
+from bayesnb.families.family import log_predictive_given, of_column
 from bayesnb.families.feature_inclusion import FeatureInclusion, log_mixture
-from bayesnb.families.statistics import ClassCounts, Statistics, times_each
+from bayesnb.families.statistics import ClassCounts, times_each
 from bayesnb.model.blocks import Block, feature_names, features_of, positions_of_features
 from bayesnb.model.prior import ClassPrior
 from bayesnb.model.reading import Cells, log_normalised
@@ -75,8 +75,8 @@ def _log_density_without(block: Block, counted: Any, x: Any, rows: Rows, *, refi
     if block.is_joint and not refitted:
         _refuse_rows(rows, np.isneginf(found)[:, None], block)
     slow = np.flatnonzero(~np.isfinite(found.reshape(len(rows), -1)).all(axis=1))
-    for piece, without in _blocks_without_rows(block, counted, x[slow], rows.take(slow), refitted=refitted):
-        of_classes = without.of_classes().sum(axis=-1)
+    for piece, of_cells in _cells_without_rows(block, counted, x[slow], rows.take(slow), refitted=refitted):
+        of_classes = of_cells.sum(axis=-1)
         found[slow[piece]] = of_classes if refitted else of_classes[:, 0]
     return found
 
@@ -92,8 +92,8 @@ def _given_the_rest(block: Block, counted: Any, x: Any, rows: Rows) -> Iterator[
     if block.is_joint:
         yield slice(0, len(rows)), _log_density_without(block, counted, x, rows, refitted=False)[:, None]
         return
-    for piece, without in _blocks_without_rows(block, counted, x, rows):
-        yield piece, without.of_classes()[:, 0]
+    for piece, of_cells in _cells_without_rows(block, counted, x, rows):
+        yield piece, of_cells[:, 0]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -105,51 +105,19 @@ def _given_the_rest(block: Block, counted: Any, x: Any, rows: Rows) -> Iterator[
 # --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _WithoutRows:
-    """A block without each of some rows: for each row a copy of every class, or of its own class alone.
-
-    The columns of all copies are laid out side by side: rows of D columns become one row of rows * D columns. A vector
-    of counts stays one vector, and the copies are classes.
-
-    Attributes
-    ----------
-    prior : ConjugateFamily
-        Shape (copied classes, rows * columns), or (copied classes * rows, columns) for a vector of counts.
-    rest : Statistics
-        Of the other rows.
-    cell : Statistics
-        Statistics of the row's own cell, in every copy.
-    x : array, shape (1, rows * columns), or (rows, columns) for a vector of counts
-        The cells.
-    num_rows : int
-    """
-
-    prior: ConjugateFamily
-    rest: Statistics
-    cell: Statistics
-    x: np.ndarray
-    num_rows: int
-
-    def of_classes(self) -> np.ndarray:
-        """Log density of each cell, shape (rows, copied classes, columns); zero for a missing one."""
-        cells = np.asarray(self._log_density())
-        copied = len(cells) // self.num_rows if isinstance(self.prior, JointFamily) else len(cells)
-        return np.moveaxis(cells.reshape(copied, self.num_rows, -1), 0, 1)
-
-    def _log_density(self) -> Any:
-        if isinstance(self.prior, JointFamily):
-            after = self.prior.update(self.rest)
-            return after.row_log_predictive(self.x).T if couples_classes(self.prior) else after.log_evidence(self.cell)
-        return log_predictive_given(self.prior, self.rest, self.x)
-
-
-def _blocks_without_rows(
+def _cells_without_rows(
     block: Block, counted: Any, x: Any, rows: Rows, *, refitted: bool = False
-) -> Iterator[tuple[slice, _WithoutRows]]:
-    """The block without each row, some rows at a time; arguments as for `_log_density_without`.
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Log density of each cell given the other rows, some rows at a time; arguments as for `_log_density_without`.
 
-    If `refitted`, every class is copied and the prior follows the other rows; otherwise the row's own class is copied.
+    For each row there is a copy of the block without it: of every class if `refitted`, where the prior follows the
+    other rows, and otherwise of the row's own class. The columns of all copies are laid out side by side: rows of D
+    columns become one row of rows * D columns. A vector of counts stays one vector, and the copies are classes.
+
+    Yields
+    ------
+    tuple of slice and array
+        The rows, and their log densities, shape (rows, copied classes, columns); zero for a missing cell.
 
     Raises
     ------
@@ -180,11 +148,17 @@ def _blocks_without_rows(
         _refuse_rows(some, impossible.any(axis=0), block)
         if refitted:
             prior = prior.on_scale_of(rest.pooled())
-        yield piece, _WithoutRows(prior, rest, cell, cells, len(some))
+        if not block.is_joint:
+            found = log_predictive_given(prior, rest, cells)
+        elif couples_classes(prior):
+            found = prior.update(rest).row_log_predictive(cells).T
+        else:
+            found = prior.update(rest).log_evidence(cell)
+        yield piece, np.moveaxis(np.asarray(found).reshape(len(copied), len(some), -1), 0, 1)
 
 
 def _leaf_for_each_row(copied: np.ndarray, joint: bool, leaf: Any) -> np.ndarray:
-    """An array (classes, columns, ...) for each row, given the classes (copied classes, rows); see `_WithoutRows`."""
+    """An array (classes, columns, ...) for each row, given the classes (copied classes, rows)."""
     # What all classes share has a class axis of length one.
     values = np.asarray(leaf)[copied if len(leaf) > 1 else np.zeros_like(copied[:1])]
     shape = (-1, *values.shape[2:]) if joint else (len(values), -1, *values.shape[3:])

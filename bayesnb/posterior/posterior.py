@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,7 +21,6 @@ from bayesnb.model.prior import CLASS_SITE
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.program import draw_cells, to_table
 from bayesnb.posterior.belief import Belief, offers, require
-from bayesnb.posterior.draws import Draws, headline
 from bayesnb.posterior.predictions import Predictions
 
 # --------------------------------------------------------------------------------------------------
@@ -164,19 +163,8 @@ FEATURES_OF_PRIOR = 8
 """Largest number of features, or groups of equal ones, whose prior is printed below the parameters."""
 
 
-class Fitting(Protocol):
-    """The interface of the inference that a posterior keeps, to run it again on other statistics."""
-
-    def fit(self, problem: Problem, *, key: Any) -> Any:
-        """Condition the problem's model on its data.
-
-        The class of the posterior depends on the model only, so that `update` and `forget` return the class they are
-        called on.
-        """
-
-
 @dataclass(eq=False, repr=False)
-class Posterior(Printed, Predictions, Draws):
+class Posterior(Printed, Predictions):
     """Distribution of a model's parameters given data: a problem, and what is believed of the parameters.
 
     Attributes
@@ -189,8 +177,10 @@ class Posterior(Printed, Predictions, Draws):
         Model and statistics of the data; None where the parameters were given without data.
     belief : Belief
         What is known of the parameters: a point, a closed form or draws, alone or with weights of features.
-    inference : object or None
-        The inference that made the posterior; None if its draws or parameters were given.
+    inference : Inference or None
+        The inference that made the posterior; None if its draws or parameters were given. It runs again on other
+        statistics: the class of its posterior depends on the model only, so that `update` and `forget` return the class
+        that they are called on.
 
     See Also
     --------
@@ -212,14 +202,10 @@ class Posterior(Printed, Predictions, Draws):
 
     problem: Problem | None
     belief: Belief
-    inference: Fitting | None
+    inference: Any
 
     feature_weights: Any = field(default=None, init=False)
     """The weights of features, if there are some."""
-
-    @property
-    def model(self) -> BoundModel:
-        return self.belief.plain.model
 
     @property
     def classes(self) -> np.ndarray:
@@ -561,7 +547,7 @@ class Posterior(Printed, Predictions, Draws):
         problem, counted = count_more(problem, X, y, sample_weight)
         return inference.fit(problem.take_away(counted), key=key)
 
-    def _require_fit(self, verb: str) -> tuple[Problem, Fitting]:
+    def _require_fit(self, verb: str) -> tuple[Problem, Any]:
         """The problem and the inference; an error if a new fit is impossible."""
         problem = require(self, "data", verb).problem
         inference = require(self, "a sampler to run again", verb).inference
@@ -577,7 +563,13 @@ class Posterior(Printed, Predictions, Draws):
 
     def _title(self) -> list[Piece]:
         """What the posterior is, and how it was made."""
-        heading = Heading(headline(type(self).__name__, self.classes.tolist(), self.problem))
+        rows, labels = "", self.classes.tolist()
+        if self.problem is not None:
+            weight, unlabelled = float(self.problem.statistics.classes.n.sum()), self.problem.unlabelled
+            rows = f"{weight:g} row{'s' * (weight != 1)}, "
+            rows += "" if unlabelled is None else f"{unlabelled.weights.sum():g} without a label, "
+        shown = str(labels) if len(labels) <= 10 else f"{str(labels[:8])[:-1]}, ... ({len(labels)} in all)]"
+        heading = Heading(f"{type(self).__name__}: {rows}classes {shown}")
         return [heading, Paragraph(self.belief.details)] if self.belief.details else [heading]
 
 

@@ -8,8 +8,8 @@ from bayesnb.core.running import random_generator
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.families.family import Family, JointFamily
 from bayesnb.families.gaussian import Gaussian
+from bayesnb.model.bound import bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes
-from bayesnb.model.open_schema import bound_to
 from bayesnb.model.reading import LARGEST_NUMBER
 from bayesnb.posterior.fitted import Fitted, description_of
 from bayesnb.posterior.posterior import Posterior

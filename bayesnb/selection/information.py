@@ -17,8 +17,7 @@ from bayesnb.core.panels import chosen, percent
 from bayesnb.core.running import random_generator
 from bayesnb.families.categories import Bernoulli
 from bayesnb.families.family import Family, JointFamily, Parameters
-from bayesnb.model.blocks import Block, feature_names, in_column_order
-from bayesnb.model.describe import inclusions, read_inclusion, spread_inclusion
+from bayesnb.model.blocks import Block, feature_names, in_column_order, inclusions, read_inclusion, spread_inclusion
 from bayesnb.model.prior import ModelParameters
 from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.fitted import of_features

@@ -25,8 +25,8 @@ from bayesnb.families.family import Family
 from bayesnb.families.given import Given
 from bayesnb.families.spanning_trees import edge_probabilities
 from bayesnb.model.blocks import EVERY_COLUMN
+from bayesnb.model.bound import bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes
-from bayesnb.model.open_schema import bound_to
 from bayesnb.posterior.fitted import Fitted, description_of
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.joint_blocks import Cells, cells_of
