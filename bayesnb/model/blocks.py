@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import log
 from bayesnb.core.checking import a_type, first_few, listed
 from bayesnb.core.deferred import leaves, map_tree, pytree, structure
 from bayesnb.data.schema import Schema
@@ -144,7 +143,12 @@ def categorical_columns(
         if family.cell == "category":
             positions = schema.positions(name, columns)
             names = schema.names(positions)
-            _require_known_columns(family, [*names])
+            declared = listed_categories(family)
+            for column, _ in declared if _lists_columns(declared) else ():
+                if column not in names:
+                    raise ValueError(
+                        f"{family.family_name}(categories=...) names the column {column!r}, its columns are {[*names]}"
+                    )
             for position, column in zip(positions, names, strict=True):
                 yield position, family, declared_categories(family, column)
 
@@ -168,16 +172,6 @@ def declared_categories(family: Family, column: Any) -> tuple | None:
         if times > 1:
             raise ValueError(f"{family.family_name}(categories=...) lists {category!r} twice")
     return tuple(declared)
-
-
-def _require_known_columns(family: Family, columns: list[Any]) -> None:
-    """Raise for categories listed for a column that the feature does not have."""
-    declared = listed_categories(family)
-    for column, _ in declared if _lists_columns(declared) else ():
-        if column not in columns:
-            raise ValueError(
-                f"{family.family_name}(categories=...) names the column {column!r}, its columns are {columns}"
-            )
 
 
 def _lists_columns(declared: Any) -> bool:
@@ -358,11 +352,6 @@ def statistics_of_features(block: Block, counted: Any) -> list[Any]:
 # --------------------------------------------------------------------------------------------------
 # The density of rows given the class
 # --------------------------------------------------------------------------------------------------
-
-
-def log_joint(class_prob: Any, densities: Iterable[Any]) -> np.ndarray:
-    """Log density of each row and each class, shape (..., rows, classes), given those of its blocks; classes first."""
-    return np.add(log(class_prob)[..., None, :], summed(densities), order="F")
 
 
 def summed(densities: Iterable[Any]) -> np.ndarray:

@@ -29,8 +29,8 @@ from bayesnb.model.blocks import (
     features_of,
     inclusions,
     lay_out,
-    log_joint,
     spread_inclusion,
+    summed,
 )
 from bayesnb.model.prior import (
     ClassPrior,
@@ -177,8 +177,7 @@ class BoundModel(Printed):
         ValueError
             If the probabilities are those of labels ("empirical"), before these are counted.
         """
-        numbers = self.in_numbers.with_placeholders()
-        return spread_class_prior(numbers.class_concentration, numbers.class_probs, self.schema.classes)
+        return spread_class_prior(self.in_numbers, self.schema.classes)
 
     @property
     def prior(self) -> Prior:
@@ -205,7 +204,13 @@ class BoundModel(Printed):
     @cached_property
     def sites(self) -> Sites:
         """Names of all parameters in results."""
-        return Sites(self.blocks, self.schema, hyperparameter_axes(self.description, self.schema))
+        hyperparameters = hyperparameter_axes(self.description, self.schema)
+        return Sites(self.blocks, self.schema, hyperparameters, self.weight_axes)
+
+    @property
+    def weight_axes(self) -> dict[str, tuple[tuple[str, tuple], ...]]:
+        """Name and labels of every axis of the weights of features, by site; a bound model has none."""
+        return {}
 
     @cached_property
     def open_columns(self) -> tuple[int, ...]:
@@ -272,12 +277,12 @@ class BoundModel(Printed):
 
         Draws from the prior are made with it.
         """
-        pairs = ((block, block.family) for block in self.blocks)
-        every = (
-            replace(block, family=family.with_every_value()) if isinstance(family, JointFamily) else block
-            for block, family in pairs
-        )
-        return replace(self, blocks=tuple(every))
+
+        def every(block: Block) -> Block:
+            family = block.family
+            return replace(block, family=family.with_every_value()) if isinstance(family, JointFamily) else block
+
+        return replace(self, blocks=tuple(map(every, self.blocks)))
 
     def resolve(self, statistics: ModelStatistics) -> Self:
         """The model with every default that follows the data set to the numbers used."""
@@ -341,7 +346,8 @@ class BoundModel(Printed):
         """As `log_joint`, but a function of a subset of the rows; what they share is prepared once."""
         blocks = zip(self.families, parameters.blocks, chunk, strict=True)
         densities = [family.densities_of_rows(values, x) for family, values, x in blocks]
-        return lambda rows: log_joint(parameters.class_prob, (of_rows(rows) for of_rows in densities))
+        prior = self.log_class_prob(parameters)[..., None, :]
+        return lambda rows: np.add(prior, summed(of_rows(rows) for of_rows in densities), order="F")
 
     def log_class_prob(self, parameters: ModelParameters) -> np.ndarray:
         """Log class probabilities given parameters, up to a number that all classes share, shape (..., classes)."""
@@ -420,11 +426,8 @@ class BoundModel(Printed):
 
     def open_hyperparameter(self) -> tuple[Block, str] | None:
         """Block and name of a hyperparameter that follows the data's scale and has no number yet."""
-        for block in self.blocks:
-            for name, value in block.family.hyperparameters().items():
-                if value is None:
-                    return block, name
-        return None
+        named = ((block, pair) for block in self.blocks for pair in block.family.hyperparameters().items())
+        return next(((block, name) for block, (name, value) in named if value is None), None)
 
     def require_numbers(self) -> None:
         """Raise ValueError for a model with a hyperparameter that has no number yet."""

@@ -66,16 +66,12 @@ class ClassPrior:
         return dirichlet_log_evidence(self.concentration, counts.n)
 
 
-def spread_class_prior(
-    concentration: Any, probs: Any, classes: np.ndarray, counts: ClassCounts | None = None
-) -> ClassPrior:
-    """The class prior as arrays with a number for each class.
+def spread_class_prior(description: Any, classes: np.ndarray, counts: ClassCounts | None = None) -> ClassPrior:
+    """The class prior as arrays with a number for each class, ones in the places of learned hyperparameters.
 
     Parameters
     ----------
-    concentration : float or array, shape (classes,)
-    probs : array of shape (classes,), mapping from label to probability, "empirical" or None
-        As for `NaiveBayes`.
+    description : NaiveBayes
     classes : array, shape (classes,)
         Labels.
     counts : ClassCounts, optional
@@ -86,8 +82,9 @@ def spread_class_prior(
     ValueError
         If there is not one number, or one for each class; or "empirical" has no counts.
     """
-    labels = classes.tolist()
+    labels, probs = classes.tolist(), description.class_probs
     if probs is None:
+        concentration = description.with_placeholders().class_concentration
         spread = np.asarray(concentration, dtype=np.float64)
         if spread.ndim and spread.shape != classes.shape:
             raise ValueError(
@@ -381,8 +378,7 @@ def resolve(
         If a default depends on a hyperparameter that is learned, or the spread of a column is too small for a default.
     """
     resolved = _blocks_on_scale(blocks, statistics)
-    numbers = description.with_placeholders()
-    prior = spread_class_prior(numbers.class_concentration, numbers.class_probs, schema.classes, statistics.classes)
+    prior = spread_class_prior(description, schema.classes, statistics.classes)
     concentration = 1.0 if prior.probs is not None else prior.concentration
     described = replace(
         description,
@@ -590,15 +586,14 @@ def learned_prior(description: Any, schema: Schema, blocks: Sequence[Block], cla
     """
     coded = description.with_hyperparameters(placeholder_codes(description.hyperpriors))
     coded_blocks = lay_out(coded, schema, [block.columns for block in blocks])
-    coded_classes = spread_class_prior(coded.class_concentration, coded.class_probs, schema.classes)
     numbers = Prior(class_prior, tuple(block.family for block in blocks))
-    codes = Prior(coded_classes, tuple(block.family for block in coded_blocks))
-    places = tuple(map(_place, leaves(numbers), leaves(codes)))
+    codes = Prior(spread_class_prior(coded, schema.classes), tuple(block.family for block in coded_blocks))
+
+    def place(number: Any, code: Any) -> np.ndarray:
+        return np.where(np.equal(number, code), -1, np.asarray(code) - FIRST_CODE).astype(np.int64)
+
+    places = tuple(map(place, leaves(numbers), leaves(codes)))
     return LearnedPrior(dict(description.hyperpriors), numbers, places, tuple(description.hyperpriors))
-
-
-def _place(number: Any, code: Any) -> np.ndarray:
-    return np.where(np.equal(number, code), -1, np.asarray(code) - FIRST_CODE).astype(np.int64)
 
 
 def hyperparameter_axes(description: Any, schema: Schema) -> dict[str, tuple[tuple[str, tuple], ...]]:

@@ -38,23 +38,21 @@ class Sites:
     ----------
     blocks : sequence of Block
     schema : Schema
-    hyperparameters : mapping, optional
+    hyperparameters : mapping
         Of each learned hyperparameter by name, its (dimension, labels) axis by axis.
-    weights : mapping, optional
-        The same of weights of features, if the model has some.
+    weights : mapping
+        The same of weights of features.
     """
 
     def __init__(
         self,
         blocks: Sequence[Block],
         schema: Schema,
-        hyperparameters: Mapping[str, tuple[tuple[str, tuple], ...]] | None = None,
-        weights: Mapping[str, tuple[tuple[str, tuple], ...]] | None = None,
+        hyperparameters: Mapping[str, tuple[tuple[str, tuple], ...]],
+        weights: Mapping[str, tuple[tuple[str, tuple], ...]],
     ) -> None:
-        self._blocks = blocks
-        self._schema = schema
-        self._hyperparameters = dict(hyperparameters or {})
-        self._weights = dict(weights or {})
+        self._blocks, self._schema = blocks, schema
+        self._hyperparameters, self._weights = dict(hyperparameters), dict(weights)
         taken = {CLASS_SITE, *self._hyperparameters}
         found = []
         for i, block in enumerate(blocks):

@@ -13,8 +13,7 @@ from bayesnb.families.matrix_product import times
 from bayesnb.model.blocks import feature_names, positions_of_features
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.feature_weights import priors
-from bayesnb.model.prior import ModelParameters, hyperparameter_axes
-from bayesnb.model.program import Sites
+from bayesnb.model.prior import ModelParameters
 
 
 @pytree
@@ -69,15 +68,13 @@ class WeightedModel(BoundModel):
         """For each block the positions of its features among the weights."""
         return positions_of_features(self.blocks)
 
-    @cached_property
-    def sites(self) -> Sites:
-        """Names of all parameters in results, the weights among them."""
-        weights: dict[str, tuple[tuple[str, tuple], ...]] = {
+    @property
+    def weight_axes(self) -> dict[str, tuple[tuple[str, tuple], ...]]:
+        return {
             "feature_weight": (("feature", tuple(feature_names(self.blocks))),),
             "class_offset": (("class", tuple(self.schema.classes.tolist())),),
             **({} if self.shared else {"weight_spread": ()}),
         }
-        return Sites(self.blocks, self.schema, hyperparameter_axes(self.description, self.schema), weights)
 
     def joint_of_rows(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> Callable[[slice], np.ndarray]:
         """Log of the weighted product for each row and each class given parameters, shape (..., rows, classes)."""

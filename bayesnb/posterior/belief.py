@@ -1,7 +1,7 @@
 """What is known of the parameters: their draws, means and summaries, and the density of rows without them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import repeat
@@ -267,7 +267,7 @@ class ClosedForm(Belief):
         levels = {"lower": (1 - prob) / 2, "upper": (1 + prob) / 2}
         found = {CLASS_SITE: self._of_classes(levels)}
         # All columns of a block at once: SciPy takes longer to check a call than to compute thousands of numbers.
-        of_block = cache(lambda site: self._of_site(site, levels))
+        of_block = cache(lambda site: _described(self._marginal(site), levels))
         for site in self.model.sites:
             values = of_block(replace(site, name="", column=None))
             found[site.name] = {
@@ -277,7 +277,7 @@ class ClosedForm(Belief):
 
     @in_float64
     def moments(self, site: str) -> dict[str, Any]:
-        return self._of_classes({}) if site == CLASS_SITE else self._of_site(self.model.sites[site], {})
+        return self._of_classes({}) if site == CLASS_SITE else _described(self._marginal(self.model.sites[site]), {})
 
     @in_float64
     def marginals(self) -> "dict[str, dist.Distribution]":
@@ -285,10 +285,9 @@ class ClosedForm(Belief):
 
         Class probabilities that are known, and families that are not conjugate, are left out.
         """
-        families = self.prior.families
         found = {} if (of_classes := self._class_marginal()) is None else {CLASS_SITE: of_classes}
-        of_sites = (site for site in self.model.sites if isinstance(families[site.block], ConjugateFamily))
-        return found | {site.name: _marginal_of_site(site, families) for site in of_sites}
+        of_sites = (site for site in self.model.sites if isinstance(self.prior.families[site.block], ConjugateFamily))
+        return found | {site.name: self._marginal(site) for site in of_sites}
 
     def _class_marginal(self) -> "dist.Distribution | None":
         """Distribution of each class probability; None if these are known."""
@@ -303,9 +302,12 @@ class ClosedForm(Belief):
         probs = self.prior.classes.probs
         return {"mean": probs, "sd": 0.0} | dict.fromkeys(levels, probs)
 
-    def _of_site(self, site: Site, levels: dict[str, float]) -> dict[str, Any]:
-        """Mean, standard deviation and quantiles of the parameters of a site."""
-        return _described(_marginal_of_site(site, self.prior.families), levels)
+    def _marginal(self, site: Site) -> "dist.Distribution":
+        """Distribution of every scalar parameter of a site, whose family is conjugate; batch shape that of the site."""
+        family = self.prior.families[site.block]
+        if site.column is not None:
+            family = family.take((slice(None), site.column))
+        return family.marginals()[site.parameter]
 
 
 def _described(marginal: "dist.Distribution", levels: dict[str, float]) -> dict[str, Any]:
@@ -316,14 +318,6 @@ def _described(marginal: "dist.Distribution", levels: dict[str, float]) -> dict[
     quantiles = {name: quantile(marginal, np.full(shape, level)) for name, level in levels.items()}
     found = dict(zip(("mean", "sd"), mean_and_sd(marginal), strict=True)) | quantiles
     return {name: np.broadcast_to(value, shape) for name, value in found.items()}
-
-
-def _marginal_of_site(site: Site, families: Sequence[Any]) -> "dist.Distribution":
-    """Distribution of every scalar parameter of a site, whose family is conjugate; batch shape that of the site."""
-    family = families[site.block]
-    if site.column is not None:
-        family = family.take((slice(None), site.column))
-    return family.marginals()[site.parameter]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -424,13 +418,8 @@ class DrawnValues(Belief):
             size = int(np.prod(values.shape[2:]))
             of_site = slice(position, position + size)
             position += size
-            found[site] = self.moments(site) | {
-                "lower": lower,
-                "upper": upper,
-                "ess_bulk": diagnostics.ess_bulk[of_site],
-                "ess_tail": diagnostics.ess_tail[of_site],
-                "r_hat": diagnostics.r_hat[of_site],
-            }
+            found[site] = self.moments(site) | {"lower": lower, "upper": upper}
+            found[site] |= {name: getattr(diagnostics, name)[of_site] for name in ("ess_bulk", "ess_tail", "r_hat")}
         return found
 
 

@@ -87,15 +87,15 @@ def as_tree(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]) -> 
     ValueError
         If two variables get the same name.
     """
-    tree = xr.DataTree.from_dict({name: _without_slashes(group) for name, group in groups.items()})
+
+    def without_slashes(group: xr.Dataset) -> xr.Dataset:
+        names = [name for name in map(str, {*group.variables, *group.dims}) if "/" in name]
+        return group.rename({name: name.replace("/", "|") for name in names}) if names else group
+
+    tree = xr.DataTree.from_dict({name: without_slashes(group) for name, group in groups.items()})
     for node in (tree, *tree.children.values()):
         node.attrs.update(attributes)
     return tree
-
-
-def _without_slashes(group: xr.Dataset) -> xr.Dataset:
-    names = [name for name in map(str, {*group.variables, *group.dims}) if "/" in name]
-    return group.rename({name: name.replace("/", "|") for name in names}) if names else group
 
 
 def _groups_of_data(
