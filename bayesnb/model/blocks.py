@@ -228,13 +228,18 @@ def _blocks_of_features(description: Any, schema: Schema) -> Iterator[tuple[Any,
 def _arranged(blocks: tuple[Block, ...], layout: Sequence[Sequence[int]]) -> tuple[Block, ...]:
     """The blocks regrouped, so that each has the columns wanted."""
     whole = {tuple(block.columns): block for block in blocks}
-    single = {position: (block, j) for block in blocks for j, position in enumerate(block.columns)}
+    single = places_of_columns(blocks)
     return tuple(
         whole[tuple(columns)]
         if tuple(columns) in whole
         else _join_blocks([_column_of_block(*single[position]) for position in columns])
         for columns in layout
     )
+
+
+def places_of_columns(blocks: Sequence[Block]) -> dict[int, tuple[Block, int]]:
+    """The block of each column and the place in it, by position of the column."""
+    return {position: (block, j) for block in blocks for j, position in enumerate(block.columns)}
 
 
 def _column_of_block(block: Block, j: int) -> Block:

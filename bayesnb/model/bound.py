@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesnb.core.arrays import in_float64, log
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import dist, leaves, map_tree
+from bayesnb.core.deferred import leaves, map_tree
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import in_order, random_generator
 from bayesnb.core.sparse import dense
@@ -43,7 +43,7 @@ from bayesnb.model.prior import (
     sample_in_program,
     spread_class_prior,
 )
-from bayesnb.model.program import Sites, draw_cells, run_program, to_table
+from bayesnb.model.program import Sites, draw_cells, draw_codes, run_program, to_table
 from bayesnb.model.reading import Cells, Chunks, count_rows
 
 
@@ -417,10 +417,7 @@ class BoundModel(Printed):
 
     def draw_rows(self, parameters: ModelParameters, num_rows: int, rng: Any, total_count: Any) -> tuple[Any, Cells]:
         """Classes of rows as codes, and their cells, given parameters without leading axes."""
-        from bayesnb.families.draw import draw
-
-        prob = np.broadcast_to(parameters.class_prob, (num_rows, len(parameters.class_prob)))
-        codes = draw(dist.CategoricalProbs(prob), rng).astype(np.intp)
+        codes = draw_codes(parameters.class_prob, num_rows, rng)
         rows = [{name: value[codes] for name, value in block.items()} for block in parameters.blocks]
         return codes, tuple(draw_cells(self.blocks, rows, num_rows, rng, total_count))
 

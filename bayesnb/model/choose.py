@@ -235,20 +235,7 @@ def open_columns(table: Table, exclude: Sequence[Any], families: Any, decimal: s
     if not positions:
         which = "exclude names all its columns" if table.names else "it has none"
         raise ValueError(f"the table has no column for the model ({which}): give at least one")
-    return _without_useless(OpenColumns(table, given, positions), decimal)
-
-
-def _without_useless(columns: OpenColumns, decimal: str | None) -> OpenColumns:
-    """The columns without dates, and without text of which no cell is observed, or most values are distinct.
-
-    Such text whose values are nearly all numbers becomes numbers.
-
-    Raises
-    ------
-    ValueError
-        If no column is left.
-    """
-    table = columns.table
+    columns = OpenColumns(table, given, positions)
     if isinstance(table, SparseTable):
         return columns
     doubts: list[_Doubt] = []
@@ -261,8 +248,10 @@ def _without_useless(columns: OpenColumns, decimal: str | None) -> OpenColumns:
             doubts += _doubts_of_text(table, position, decimal or CELL)
         elif decimal == "," and table.kind(position) == "number":
             forms[name] = NumberForm(decimal)  # later tables may hold it as text
+    # Dates, and text of which no cell is observed or most values are distinct. If nearly all values are numbers, such
+    # text becomes numbers.
     useless = dict.fromkeys(doubt.column for doubt in doubts if doubt.leaves_out)
-    kept = tuple(position for position in columns.positions if table.names[position] not in useless)
+    kept = tuple(position for position in positions if table.names[position] not in useless)
     if not kept:
         raise ValueError(
             f"every column is text that is missing or distinct in most cells, or a date ({listed(useless)}), and tells "
@@ -309,6 +298,10 @@ def _read_families(families: Any) -> dict[Any, Family]:
 # --------------------------------------------------------------------------------------------------
 
 
+OF_KIND: Mapping[str, ConjugateFamily] = {"boolean": Bernoulli(), "category": Categorical()}
+"""Families of the kinds of columns that have no other."""
+
+
 def guess_features(columns: OpenColumns) -> dict[Any, Family]:
     """A family for each column, by its type where none is given; warnings as for `NaiveBayes.from_frame`."""
     guessed = {position: _guess_family(columns.table, position) for position in columns.open}
@@ -319,10 +312,8 @@ def guess_features(columns: OpenColumns) -> dict[Any, Family]:
 def _guess_family(table: Table, position: int) -> tuple[Family, list[_Doubt]]:
     """Family that the type of a column suggests, and the doubts about it."""
     kind, name = table.kind(position), table.names[position]
-    if kind == "boolean":
-        return Bernoulli(), []
-    if kind == "category":
-        return Categorical(), []
+    if kind in OF_KIND:
+        return OF_KIND[kind], []
     cells = table.number_column(position, slice(None))
     cells = cells[~np.isnan(cells)]
     if cells.size and np.isin(cells, (0.0, 1.0)).all():
@@ -404,10 +395,8 @@ def candidates(table: Table, position: int, weights: np.ndarray) -> tuple[Candid
         If the column holds neither numbers nor categories (lists).
     """
     kind = table.kind(position)
-    if kind == "boolean":
-        return (Candidate("Bernoulli", Bernoulli()),)
-    if kind == "category":
-        return (Candidate("Categorical", Categorical()),)
+    if kind in OF_KIND:
+        return (Candidate(OF_KIND[kind].family_name, OF_KIND[kind]),)
     cells = table.number_column(position, slice(None))
     observed = ~np.isnan(cells)
     return _of_numbers(cells[observed], weights[observed]) if observed.any() else ()

@@ -19,7 +19,7 @@ from bayesnb.families.feature_inclusion import FeatureInclusion
 from bayesnb.families.matrix_product import times
 from bayesnb.families.probabilities import LogProbability, SampledParameters, log_of_prob
 from bayesnb.families.statistics import ClassCounts, Statistics
-from bayesnb.model.blocks import Block, ModelStatistics, block_name, lay_out
+from bayesnb.model.blocks import Block, ModelStatistics, block_name, lay_out, places_of_columns
 
 CLASS_SITE = "class_prob"
 """Name of the class probabilities in results."""
@@ -430,15 +430,14 @@ def refuse_beyond_float64(block: Block, counted: Statistics, classes: Sequence[A
 def _column_features(description: Any, schema: Schema, blocks: Sequence[Block]) -> dict[Any, tuple[Family, Any]]:
     """The features with numbers; each column with a site of its own becomes a feature."""
     features: dict[Any, tuple[Family, Any]] = {}
-    whole = {block.columns[0]: block for block in blocks if not block.by_column}
-    single = {position: (block, j) for block in blocks if block.by_column for j, position in enumerate(block.columns)}
+    places = places_of_columns(blocks)
     for name, (_, columns) in description.features.items():
         positions = schema.positions(name, columns)
-        if positions[0] in whole:
-            features[name] = (whole[positions[0]].family, columns)
+        if not (block := places[positions[0]][0]).by_column:
+            features[name] = (block.family, columns)
             continue
         for position in positions:
-            block, j = single[position]
+            block, j = places[position]
             index = (slice(None), j) if block.has_categories else (slice(None), [j])
             derived = schema.derivation(position)
             own = None if derived is None else [derived.of if derived.recipe == COPY else derived]
@@ -470,14 +469,11 @@ def _features_with_defaults(
 
 def _numbers_of_columns(blocks: Sequence[Block], key: str, positions: Sequence[int]) -> np.ndarray:
     """A hyperparameter of some columns, shape (classes, columns); of a joint family, the array of its block."""
-    found = {}
-    for block in blocks:
-        if block.is_joint and block.columns[0] == positions[0]:
-            return np.asarray(block.family.hyperparameters()[key])
-        for j, position in enumerate(block.columns):
-            if position in positions:
-                found[position] = np.asarray(block.family.hyperparameters()[key])[:, j]
-    return np.column_stack([found[position] for position in positions])
+    places = places_of_columns(blocks)
+    if (block := places[positions[0]][0]).is_joint:
+        return np.asarray(block.family.hyperparameters()[key])
+    pairs = [places[position] for position in positions]
+    return np.column_stack([np.asarray(block.family.hyperparameters()[key])[:, j] for block, j in pairs])
 
 
 FIRST_CODE = 2.0

@@ -53,29 +53,22 @@ class Sites:
     ) -> None:
         self._blocks, self._schema = blocks, schema
         self._hyperparameters, self._weights = dict(hyperparameters), dict(weights)
-        taken = {CLASS_SITE, *self._hyperparameters}
-        found = []
+        self._sites: dict[str, Site] = {}
         for i, block in enumerate(blocks):
             for parameter in parameter_names(block.family):
                 for j in block.members:
                     owner = block.name if j is None else block.labels[j]
                     name = f"{owner}_{parameter}"
-                    while name in taken:
+                    while name in {CLASS_SITE, *self._hyperparameters} or name in self._sites:
                         name = name.replace(f"_{parameter}", f"__{parameter}")
-                    taken.add(name)
-                    found.append(Site(name, parameter, i, j))
-        self._sites = tuple(found)
+                    self._sites[name] = Site(name, parameter, i, j)
 
     def __getitem__(self, name: str) -> Site:
         """The site of a name."""
-        return self._by_name[name]
-
-    @cached_property
-    def _by_name(self) -> dict[str, Site]:
-        return {site.name: site for site in self._sites}
+        return self._sites[name]
 
     def __iter__(self) -> Iterator[Site]:
-        return iter(self._sites)
+        return iter(self._sites.values())
 
     def axes(self) -> dict[str, tuple[tuple[str, tuple], ...]]:
         """Name and labels of every axis of every site, in the order of `by_name`.
@@ -281,6 +274,13 @@ def _observe(name: str, block: Block, parameters: Parameters, cells: np.ndarray 
 # --------------------------------------------------------------------------------------------------
 
 TINY = float(np.finfo(np.float64).tiny)
+
+
+def draw_codes(class_prob: np.ndarray, num_rows: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw the classes of rows as codes, shape (rows,), given their probabilities, shape (classes,)."""
+    from bayesnb.families.draw import draw
+
+    return draw(dist.CategoricalProbs(np.tile(class_prob, (num_rows, 1))), rng).astype(np.intp)
 
 
 @in_float64

@@ -41,8 +41,7 @@ class WeightedParameters(ModelParameters):
     @classmethod
     def of(cls, parameters: ModelParameters, weight: Any, offset: Any, spread: Any, other: Any = None) -> Self:
         """Parameters of the model without weights, with weights beside them."""
-        beside = parameters.class_prob, parameters.blocks, parameters.hyperparameters
-        return cls(*beside, weight, offset, spread, other)
+        return cls(**vars(parameters), weight=weight, offset=offset, spread=spread, other=other)
 
     def weights(self) -> dict[str, Any]:
         found = {"feature_weight": self.weight, "class_offset": self.offset, "weight_spread": self.spread}

@@ -383,18 +383,14 @@ def _netcdf(attributes: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> byte
         with h5netcdf.File(file, "r+") as netcdf:
             netcdf.attrs.update(attributes)
             group = netcdf.create_group(GROUP)
-            for i, value in enumerate(map(_storable, arrays)):
+            for i, value in enumerate(np.asarray(array, order="C") for array in arrays):
                 axes = [f"v{i}_{axis}" for axis in range(value.ndim)]
                 group.dimensions.update(dict(zip(axes, value.shape, strict=True)))
-                group.create_variable(f"v{i}", axes, value.dtype, data=value)
+                stored = value.view(np.int8) if value.dtype == bool else value
+                group.create_variable(f"v{i}", axes, stored.dtype, data=stored)
         file.flush()
         image: bytes = file.id.get_file_image()
     return image
-
-
-def _storable(value: np.ndarray) -> np.ndarray:
-    array = np.asarray(value, order="C")
-    return array.astype(np.int8) if array.dtype == bool else array
 
 
 def _sealed_image(path: Path) -> bytes:

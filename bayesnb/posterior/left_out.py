@@ -191,13 +191,11 @@ class _FittedBlock:
     statistics: Any
     follows: bool
 
-    def log_densities(self, x: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """Log density of each row under each class given all rows, and given the other rows, shape (rows, classes)."""
-        held = np.asarray(self.posterior.row_log_predictive(x))
-        return held, self.left_out(x, rows, held)
-
     def left_out(self, x: Any, rows: Rows, held: np.ndarray | None = None) -> np.ndarray:
-        """The second array of `log_densities`, given the first where it is known."""
+        """Log density of each row under each class given the other rows, shape (rows, classes).
+
+        `held` is that given all rows, where it is known.
+        """
         lacking = np.isnan(x).any(axis=1) if self.prior.whole_rows else np.zeros(len(rows), bool)
         if self.follows and not lacking.any():
             return _log_density_without(self.prior, self.statistics, x, rows, refitted=True)
@@ -295,25 +293,31 @@ type Found = Iterator[tuple[slice, int, int, np.ndarray]]
 """Some rows, the positions of a block and of one of its features, and log densities of shape (rows, classes)."""
 
 
-def _closed_form_features(blocks: Sequence[_FittedBlock], chunk: Cells, rows: Rows) -> Found:
-    """Log density of each feature given the other rows."""
-    for i, (block, x) in enumerate(zip(blocks, chunk, strict=True)):
-        for j, (columns, feature) in enumerate(block.features):
-            yield slice(None), i, j, feature.left_out(x[:, columns], rows)
+def _of_features_without(posterior: Any, rows: Rows) -> Callable[[Cells, Rows], Found]:
+    """A function from encoded rows to the log density of each feature given the other rows.
 
-
-def _sampled_features(posterior: Any, chunk: Cells, rows: Rows) -> Found:
-    """Log density of each feature given the other rows, estimated from draws given all rows.
-
-    A row changes the parameters of its own class alone. The density of its cell there is a mean over draws with weights
-    in proportion to 1 / p(x_ij | theta), smoothed (Vehtari, Simpson, Gelman, Yao and Gabry 2024, *Journal of Machine
-    Learning Research* 25). Under the other classes it is the mean over all draws.
+    Of draws it is estimated. A row changes the parameters of its own class alone. The density of its cell there is a
+    mean over draws with weights in proportion to 1 / p(x_ij | theta), smoothed (Vehtari, Simpson, Gelman, Yao and Gabry
+    2024, *Journal of Machine Learning Research* 25). Under the other classes it is the mean over all draws.
     """
-    for i, (block, x) in enumerate(zip(posterior.model.blocks, chunk, strict=True)):
-        for j, _ in enumerate(features_of(block)):
-            under_draws = posterior.belief.density.feature_under_draws(i, j, x)
-            for piece in pieces_of_rows(len(rows)):
-                yield piece, i, j, log_mean_without(under_draws(piece), rows.codes[piece])
+    drawn = offers(posterior, "draws of a sampler")
+    if drawn:
+        refuse_weights(rows, "draws")
+    blocks, density = [] if drawn else _fitted_blocks(posterior, rows), posterior.belief.density
+
+    def of_closed_form(chunk: Cells, some: Rows) -> Found:
+        for i, (block, x) in enumerate(zip(blocks, chunk, strict=True)):
+            for j, (columns, feature) in enumerate(block.features):
+                yield slice(None), i, j, feature.left_out(x[:, columns], some)
+
+    def of_draws(chunk: Cells, some: Rows) -> Found:
+        for i, (block, x) in enumerate(zip(posterior.model.blocks, chunk, strict=True)):
+            for j, _ in enumerate(features_of(block)):
+                under_draws = density.feature_under_draws(i, j, x)
+                for piece in pieces_of_rows(len(some)):
+                    yield piece, i, j, log_mean_without(under_draws(piece), some.codes[piece])
+
+    return of_draws if drawn else of_closed_form
 
 
 # --------------------------------------------------------------------------------------------------
@@ -335,14 +339,12 @@ class LeftOut:
         log p(x_i, y_i | D without i).
     in_sample : array, shape (rows,)
         log p(y_i | x_i, D).
-    rows : Rows
     """
 
     log_proba: np.ndarray
     of_label: np.ndarray
     joint: np.ndarray
     in_sample: np.ndarray
-    rows: Rows
 
 
 @in_float64
@@ -365,7 +367,7 @@ def leave_one_out(posterior: Posterior, rows: Rows) -> LeftOut:
         in_sample[where] = log_normalised(held)[own]
 
     posterior.model.read(rows.table).each(one_chunk)
-    return LeftOut(log_proba, of_label, joint, in_sample, rows)
+    return LeftOut(log_proba, of_label, joint, in_sample)
 
 
 type JointDensities = Callable[[Cells, Rows], tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -379,9 +381,9 @@ def _block_joint(
     """The densities of whole blocks, which take less time than those of single features."""
     held, without = np.zeros((2, len(rows), len(rows.classes)))
     for block, x in zip(blocks, chunk, strict=True):
-        of_block, without_row = block.log_densities(x, rows)
+        of_block = np.asarray(block.posterior.row_log_predictive(x))
         held += of_block
-        without += without_row
+        without += block.left_out(x, rows, of_block)
     without += log_class_probs_without(posterior, rows)
     return held + log(posterior.class_probs()), without, without
 
@@ -397,14 +399,6 @@ def _feature_joint(
         without[piece] += densities
         weighted[piece] += density.weighed(i, j, densities, log_class_prob[piece])
     return density.log_joint(chunk), without, density.joined(log_class_prob, weighted)
-
-
-def _of_features_without(posterior: Any, rows: Rows) -> Callable[[Cells, Rows], Found]:
-    """A function from encoded rows to the log density of each feature, given the other rows."""
-    if not offers(posterior, "draws of a sampler"):
-        return partial(_closed_form_features, _fitted_blocks(posterior, rows))
-    refuse_weights(rows, "draws")
-    return partial(_sampled_features, posterior)
 
 
 class DensityError(ValueError):

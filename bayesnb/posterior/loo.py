@@ -365,12 +365,12 @@ def loo_scores(
     warn_of(_remarks(exact, left_out) + [remark] * bool(as_values))
     of_rows = left_out if exact.generative is exact.plain else leave_one_out(exact.generative, rows)
     proba = np.exp(left_out.log_proba)
-    truth = np.eye(proba.shape[1])[left_out.rows.codes]
+    truth = np.eye(proba.shape[1])[rows.codes]
     return pd.Series(
         {
             "elpd_label": left_out.of_label.sum(),
             "elpd_joint": np.nan if as_values else of_rows.joint.sum(),
-            "accuracy": (proba.argmax(axis=1) == left_out.rows.codes).mean(),
+            "accuracy": (proba.argmax(axis=1) == rows.codes).mean(),
             "brier": ((proba - truth) ** 2).sum(axis=1).mean(),
         },
         name="leave-one-out",

@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb.core.checking import warn, warns_once, whole_number
-from bayesnb.core.deferred import dist
 from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus
 from bayesnb.core.running import random_generator
 from bayesnb.core.sparse import dense
@@ -19,7 +18,7 @@ from bayesnb.model.blocks import parameter_notes
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import CLASS_SITE
 from bayesnb.model.problem import Problem, count_more
-from bayesnb.model.program import draw_cells, to_table
+from bayesnb.model.program import draw_cells, draw_codes, to_table
 from bayesnb.posterior.belief import Belief, offers, require
 from bayesnb.posterior.predictions import Predictions
 
@@ -86,7 +85,8 @@ def _cell_rows(site: str, axes: Axes, moments: Callable[[str], Mapping[str, Any]
     """Labels and cells of a parameter, whose first axis is the class."""
     (_, classes), *others = axes
     number = int(np.prod([len(names) for _, names in others]))
-    labels = _value_labels(site, others)
+    places = itertools.islice(itertools.product(*(names for _, names in others)), MOST_OF_SITE)
+    labels = [f"{site}[{', '.join(map(str, place))}]" if place else site for place in places]
     try:
         values = _moments_as_text(moments(site), (len(classes), number))
     except NotImplementedError:
@@ -96,12 +96,6 @@ def _cell_rows(site: str, axes: Axes, moments: Callable[[str], Mapping[str, Any]
         labels.append(f"… and {number - MOST_OF_SITE} more of {site}")
         values.append([""] * len(classes))
     return labels, values
-
-
-def _value_labels(site: str, axes: Axes) -> list[str]:
-    """Names of the first values of a parameter, without the class."""
-    places = itertools.islice(itertools.product(*(names for _, names in axes)), MOST_OF_SITE)
-    return [f"{site}[{', '.join(map(str, place))}]" if place else site for place in places]
 
 
 def _moments_as_text(moments: Mapping[str, Any], shape: tuple[int, int]) -> list[list[str]]:
@@ -354,14 +348,11 @@ class Posterior(Printed, Predictions):
         tuple
             The table (a pandas frame where the columns have names, else an array) and the labels.
         """
-        from bayesnb.families.draw import draw
-
         if total_count is None:
             total_count = mean_total_count(self.generative.problem)
         known, num_rows, rng = self.generative, whole_number("num_rows", num_rows), random_generator(key)
         model = known.model
-        probs = np.tile(known.class_probs(), (num_rows, 1))
-        codes = draw(dist.CategoricalProbs(probs), rng).astype(np.intp)
+        codes = draw_codes(known.class_probs(), num_rows, rng)
         cells = draw_cells(model.blocks, known.belief.draw_for_rows(codes, rng), num_rows, rng, total_count)
         if like is None:
             cells = [_within_bins(block.family, drawn) for block, drawn in zip(model.blocks, cells, strict=True)]

@@ -157,13 +157,12 @@ def flatten(parameters: ModelParameters) -> ModelParameters:
 
 def in_pieces(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[ModelParameters]:
     """Draws, chain and draw axes merged, as many at a time as fit in memory."""
+    cells = sum(x.shape[0] * x.shape[1] for x in chunk) * parameters.class_prob.shape[-1]
+    yield from _some_draws(parameters, max(1, DRAW_BYTES // max(8 * cells, 1)))
+
+
+def _some_draws(parameters: ModelParameters, step: int) -> Iterator[ModelParameters]:
     flat = flatten(parameters)
-    num_classes = flat.class_prob.shape[1]
-    cells = sum(x.shape[0] * x.shape[1] for x in chunk) * num_classes
-    yield from _some_draws(flat, max(1, DRAW_BYTES // max(8 * cells, 1)))
-
-
-def _some_draws(flat: ModelParameters, step: int) -> Iterator[ModelParameters]:
     for start in range(0, len(flat.class_prob), step):
         piece = slice(start, start + step)
         yield map_tree(lambda value, piece=piece: value[piece], flat)
@@ -175,9 +174,8 @@ PARAMETER_CELLS = 2**20
 
 def draws_in_pieces(parameters: ModelParameters) -> Iterator[ModelParameters]:
     """Draws, chain and draw axes merged, in pieces of about `PARAMETER_CELLS` values."""
-    flat = flatten(parameters)
-    size = sum(np.size(leaf) for leaf in leaves(flat)) // len(flat.class_prob)
-    yield from _some_draws(flat, max(1, PARAMETER_CELLS // size))
+    size = sum(np.size(leaf) for leaf in leaves(parameters)) // math.prod(parameters.class_prob.shape[:-1])
+    yield from _some_draws(parameters, max(1, PARAMETER_CELLS // size))
 
 
 def independent_draws(prior: Prior, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
