@@ -24,8 +24,7 @@ from bayesnb.model.feature_weights import (
     share_without_information,
     some_rows,
 )
-from bayesnb.model.weighted_model import WeightedModel
-from bayesnb.posterior.belief import PROB, WithWeights, require
+from bayesnb.posterior.belief import PROB, WeightedModel, WithWeights, require
 from bayesnb.posterior.fitted import ON_LABELS_ONLY
 from bayesnb.posterior.posterior import Posterior
 
