@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import batched
 from operator import call
@@ -77,7 +77,7 @@ def count(model: BoundModel, batch: Batch) -> Counted | None:
         return None
     with naming_errors(batch.where):
         rows = batch.rows.of_classes(model.schema.classes)
-        return replace(model.read(rows.table), adds=True).count(rows.codes, rows.weights)
+        return model.read(rows.table).count(rows.codes, rows.weights, adds=True)
 
 
 def empty_problem(model: BoundModel, *, growing: bool) -> Problem:

@@ -1,7 +1,7 @@
 """A family for each column of a table."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -357,8 +357,6 @@ class Candidate:
         Added to the log evidence, so that all candidates of the column are on one scale.
     step : float
         Resolution of the column, over which a density without bins is integrated; zero for other families.
-    counts : bool
-        Whether the column holds counts.
     hurdle : bool
         Whether zeros have a probability of their own.
     log_evidence : float
@@ -370,7 +368,6 @@ class Candidate:
     family: ConjugateFamily
     correction: float = 0.0
     step: float = 0.0
-    counts: bool = False
     hurdle: bool = False
     log_evidence: float = np.nan
 
@@ -410,7 +407,6 @@ def _of_numbers(cells: np.ndarray, weights: np.ndarray) -> tuple[Candidate, ...]
         return (Candidate("Gaussian", Gaussian()),)
     values = np.unique(cells[weights > 0])
     step = resolution(values)
-    counts = not outside(cells, Poisson()).any()
     densities = DENSITIES if len(values) > FEW_VALUES else {"Gaussian": DENSITIES["Gaussian"]}
     found = [Candidate(name, family, step=step) for name, family in _holding(densities, cells).items()]
     of_zeros = weights[cells == 0].sum()
@@ -420,11 +416,10 @@ def _of_numbers(cells: np.ndarray, weights: np.ndarray) -> tuple[Candidate, ...]
             Candidate(f"Hurdle({name})", Hurdle(family), correction, step, hurdle=True)
             for name, family in _holding(densities, cells[cells != 0]).items()
         ]
-    if counts:
+    if not outside(cells, Poisson()).any():
         mean = np.average(cells, weights=weights) if weights.any() else 0.0
         found += [Candidate(name, family) for name, family in _counts(mean or 1.0).items()]
-    found.append(Candidate("PolyaTree", PolyaTree()))
-    return tuple(replace(candidate, counts=counts) for candidate in found)
+    return (*found, Candidate("PolyaTree", PolyaTree()))
 
 
 def _counts(mean: float) -> dict[str, ConjugateFamily]:
@@ -487,13 +482,12 @@ def _worst_last(candidate: Candidate) -> float:
 
 def _compare_one(
     rows: Rows, candidate_of: Mapping[int, Candidate], describe: Callable[[Any], Any]
-) -> list[tuple[int, Candidate]]:
+) -> Iterator[tuple[int, Candidate]]:
     """The evidences of one family for some columns."""
     table = rows.table
     features = {table.names[position]: candidate.family for position, candidate in candidate_of.items()}
     model = bound_to(describe(features), rows, rows.classes)
     statistics = model.read(table).count(rows.codes, rows.weights).statistics
-    found = []
     for block, counted in zip(model.resolve(statistics).blocks, statistics.blocks, strict=True):
         assert isinstance(block.family, ConjugateFamily)
         with np.errstate(all="ignore"):
@@ -502,8 +496,7 @@ def _compare_one(
         gains = in_order(partial(_of_intervals, rows, candidate_of, block.columns, after), range(len(block.columns)))
         for position, own, gain in zip(block.columns, log_evidence.tolist(), gains, strict=True):
             candidate = candidate_of[position]
-            found.append((position, replace(candidate, log_evidence=own + candidate.correction + gain)))
-    return found
+            yield position, replace(candidate, log_evidence=own + candidate.correction + gain)
 
 
 LOG_PEAK: Mapping[type, Callable[..., Any]] = {

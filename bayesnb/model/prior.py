@@ -398,17 +398,11 @@ def _blocks_on_scale(blocks: Sequence[Block], statistics: ModelStatistics) -> tu
         refuse_beyond_float64(block, pooled)
         family = block.family.on_scale_of(pooled)
         if family is not block.family:
-            family = _repeat_by_class(family, len(statistics.classes.n))
+            # What follows from all classes together is repeated for each class.
+            num = len(statistics.classes.n)
+            family = map_tree(lambda leaf, num=num: np.repeat(leaf, num, 0) if len(leaf) == 1 else leaf, family)
         resolved.append(replace(block, family=family))
     return tuple(resolved)
-
-
-def _repeat_by_class(family: Family, num_classes: int) -> Family:
-    """The family with the hyperparameters that follow from all classes together repeated for each class."""
-    if num_classes == 1 or all(np.shape(leaf)[:1] != (1,) for leaf in leaves(family)):
-        return family
-    found: Family = map_tree(lambda leaf: np.repeat(leaf, num_classes, 0) if len(leaf) == 1 else leaf, family)
-    return found
 
 
 def refuse_beyond_float64(block: Block, counted: Statistics, classes: Sequence[Any] = ()) -> None:

@@ -26,7 +26,7 @@ from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import Block, ModelStatistics, side_by_side, statistics_of_features
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ClassPrior, Prior, refuse_beyond_float64
-from bayesnb.model.reading import Chunks, Counted, Unseen
+from bayesnb.model.reading import Counted, Unseen
 
 # --------------------------------------------------------------------------------------------------
 # Rows without a label. They are kept, because no statistic describes a row under all labels at once
@@ -500,14 +500,10 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
 
 def count_and_grow(problem: Problem, rows: Rows) -> tuple[Problem, Counted]:
     """As `count_more`, without the warning about values that count as missing."""
-
-    def read(model: BoundModel) -> Chunks:
-        return replace(model.read(rows.table), adds=True)
-
-    counted = read(problem.model).count(rows.codes, rows.weights)
+    counted = problem.model.read(rows.table).count(rows.codes, rows.weights, adds=True)
     grown = _with_new_categories(problem, rows.table, counted.unseen)
     if grown is not problem:
-        counted = read(grown.model).count(rows.codes, rows.weights)
+        counted = grown.model.read(rows.table).count(rows.codes, rows.weights, adds=True)
     return replace(grown, weighted=grown.weighted or counted.weighted), counted
 
 

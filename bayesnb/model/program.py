@@ -159,13 +159,7 @@ class Sites:
         for site in self:
             value = given[site.name] if site.column is None else np.expand_dims(given[site.name], columns)
             blocks[site.block].setdefault(site.parameter, []).append(value)
-        joined = tuple(
-            {
-                name: values[0] if len(values) == 1 else np.concatenate(values, axis=columns)
-                for name, values in of.items()
-            }
-            for of in blocks
-        )
+        joined = tuple({name: np.concatenate(values, axis=columns) for name, values in of.items()} for of in blocks)
         class_prob = np.broadcast_to(given[CLASS_SITE], (*leading, *events[CLASS_SITE]))
         return ModelParameters(class_prob, joined, {name: given[name] for name in self._hyperparameters})
 

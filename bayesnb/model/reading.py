@@ -279,18 +279,14 @@ class Chunks:
         With the columns of the schema, each at its position.
     tolerant : frozenset
         Names of columns in which a cell outside the support counts as missing, unless the rows are counted.
-    adds : bool
-        Whether the rows are added to a fit: such cells are then missing when the rows are counted, too. In the rows of
-        a first fit they are an error.
     """
 
     schema: Schema
     blocks: tuple[Block, ...]
     table: Table
     tolerant: frozenset[Any] = frozenset()
-    adds: bool = False
 
-    def count(self, codes: np.ndarray, weights: np.ndarray | None = None) -> Counted:
+    def count(self, codes: np.ndarray, weights: np.ndarray | None = None, *, adds: bool = False) -> Counted:
         """Sufficient statistics of all rows.
 
         Parameters
@@ -299,6 +295,9 @@ class Chunks:
             Position of each row's class.
         weights : array, shape (rows,), optional
             By default ones.
+        adds : bool, default False
+            Whether the rows are added to a fit: cells outside the support are then missing in the columns that are
+            tolerant. In the rows of a first fit they are an error.
 
         Raises
         ------
@@ -308,7 +307,7 @@ class Chunks:
         if not self.table.num_rows:
             raise ValueError("X has no rows: give at least one")
         number = len(self.schema.classes)
-        chunks = self if self.adds else replace(self, tolerant=frozenset())
+        chunks = self if adds else replace(self, tolerant=frozenset())
 
         def one_chunk(rows: slice) -> Counted:
             cells, unseen = chunks.encode(rows, compact=True)

@@ -127,8 +127,8 @@ class Explanation(PrintedFrame):
         ends[[name == TOGETHER for name in names]] = np.nan
         panels = panel_of_rows(names, ax=ax, figsize=figsize, row_height=0.26)
         axis, ink = panels.axes[0], text_color()
-        finite = np.concatenate([values, ends.ravel()])
-        edge = 1.1 * np.abs(finite[np.isfinite(finite)]).max(initial=0.1)
+        drawn_at = np.concatenate([values, ends.ravel()])
+        edge = 1.1 * np.abs(drawn_at[np.isfinite(drawn_at)]).max(initial=0.1)
         at = np.arange(len(values))
         drawn = axis.barh(at, np.clip(values, -edge, edge), height=0.6, edgecolor=ink, linewidth=0.8, zorder=2)
         for bar, value in zip(drawn, values, strict=True):
@@ -140,7 +140,11 @@ class Explanation(PrintedFrame):
         axis.axvline(0.0, color=ink, linewidth=1.0, zorder=4)
         axis.axhline(len(values) - 1.5, color=ink, linewidth=1.0, zorder=1)
         axis.get_yticklabels()[-1].set_fontweight("bold")
-        axis.set_xlim(_log_odds_limits(values, ends, edge))
+        # Zero and a margin are always there.
+        inside = np.clip([*drawn_at, 0.0], -edge, edge)
+        low, high = np.nanmin(inside), np.nanmax(inside)
+        margin = 0.06 * (high - low or 1.0)
+        axis.set_xlim(low - margin, high + margin)
         axis.xaxis.get_major_locator().set_params(nbins=5)
         panels.x_label(f"log odds in {unit}" + f"; lines: {percent(prob)} intervals" * (draws is not None))
         panels.title(f"Log odds of one row: {class_} against {against}")
@@ -169,14 +173,6 @@ def _interval(log_odds: np.ndarray, draws: np.ndarray | None, parts: list[int], 
     lower, upper = np.quantile(draws[:, parts].sum(axis=1), [(1 - prob) / 2, (1 + prob) / 2])
     total = log_odds[parts].sum()
     return np.array([min(lower, total), max(upper, total)])
-
-
-def _log_odds_limits(values: np.ndarray, ends: np.ndarray, edge: float) -> tuple[float, float]:
-    """Ends of the axis: zero and a margin are always there."""
-    drawn = np.clip(np.concatenate([values, ends.ravel(), [0.0]]), -edge, edge)
-    low, high = np.nanmin(drawn), np.nanmax(drawn)
-    margin = 0.06 * (high - low or 1.0)
-    return low - margin, high + margin
 
 
 @in_float64

@@ -1,6 +1,6 @@
 """Log density of each row, and of each of its features, given the other rows."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Self
@@ -352,11 +352,7 @@ def leave_one_out(posterior: Posterior, rows: Rows) -> LeftOut:
     """Every row predicted from the others; weights of features are kept. Errors as for `require_rows_of_fit`."""
     require_rows_of_fit(posterior, rows)
     log_proba, (of_label, joint, in_sample) = np.empty((len(rows), len(rows.classes))), np.empty((3, len(rows)))
-    densities: JointDensities
-    if posterior.feature_weights is None:
-        densities = partial(_block_joint, posterior, _fitted_blocks(posterior, rows))
-    else:
-        densities = partial(_feature_joint, posterior, _of_features_without(posterior.plain, rows))
+    densities = (_block_joint if posterior.feature_weights is None else _feature_joint)(posterior, rows)
 
     def one_chunk(where: slice, chunk: Cells) -> None:
         some = rows.take(where)
@@ -375,30 +371,35 @@ type JointDensities = Callable[[Cells, Rows], tuple[np.ndarray, np.ndarray, np.n
 from which the label follows; arrays of shape (rows, classes)."""
 
 
-def _block_joint(
-    posterior: Any, blocks: Sequence[_FittedBlock], chunk: Cells, rows: Rows
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _block_joint(posterior: Any, rows: Rows) -> JointDensities:
     """The densities of whole blocks, which take less time than those of single features."""
-    held, without = np.zeros((2, len(rows), len(rows.classes)))
-    for block, x in zip(blocks, chunk, strict=True):
-        of_block = np.asarray(block.posterior.row_log_predictive(x))
-        held += of_block
-        without += block.left_out(x, rows, of_block)
-    without += log_class_probs_without(posterior, rows)
-    return held + log(posterior.class_probs()), without, without
+    blocks = _fitted_blocks(posterior, rows)
+
+    def densities(chunk: Cells, some: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        held, without = np.zeros((2, len(some), len(some.classes)))
+        for block, x in zip(blocks, chunk, strict=True):
+            of_block = np.asarray(block.posterior.row_log_predictive(x))
+            held += of_block
+            without += block.left_out(x, some, of_block)
+        without += log_class_probs_without(posterior, some)
+        return held + log(posterior.class_probs()), without, without
+
+    return densities
 
 
-def _feature_joint(
-    posterior: Any, of_features: Callable[[Cells, Rows], Found], chunk: Cells, rows: Rows
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _feature_joint(posterior: Any, rows: Rows) -> JointDensities:
     """The densities of single features, which have weights."""
-    density = posterior.belief.density
-    log_class_prob = log_class_probs_without(posterior, rows, posterior.problem.rows_class_prior)
-    without, weighted = np.array(log_class_probs_without(posterior, rows)), np.zeros(log_class_prob.shape)
-    for piece, i, j, densities in of_features(chunk, rows):
-        without[piece] += densities
-        weighted[piece] += density.weighed(i, j, densities, log_class_prob[piece])
-    return density.log_joint(chunk), without, density.joined(log_class_prob, weighted)
+    density, of_features = posterior.belief.density, _of_features_without(posterior.plain, rows)
+
+    def densities(chunk: Cells, some: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        log_class_prob = log_class_probs_without(posterior, some, posterior.problem.rows_class_prior)
+        without, weighted = np.array(log_class_probs_without(posterior, some)), np.zeros(log_class_prob.shape)
+        for piece, i, j, found in of_features(chunk, some):
+            without[piece] += found
+            weighted[piece] += density.weighed(i, j, found, log_class_prob[piece])
+        return density.log_joint(chunk), without, density.joined(log_class_prob, weighted)
+
+    return densities
 
 
 class DensityError(ValueError):

@@ -14,7 +14,7 @@ from bayesnb.core.sparse import dense
 from bayesnb.data.read import as_table
 from bayesnb.families.bins import Resolution, as_written
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.model.blocks import parameter_notes
+from bayesnb.model.blocks import ModelStatistics, parameter_notes
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import CLASS_SITE
 from bayesnb.model.problem import Problem, count_more
@@ -65,9 +65,7 @@ def parameters_by_class(model: BoundModel, moments: Callable[[str], Mapping[str,
     if shown < len(features):
         parts.append(Paragraph(f"… and {len(features) - shown} more of {len(features)} features in .summary()"))
     parts += map(Paragraph, parameter_notes(model.blocks))
-    of_rows = {CLASS_SITE, *(site.name for site in model.sites)}
-    learned = [name for name in axes if name not in of_rows]
-    if learned:
+    if learned := [*model.description.hyperpriors]:
         parts += [Paragraph("Hyperparameters, mean ± sd:"), Code(_hyper_lines(learned, axes, moments))]
     return parts
 
@@ -511,9 +509,8 @@ class Posterior(Printed, Predictions):
         array([[0.2 , 0.4 , 0.4 ],
                [0.5 , 0.25, 0.25]])
         """
-        problem, inference = self._require_fit("update")
-        problem, counted = count_more(problem, X, y, sample_weight)
-        return inference.fit(problem.add(counted, decay=decay), key=key)
+        problem, counted = self._count("update", X, y, sample_weight)
+        return self.inference.fit(problem.add(counted, decay=decay), key=key)
 
     def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
         """The posterior after rows are removed from its data, the same as a fit to the remaining rows.
@@ -534,16 +531,14 @@ class Posterior(Printed, Predictions):
         ValueError
             If these rows cannot have been among the data.
         """
-        problem, inference = self._require_fit("forget")
-        problem, counted = count_more(problem, X, y, sample_weight)
-        return inference.fit(problem.take_away(counted), key=key)
+        problem, counted = self._count("forget", X, y, sample_weight)
+        return self.inference.fit(problem.take_away(counted), key=key)
 
-    def _require_fit(self, verb: str) -> tuple[Problem, Any]:
-        """The problem and the inference; an error if a new fit is impossible."""
-        problem = require(self, "data", verb).problem
-        inference = require(self, "a sampler to run again", verb).inference
+    def _count(self, verb: str, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, ModelStatistics]:
+        """As `count_more`; an error if a new fit is impossible."""
+        problem = require(require(self, "data", verb), "a sampler to run again", verb).problem
         problem.require_labels(verb, "fit all the rows again, nb.fit(model, X, y, ...)")
-        return problem, inference
+        return count_more(problem, X, y, sample_weight)
 
     def _parts(self) -> list[Piece]:
         parameters = parameters_by_class(self.model, self.belief.moments)
