@@ -13,7 +13,7 @@ from bayesnb.core.deferred import leaves, map_tree, pytree, structure
 from bayesnb.data.schema import Schema
 from bayesnb.data.tables import as_range, is_missing, items_at
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Family, JointFamily, listed_categories
+from bayesnb.families.family import Family, JointFamily, listed_categories, of_column
 from bayesnb.families.feature_inclusion import FeatureInclusion
 from bayesnb.families.statistics import ClassCounts, Statistics
 from bayesnb.families.supports import kind_of_cell
@@ -106,10 +106,10 @@ class Block:
         """Columns that results name one by one; a single None if they name the block as a whole."""
         return range(len(self.columns)) if self.by_column else [None]
 
-    @property
-    def group_key(self) -> Hashable:
-        """Equal for blocks that can be joined: those of the same family, with fields of the same shape."""
-        return structure(self.family), tuple(leaf.shape[2:] for leaf in leaves(self.family))
+    def column(self, j: int) -> "Block":
+        """One column of a block whose columns are observed one by one."""
+        label = self.labels[j]
+        return Block(str(label), of_column(self.family, j), (self.columns[j],), (label,), by_column=True)
 
 
 def _join_blocks(blocks: list[Block]) -> Block:
@@ -205,7 +205,9 @@ def lay_out(description: Any, schema: Schema, layout: Sequence[Sequence[int]] | 
     groups: dict[Any, list[Block]] = {}
     for name, block in _blocks_of_features(description.with_placeholders(), schema):
         derived = schema.derivation(block.columns[0]) is not None
-        groups.setdefault((derived, block.group_key) if block.by_column else name, []).append(block)
+        # Blocks of the same family can be joined, if their fields have the same shape.
+        alike = derived, structure(block.family), tuple(leaf.shape[2:] for leaf in leaves(block.family))
+        groups.setdefault(alike if block.by_column else name, []).append(block)
     blocks = tuple(_join_blocks(members) for members in groups.values())
     return blocks if layout is None else _arranged(blocks, layout)
 
@@ -232,7 +234,7 @@ def _arranged(blocks: tuple[Block, ...], layout: Sequence[Sequence[int]]) -> tup
     return tuple(
         whole[tuple(columns)]
         if tuple(columns) in whole
-        else _join_blocks([_column_of_block(*single[position]) for position in columns])
+        else _join_blocks([block.column(j) for block, j in map(single.__getitem__, columns)])
         for columns in layout
     )
 
@@ -240,12 +242,6 @@ def _arranged(blocks: tuple[Block, ...], layout: Sequence[Sequence[int]]) -> tup
 def places_of_columns(blocks: Sequence[Block]) -> dict[int, tuple[Block, int]]:
     """The block of each column and the place in it, by position of the column."""
     return {position: (block, j) for block in blocks for j, position in enumerate(block.columns)}
-
-
-def _column_of_block(block: Block, j: int) -> Block:
-    """One column of a block."""
-    family = block.family.take((slice(None), [j]))
-    return Block(str(block.labels[j]), family, (block.columns[j],), (block.labels[j],), by_column=True)
 
 
 # --------------------------------------------------------------------------------------------------

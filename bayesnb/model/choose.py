@@ -472,12 +472,12 @@ def compare_candidates(
     for of_family in columns.values():
         for position, candidate in _compare_one(rows, of_family, describe):
             found[position].append(candidate)
+
+    def worst_last(candidate: Candidate) -> float:
+        return np.inf if np.isnan(candidate.log_evidence) else -candidate.log_evidence
+
     # A stable sort: of equal evidences the first candidate is chosen. NaN, an evidence beyond float64, comes last.
-    return {position: tuple(sorted(each, key=_worst_last)) for position, each in found.items()}
-
-
-def _worst_last(candidate: Candidate) -> float:
-    return np.inf if np.isnan(candidate.log_evidence) else -candidate.log_evidence
+    return {position: tuple(sorted(each, key=worst_last)) for position, each in found.items()}
 
 
 def _compare_one(

@@ -443,7 +443,7 @@ def _features_with_defaults(
     description: Any, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
 ) -> dict[Any, tuple[Family, Any]]:
     """The features with numbers in the places of their defaults, and the hyperpriors as they were."""
-    coded = description.with_hyperparameters(placeholder_codes(description.hyperpriors))
+    coded = description.with_hyperparameters(_placeholder_codes(description.hyperpriors))
     others = _blocks_on_scale(lay_out(coded, schema, [block.columns for block in blocks]), statistics)
     features: dict[Any, tuple[Family, Any]] = {}
     for name, (family, columns) in description.features.items():
@@ -474,7 +474,7 @@ FIRST_CODE = 2.0
 """Smallest of the numbers that mark learned hyperparameters; above one, because one is the placeholder."""
 
 
-def placeholder_codes(hyperpriors: "Mapping[str, dist.Distribution]") -> dict[str, np.ndarray]:
+def _placeholder_codes(hyperpriors: "Mapping[str, dist.Distribution]") -> dict[str, np.ndarray]:
     """A different number for each learned hyperparameter, in the order of `LearnedPrior.given`."""
     codes = {}
     start = FIRST_CODE
@@ -574,7 +574,7 @@ def learned_prior(description: Any, schema: Schema, blocks: Sequence[Block], cla
     class_prior : ClassPrior
         With ones in the places of the learned hyperparameters, as in the blocks.
     """
-    coded = description.with_hyperparameters(placeholder_codes(description.hyperpriors))
+    coded = description.with_hyperparameters(_placeholder_codes(description.hyperpriors))
     coded_blocks = lay_out(coded, schema, [block.columns for block in blocks])
     numbers = Prior(class_prior, tuple(block.family for block in blocks))
     codes = Prior(spread_class_prior(coded, schema.classes), tuple(block.family for block in coded_blocks))

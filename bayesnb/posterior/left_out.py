@@ -238,15 +238,12 @@ class _FittedBlock:
         """The columns of the block and the block of each alone; a joint block is one feature."""
         if self.prior.is_joint:
             return [(slice(None), self)]
-        return [(slice(j, j + 1), self._of_column(j)) for j in range(len(self.prior.columns))]
 
-    def _of_column(self, j: int) -> Self:
-        column, block = slice(j, j + 1), self.prior
-        alone = replace(
-            block, family=of_column(block.family, j), columns=block.columns[column], labels=block.labels[column]
-        )
-        statistics = map_tree(lambda leaf: leaf[:, column], self.statistics)
-        return type(self)(alone, of_column(self.posterior, j), statistics, self.follows)
+        def alone(j: int) -> Self:
+            statistics = map_tree(lambda leaf: leaf[:, j : j + 1], self.statistics)
+            return type(self)(self.prior.column(j), of_column(self.posterior, j), statistics, self.follows)
+
+        return [(slice(j, j + 1), alone(j)) for j in range(len(self.prior.columns))]
 
 
 def _fitted_blocks(posterior: Any, rows: Rows) -> list[_FittedBlock]:
@@ -254,16 +251,13 @@ def _fitted_blocks(posterior: Any, rows: Rows) -> list[_FittedBlock]:
     problem = posterior.problem
     if problem.model.description.feature_inclusion is not None:
         refuse_weights(rows, "posteriors averaged over features")
-    models = [problem.model if follows else posterior.model for follows in problem.follows]
-    return [
-        _FittedBlock(
-            replace(model.blocks[i], family=model.prior_families[i]),
-            posterior.closed_form.families[i],
-            problem.statistics.blocks[i],
-            follows or couples_classes(model.families[i]),
-        )
-        for i, (model, follows) in enumerate(zip(models, problem.follows, strict=True))
-    ]
+    found = []
+    for i, (after, counted) in enumerate(zip(posterior.closed_form.families, problem.statistics.blocks, strict=True)):
+        model = problem.model if problem.follows[i] else posterior.model
+        prior = replace(model.blocks[i], family=model.prior_families[i])
+        follows = problem.follows[i] or couples_classes(model.families[i])
+        found.append(_FittedBlock(prior, after, counted, follows))
+    return found
 
 
 def log_class_probs_without(posterior: Posterior, rows: Rows, prior: ClassPrior | None = None) -> np.ndarray:
@@ -478,12 +472,7 @@ class FeaturesLeftOut:
 
     def take(self, which: np.ndarray) -> Self:
         """Some of the rows."""
-        return replace(
-            self,
-            log_density=self.log_density[which],
-            log_class_prob=self.log_class_prob[which],
-            rows=self.rows.take(which),
-        )
+        return type(self)(self.names, self.log_density[which], self.log_class_prob[which], self.rows.take(which))
 
     def require_finite(self, why: str) -> None:
         """Raise ValueError for densities that are not finite.
