@@ -88,20 +88,16 @@ class Sites:
         axes: dict[str, tuple[tuple[str, tuple], ...]] = {CLASS_SITE: (classes,), **self._hyperparameters}
         for site in self:
             block = self._blocks[site.block]
-            of_block: Sequence[Any] = block.family.axes(site.parameter, block.labels, self._categories(site, block))
+            # Columns of numbers have no categories.
+            columns = block.columns if site.column is None else [block.columns[site.column]]
+            categories = tuple(self._schema.categories[position] for position in columns if block.has_categories)
+            of_block: Sequence[Any] = block.family.axes(site.parameter, block.labels, categories)
             name = block.name
             if site.column is not None:
                 # A site of one column: its name contains the column's.
                 name, (_, *of_block) = block.labels[site.column], of_block
             axes[site.name] = (classes, *((f"{name}_{axis}", labels) for axis, labels in of_block))
         return axes | self._weights
-
-    def _categories(self, site: Site, block: Block) -> tuple[tuple[Any, ...], ...]:
-        """Categories of the columns of a site; empty for columns of numbers."""
-        if not block.has_categories:
-            return ()
-        columns = block.columns if site.column is None else [block.columns[site.column]]
-        return tuple(self._schema.categories[position] for position in columns)
 
     def scalar_labels(self) -> dict[str, list[str]]:
         """``site[class, column]`` of every scalar parameter of every site, in the order of its flattened array."""

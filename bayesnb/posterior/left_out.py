@@ -234,14 +234,14 @@ class _FittedBlock:
         return found
 
     @cached_property
-    def features(self) -> list[tuple[Any, Self]]:
+    def features(self) -> list[tuple[Any, Any]]:
         """The columns of the block and the block of each alone; a joint block is one feature."""
         if self.prior.is_joint:
             return [(slice(None), self)]
 
-        def alone(j: int) -> Self:
+        def alone(j: int) -> Any:
             statistics = map_tree(lambda leaf: leaf[:, j : j + 1], self.statistics)
-            return type(self)(self.prior.column(j), of_column(self.posterior, j), statistics, self.follows)
+            return _FittedBlock(self.prior.column(j), of_column(self.posterior, j), statistics, self.follows)
 
         return [(slice(j, j + 1), alone(j)) for j in range(len(self.prior.columns))]
 
