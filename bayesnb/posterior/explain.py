@@ -127,8 +127,8 @@ class Explanation(PrintedFrame):
         ends[[name == TOGETHER for name in names]] = np.nan
         panels = panel_of_rows(names, ax=ax, figsize=figsize, row_height=0.26)
         axis, ink = panels.axes[0], text_color()
-        drawn_at = np.concatenate([values, ends.ravel()])
-        edge = 1.1 * np.abs(drawn_at[np.isfinite(drawn_at)]).max(initial=0.1)
+        finite = np.concatenate([values, ends.ravel()])
+        edge = 1.1 * np.abs(finite[np.isfinite(finite)]).max(initial=0.1)
         at = np.arange(len(values))
         drawn = axis.barh(at, np.clip(values, -edge, edge), height=0.6, edgecolor=ink, linewidth=0.8, zorder=2)
         for bar, value in zip(drawn, values, strict=True):
@@ -141,7 +141,7 @@ class Explanation(PrintedFrame):
         axis.axhline(len(values) - 1.5, color=ink, linewidth=1.0, zorder=1)
         axis.get_yticklabels()[-1].set_fontweight("bold")
         # Zero and a margin are always there.
-        inside = np.clip([*drawn_at, 0.0], -edge, edge)
+        inside = np.clip([*finite, 0.0], -edge, edge)
         low, high = np.nanmin(inside), np.nanmax(inside)
         margin = 0.06 * (high - low or 1.0)
         axis.set_xlim(low - margin, high + margin)
