@@ -499,7 +499,7 @@ class BoundModel(Printed):
         prior = map_tree(np.array, model.prior)
         if model.description.hyperpriors:
             prior = model.learned.sampled(sample_in_program)
-        run_program(model.blocks, model.sites, prior, size, codes=codes, cells=cells, total_count=total_count)
+        run_program(model.sites, prior, size, codes=codes, cells=cells, total_count=total_count)
 
     def _parts(self) -> list[Piece]:
         return self.in_numbers.story()

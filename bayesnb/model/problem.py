@@ -119,8 +119,7 @@ class Unlabelled:
         membership : array, shape (rows, classes)
             Weight of each row in each class.
         """
-        counted = in_order(lambda rows: model.count(self.cells(rows), membership[rows]), self.slices)
-        return reduce(add, counted)
+        return reduce(add, in_order(lambda rows: model.count(self.cells(rows), membership[rows]), self.slices))
 
 
 def count_given_rows(model: BoundModel, rows: Rows) -> tuple[ModelStatistics, Unlabelled | None]:

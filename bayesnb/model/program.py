@@ -51,7 +51,7 @@ class Sites:
         hyperparameters: Mapping[str, tuple[tuple[str, tuple], ...]],
         weights: Mapping[str, tuple[tuple[str, tuple], ...]],
     ) -> None:
-        self._blocks, self._schema = blocks, schema
+        self.blocks, self._schema = blocks, schema
         self._hyperparameters, self._weights = dict(hyperparameters), dict(weights)
         self._sites: dict[str, Site] = {}
         for i, block in enumerate(blocks):
@@ -87,7 +87,7 @@ class Sites:
         classes = ("class", tuple(self._schema.classes.tolist()))
         axes: dict[str, tuple[tuple[str, tuple], ...]] = {CLASS_SITE: (classes,), **self._hyperparameters}
         for site in self:
-            block = self._blocks[site.block]
+            block = self.blocks[site.block]
             # Columns of numbers have no categories.
             columns = block.columns if site.column is None else [block.columns[site.column]]
             categories = tuple(self._schema.categories[position] for position in columns if block.has_categories)
@@ -150,7 +150,7 @@ class Sites:
         for name, shape in draws.items():
             if shape != leading:
                 raise ValueError(f"{name!r} has {shape} draws, {CLASS_SITE!r} has {leading}")
-        blocks: list[dict[str, list[np.ndarray]]] = [{} for _ in self._blocks]
+        blocks: list[dict[str, list[np.ndarray]]] = [{} for _ in self.blocks]
         columns = len(leading) + 1
         for site in self:
             value = given[site.name] if site.column is None else np.expand_dims(given[site.name], columns)
@@ -177,7 +177,6 @@ def _site_array(sites: Mapping[str, Any], name: str, event: tuple[int, ...], kno
 
 
 def run_program(
-    blocks: Sequence[Block],
     sites: Sites,
     prior: Prior,
     num_rows: int,
@@ -190,9 +189,8 @@ def run_program(
 
     Parameters
     ----------
-    blocks : sequence of Block
     sites : Sites
-        Names of the parameters.
+        Names of the parameters of the blocks.
     prior : Prior
         Apart from the blocks, because learned hyperparameters are sampled before.
     num_rows : int
@@ -204,10 +202,10 @@ def run_program(
         Totals of the count vectors to draw.
     """
     class_prob = prior.classes.prior(numpyro.sample)
-    parameters = _sample_parameters(blocks, sites, prior.families, len(class_prob))
+    parameters = _sample_parameters(sites, prior.families, len(class_prob))
     with numpyro.plate("row", num_rows):
         label = numpyro.sample("y", dist.Categorical(probs=jnp.asarray(class_prob)), obs=codes)
-        for i, block in enumerate(blocks):
+        for i, block in enumerate(sites.blocks):
             for j in block.members:
                 rows = {name: jnp.asarray(value)[label] for name, value in parameters[i, j].items()}
                 seen = None if cells is None else cells[i] if j is None else cells[i][:, j]
@@ -217,13 +215,13 @@ def run_program(
 
 
 def _sample_parameters(
-    blocks: Sequence[Block], sites: Sites, families: Sequence[Family], num_classes: int
+    sites: Sites, families: Sequence[Family], num_classes: int
 ) -> dict[tuple[int, int | None], dict[str, Any]]:
     """Sample every parameter at its site, by block and column."""
     names = {(site.block, site.column, site.parameter): site.name for site in sites}
     plate = numpyro.plate("class", num_classes)
     found = {}
-    for i, (block, whole) in enumerate(zip(blocks, families, strict=True)):
+    for i, (block, whole) in enumerate(zip(sites.blocks, families, strict=True)):
         for j in block.members:
             family = whole if j is None else whole.take((slice(None), j))
 

@@ -18,7 +18,7 @@ from bayesnb.core.sparse import stacked
 from bayesnb.data.schema import OutsideSupport, Schema, are_codes, encode_categories, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.family import Family
-from bayesnb.families.statistics import ClassCounts, Membership
+from bayesnb.families.statistics import ClassCounts, Membership, Statistics
 from bayesnb.families.supports import BOOLEAN, NONNEGATIVE, NONNEGATIVE_INTEGER, REAL, accepts_fractions, support_of
 from bayesnb.model.blocks import Block, ModelStatistics
 
@@ -246,17 +246,12 @@ def count_rows(blocks: Sequence[Block], cells: Cells, membership: Any) -> ModelS
 
     A block of a family that counts whole rows leaves out those that lack one of its cells.
     """
-    counted = tuple(
-        block.family.statistics(*_counted_rows(block, x, membership)) for block, x in zip(blocks, cells, strict=True)
-    )
-    return ModelStatistics(ClassCounts(membership.sum(axis=0)), counted)
 
+    def count(block: Block, x: Any) -> Statistics:
+        missing = np.isnan(x).any(axis=1) if block.whole_rows else np.False_
+        return block.family.statistics(*((x[~missing], membership[~missing]) if missing.any() else (x, membership)))
 
-def _counted_rows(block: Block, x: Any, membership: Any) -> tuple[Any, Any]:
-    """The rows that a block counts, and their weights."""
-    if not block.whole_rows or not (missing := np.isnan(x).any(axis=1)).any():
-        return x, membership
-    return x[~missing], membership[~missing]
+    return ModelStatistics(ClassCounts(membership.sum(axis=0)), tuple(map(count, blocks, cells)))
 
 
 # --------------------------------------------------------------------------------------------------
