@@ -12,8 +12,8 @@ import pytest
 import bayesnb as nb
 from bayesnb.core.deferred import constraints, dist, leaves, map_tree, structure
 from bayesnb.core.running import as_key, random_generator
+from bayesnb.families.hyperparameters import KNOWN, NONNEGATIVE_INTEGER, support_of
 from bayesnb.families.statistics import Counts
-from bayesnb.families.supports import KNOWN, NONNEGATIVE_INTEGER, support_of
 from bayesnb.families.two_parameters import Beta, VonMises
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from bayesnb.core import equal_rows
-from bayesnb.core.equal_rows import distinct_rows
+from bayesnb.core import arrays as equal_rows
+from bayesnb.core.arrays import distinct_rows
 from bayesnb.model.problem import Unlabelled
 
 

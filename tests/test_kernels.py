@@ -16,14 +16,14 @@ from threadpoolctl import threadpool_info, threadpool_limits
 
 import bayesnb as nb
 from bayesnb.checks import replicates, same_draws
+from bayesnb.core.arrays import csr_pieces, csr_rows
 from bayesnb.core.running import in_order, num_threads
-from bayesnb.core.sparse import csr_pieces, csr_rows
 from bayesnb.data.labels import read_labels
 from bayesnb.data.tables import distinct
 from bayesnb.estimators import MultinomialNB
 from bayesnb.families import gaussian
 from bayesnb.families import words as documents
-from bayesnb.families.matrix_product import ProductMatrix
+from bayesnb.families.kernels import ProductMatrix
 from bayesnb.families.statistics import Membership
 from bayesnb.families.words import Documents, log_coefficient
 from bayesnb.model.problem import Unlabelled

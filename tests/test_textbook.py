@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import bayesnb as nb
+from bayesnb.core.logarithms import beta_mode
 from bayesnb.families.categories import dirichlet_mode
-from bayesnb.families.probabilities import beta_mode
 
 ENGLISH = [
     [0, 1, 1, 1, 0, 0],

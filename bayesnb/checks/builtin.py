@@ -19,8 +19,8 @@ from bayesnb.checks.replicates import (
     ratio,
     shapes_of_columns,
 )
+from bayesnb.core.arrays import dense
 from bayesnb.core.deferred import constraints
-from bayesnb.core.sparse import dense
 from bayesnb.families.bins import Resolution
 from bayesnb.families.family import parameter_names
 from bayesnb.model.blocks import Block

@@ -16,7 +16,7 @@ from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed,
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import Rows, labelled_rows, split_labels
 from bayesnb.data.tables import Table
-from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.kinds import Fitted, posterior_of
 from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------

@@ -19,8 +19,7 @@ from bayesnb.families.formulas import log_prob
 from bayesnb.model.prior import CLASS_SITE
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.belief import require
-from bayesnb.posterior.fitted import Fitted, posterior_of
-from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
+from bayesnb.posterior.kinds import ExactPosterior, Fitted, SampledPosterior, posterior_of
 
 # --------------------------------------------------------------------------------------------------
 # The figure of a comparison: exact marginal densities over the sampled histograms
@@ -347,7 +346,7 @@ def compare(
 
 
 def _require_comparable(exact: Any, sampled: Any, error_rate: float) -> None:
-    """Refuse posteriors that cannot be compared."""
+    """Raise for posteriors that cannot be compared."""
     require(exact, "the closed form of one model", "compare(exact, sampled), as exact,")
     require(sampled, "draws of a sampler", "compare(exact, sampled), as sampled,")
     proportion("error_rate", error_rate)

@@ -27,8 +27,7 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.reading import Cells, is_lost, log_normalised
 from bayesnb.posterior.belief import require
-from bayesnb.posterior.fitted import Fitted, posterior_of
-from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
+from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, Fitted, posterior_of
 from bayesnb.posterior.left_out import require_rows_of_fit
 from bayesnb.posterior.loo import by_row, elpd_fields, remark_on_impossible_rows, remark_on_labels, remark_on_weights
 from bayesnb.posterior.posterior import Posterior, warn_of_lost_weights

@@ -16,7 +16,7 @@ from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed,
 from bayesnb.core.running import in_order, progress_bar, random_generator
 from bayesnb.data.read import split_labels
 from bayesnb.model.prior import ModelParameters
-from bayesnb.posterior.fitted import of_features
+from bayesnb.posterior.kinds import of_features
 from bayesnb.posterior.posterior import Posterior, warn_of_lost_weights
 
 # --------------------------------------------------------------------------------------------------

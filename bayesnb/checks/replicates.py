@@ -10,10 +10,9 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from bayesnb.core.arrays import in_float64
+from bayesnb.core.arrays import dense
 from bayesnb.core.checking import a_type
-from bayesnb.core.deferred import jax
-from bayesnb.core.sparse import dense
+from bayesnb.core.deferred import in_float64, jax
 from bayesnb.data.read import as_table, read_rows
 from bayesnb.families.draw import draw, draw_words
 from bayesnb.model.blocks import Block
@@ -392,17 +391,8 @@ def of_function(
 ) -> tuple[Statistic, np.ndarray]:
     """The statistic of a user's function, and its observed values.
 
-    Parameters
-    ----------
-    function : callable
-        ``f(X, y)``, which returns a number or a dict of numbers.
-    model : BoundModel
-    X : table
-        Its kind of table is what the function gets.
-    taken : collection of str
-        Labels of other statistics, which this one must not have.
-    data : DataSet
-        The observed data.
+    `function(X, y)` returns a number or a dict of numbers; it gets a table of the kind of `X`. `taken` are the labels
+    of other statistics, which this one must not have.
 
     Raises
     ------

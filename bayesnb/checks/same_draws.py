@@ -45,19 +45,10 @@ def legendre(u: np.ndarray, degree: int) -> np.ndarray:
 
 
 def ess_and_z(series: np.ndarray, *, variance: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
-    """Effective number of draws of each series, and its mean in standard errors.
+    """Effective number of draws of each series (chains, draws, series), and its mean in standard errors.
 
-    Parameters
-    ----------
-    series : array, shape (chains, draws, series)
-        Of mean zero and variance one if the draws are right.
-    variance : float, default 0
-        Variance of the number that the mean is compared with.
-
-    Returns
-    -------
-    ess, z : array, shape (series,)
-        `ess` is at most the number of draws, also for chains that are worth more.
+    A series has mean zero and variance one if the draws are right; `variance` is that of the number that the mean is
+    compared with. The effective number is at most the number of draws, also for chains that are worth more.
     """
     ess = np.minimum(ess_of_mean(series), series.shape[0] * series.shape[1])
     return ess, series.mean(axis=(0, 1)) / np.sqrt(1 / ess + variance)
@@ -66,16 +57,8 @@ def ess_and_z(series: np.ndarray, *, variance: float = 0.0) -> tuple[np.ndarray,
 def ranks_among(reference: np.ndarray, values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Rank of each value among independent draws, as a number that is uniform if both have the same distribution.
 
-    Parameters
-    ----------
-    reference : array, shape (independent draws, quantities)
-    values : array, shape (..., quantities)
-    rng : numpy.random.Generator
-        Breaks ties, and chooses a number between the ranks of neighbours.
-
-    Returns
-    -------
-    array, shape of `values`
+    `reference` has shape (independent draws, quantities), `values` and the result (..., quantities). `rng` breaks ties,
+    and chooses a number between the ranks of neighbours.
     """
     result = np.empty(values.shape)
     for k in range(values.shape[-1]):
@@ -468,23 +451,9 @@ OWN_STREAM = 2**31 - 1
 def run_battery(
     exact: ExactPosterior, sampled: SampledPosterior, X: Any, *, error_rate: float, key: Any, progress: bool | None
 ) -> tuple[pd.DataFrame, pd.DataFrame | None, pd.DataFrame, pd.DataFrame]:
-    """Test the draws.
+    """Test the draws; returns the tables `table`, `probabilities`, `parts` and `tests` of a `Comparison`.
 
-    Parameters
-    ----------
-    exact : ExactPosterior
-    sampled : SampledPosterior
-    X : table, shape (rows, columns), or None
-    error_rate : float
-    key : int or JAX key
-        For the draws from the closed form and for simulated rows.
-    progress : bool or None
-        Whether to show a progress bar; as for `progress_bar`.
-
-    Returns
-    -------
-    table, probabilities, parts, tests
-        As the attributes of `Comparison`.
+    The key is for the draws from the closed form and for simulated rows.
 
     Raises
     ------

@@ -10,9 +10,8 @@ import xarray as xr
 from arviz_stats.base import array_stats
 from arviz_stats.ecdf_utils import compute_ecdf, ecdf_pit
 
-from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import proportion, whole_number
-from bayesnb.core.deferred import jax
+from bayesnb.core.deferred import in_float64, jax
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import grid_of_panels, muted
 from bayesnb.core.printing import DataTable, Heading, Piece, Printed
@@ -461,7 +460,7 @@ def _verdict_on_ranks(against: pd.DataFrame, problems: pd.DataFrame, num_tests: 
         )
     no_test = f"none of {num_tests} tests rejects (error rate {error_rate:g})"
     if number / num_simulations > MOST_PROBLEMS:
-        # Uniform PIT values are then no evidence.
+        # Uniform PIT values are then no evidence of a right posterior.
         return (
             f"UNDECIDED: over {num_simulations} simulations {no_test}, but more than {MOST_PROBLEMS:.0%} of the fits "
             f"have problems, and what their draws miss need not show in the PIT values.{trouble}"

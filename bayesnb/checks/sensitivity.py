@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 import scipy.special
 
-from bayesnb.core.arrays import in_float64, to_numpy
 from bayesnb.core.checking import one_of
-from bayesnb.core.deferred import dist
+from bayesnb.core.deferred import dist, in_float64, to_numpy
 from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
 from bayesnb.core.panels import chosen
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, plus_minus_of
@@ -19,8 +18,7 @@ from bayesnb.families.family import with_hyperparameters
 from bayesnb.families.formulas import cdf, mean_and_sd, quantile
 from bayesnb.model.prior import CLASS_SITE, ClassPrior, Prior
 from bayesnb.posterior.belief import require
-from bayesnb.posterior.fitted import of_features
-from bayesnb.posterior.kinds import ExactPosterior
+from bayesnb.posterior.kinds import ExactPosterior, of_features
 from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------

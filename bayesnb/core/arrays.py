@@ -1,63 +1,15 @@
-"""Formulas for NumPy and JAX, rows in pieces that fit the cache, CSR arrays, rows with the same cells."""
+"""Arrays of NumPy and CSR arrays of SciPy: rows in pieces that fit the cache, missing cells, rows that are equal."""
 
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from functools import reduce, wraps
-from types import ModuleType
+from collections.abc import Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
 import scipy.sparse
 import scipy.special
 
-from bayesnb.core.deferred import float64, is_jax, jax, jit, jnp, leaves, map_tree, structure
-
-# --------------------------------------------------------------------------------------------------
-# Formulas that run on NumPy arrays and on JAX arrays.
-#
-# The closed forms are plain arithmetic and a few special functions, so that the same code runs on NumPy arrays
-# (instant, float64, no compilation) and on JAX arrays (inside ``jit``, ``grad`` and ``vmap``).
-# --------------------------------------------------------------------------------------------------
-
-
-def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
-    """Array library and special functions that fit the given values.
-
-    A formula written with them runs on NumPy arrays, where nothing is compiled, and on JAX arrays, where samplers trace
-    it.
-
-    Parameters
-    ----------
-    *arrays
-        Values of a formula.
-
-    Returns
-    -------
-    tuple of module
-        ``(jax.numpy, jax.scipy.special)`` if any value is a JAX array or tracer, else
-        ``(numpy, scipy.special)``.
-
-    See Also
-    --------
-    log_rising : A difference of log-gamma functions.
-    log_beta : Log of the Beta function.
-
-    Examples
-    --------
-    >>> import jax.numpy as jnp
-    >>> import numpy as np
-    >>> import bayesnb as nb
-    >>> def log_partition(rate):
-    ...     xp, special = nb.families.namespace(rate)
-    ...     return xp.log(rate) + special.gammaln(rate)
-    >>> type(log_partition(np.array([1.0, 2.0]))).__name__
-    'ndarray'
-    >>> type(log_partition(jnp.array([1.0, 2.0]))).__name__
-    'ArrayImpl'
-    """
-    if any(is_jax(array) for array in arrays):
-        return jnp, jax.scipy.special
-    return np, scipy.special
+from bayesnb.core.deferred import leaves, namespace, structure
 
 
 def close(one: Any, other: Any, *, sums: bool = False) -> bool:
@@ -103,61 +55,6 @@ def coordinate(labels: Sequence[Any]) -> np.ndarray:
     return np.asarray([str(label) for label in labels])
 
 
-def in_float64[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Run a function with JAX in float64. The user's global setting does not change."""
-
-    @wraps(function)
-    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
-        with float64():
-            return function(*args, **kwargs)
-
-    return wrapped
-
-
-def to_numpy(tree: Any) -> Any:
-    """Copy every JAX array of a tree into a NumPy array, whose precision does not depend on JAX's settings."""
-    return map_tree(lambda leaf: np.asarray(leaf) if is_jax(leaf) else leaf, tree)
-
-
-# --------------------------------------------------------------------------------------------------
-# Formulas of families and of NumPyro's distributions, compiled as a whole where JAX can trace them
-# --------------------------------------------------------------------------------------------------
-
-
-@in_float64
-def compiled(formula: Callable[..., Any], *arguments: Any, **settings: Hashable) -> Any:
-    """The value of a formula, in float64.
-
-    NumPyro's densities are a dozen operations or more. JAX compiles each of them for every shape if they run one by
-    one, which takes longer than to compile them together.
-
-    Parameters
-    ----------
-    formula : callable
-        A function of a module, so that the second call with arguments of the same shapes compiles nothing.
-    *arguments
-        Families and arrays.
-    **settings
-        Arguments that are not arrays, such as a shape. JAX compiles the formula for each of their values.
-
-    Returns
-    -------
-    jax.Array
-    """
-    try:
-        return _traced(formula, tuple(settings.items()), *arguments)
-    except (TypeError, ValueError, AttributeError):
-        # A family of the user's may need numbers, for NumPy's functions or a condition. A distribution of the user's
-        # may have attributes that JAX does not pass on. Then the formula runs without compilation and raises its own
-        # error.
-        return formula(*arguments, **settings)
-
-
-@jit(static_argnums=(0, 1))
-def _traced(formula: Callable[..., Any], settings: tuple[tuple[str, Hashable], ...], *arguments: Any) -> Any:
-    return formula(*arguments, **dict(settings))
-
-
 # --------------------------------------------------------------------------------------------------
 # Rows in pieces that fit the cache, and rows of one class
 # --------------------------------------------------------------------------------------------------
@@ -171,16 +68,6 @@ def row_pieces(num_rows: int, num_columns: int) -> Iterator[slice]:
     step = max(16, PIECE_CELLS // max(num_columns, 1))
     for start in range(0, max(num_rows, 1), step):
         yield slice(start, min(start + step, num_rows))
-
-
-def rows_by_class(codes: np.ndarray, num_classes: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Each class that has rows with its rows, given the position of each row's class (rows,)."""
-    # NumPy sorts the smallest types in linear time.
-    order = np.argsort(codes.astype(np.min_scalar_type(num_classes)), kind="stable")
-    edges = np.cumsum(np.bincount(codes, minlength=num_classes))
-    for c, (start, stop) in enumerate(itertools.pairwise([0, *edges.tolist()])):
-        if stop > start:
-            yield c, order[start:stop]
 
 
 def any_missing(x: np.ndarray) -> bool:
@@ -208,3 +95,161 @@ def weighted_values(x: np.ndarray, weights: np.ndarray | None) -> tuple[np.ndarr
         return np.unique(x, return_counts=True)
     values, place = np.unique(x, return_inverse=True)
     return values, np.bincount(place, weights, minlength=len(values))
+
+
+# --------------------------------------------------------------------------------------------------
+# CSR arrays, and arrays that may be either
+# --------------------------------------------------------------------------------------------------
+
+
+def shared_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> Any:
+    """A CSR array that shares these arrays; SciPy's constructor copies a view of less than half of an array."""
+    result = scipy.sparse.csr_array(shape)
+    result.data, result.indices, result.indptr = data, indices, indptr.astype(indices.dtype, copy=False)
+    return result
+
+
+def csr_of_ones(places: np.ndarray, width: int) -> Any:
+    """Rows with a one at each of their places, (rows, places of a row), as a CSR array of shape (rows, width)."""
+    num_rows, num_places = places.shape
+    edges = num_places * np.arange(num_rows + 1, dtype=places.dtype)
+    return shared_csr(np.ones(places.size), places.ravel(), edges, (num_rows, width))
+
+
+def csr_rows(x: Any, rows: slice | np.ndarray) -> Any:
+    """Some of the rows of a CSR array, whose entries are not copied for a slice."""
+    if not isinstance(rows, slice):
+        return x[rows]
+    edges = x.indptr[rows.start : rows.stop + 1]
+    entries = slice(edges[0], edges[-1])
+    return shared_csr(x.data[entries], x.indices[entries], edges - edges[0], (len(edges) - 1, x.shape[1]))
+
+
+def csr_pieces(x: Any, num_entries: int) -> Iterator[slice]:
+    """Slices of rows of a CSR array with about `num_entries` entries each."""
+    num_rows = x.shape[0]
+    starts = np.searchsorted(x.indptr, np.arange(0, x.nnz, num_entries))
+    edges = np.unique(np.concatenate([[0], starts, [num_rows]])) if num_rows else [0]
+    for start, stop in itertools.pairwise(edges):
+        yield slice(int(start), int(stop))
+
+
+def without_duplicates(x: Any) -> Any:
+    """A CSR array in which each cell is stored once. Parts of a cell are added up, because log x! is not additive.
+
+    Arrays that are shared with the caller's data do not change.
+    """
+    if x.has_canonical_format:
+        return x
+    whole = x.copy()
+    whole.sum_duplicates()
+    return whole
+
+
+def missing_entries(x: Any) -> Any:
+    """A sparse array with ones where the given one stores NaN."""
+    marks = scipy.sparse.csr_array(x, copy=True)
+    marks.data = np.isnan(x.data).astype(np.float64)
+    marks.eliminate_zeros()
+    return marks
+
+
+def dense(x: Any) -> np.ndarray:
+    """The cells of a dense or sparse array as a NumPy array."""
+    return x.toarray() if scipy.sparse.issparse(x) else x
+
+
+def stacked(pieces: Sequence[Any]) -> Any:
+    """Rows of several arrays, all dense or all sparse, as one array."""
+    return scipy.sparse.vstack(pieces, format="csr") if scipy.sparse.issparse(pieces[0]) else np.concatenate(pieces)
+
+
+def filled(x: Any) -> Any:
+    """The cells with zeros for the missing ones, dense or sparse."""
+    if not scipy.sparse.issparse(x):
+        return np.nan_to_num(x)
+    if not np.isnan(x.data).any():
+        return x
+    result = x.copy()
+    result.data = np.nan_to_num(result.data)
+    return result
+
+
+# --------------------------------------------------------------------------------------------------
+# Rows that are equal
+# --------------------------------------------------------------------------------------------------
+
+
+ENTRIES = 2**16
+"""Entries of a CSR array taken at a time."""
+
+
+def distinct_rows(blocks: Sequence[Any], most: float) -> tuple[np.ndarray, np.ndarray] | None:
+    """The distinct rows of some blocks of columns, if they are few.
+
+    Equal rows have equal keys of 64 bits. Rows with equal keys are then compared, so that two rows are never taken for
+    one by chance.
+
+    Parameters
+    ----------
+    blocks : sequence of array
+        Each of shape (rows, columns), float64 or CSR. Missing cells, NaN, are equal.
+    most : float
+        Largest share of distinct rows.
+
+    Returns
+    -------
+    tuple of array, or None
+        The first place of each distinct row, in the order of the rows, and for each row its position among the distinct
+        ones. None if there are more distinct rows.
+    """
+    keys = _keys(blocks)
+    num_rows = len(keys)
+    # Sorting the keys alone is far faster than finding places, and often shows that the rows differ.
+    in_order = np.sort(keys)
+    if 1 + np.count_nonzero(in_order[1:] != in_order[:-1]) > most * num_rows:
+        return None
+    _, first, position = np.unique(keys, return_index=True, return_inverse=True)
+    if not all(_are_equal(x, first[position]) for x in blocks):
+        return None
+    order = np.argsort(first)
+    return first[order], np.argsort(order)[position]
+
+
+def _keys(blocks: Sequence[Any]) -> np.ndarray:
+    """A 64-bit key for each row: the sum of its cells' keys, modulo 2 to the 64."""
+    rng = np.random.default_rng(0)
+    total = np.zeros(blocks[0].shape[0], dtype=np.uint64)
+    for x in blocks:
+        of_columns = rng.integers(2**64, size=x.shape[1], dtype=np.uint64)
+        if scipy.sparse.issparse(x):
+            for rows in csr_pieces(x, ENTRIES):
+                piece = csr_rows(x, rows)
+                sums = np.zeros(piece.nnz + 1, dtype=np.uint64)
+                np.cumsum(_mixed_bits(piece.data, of_columns[piece.indices]), out=sums[1:])
+                total[rows] += np.diff(sums[piece.indptr])
+        else:
+            for rows in row_pieces(*x.shape):
+                total[rows] += _mixed_bits(x[rows], of_columns).sum(axis=1, dtype=np.uint64)
+    return total
+
+
+def _mixed_bits(cells: np.ndarray, of_columns: np.ndarray) -> np.ndarray:
+    """A 64-bit key for each cell, by the finaliser of SplitMix64 (Steele, Lea and Flood 2014, OOPSLA)."""
+    bits = np.ascontiguousarray(cells, dtype=np.float64).view(np.uint64) + of_columns
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        bits ^= bits >> np.uint64(shift)
+        bits *= np.uint64(factor)
+    return bits ^ (bits >> np.uint64(31))
+
+
+def _are_equal(x: Any, other: np.ndarray) -> bool:
+    """Whether each row has the same cells as the row at another place, NaN equal to NaN."""
+    if not scipy.sparse.issparse(x):
+        return all(np.array_equal(x[rows], x[other[rows]], equal_nan=True) for rows in row_pieces(*x.shape))
+    for rows in csr_pieces(x, ENTRIES):
+        mine, theirs = csr_rows(x, rows), x[other[rows]]
+        same = all(np.array_equal(getattr(mine, name), getattr(theirs, name)) for name in ("indptr", "indices"))
+        if not (same and np.array_equal(mine.data, theirs.data, equal_nan=True)):
+            return False
+    return True

@@ -6,7 +6,7 @@ imported inside functions.
 
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import fields
@@ -14,9 +14,11 @@ from functools import cache, partial, wraps
 from importlib import import_module
 from importlib.machinery import PathFinder
 from threading import RLock
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
+import scipy.special
 
 if TYPE_CHECKING:
     import jax
@@ -258,3 +260,106 @@ def _branches(tree: Any) -> tuple[list[Any], Any, Callable[[list[Any]], Any]] | 
         return None
     found, treedef = jax.tree.flatten(tree)
     return None if jax.tree_util.all_leaves([tree]) else (found, treedef, partial(jax.tree.unflatten, treedef))
+
+
+# --------------------------------------------------------------------------------------------------
+# Formulas that run on NumPy arrays and on JAX arrays.
+#
+# The closed forms are plain arithmetic and a few special functions, so that the same code runs on NumPy arrays
+# (instant, float64, no compilation) and on JAX arrays (inside ``jit``, ``grad`` and ``vmap``).
+# --------------------------------------------------------------------------------------------------
+
+
+def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
+    """Array library and special functions that fit the given values.
+
+    A formula written with them runs on NumPy arrays, where nothing is compiled, and on JAX arrays, where samplers trace
+    it.
+
+    Parameters
+    ----------
+    *arrays
+        Values of a formula.
+
+    Returns
+    -------
+    tuple of module
+        ``(jax.numpy, jax.scipy.special)`` if any value is a JAX array or tracer, else
+        ``(numpy, scipy.special)``.
+
+    See Also
+    --------
+    log_rising : A difference of log-gamma functions.
+    log_beta : Log of the Beta function.
+
+    Examples
+    --------
+    >>> import jax.numpy as jnp
+    >>> import numpy as np
+    >>> import bayesnb as nb
+    >>> def log_partition(rate):
+    ...     xp, special = nb.families.namespace(rate)
+    ...     return xp.log(rate) + special.gammaln(rate)
+    >>> type(log_partition(np.array([1.0, 2.0]))).__name__
+    'ndarray'
+    >>> type(log_partition(jnp.array([1.0, 2.0]))).__name__
+    'ArrayImpl'
+    """
+    if any(is_jax(array) for array in arrays):
+        return jnp, jax.scipy.special
+    return np, scipy.special
+
+
+def in_float64[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Run a function with JAX in float64. The user's global setting does not change."""
+
+    @wraps(function)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        with float64():
+            return function(*args, **kwargs)
+
+    return wrapped
+
+
+def to_numpy(tree: Any) -> Any:
+    """Copy every JAX array of a tree into a NumPy array, whose precision does not depend on JAX's settings."""
+    return map_tree(lambda leaf: np.asarray(leaf) if is_jax(leaf) else leaf, tree)
+
+
+# --------------------------------------------------------------------------------------------------
+# Formulas of families and of NumPyro's distributions, compiled as a whole where JAX can trace them
+# --------------------------------------------------------------------------------------------------
+
+
+@in_float64
+def compiled(formula: Callable[..., Any], *arguments: Any, **settings: Hashable) -> Any:
+    """The value of a formula, in float64.
+
+    NumPyro's densities are a dozen operations or more. JAX compiles each of them for every shape if they run one by
+    one, which takes longer than to compile them together.
+
+    Parameters
+    ----------
+    formula : callable
+        A function of a module, so that the second call with arguments of the same shapes compiles nothing.
+    *arguments
+        Families and arrays.
+    **settings
+        Arguments that are not arrays, such as a shape. JAX compiles the formula for each of their values.
+
+    Returns
+    -------
+    jax.Array
+    """
+    try:
+        return _traced(formula, tuple(settings.items()), *arguments)
+    except (TypeError, ValueError, AttributeError):
+        # A family of the user's may need numbers, for NumPy's functions or a condition. A distribution of the user's
+        # may have attributes that JAX does not pass on. Then the formula runs without compilation and raises its own
+        # error.
+        return formula(*arguments, **settings)
+
+
+@jit(static_argnums=(0, 1))
+def _traced(formula: Callable[..., Any], settings: tuple[tuple[str, Hashable], ...], *arguments: Any) -> Any:
+    return formula(*arguments, **dict(settings))

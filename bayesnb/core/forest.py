@@ -44,16 +44,8 @@ def number_of_panels(given: Any, extreme: int) -> int:
 def how_many(shown: int, number: int, noun: str, which: str) -> str:
     """How many things a figure shows, such as "1 feature", "6 features" or "the top 4 of 6 features".
 
-    Parameters
-    ----------
-    shown : int
-        Things that the figure shows.
-    number : int
-        Things that there are.
-    noun : str
-        What one of them is called.
-    which : str
-        Which ones are shown, if not all are; empty if the caller has named them.
+    `noun` is what one of them is called. `which` says which ones are shown, if not all are; it is empty if the caller
+    has named them.
     """
     named = f"{number:,} {noun if number == 1 else PLURALS.get(noun, f'{noun}s')}"
     if shown == number:
@@ -64,19 +56,8 @@ def how_many(shown: int, number: int, noun: str, which: str) -> str:
 def top_rows(table: Any, by: str, sort: Any, *, noun: str = "feature", key: Any = None, **most: Any) -> tuple[Any, str]:
     """The rows of a table that a figure shows, and how many of how many they are, in words.
 
-    Parameters
-    ----------
-    table : pandas.DataFrame
-    by : str
-        Name of a column.
-    sort : bool
-        Whether the rows with the largest number in this column come first.
-    noun : str
-        What a row is called.
-    key : callable, optional
-        What is compared in place of the numbers, such as their absolute values.
-    **most
-        The largest number of rows, by the name of the caller's argument.
+    If `sort`, the rows with the largest number in the column `by` come first; `key` may take absolute values. `noun` is
+    what a row is called, and `most` the largest number of rows, by the name of the caller's argument.
     """
     if yes_or_no("sort", sort):
         table = table.sort_values(by, key=key, ascending=False, kind="stable")
@@ -177,22 +158,9 @@ def forest(
     axes: Any = None,
     figsize: Any = None,
 ) -> Any:
-    """Draw panels of rows.
+    """Draw panels of rows, a `ForestPanel` each, below a title; all with the same horizontal axis if asked.
 
-    Parameters
-    ----------
-    rows : sequence of ForestPanel
-        A panel each.
-    title : str
-        Text above all panels.
-    same_axis : bool, default False
-        Whether the horizontal axes of all panels are the same.
-    panels_across, ax, axes, figsize
-        What the caller gave: see `plot_densities`, and `plot_proba` for the `ax` of one panel.
-
-    Returns
-    -------
-    matplotlib.figure.Figure
+    For the other arguments see `plot_densities`, and `plot_proba` for the `ax` of one panel.
     """
     panels = _forest_panels(rows, panels_across, ax, axes, figsize)
     ends = [_axis_limits(rows)] * len(rows) if same_axis else [_axis_limits([panel]) for panel in rows]

@@ -17,17 +17,9 @@ from bayesnb.core.printing import counted, short_name
 
 
 def chosen(name: str, given: Any, known: Sequence[Any], *, most: int | None = None) -> list[int]:
-    """Positions of the classes or features that a figure shows, in the order given.
+    """Positions, among `known`, of the classes or features that a figure shows, in the order given.
 
-    Parameters
-    ----------
-    name : str
-        The argument: "classes" or "features".
-    given : sequence or label
-    known : sequence
-        What there is to choose from.
-    most : int, optional
-        The largest number that can be shown.
+    `name` is the argument, "classes" or "features", and `most` the largest number that can be shown.
 
     Raises
     ------
@@ -513,17 +505,9 @@ def name_rows(axis: Any, names: Sequence[str]) -> None:
 
 
 def number_x_axis(axis: Any, ticks: int, *, powers: tuple[int, int] = (-3, 4), **options: Any) -> None:
-    """A few short numbers below a panel, and none beside it.
+    """A few short numbers below a panel, at most `ticks`, and none beside it; `options` are for the axis's locator.
 
-    Parameters
-    ----------
-    axis : matplotlib axes
-    ticks : int
-        Most numbers.
-    powers : tuple of int
-        Powers of ten between which numbers are written out.
-    **options
-        For the axis's locator.
+    Numbers are written out between the two powers of ten.
     """
     axis.set_yticks([])
     axis.xaxis.get_major_locator().set_params(nbins=ticks, **options)

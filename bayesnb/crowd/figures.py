@@ -36,13 +36,7 @@ LISTED = 1000
 def positions_of(argument: str, names: Any, index: pd.Index) -> np.ndarray:
     """Positions of names in an index, each once, in the order given; all positions if no names are given.
 
-    Parameters
-    ----------
-    argument : str
-        Name in errors: "items" or "annotators".
-    names : sequence or name or None
-    index : pandas.Index
-        The index of `AnnotationFit.items` or `AnnotationFit.annotators`.
+    Errors call the names `argument`, "items" or "annotators".
 
     Raises
     ------

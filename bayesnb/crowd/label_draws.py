@@ -181,17 +181,9 @@ FIRST_ITEMS = 4096
 
 
 def expected_information(labels: LabelDraws, items: np.ndarray, annotators: np.ndarray) -> np.ndarray:
-    """Mutual information of the class of each item and the next label of each annotator, in nats.
+    """Mutual information of each item's class and each annotator's next label in nats, shape (items, annotators).
 
-    Parameters
-    ----------
-    labels : LabelDraws
-    items, annotators : array of int
-        Their positions.
-
-    Returns
-    -------
-    array, shape (items, annotators)
+    Items and annotators are given by their positions.
     """
     proba, prob = labels.of_items(items), labels.prob[:, :, annotators]
     num_draws, num_classes, num_annotators, num_labels = prob.shape
@@ -217,29 +209,12 @@ def most_informative(
     num_annotators: int | None,
     again: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The pairs of item and annotator with the highest expected information.
+    """Positions of the items and annotators with the highest expected information, and the information, highest first.
 
-    The information is at most the entropy of the item's class. Items are taken in the order of their entropy, until no
-    other item can be among the best.
-
-    Parameters
-    ----------
-    labels : LabelDraws
-    entropy : array, shape (all items,)
-        Of the class of each item, in nats.
-    items, annotators : array of int
-        Positions of those to choose from.
-    num_items : int or None
-        Number of items; None for all of them.
-    num_annotators : int or None
-        Number of annotators of each item; None for all of them.
-    again : bool
-        Whether an annotator may label an item again.
-
-    Returns
-    -------
-    tuple of array
-        Positions of the items, positions of the annotators and the information, the highest first.
+    The information is at most the entropy of the item's class, which is given for all items. Items are taken in the
+    order of their entropy, until no other item can be among the best. `items` and `annotators` are the positions to
+    choose from. None means any number of items, or of annotators for each item. `again` allows an annotator to label an
+    item again.
     """
     table = labels.annotations
     width = len(table.labels)

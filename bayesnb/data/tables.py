@@ -13,8 +13,8 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse
 
+from bayesnb.core.arrays import csr_pieces, csr_rows, without_duplicates
 from bayesnb.core.checking import a_type
-from bayesnb.core.sparse import csr_pieces, csr_rows, without_duplicates
 
 # --------------------------------------------------------------------------------------------------
 # Names and positions of columns

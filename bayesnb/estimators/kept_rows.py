@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.sparse import dense, stacked
+from bayesnb.core.arrays import dense, stacked
 from bayesnb.data.read import as_table, read_rows
 from bayesnb.data.tables import Column, SparseTable, Table, is_missing
 from bayesnb.model.blocks import ModelStatistics, side_by_side, statistics_of_features

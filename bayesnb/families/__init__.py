@@ -5,8 +5,8 @@ import lazy_loader as _lazy
 __getattr__, __dir__, __all__ = _lazy.attach(
     "bayesnb",
     submod_attrs={
-        "core.arrays": ["namespace"],
-        "core.gamma_functions": ["log_beta", "log_rising"],
+        "core.deferred": ["namespace"],
+        "core.logarithms": ["log_beta", "log_rising"],
         "families.categories": ["TableFamily"],
         "families.conjugate": ["ConjugateFamily"],
         "families.exponential": ["ExponentialFamily"],

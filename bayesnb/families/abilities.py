@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.families.family import Family, JointFamily
-from bayesnb.families.supports import kind_of_cell
+from bayesnb.families.hyperparameters import kind_of_cell
 
 
 @dataclass(frozen=True)

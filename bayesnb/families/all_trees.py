@@ -7,11 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import xlogy
 
-from bayesnb.core.arrays import log, namespace
-from bayesnb.core.deferred import dist, pytree
-from bayesnb.core.gamma_functions import log_rising
+from bayesnb.core.arrays import csr_of_ones, log
+from bayesnb.core.deferred import dist, namespace, pytree
+from bayesnb.core.logarithms import log_rising
 from bayesnb.core.running import in_order
-from bayesnb.core.sparse import csr_of_ones
 from bayesnb.families.family import Parameters, Sample
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.joint_categorical import JointCategories

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import namespace
-from bayesnb.core.deferred import dist, pytree
-from bayesnb.core.gamma_functions import log_beta
+from bayesnb.core.deferred import dist, namespace, pytree
+from bayesnb.core.logarithms import log_beta
 from bayesnb.families.bins import BinnedFamily, chosen_edges, default_bin_concentration, quantile_edges
 from bayesnb.families.categories import Categorical, DirichletFamily
 from bayesnb.families.family import MODE, Family, Hyperparameter, Sample

@@ -9,8 +9,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import namespace, weighted_values
-from bayesnb.core.deferred import dist, pytree
+from bayesnb.core.arrays import weighted_values
+from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.families.categories import Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, Parameters

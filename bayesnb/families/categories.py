@@ -8,23 +8,15 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import namespace
-from bayesnb.core.deferred import dist, pytree
-from bayesnb.core.gamma_functions import log_rising
-from bayesnb.core.sparse import csr_rows
+from bayesnb.core.arrays import csr_rows
+from bayesnb.core.deferred import dist, namespace, pytree
+from bayesnb.core.logarithms import beta_mode, log_and_log_rest, log_of, log_rising
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Hyperparameter, Parameters, Sample
-from bayesnb.families.look_up import (
-    Distinct,
-    ValueTable,
-    look_up_cells,
-    look_up_in_jax,
-)
-from bayesnb.families.matrix_product import times
+from bayesnb.families.hyperparameters import BOOLEAN, NONNEGATIVE_INTEGER
+from bayesnb.families.kernels import Distinct, ValueTable, look_up_cells, look_up_in_jax, times
 from bayesnb.families.mutual_information import divergence
-from bayesnb.families.probabilities import beta_mode, log_and_log_rest, log_of
 from bayesnb.families.statistics import Counts, clear_rounding, count_cells
-from bayesnb.families.supports import BOOLEAN, NONNEGATIVE_INTEGER
 
 # --------------------------------------------------------------------------------------------------
 # The Dirichlet distribution along the last axis: evidence, mode, and the families that have it as their prior

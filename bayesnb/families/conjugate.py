@@ -8,9 +8,8 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import compiled, namespace, row_pieces
-from bayesnb.core.deferred import dist, is_jax, jax, jnp, leaves
-from bayesnb.core.sparse import dense
+from bayesnb.core.arrays import dense, row_pieces
+from bayesnb.core.deferred import compiled, dist, is_jax, jax, jnp, leaves, namespace
 from bayesnb.families.family import (
     Family,
     JointFamily,
@@ -18,8 +17,8 @@ from bayesnb.families.family import (
     filled_cells,
     log_density_of_rows,
 )
-from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct, ValueTable, look_up_in_jax
-from bayesnb.families.supports import kind_of_cell
+from bayesnb.families.hyperparameters import kind_of_cell
+from bayesnb.families.kernels import ROWS_AN_ENTRY, Distinct, ValueTable, look_up_in_jax
 
 
 @dataclass(frozen=True)
@@ -311,29 +310,6 @@ def couples_classes(family: Family) -> bool:
     """
     kind = type(family)
     return issubclass(kind, ConjugateFamily) and kind.given_dependence is not ConjugateFamily.given_dependence
-
-
-def given[F: ConjugateFamily](family: F, statistics: Any) -> F:
-    """The posterior that the family's `update` gives, of the family's class and with its static fields.
-
-    Raises
-    ------
-    TypeError
-        If `update` gives another class, or loses the value of a static field.
-    """
-    after = family.update(statistics)
-    name = type(family).__name__
-    remedy = "return dataclasses.replace(self, ...), which keeps the class and the static fields"
-    if type(after) is not type(family):
-        raise TypeError(f"update of {name} gives an object of the class {type(after).__name__}: {remedy}")
-    settings = after.settings()
-    for constant, value in family.settings().items():
-        if settings[constant] is not value and settings[constant] != value:
-            raise TypeError(
-                f"update of {name} gives {constant}={settings[constant]!r}, and the family has {constant}={value!r}: "
-                f"{remedy}"
-            )
-    return after
 
 
 def independent_pits(family: Family, parameters: Parameters, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -7,16 +7,21 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import namespace
-from bayesnb.core.deferred import dist, pytree
-from bayesnb.core.gamma_functions import log_beta_ratio, log_choose, log_factorial, log_rising
+from bayesnb.core.deferred import dist, namespace, pytree
+from bayesnb.core.logarithms import (
+    beta_mode,
+    log_and_log_rest,
+    log_beta_ratio,
+    log_choose,
+    log_factorial,
+    log_negative_binomial,
+    log_rising,
+)
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameters, Sample
-from bayesnb.families.hyperparameters import with_defaults
-from bayesnb.families.probabilities import beta_mode, log_and_log_rest, log_negative_binomial
+from bayesnb.families.hyperparameters import NONNEGATIVE, NONNEGATIVE_INTEGER, Support, with_defaults
 from bayesnb.families.statistics import Counts, safe_ratio
-from bayesnb.families.supports import NONNEGATIVE, NONNEGATIVE_INTEGER, Support
 from bayesnb.families.two_parameters import LearnedNegativeBinomial
 
 # --------------------------------------------------------------------------------------------------

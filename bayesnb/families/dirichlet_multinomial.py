@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import digamma, polygamma
 
-from bayesnb.core.arrays import namespace, row_pieces
-from bayesnb.core.deferred import dist, jnp, pytree
-from bayesnb.core.gamma_functions import log_rising
+from bayesnb.core.arrays import row_pieces
+from bayesnb.core.deferred import dist, jnp, namespace, pytree
+from bayesnb.core.logarithms import log_rising
 from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameters, Sample
 from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
 from bayesnb.families.words import Documents, WordFamily, log_coefficient, log_dirichlet_multinomial
@@ -155,7 +155,7 @@ class DirichletMultinomial(WordFamily):
         return Counts(np.broadcast_to(length / effect, total.shape), total / effect, np.zeros(total.shape))
 
     def density_formula(self, parameters: Parameters, x: Any) -> Any:
-        # A word of concentration zero has no density where it occurs, and adds nothing where it does not.
+        # A word of concentration zero is impossible where it occurs, and adds nothing elsewhere.
         concentration, counts = parameters["concentration"], x[:, None, :]
         xp, _ = namespace(concentration, x)
         possible = concentration > 0

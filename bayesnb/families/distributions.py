@@ -8,10 +8,8 @@ import numpy as np
 import scipy.special
 from scipy import stats
 
-from bayesnb.core.arrays import namespace
-from bayesnb.core.deferred import constraints, dist, jax, jnp
-from bayesnb.core.gamma_functions import log_beta
-from bayesnb.families.probabilities import log_negative_binomial, nearest_turn
+from bayesnb.core.deferred import constraints, dist, jax, jnp, namespace
+from bayesnb.core.logarithms import log_beta, log_negative_binomial, nearest_turn
 
 # --------------------------------------------------------------------------------------------------
 # Independent gamma variables as one vector, with the sum and the proportions as a sampler's coordinates

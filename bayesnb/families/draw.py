@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import compiled
-from bayesnb.core.deferred import dist, jax
+from bayesnb.core.deferred import compiled, dist, jax
 from bayesnb.families.binned import draw_tree_cells
 from bayesnb.families.distributions import CoupledTree, GammaVector, ZeroOr
 from bayesnb.families.formulas import inherited_from

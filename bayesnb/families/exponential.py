@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.families.family import Family, Parameters, filled_cells
-from bayesnb.families.matrix_product import TermProduct, densities_by_formula, natural_parameters, times
+from bayesnb.families.kernels import TermProduct, densities_by_formula, natural_parameters, times
 from bayesnb.families.statistics import Counts, Statistics, class_sums, observed_weight
 
 # --------------------------------------------------------------------------------------------------

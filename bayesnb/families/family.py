@@ -12,19 +12,20 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import compiled, namespace
+from bayesnb.core.arrays import dense
 from bayesnb.core.checking import Params
-from bayesnb.core.deferred import dist, is_jax, jax, jnp, map_tree
-from bayesnb.core.sparse import dense
+from bayesnb.core.deferred import compiled, dist, is_jax, jax, jnp, map_tree, namespace
 from bayesnb.families.hyperparameters import (
+    REAL,
     broadcast_hyperparameter,
     format_number,
+    kind_of_cell,
     require_numbers,
+    some_cell,
     spread_over_categories,
 )
 from bayesnb.families.mutual_information import by_chance, from_likelihood, tables_by_chance
 from bayesnb.families.statistics import Counts, Statistics
-from bayesnb.families.supports import REAL, kind_of_cell, some_cell
 
 # --------------------------------------------------------------------------------------------------
 # The interface of a family of feature distributions.
@@ -321,7 +322,7 @@ class Family(Params, ABC):
         return self.cell == "category" and not isinstance(self, JointFamily)
 
     def on_a_line(self, draws: Parameters) -> Parameters:
-        """Draws as numbers whose mean, interval and R-hat make sense: as they are, by default.
+        """Draws as numbers with a meaningful mean, interval and R-hat: by default as they are.
 
         An angle is moved by whole turns to within half a turn of its mean direction.
 

@@ -7,11 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy.special import expit, logit
 
-from bayesnb.core.arrays import namespace
-from bayesnb.core.deferred import pytree
-from bayesnb.families.conjugate import ConjugateFamily, given
+from bayesnb.core.deferred import namespace, pytree
+from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import JointFamily, Parameters
-from bayesnb.families.supports import accepts_fractions, support_of
+from bayesnb.families.hyperparameters import accepts_fractions, given, support_of
 
 # --------------------------------------------------------------------------------------------------
 # Features that have a distribution for each class, or one that all classes share

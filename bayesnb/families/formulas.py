@@ -10,8 +10,7 @@ import scipy.special
 from scipy import stats
 from scipy.special import gammaln, xlogy
 
-from bayesnb.core.arrays import compiled, in_float64
-from bayesnb.core.deferred import dist
+from bayesnb.core.deferred import compiled, dist, in_float64
 from bayesnb.families import distributions as beta
 from bayesnb.families.distributions import BetaOfLogs, GammaVector
 

@@ -6,17 +6,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import namespace, row_pieces, sqrt
-from bayesnb.core.deferred import dist, jax, jit, jnp, pytree
-from bayesnb.core.gamma_functions import log_rising
+from bayesnb.core.arrays import row_pieces, sqrt
+from bayesnb.core.deferred import dist, jax, jit, jnp, namespace, pytree
+from bayesnb.core.logarithms import log_rising
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.family import Hyperparameter, Parameters, Sample
-from bayesnb.families.hyperparameters import with_defaults
+from bayesnb.families.hyperparameters import POSITIVE, with_defaults
 from bayesnb.families.moments import Moments, moments
 from bayesnb.families.mutual_information import gaussians_by_chance, of_gaussian_cells
 from bayesnb.families.statistics import ROUNDING
-from bayesnb.families.supports import POSITIVE
 
 # --------------------------------------------------------------------------------------------------
 # Log Student-t densities summed over columns, and the same with a cell left out
@@ -629,7 +628,7 @@ class LogNormal(Gaussian):
         return super().cell_log_predictive(logs) - logs
 
     def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
-        # Logarithms of 32 bits would lose digits that the cells have.
+        # Logarithms in float32 would lose digits of the cells.
         logs = _logs_of_cells(x.astype(np.float64))
         found = super().predictive_kernel(logs)
         return found if ratio else found - _row_sums(logs)[:, None]

@@ -6,12 +6,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import namespace
-from bayesnb.core.deferred import dist, jnp, pytree
+from bayesnb.core.deferred import dist, jnp, namespace, pytree
 from bayesnb.families.categories import Categorical, DirichletFamily
 from bayesnb.families.family import Hyperparameter, Parameters
 from bayesnb.families.joint_categorical import MOST, JointCategories
-from bayesnb.families.look_up import look_up_cells
+from bayesnb.families.kernels import look_up_cells
 from bayesnb.families.statistics import Counts
 
 # --------------------------------------------------------------------------------------------------

@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import namespace
-from bayesnb.core.deferred import dist, pytree
+from bayesnb.core.deferred import dist, namespace, pytree
+from bayesnb.core.logarithms import SampledParameters
 from bayesnb.families.categories import Bernoulli
-from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
+from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.families.family import (
     LIKELIEST,
     Family,
@@ -22,10 +22,8 @@ from bayesnb.families.family import (
     parameter_names,
 )
 from bayesnb.families.gaussian import Gaussian
-from bayesnb.families.hyperparameters import broadcast_hyperparameter
-from bayesnb.families.probabilities import SampledParameters
+from bayesnb.families.hyperparameters import Support, broadcast_hyperparameter, given, support_of
 from bayesnb.families.statistics import Counts, Statistics
-from bayesnb.families.supports import Support, support_of
 
 # --------------------------------------------------------------------------------------------------
 # Statistics of cells that may be zero: the number of other cells, and the statistics of their values

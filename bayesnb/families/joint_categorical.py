@@ -8,9 +8,9 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import namespace
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import dist, jax, jnp, pytree
+from bayesnb.core.deferred import dist, jax, jnp, namespace, pytree
+from bayesnb.core.logarithms import log_of
 from bayesnb.families.categories import (
     Categorical,
     dirichlet_log_evidence,
@@ -19,11 +19,9 @@ from bayesnb.families.categories import (
 )
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Hyperparameter, JointFamily, Parameters, Sample
-from bayesnb.families.hyperparameters import format_number
-from bayesnb.families.matrix_product import times
-from bayesnb.families.probabilities import log_of
+from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, format_number
+from bayesnb.families.kernels import times
 from bayesnb.families.statistics import Counts, Occurrences, Tally, entries_of
-from bayesnb.families.supports import NONNEGATIVE_INTEGER
 
 # --------------------------------------------------------------------------------------------------
 # Counts of each combination of categories, per class; only observed combinations are stored

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import in_float64
-from bayesnb.core.deferred import dist, jax, jit, jnp
+from bayesnb.core.deferred import dist, in_float64, jax, jit, jnp
 from bayesnb.families.family import Family
 
 MAX_STEPS = 100

@@ -6,9 +6,17 @@ from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import close, namespace, rows_by_class
-from bayesnb.core.deferred import pytree
-from bayesnb.families.statistics import ROUNDING, Membership, Statistics, clear_rounding, entries_of, safe_ratio
+from bayesnb.core.arrays import close
+from bayesnb.core.deferred import namespace, pytree
+from bayesnb.families.statistics import (
+    ROUNDING,
+    Membership,
+    Statistics,
+    clear_rounding,
+    entries_of,
+    rows_by_class,
+    safe_ratio,
+)
 
 # --------------------------------------------------------------------------------------------------
 # Weights, means and spreads about the mean, which merge without loss of digits

@@ -7,9 +7,9 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import namespace, row_pieces, sqrt
-from bayesnb.core.deferred import dist, is_distribution, jax, jit, jnp, pytree
-from bayesnb.core.gamma_functions import log_rising
+from bayesnb.core.arrays import row_pieces, sqrt
+from bayesnb.core.deferred import dist, is_distribution, jax, jit, jnp, namespace, pytree
+from bayesnb.core.logarithms import log_rising
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, JointFamily, Parameters, Sample, filled_cells
 from bayesnb.families.gaussian import Gaussian, default_rate, too_far, too_narrow

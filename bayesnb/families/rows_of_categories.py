@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.deferred import constraints, dist, jax, jnp
-from bayesnb.families.look_up import look_up_cells
+from bayesnb.families.kernels import look_up_cells
 from bayesnb.families.spanning_trees import draw_trees
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
-from bayesnb.core.arrays import namespace
+from bayesnb.core.deferred import namespace
 
 
 def _eliminated(log_weights: Any) -> tuple[list[Any], list[Any]]:

@@ -1,16 +1,16 @@
 """Sufficient statistics that are counts."""
 
+import itertools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import any_missing, close, namespace
-from bayesnb.core.deferred import leaves, map_tree, pytree
-from bayesnb.core.sparse import filled, missing_entries
+from bayesnb.core.arrays import any_missing, close, filled, missing_entries
+from bayesnb.core.deferred import leaves, map_tree, namespace, pytree
 
 # --------------------------------------------------------------------------------------------------
 # The interface of all sufficient statistics: they add up.
@@ -651,3 +651,13 @@ def occurrences(x: np.ndarray, membership: np.ndarray) -> Occurrences:
     observed, column = np.nonzero(~np.isnan(cells))
     place = owner[observed] * x.shape[1] + column
     return Occurrences(observed_weight(x, membership), Tally.of(place, cells[observed, column], weight[observed]))
+
+
+def rows_by_class(codes: np.ndarray, num_classes: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Each class that has rows with its rows, given the position of each row's class (rows,)."""
+    # NumPy sorts the smallest types in linear time.
+    order = np.argsort(codes.astype(np.min_scalar_type(num_classes)), kind="stable")
+    edges = np.cumsum(np.bincount(codes, minlength=num_classes))
+    for c, (start, stop) in enumerate(itertools.pairwise([0, *edges.tolist()])):
+        if stop > start:
+            yield c, order[start:stop]

@@ -7,23 +7,20 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import namespace
-from bayesnb.core.deferred import dist, pytree
-from bayesnb.core.gamma_functions import log_beta, stirling_rest
-from bayesnb.core.sparse import dense
+from bayesnb.core.arrays import dense
+from bayesnb.core.deferred import dist, namespace, pytree
+from bayesnb.core.logarithms import log_beta, log_negative_binomial, nearest_turn, stirling_rest
 from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.family import LIKELIEST, MODE, Family, Hyperparameter, Parameters, Sample
-from bayesnb.families.hyperparameters import with_defaults
-from bayesnb.families.look_up import ROWS_AN_ENTRY, Distinct
+from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, POSITIVE, Support, with_defaults
+from bayesnb.families.kernels import ROWS_AN_ENTRY, Distinct
 from bayesnb.families.maximum import maximum
-from bayesnb.families.probabilities import log_negative_binomial, nearest_turn
 from bayesnb.families.statistics import (
     Counts,
     Occurrences,
     occurrences,
     safe_ratio,
 )
-from bayesnb.families.supports import NONNEGATIVE_INTEGER, POSITIVE, Support
 
 RATE = 0.15
 """With the default shape 1.5 of the gamma prior, the prior mean of a concentration is ten times that of the column."""

@@ -9,16 +9,14 @@ import numpy as np
 import scipy.sparse
 from scipy.special import gammaln
 
-from bayesnb.core.arrays import all_whole, namespace, row_pieces
-from bayesnb.core.deferred import dist, pytree
-from bayesnb.core.gamma_functions import log_factorial, log_rising
-from bayesnb.core.sparse import csr_pieces, csr_rows, filled, shared_csr, without_duplicates
+from bayesnb.core.arrays import all_whole, csr_pieces, csr_rows, filled, row_pieces, shared_csr, without_duplicates
+from bayesnb.core.deferred import dist, namespace, pytree
+from bayesnb.core.logarithms import log_factorial, log_of, log_rising
 from bayesnb.families.categories import Bernoulli, DirichletFamily, dirichlet_log_evidence
 from bayesnb.families.family import Hyperparameter, JointFamily, Parameters
-from bayesnb.families.matrix_product import ProductMatrix, times
-from bayesnb.families.probabilities import log_of
+from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER
+from bayesnb.families.kernels import ProductMatrix, times
 from bayesnb.families.statistics import Counts, class_sums, clear_rounding
-from bayesnb.families.supports import NONNEGATIVE_INTEGER
 
 # --------------------------------------------------------------------------------------------------
 # Rows of word counts: coefficients, rising factorials and sums over the words that occur

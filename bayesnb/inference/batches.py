@@ -13,7 +13,7 @@ from bayesnb.core.running import progress_bar
 from bayesnb.data.labels import Found
 from bayesnb.data.read import read_rows
 from bayesnb.families.family import Family
-from bayesnb.families.supports import keeps_others
+from bayesnb.families.hyperparameters import keeps_others
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, conditioned
 from bayesnb.inference.sources import Batch, count_batches, find, naming_errors

@@ -7,9 +7,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, log_expit
 
-from bayesnb.core.arrays import compiled
-from bayesnb.core.deferred import constraints, dist, is_jax, jax, jnp, pytree, with_derivative
-from bayesnb.families.probabilities import LogProbability
+from bayesnb.core.deferred import compiled, constraints, dist, is_jax, jax, jnp, pytree, with_derivative
+from bayesnb.core.logarithms import LogProbability
 
 # --------------------------------------------------------------------------------------------------
 # Coordinates: the value at a point, the density there, and the point of a value

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 from scipy.special import logsumexp, softmax
 
-from bayesnb.core.arrays import in_float64, log, probabilities, to_numpy
+from bayesnb.core.arrays import log, probabilities
 from bayesnb.core.checking import warn, whole_number
+from bayesnb.core.deferred import in_float64, to_numpy
 from bayesnb.core.running import in_order, random_generator
 from bayesnb.families.abilities import abilities
 from bayesnb.families.categories import dirichlet_mode

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import compiled, in_float64, to_numpy
 from bayesnb.core.checking import Params, warn
-from bayesnb.core.deferred import dist, jax, jit, jnp
+from bayesnb.core.deferred import compiled, dist, in_float64, jax, jit, jnp, to_numpy
 from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.blocks import ModelStatistics

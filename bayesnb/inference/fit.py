@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, first_few, warn
-from bayesnb.core.deferred import constraints, dist, map_tree
+from bayesnb.core.deferred import constraints, dist, in_float64, map_tree
 from bayesnb.data.labels import read_classes, warn_of_classes
 from bayesnb.data.read import Rows, is_dask
 from bayesnb.data.schema import Schema

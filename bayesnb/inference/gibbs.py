@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from scipy.special import softmax
 
-from bayesnb.core.arrays import compiled, in_float64, probabilities, to_numpy
+from bayesnb.core.arrays import probabilities
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import dist, jax, jit, jnp
+from bayesnb.core.deferred import compiled, dist, in_float64, jax, jit, jnp, to_numpy
 from bayesnb.core.running import added, in_order, progress_bar, random_generator
-from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
+from bayesnb.families.conjugate import ConjugateFamily, couples_classes
+from bayesnb.families.hyperparameters import given
 from bayesnb.families.statistics import ClassCounts
 from bayesnb.inference.coordinates import unconstrained
 from bayesnb.inference.em import chain_quantiles, first_responsibilities, label_log_joint

@@ -13,11 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import softmax
 
-from bayesnb.core.arrays import in_float64, to_numpy
+from bayesnb.core.arrays import dense
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import constraints, dist, jax, jit, jnp, numpyro
+from bayesnb.core.deferred import constraints, dist, in_float64, jax, jit, jnp, numpyro, to_numpy
 from bayesnb.core.running import as_key, in_order, progress_bar, random_generator, split
-from bayesnb.core.sparse import dense
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, Parameters, Sample, filled_cells, parameter_names
 from bayesnb.inference.coordinates import Coordinate, Plain

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.arrays import stacked
 from bayesnb.core.checking import a_type
 from bayesnb.core.running import random_generator
-from bayesnb.core.sparse import stacked
 from bayesnb.data.labels import Found
 from bayesnb.data.read import (
     Rows,
@@ -90,21 +90,9 @@ def empty_problem(model: BoundModel, *, growing: bool) -> Problem:
 def count_batches(
     schema: OpenSchema, found: Found, batches: Iterable[Batch], check: Callable[[Problem], None]
 ) -> Problem:
-    """The problem of all batches, read one after another.
+    """The problem of all batches, read one after another; errors as for `fit`, naming the batch, or if there is no row.
 
-    Parameters
-    ----------
-    schema : OpenSchema
-    found : Found
-        What the schema does not know.
-    batches : iterable of Batch
-    check : callable
-        Gets the problem before any row is read, and may raise an error.
-
-    Raises
-    ------
-    ValueError, TypeError
-        As for `fit`, naming the batch; or if there is no row.
+    `found` is what the schema does not know. `check` gets the problem before any row is read, and may raise an error.
     """
     problem = empty_problem(schema.bind(found), growing=schema.growing)
     check(problem)

@@ -15,8 +15,8 @@ from bayesnb.data.tables import as_range, is_missing, items_at
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, listed_categories, of_column
 from bayesnb.families.feature_inclusion import FeatureInclusion
+from bayesnb.families.hyperparameters import kind_of_cell
 from bayesnb.families.statistics import ClassCounts, Statistics
-from bayesnb.families.supports import kind_of_cell
 
 # --------------------------------------------------------------------------------------------------
 # Blocks: columns of a table that one family describes with arrays of one shape

@@ -8,12 +8,11 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import in_float64, log
+from bayesnb.core.arrays import dense, log
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import leaves, map_tree
+from bayesnb.core.deferred import in_float64, leaves, map_tree
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import in_order, random_generator
-from bayesnb.core.sparse import dense
 from bayesnb.data.labels import Found, Numbers, read_classes, read_labels
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.schema import Schema, shown_categories, warn_unseen, with_other
@@ -21,7 +20,7 @@ from bayesnb.data.tables import Table
 from bayesnb.families.bins import names_of_bins, quantile_edges
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, of_column, parameters_of_column
-from bayesnb.families.supports import keeps_others
+from bayesnb.families.hyperparameters import keeps_others
 from bayesnb.model.blocks import (
     Block,
     ModelStatistics,
@@ -322,12 +321,7 @@ class BoundModel(Printed):
         return counted.statistics
 
     def require_blocks(self, what: str, parts: Sequence[Any]) -> None:
-        """Refuse another number of parts than the model has blocks.
-
-        Raises
-        ------
-        ValueError
-        """
+        """Raise ValueError for another number of parts than the model has blocks."""
         if len(parts) != len(self.blocks):
             names = [block.name for block in self.blocks]
             raise ValueError(f"{what} has {len(parts)} parts and the model the blocks {names}: give one for each")

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import in_float64, weighted_values
+from bayesnb.core.arrays import weighted_values
 from bayesnb.core.checking import first_few, listed, near_matches, one_of, warn
-from bayesnb.core.gamma_functions import HALF_LOG_2_PI
+from bayesnb.core.deferred import in_float64
+from bayesnb.core.logarithms import HALF_LOG_2_PI
 from bayesnb.core.running import in_order
 from bayesnb.data.read import Rows
 from bayesnb.data.tables import Column, SparseTable, Table, distinct_objects, shortened
@@ -24,7 +25,7 @@ from bayesnb.families.counts_and_waits import Exponential, Geometric, NegativeBi
 from bayesnb.families.family import Family, of_column
 from bayesnb.families.gaussian import Gaussian, LogNormal
 from bayesnb.families.hurdle import Hurdle
-from bayesnb.families.supports import support_of
+from bayesnb.families.hyperparameters import support_of
 from bayesnb.families.words import Multinomial
 from bayesnb.model.bound import bound_to
 from bayesnb.model.reading import outside

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky
 from scipy.special import log_ndtr, logsumexp, softmax
 
-from bayesnb.core.arrays import PIECE_CELLS, namespace, row_pieces
+from bayesnb.core.arrays import PIECE_CELLS, row_pieces
+from bayesnb.core.deferred import namespace
 from bayesnb.core.running import added, in_order, one_blas_thread
 from bayesnb.model.truncated_normal import TruncatedNormal
 

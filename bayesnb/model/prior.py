@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import in_float64, to_numpy
-from bayesnb.core.deferred import dist, is_jax, jax, jnp, leaves, map_tree, numpyro, pytree
+from bayesnb.core.deferred import dist, in_float64, is_jax, jax, jnp, leaves, map_tree, numpyro, pytree, to_numpy
+from bayesnb.core.logarithms import LogProbability, SampledParameters, log_of_prob
 from bayesnb.data.schema import Schema
 from bayesnb.data.tables import COPY
 from bayesnb.families.categories import dirichlet_log_evidence
-from bayesnb.families.conjugate import ConjugateFamily, couples_classes, given
+from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.families.family import Family, Sample, parameter_names, with_hyperparameters
 from bayesnb.families.feature_inclusion import FeatureInclusion
-from bayesnb.families.matrix_product import times
-from bayesnb.families.probabilities import LogProbability, SampledParameters, log_of_prob
+from bayesnb.families.hyperparameters import given
+from bayesnb.families.kernels import times
 from bayesnb.families.statistics import ClassCounts, Statistics
 from bayesnb.model.blocks import Block, ModelStatistics, block_name, lay_out, places_of_columns
 
@@ -406,12 +406,7 @@ def _blocks_on_scale(blocks: Sequence[Block], statistics: ModelStatistics) -> tu
 
 
 def refuse_beyond_float64(block: Block, counted: Statistics, classes: Sequence[Any] = ()) -> None:
-    """Raise for columns whose statistics exceed float64, in one class or in all together.
-
-    Raises
-    ------
-    ValueError
-    """
+    """Raise ValueError for columns whose statistics exceed float64, in one class or in all together."""
     found = block.family.beyond_float64(counted)
     if found is None or np.isnan(found[0]).all():
         return

@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import in_float64, to_numpy
+from bayesnb.core.arrays import csr_rows, distinct_rows, stacked
 from bayesnb.core.checking import listed, proportion, sort_categories, warn
-from bayesnb.core.deferred import leaves, map_tree, structure
-from bayesnb.core.equal_rows import distinct_rows
+from bayesnb.core.deferred import in_float64, leaves, map_tree, structure, to_numpy
 from bayesnb.core.running import in_order
-from bayesnb.core.sparse import csr_rows, stacked
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.schema import warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
@@ -628,7 +626,7 @@ def ways_to_posterior(model: BoundModel) -> str:
 
 
 def ways_to_fit(model: BoundModel) -> str:
-    """The inferences that take a model, as an error message lists them."""
+    """The inferences that accept a model, as an error message lists them."""
     ways = {
         "nb.Exact() for the closed form": has_closed_form(model),
         "nb.NUTS() for draws": _every_family(model, "sampled"),

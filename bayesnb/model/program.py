@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import in_float64
-from bayesnb.core.deferred import dist, jnp, numpyro
+from bayesnb.core.deferred import dist, in_float64, jnp, numpyro
 from bayesnb.data.labels import as_labels
 from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family, JointFamily, Parameters, filled_cells, parameter_names

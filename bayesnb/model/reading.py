@@ -11,15 +11,22 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import all_whole, in_float64, log, row_pieces
+from bayesnb.core.arrays import all_whole, log, row_pieces, stacked
 from bayesnb.core.checking import warn
+from bayesnb.core.deferred import in_float64
 from bayesnb.core.running import in_order, one_blas_thread
-from bayesnb.core.sparse import stacked
 from bayesnb.data.schema import OutsideSupport, Schema, are_codes, encode_categories, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.family import Family
+from bayesnb.families.hyperparameters import (
+    BOOLEAN,
+    NONNEGATIVE,
+    NONNEGATIVE_INTEGER,
+    REAL,
+    accepts_fractions,
+    support_of,
+)
 from bayesnb.families.statistics import ClassCounts, Membership, Statistics
-from bayesnb.families.supports import BOOLEAN, NONNEGATIVE, NONNEGATIVE_INTEGER, REAL, accepts_fractions, support_of
 from bayesnb.model.blocks import Block, ModelStatistics
 
 # --------------------------------------------------------------------------------------------------

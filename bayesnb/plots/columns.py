@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.special import rel_entr
 
-from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import one_of, whole_number
+from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import (
     HATCHES,
@@ -36,7 +36,7 @@ from bayesnb.posterior.column_densities import (
     legend_entries,
     simulated_cells,
 )
-from bayesnb.posterior.fitted import of_features
+from bayesnb.posterior.kinds import of_features
 from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from bayesnb.core.printing import short_name
 from bayesnb.data.labels import read_labels
 from bayesnb.data.read import as_table, split_labels
 from bayesnb.posterior.belief import offers
-from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.kinds import Fitted, posterior_of
 from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------

@@ -10,13 +10,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import softmax
 
-from bayesnb.core.arrays import in_float64, log, to_numpy
+from bayesnb.core.arrays import dense, log
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import dist, map_tree, pytree
+from bayesnb.core.deferred import dist, in_float64, map_tree, pytree, to_numpy
 from bayesnb.core.running import random_generator
-from bayesnb.core.sparse import dense
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.matrix_product import times
+from bayesnb.families.kernels import times
 from bayesnb.model.blocks import ModelStatistics, feature_names, positions_of_features
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.feature_weights import FeatureWeights, priors

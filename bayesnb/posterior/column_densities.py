@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import in_float64
+from bayesnb.core.arrays import dense
+from bayesnb.core.deferred import in_float64
 from bayesnb.core.panels import HATCHES, LINES, MARKERS, number_x_axis
-from bayesnb.core.sparse import dense
 from bayesnb.data.labels import read_labels
 from bayesnb.data.read import as_table
 from bayesnb.families.bins import averages_between, lattice, steps

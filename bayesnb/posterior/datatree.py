@@ -8,10 +8,9 @@ import numpy as np
 import xarray as xr
 from arviz_base import make_attrs
 
-from bayesnb.core.arrays import coordinate, in_float64, log
-from bayesnb.core.deferred import dist
+from bayesnb.core.arrays import coordinate, dense, log
+from bayesnb.core.deferred import dist, in_float64
 from bayesnb.core.running import random_generator
-from bayesnb.core.sparse import dense
 from bayesnb.data.read import Rows, as_rows, labelled_rows
 from bayesnb.data.tables import Table
 from bayesnb.families.conjugate import couples_classes

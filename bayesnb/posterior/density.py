@@ -12,14 +12,14 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
-from bayesnb.core.arrays import in_float64, log
+from bayesnb.core.arrays import log
 from bayesnb.core.checking import a_type
-from bayesnb.core.deferred import constraints, jax, jit, jnp, map_tree, pytree, with_derivative
+from bayesnb.core.deferred import constraints, in_float64, jax, jit, jnp, map_tree, pytree, with_derivative
 from bayesnb.core.running import in_order
 from bayesnb.families.conjugate import cells_log_predictive
 from bayesnb.families.family import Family, JointFamily, of_column, parameters_of_column
-from bayesnb.families.matrix_product import times
-from bayesnb.families.supports import accepts_fractions
+from bayesnb.families.hyperparameters import accepts_fractions
+from bayesnb.families.kernels import times
 from bayesnb.model.blocks import summed
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.feature_weights import FeatureWeights, mixed

@@ -7,11 +7,11 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from bayesnb.core.arrays import in_float64, log
+from bayesnb.core.arrays import dense, log
 from bayesnb.core.checking import is_one_of, near_matches, proportion, whole_number
+from bayesnb.core.deferred import in_float64
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import panel_of_rows, percent, text_color, yes_or_no
-from bayesnb.core.sparse import dense
 from bayesnb.data.read import as_row
 from bayesnb.data.tables import shortened
 from bayesnb.model.blocks import Block, columns_alone, features_of, subjects_of
@@ -141,8 +141,8 @@ class Explanation(PrintedFrame):
         axis.axhline(len(values) - 1.5, color=ink, linewidth=1.0, zorder=1)
         axis.get_yticklabels()[-1].set_fontweight("bold")
         # Zero and a margin are always there.
-        inside = np.clip([*finite, 0.0], -edge, edge)
-        low, high = np.nanmin(inside), np.nanmax(inside)
+        within = np.clip(np.concatenate([finite, [0.0]]), -edge, edge)
+        low, high = np.nanmin(within), np.nanmax(within)
         margin = 0.06 * (high - low or 1.0)
         axis.set_xlim(low - margin, high + margin)
         axis.xaxis.get_major_locator().set_params(nbins=5)

@@ -119,8 +119,9 @@ class _Writer:
         if isinstance(value, Mapping):
             items = [[self.apart(key, where), self.apart(part, f"{where}[{key!r}]")] for key, part in value.items()]
             return {"dict": items}
-        if _is_record(value):
-            kind = type(value)
+        kind = type(value)
+        own = isinstance(value, Family | Statistics) or _of_package(kind)
+        if own and (is_dataclass(value) or isinstance(value, Printed)):
             found = [[name, self.apart(getattr(value, name), f"{kind.__name__}.{name}")] for name in _arguments(kind)]
             self._records[id(value)] = len(self._records), value
             return {"record": [_name_of(kind), *found]}
@@ -138,11 +139,6 @@ class _Writer:
             stored = np.frombuffer(text.encode(), np.uint8)
         self.arrays.append(stored)
         return [array.dtype.str, list(array.shape), len(self.arrays) - 1]
-
-
-def _is_record(value: Any) -> bool:
-    own = is_dataclass(value) or isinstance(value, Printed)
-    return own and (isinstance(value, Family | Statistics) or _of_package(type(value)))
 
 
 def _of_package(kind: type) -> bool:
@@ -272,10 +268,6 @@ def _schema(columns: tuple, views: Any = None, **others: Any) -> Schema:
     return Schema(columns, **others)
 
 
-def _csr(data: np.ndarray, dtype: np.dtype, indices: Any, indptr: Any, shape: Any) -> scipy.sparse.csr_array:
-    return scipy.sparse.csr_array((data.astype(dtype, copy=False), indices, indptr), shape)
-
-
 def _distribution(name: str, arguments: Mapping[str, Any]) -> "dist.Distribution":
     kind = getattr(dist, name, None)
     if not (isinstance(kind, type) and issubclass(kind, dist.Distribution)):
@@ -291,7 +283,7 @@ TOGETHER: dict[str, Callable[..., Any]] = {
     "range": range,
     "dtype": np.dtype,
     "scalar": lambda array: array[()],
-    "csr": _csr,
+    "csr": lambda data, dtype, *rest: scipy.sparse.csr_array((data.astype(dtype, copy=False), *rest[:2]), rest[2]),
     "every column": lambda: EVERY_COLUMN,
     "expanded": lambda base, shape: base.expand(shape),
     "distribution": _distribution,
@@ -383,11 +375,11 @@ def _netcdf(attributes: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> byte
         with h5netcdf.File(file, "r+") as netcdf:
             netcdf.attrs.update(attributes)
             group = netcdf.create_group(GROUP)
-            for i, value in enumerate(np.asarray(array, order="C") for array in arrays):
+            for i, array in enumerate(arrays):
+                value = np.asarray(array, np.int8 if array.dtype == bool else None, order="C")
                 axes = [f"v{i}_{axis}" for axis in range(value.ndim)]
                 group.dimensions.update(dict(zip(axes, value.shape, strict=True)))
-                stored = value.view(np.int8) if value.dtype == bool else value
-                group.create_variable(f"v{i}", axes, stored.dtype, data=stored)
+                group.create_variable(f"v{i}", axes, value.dtype, data=value)
         file.flush()
         image: bytes = file.id.get_file_image()
     return image

@@ -7,11 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import PIECE_CELLS, in_float64, log, row_pieces
+from bayesnb.core.arrays import PIECE_CELLS, dense, log, row_pieces
 from bayesnb.core.checking import first_few
-from bayesnb.core.deferred import leaves, map_tree
+from bayesnb.core.deferred import in_float64, leaves, map_tree
 from bayesnb.core.running import in_order
-from bayesnb.core.sparse import dense
 from bayesnb.data.read import Rows
 from bayesnb.families.conjugate import cells_log_predictive, couples_classes
 from bayesnb.families.family import log_predictive_given, of_column

@@ -18,8 +18,7 @@ from bayesnb.data.read import Rows, labelled_rows
 from bayesnb.model.problem import Problem, has_closed_form, or_closed_form
 from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.datatree import as_tree
-from bayesnb.posterior.fitted import Fitted, posterior_of
-from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
+from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, Fitted, posterior_of
 from bayesnb.posterior.left_out import LeftOut, leave_one_out, named_rows, refuse_weights
 from bayesnb.posterior.posterior import Posterior
 

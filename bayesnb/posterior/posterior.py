@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from bayesnb.core.arrays import dense
 from bayesnb.core.checking import warn, warns_once, whole_number
 from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus
 from bayesnb.core.running import random_generator
-from bayesnb.core.sparse import dense
 from bayesnb.data.read import as_table
 from bayesnb.families.bins import Resolution, as_written
 from bayesnb.families.conjugate import ConjugateFamily

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from scipy.special import entr, logsumexp
 
-from bayesnb.core.arrays import in_float64, log
-from bayesnb.core.deferred import leaves, map_tree
+from bayesnb.core.arrays import log
+from bayesnb.core.deferred import in_float64, leaves, map_tree
 from bayesnb.core.running import in_order
 from bayesnb.data.tables import Table
 from bayesnb.model.bound import BoundModel
@@ -24,18 +24,9 @@ DRAW_BYTES = 2**23
 
 
 def log_joint_under(model: BoundModel, table: Table, parameters: ModelParameters) -> np.ndarray:
-    """Log density of each row together with each class, under each draw of the parameters.
+    """Log density of each row with each class under each draw, shape (chain, draw, rows, classes).
 
-    Parameters
-    ----------
-    model : BoundModel
-    table : Table
-    parameters : ModelParameters
-        Leading axes (chain, draw).
-
-    Returns
-    -------
-    array, shape (chain, draw, rows, classes)
+    The parameters have the leading axes (chain, draw).
     """
     return _under_each_draw(_each_joint, model, table, parameters)
 

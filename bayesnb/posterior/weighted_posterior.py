@@ -8,7 +8,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import pandas as pd
 
-from bayesnb.core.arrays import in_float64, log
+from bayesnb.core.arrays import log
+from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
 from bayesnb.core.panels import chosen
 from bayesnb.core.printing import DataTable, Paragraph, Piece
@@ -25,7 +26,7 @@ from bayesnb.model.feature_weights import (
     some_rows,
 )
 from bayesnb.posterior.belief import PROB, WeightedModel, WithWeights, require
-from bayesnb.posterior.fitted import ON_LABELS_ONLY
+from bayesnb.posterior.kinds import ON_LABELS_ONLY
 from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------

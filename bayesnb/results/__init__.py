@@ -26,13 +26,13 @@ from bayesnb.posterior.kinds import (
 )
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.weighted_posterior import WeightedPosterior, WeightsFrame
+from bayesnb.selection.descriptions import ColumnForest
 from bayesnb.selection.families import FamilyChoice
 from bayesnb.selection.features import FeatureSelection
 from bayesnb.selection.grouping import ColumnGrouping
 from bayesnb.selection.information import FeatureEvidence, MutualInformation
 from bayesnb.selection.models import ModelComparison
 from bayesnb.selection.telling import TellingFeatures
-from bayesnb.selection.trees import ColumnForest
 
 __all__ = [
     "SBC",

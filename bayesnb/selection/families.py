@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import is_one_of, whole_number
+from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import how_many
 from bayesnb.core.panels import LINES, chosen, grid_of_panels
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed

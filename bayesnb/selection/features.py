@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesnb.core.arrays import in_float64, row_pieces
+from bayesnb.core.arrays import row_pieces
 from bayesnb.core.checking import first_few, warn_of, warns_once, whole_number
+from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
 from bayesnb.data.labels import require_two_classes
@@ -25,9 +26,8 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.feature_weights import mixed_features
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem
-from bayesnb.posterior.fitted import model_of
+from bayesnb.posterior.kinds import model_of
 from bayesnb.posterior.left_out import features_left_out
-from bayesnb.posterior.loo import sum_with_error
 from bayesnb.selection.families import ROUNDING
 from bayesnb.selection.weighing import weight_features
 
@@ -508,6 +508,8 @@ def _refuse_features(problem: Problem, weights: np.ndarray) -> None:
 
 def _selection_frame(steps: np.ndarray, ratios: _LabelRatios, names: Sequence[Any]) -> pd.DataFrame:
     """The attribute `table` of `FeatureSelection`."""
+    from bayesnb.posterior.loo import sum_with_error
+
     log_proba = np.array([ratios.log_proba(kept) for kept in steps])
     differences = [sum_with_error(of_step - log_proba[0], ratios.weights) for of_step in log_proba]
     changes = np.diff(steps, axis=0)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import whole_number
+from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.panels import MARKERS
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed
@@ -21,7 +21,7 @@ from bayesnb.families.family import Family
 from bayesnb.inference.fit import problem_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model
-from bayesnb.posterior.fitted import Fitted, model_of
+from bayesnb.posterior.kinds import Fitted, model_of
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.features import changed_model, rewritten_features
 from bayesnb.selection.joint_blocks import (
@@ -121,15 +121,8 @@ class _MergeSearch:
 def merge_while_rising(parts: Sequence[Part], blocks: Mapping[type[Family], Blocks], max_width: int) -> _MergeSearch:
     """Merge the pair of parts with the highest log Bayes factor, again and again while it exceeds its threshold.
 
-    All pairs are measured at the beginning, and after a merge those of the new block.
-
-    Parameters
-    ----------
-    parts : sequence of Part
-    blocks : mapping
-        By the family of the joint blocks.
-    max_width : int
-        Largest number of columns of a block.
+    All pairs are measured at the beginning, and after a merge those of the new block, which has at most `max_width`
+    columns. `blocks` are by the family of the joint blocks.
     """
     left = dict(enumerate(parts))
     gain = np.full((len(parts), len(parts)), -np.inf)

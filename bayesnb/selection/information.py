@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 from scipy.special import chdtr, chdtrc, chndtrinc, expit, logit, ndtri
 
-from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import first_few, proportion, warn, warns_once, whole_number
-from bayesnb.core.deferred import map_tree
+from bayesnb.core.deferred import in_float64, map_tree
 from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import chosen, percent
@@ -20,7 +19,7 @@ from bayesnb.families.family import Family, JointFamily, Parameters
 from bayesnb.model.blocks import Block, feature_names, in_column_order, inclusions, read_inclusion, spread_inclusion
 from bayesnb.model.prior import ModelParameters
 from bayesnb.posterior.belief import offers, require
-from bayesnb.posterior.fitted import of_features
+from bayesnb.posterior.kinds import of_features
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.under_draws import draws_in_pieces

@@ -10,19 +10,17 @@ from typing import Any
 import numpy as np
 from scipy.linalg import block_diag
 
-from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import listed
-from bayesnb.core.deferred import is_distribution
+from bayesnb.core.deferred import in_float64, is_distribution
 from bayesnb.data.read import Rows
 from bayesnb.families.categories import Bernoulli, Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily
 from bayesnb.families.gaussian import Gaussian
-from bayesnb.families.hyperparameters import format_number
+from bayesnb.families.hyperparameters import format_number, kind_of_density, support_of
 from bayesnb.families.joint_categorical import MOST, JointCategorical, default_concentration
 from bayesnb.families.moments import Scatter, scatter
 from bayesnb.families.multivariate_gaussian import MultivariateGaussian
-from bayesnb.families.supports import kind_of_density, support_of
 from bayesnb.model.blocks import EVERY_COLUMN, declared_categories
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem

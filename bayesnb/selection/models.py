@@ -13,13 +13,13 @@ from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, plus_minus_of
 from bayesnb.data.read import Rows, read_rows, split_labels
 from bayesnb.families.family import Family
-from bayesnb.families.supports import kind_of_density, support_of
+from bayesnb.families.hyperparameters import kind_of_density, support_of
 from bayesnb.inference.exact import Exact
 from bayesnb.inference.fit import fit
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, has_closed_form
 from bayesnb.posterior.belief import offers, require
-from bayesnb.posterior.fitted import posterior_of
+from bayesnb.posterior.kinds import posterior_of
 from bayesnb.posterior.loo import elpd_and_remarks, sum_with_error
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.weighted_posterior import with_weights_of

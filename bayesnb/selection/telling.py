@@ -12,14 +12,14 @@ import numpy as np
 import pandas as pd
 import scipy.sparse
 
-from bayesnb.core.arrays import in_float64, log
+from bayesnb.core.arrays import dense, log
 from bayesnb.core.checking import proportion, whole_number
+from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import chosen, percent
 from bayesnb.core.printing import short_name
 from bayesnb.core.running import random_generator
-from bayesnb.core.sparse import dense
 from bayesnb.data.labels import as_labels
 from bayesnb.data.read import as_rows
 from bayesnb.model.blocks import Block, subjects_of, summed
@@ -28,7 +28,7 @@ from bayesnb.model.program import draw_cells, to_table
 from bayesnb.model.reading import Chunks
 from bayesnb.posterior.belief import offers
 from bayesnb.posterior.explain import ROUNDING, UNITS
-from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.kinds import Fitted, posterior_of
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.under_draws import log_sum

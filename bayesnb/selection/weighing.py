@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import in_float64
 from bayesnb.core.checking import a_type, warn, warn_of
+from bayesnb.core.deferred import in_float64
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import Rows, is_dask, read_rows
@@ -30,7 +30,7 @@ from bayesnb.model.feature_weights import (
 )
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.posterior.belief import offers, require
-from bayesnb.posterior.fitted import Fitted, posterior_of
+from bayesnb.posterior.kinds import Fitted, posterior_of
 from bayesnb.posterior.left_out import (
     DensityError,
     FeaturesLeftOut,

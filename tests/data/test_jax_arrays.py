@@ -8,7 +8,7 @@ from scipy.special import digamma
 from slow import names_fast
 
 import bayesnb as nb
-from bayesnb.core.gamma_functions import log_rising
+from bayesnb.core.logarithms import log_rising
 from bayesnb.data.read import as_table
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import nbinom
 
-from bayesnb.families.look_up import Distinct
+from bayesnb.families.kernels import Distinct
 
 CLASSES, COLUMNS = 3, 4
 SHAPE = np.random.default_rng(0).gamma(2.0, 1.0, (CLASSES, COLUMNS))

@@ -15,11 +15,11 @@ from scipy.special import logsumexp, xlogy
 
 import bayesnb as nb
 from bayesnb.data.read import as_table
-from bayesnb.families import matrix_product as product
+from bayesnb.families import kernels as product
 from bayesnb.families.family import with_hyperparameters
 from bayesnb.families.formulas import log_prob, quantile
 from bayesnb.families.gaussian import StudentT
-from bayesnb.families.matrix_product import _product as product_of_arrays
+from bayesnb.families.kernels import _product as product_of_arrays
 from bayesnb.posterior.under_draws import flatten
 
 
@@ -137,7 +137,7 @@ class TestOrigins:
             assert np.isfinite(rows).all()
             return multiply(values, rows)
 
-        monkeypatch.setattr("bayesnb.families.matrix_product._product", product)
+        monkeypatch.setattr("bayesnb.families.kernels._product", product)
         found = nb.Poisson().row_log_likelihood({"rate": np.zeros((2, 2))}, np.array([[0.0, 2.0], [0.0, 0.0]]))
         np.testing.assert_array_equal(found, [[-np.inf, -np.inf], [0.0, 0.0]])
         found = nb.Poisson().row_log_likelihood({"rate": np.zeros((2, 2))}, np.array([[0.0, 2.0**30], [0.0, 0.0]]))

@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.special import digamma, gammaln
 
 import bayesnb as nb
-from bayesnb.core.arrays import namespace
+from bayesnb.core.deferred import namespace
 from bayesnb.estimators import DirichletMultinomialNB
 from bayesnb.families import dirichlet_multinomial
 from bayesnb.families.distributions import GammaVector

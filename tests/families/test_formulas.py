@@ -47,7 +47,7 @@ DENSITIES = OF_VECTORS | {name: (ours, X / 5, theirs.logpdf(X / 5)) for name, (o
 def test_densities(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only those that SciPy does not have are compiled."""
     if name != "compiled":
-        monkeypatch.setattr("bayesnb.core.arrays._traced", lambda *_: pytest.fail("a density was compiled"))
+        monkeypatch.setattr("bayesnb.core.deferred._traced", lambda *_: pytest.fail("a density was compiled"))
     distribution, x, expected = DENSITIES[name]
     found = log_prob(distribution, x)
     assert type(found) is np.ndarray

@@ -11,7 +11,7 @@ from cases import Exponential, Symbols, Tokens, with_holes
 from scipy import stats
 
 import bayesnb as nb
-from bayesnb.families.probabilities import LogProbability, SampledParameters
+from bayesnb.core.logarithms import LogProbability, SampledParameters
 
 
 def table(rng, rows=60):

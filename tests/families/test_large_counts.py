@@ -14,8 +14,7 @@ import scipy.sparse
 from scipy import integrate, stats
 
 import bayesnb as nb
-from bayesnb.core.gamma_functions import stirling_rest
-from bayesnb.families.probabilities import log_negative_binomial
+from bayesnb.core.logarithms import log_negative_binomial, stirling_rest
 from bayesnb.families.words import log_dirichlet_multinomial
 
 STEPS = np.array([-1.2, -0.3, 0.4, 1.1])

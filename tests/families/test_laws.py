@@ -21,7 +21,7 @@ from refitting import assert_same, cells_alone
 from scipy.special import log_softmax, logsumexp
 
 import bayesnb as nb
-from bayesnb.core.sparse import dense
+from bayesnb.core.arrays import dense
 
 CLOSED = [case for case in FAMILIES if case.can.closed]
 ESTIMATED = [case for case in FAMILIES if case.can.closed or case.can.likeliest]

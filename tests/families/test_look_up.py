@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bayesnb.families.look_up import ValueTable
+from bayesnb.families.kernels import ValueTable
 
 
 @pytest.mark.parametrize("num_values", [1, 2, 3, 7])

@@ -14,9 +14,8 @@ from scipy.special import betaln, loggamma, logsumexp
 from slow import names_fast
 
 import bayesnb as nb
-from bayesnb.core.gamma_functions import log_beta_ratio, log_choose
+from bayesnb.core.logarithms import log_beta_ratio, log_choose, log_negative_binomial
 from bayesnb.families.draw import draw
-from bayesnb.families.probabilities import log_negative_binomial
 from bayesnb.families.words import log_dirichlet_multinomial
 
 # Log predictive densities under a posterior, computed once with mpmath (mp.dps = 60) from log-gamma functions.

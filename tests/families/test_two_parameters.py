@@ -21,11 +21,11 @@ from scipy.special import i0e
 
 import bayesnb as nb
 import bayesnb.families.maximum as maximum_module
+from bayesnb.core.logarithms import log_negative_binomial, nearest_turn
 from bayesnb.families.distributions import Direction, Winding
 from bayesnb.families.family import parameter_names
 from bayesnb.families.formulas import cdf
 from bayesnb.families.maximum import LONGEST_STEP, _step, maximum
-from bayesnb.families.probabilities import log_negative_binomial, nearest_turn
 from bayesnb.families.statistics import Counts
 from bayesnb.families.two_parameters import LARGE, Concentrated, LearnedNegativeBinomial, _log_bessel
 from bayesnb.inference.fit import read_table

@@ -14,7 +14,7 @@ from scipy.special import digamma, expit, gammaln, logsumexp
 from small_crowd import z_scores
 
 import bayesnb as nb
-from bayesnb.families.probabilities import LogProbability
+from bayesnb.core.logarithms import LogProbability
 from bayesnb.inference.coordinates import (
     Anchored,
     BentGamma,

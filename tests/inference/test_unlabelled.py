@@ -17,7 +17,7 @@ from slow import names_fast
 from small_crowd import CRITICAL_Z, z_scores
 
 import bayesnb as nb
-from bayesnb.core.sparse import dense
+from bayesnb.core.arrays import dense
 from bayesnb.data.read import as_table
 from bayesnb.inference.em import first_responsibilities, label_log_joint
 from bayesnb.inference.fit import read_table

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import bayesnb as nb
-from bayesnb.selection import trees
+from bayesnb.selection import descriptions as trees
 
 ONE_BY_ONE = nb.NaiveBayes(dict.fromkeys("abcde", nb.Categorical()))
 
