@@ -494,9 +494,7 @@ class NaiveBayes(Printed, Params):
     @cached_property
     def hyperpriors(self) -> "dict[str, dist.Distribution]":
         """Distribution of every hyperparameter that is learned, by the name it has in results."""
-        found: dict[str, dist.Distribution] = {}
-        if self.learns_classes:
-            found["class_concentration"] = self.class_concentration
+        found = {"class_concentration": self.class_concentration} if self.learns_classes else {}
         for name, feature, field in self.learned_fields():
             found[name] = self.features[feature][0].hyperparameters()[field]
         return found

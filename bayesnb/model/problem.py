@@ -404,22 +404,18 @@ class Problem:
         ValueError
             If these data cannot have been among the problem's.
         """
-        left = self.statistics - statistics
-        remaining = left.classes.without_rounding(self.statistics.classes)
+        left = (self.statistics - statistics).without_rounding(self.statistics)
         classes = self.model.schema.classes.tolist()
-        _refuse_statistics(remaining.n < 0, lambda c: f"class {classes[c]!r}")
+        _refuse_statistics(left.classes.n < 0, lambda c: f"class {classes[c]!r}")
 
         def cell(block: Block, c: int, j: int = 0) -> str:
             return f"{block.owner(j)} in class {classes[c]!r}"
 
-        blocks = []
-        for block, before, after in zip(self.model.blocks, self.statistics.blocks, left.blocks, strict=True):
-            cleaned = after.without_rounding(before)
-            _refuse_statistics(~np.asarray(block.family.possible(cleaned)), partial(cell, block))
-            blocks.append(cleaned)
-        problem = replace(self, statistics=ModelStatistics(remaining, tuple(blocks)))
+        for block, counted in zip(self.model.blocks, left.blocks, strict=True):
+            _refuse_statistics(~np.asarray(block.family.possible(counted)), partial(cell, block))
+        problem = replace(self, statistics=left)
         if not self.model.description.hyperpriors:
-            for block, counted in zip(problem.resolved.blocks, blocks, strict=True):
+            for block, counted in zip(problem.resolved.blocks, left.blocks, strict=True):
                 _refuse_statistics(_without_posterior(block, counted, len(classes)), partial(cell, block))
         return problem
 
