@@ -1,4 +1,4 @@
-"""A model with the columns, classes and categories of a table, and how rows show them, at once or batch by batch."""
+"""A model with the columns, classes and categories of a table, and how rows show them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -497,6 +497,11 @@ class BoundModel(Printed):
 
     def _parts(self) -> list[Piece]:
         return self.in_numbers.story()
+
+
+# --------------------------------------------------------------------------------------------------
+# What rows show of classes, categories and numbers, rows at once or batch by batch
+# --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

@@ -392,15 +392,17 @@ def resolve(
 
 
 def _blocks_on_scale(blocks: Sequence[Block], statistics: ModelStatistics) -> tuple[Block, ...]:
+    def for_each_class(leaf: Any) -> Any:
+        # What follows from all classes together is repeated for each class.
+        return np.repeat(leaf, len(statistics.classes.n), 0) if np.shape(leaf)[:1] == (1,) else leaf
+
     resolved = []
     for block, counted in zip(blocks, statistics.blocks, strict=True):
         pooled = counted.pooled()
         refuse_beyond_float64(block, pooled)
         family = block.family.on_scale_of(pooled)
         if family is not block.family:
-            # What follows from all classes together is repeated for each class.
-            num = len(statistics.classes.n)
-            family = map_tree(lambda leaf, num=num: np.repeat(leaf, num, 0) if len(leaf) == 1 else leaf, family)
+            family = map_tree(for_each_class, family)
         resolved.append(replace(block, family=family))
     return tuple(resolved)
 
