@@ -13,7 +13,7 @@ from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.learned_prior import LearnedPrior
+from bayesnb.model.prior import LearnedPrior
 from bayesnb.model.problem import Problem, ways_to_fit, ways_to_posterior
 from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior

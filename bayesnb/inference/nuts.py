@@ -26,8 +26,7 @@ from bayesnb.inference.exact import Inference, warn_of_draws
 from bayesnb.inference.gibbs import on_groupings, posterior_of_draws
 from bayesnb.model.blocks import Block, ModelStatistics
 from bayesnb.model.feature_weights import ConditionalLikelihood, Mixture, NormalWeights
-from bayesnb.model.learned_prior import LearnedPrior, sample_in_program
-from bayesnb.model.prior import CLASS_SITE, ModelParameters, Prior
+from bayesnb.model.prior import CLASS_SITE, LearnedPrior, ModelParameters, Prior, sample_in_program
 from bayesnb.model.problem import Problem, has_closed_form, refuse_coupled
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.kinds import SampledPosterior

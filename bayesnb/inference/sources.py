@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import batched
 from operator import call
@@ -25,9 +25,8 @@ from bayesnb.data.read import (
     without_rows,
 )
 from bayesnb.data.schema import warn_unseen
-from bayesnb.model.bound import BoundModel
+from bayesnb.model.bound import BoundModel, OpenSchema
 from bayesnb.model.naive_bayes import Model, read_for
-from bayesnb.model.open_schema import OpenSchema
 from bayesnb.model.problem import Problem, count_and_grow
 from bayesnb.model.reading import Counted, Unseen, add_unseen
 
@@ -78,7 +77,7 @@ def count(model: BoundModel, batch: Batch) -> Counted | None:
         return None
     with naming_errors(batch.where):
         rows = batch.rows.of_classes(model.schema.classes)
-        return replace(model.read(rows.table), adds=True).count(rows.codes, rows.weights)
+        return model.read(rows.table).count(rows.codes, rows.weights, adds=True)
 
 
 def empty_problem(model: BoundModel, *, growing: bool) -> Problem:

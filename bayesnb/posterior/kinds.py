@@ -18,7 +18,7 @@ from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.belief import ClosedForm, DrawnForms, DrawnValues, OnePoint, offers, require
 from bayesnb.posterior.diagnostics import Diagnostics
-from bayesnb.posterior.posterior import Fitting, Posterior
+from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # A single value for every parameter
@@ -55,7 +55,7 @@ class PointPosterior(Posterior):
         model: BoundModel,
         parameters: ModelParameters,
         problem: Problem | None = None,
-        inference: Fitting | None = None,
+        inference: Any = None,
     ) -> None:
         super().__init__(problem, OnePoint(model, parameters), inference)
 
@@ -98,10 +98,9 @@ class _ClosedFormPosterior(_SpreadPosterior):
     """A posterior of updated families."""
 
     problem: Problem
-    inference: Fitting
     belief: ClosedForm
 
-    def __init__(self, problem: Problem, inference: Fitting) -> None:
+    def __init__(self, problem: Problem, inference: Any) -> None:
         super().__init__(problem, ClosedForm(problem.resolved, problem.posterior), inference)
 
     @property
@@ -295,7 +294,7 @@ class SampledPosterior(_SpreadPosterior):
         model: BoundModel,
         parameters: ModelParameters,
         sample_stats: dict[str, np.ndarray],
-        inference: Fitting | None,
+        inference: Any,
     ) -> None:
         pairs = zip(model.families, parameters.blocks, strict=True)
         parameters = replace(parameters, blocks=tuple(dict(family.on_a_line(block)) for family, block in pairs))
