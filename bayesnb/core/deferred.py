@@ -1,4 +1,4 @@
-"""JAX, NumPyro and xarray, which take long to import, imported when they are first used.
+"""JAX, NumPyro, xarray and matplotlib, which take long to import, imported when they are first used.
 
 A closed form needs none of them. Every module takes JAX and NumPyro from here. A module that uses them at its top is
 imported inside functions.
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import numpyro.distributions as dist
     import xarray as xr
     from numpyro.distributions import constraints
+
+    from bayesnb.core import picture
 else:
 
     class _Deferred:
@@ -37,13 +39,14 @@ else:
 
         def __getattr__(self, name: str) -> Any:
             module = _imported(self._path)
-            if (scope := _waiting.get()) is not None and self._path != "xarray":
+            if self._path.startswith(("jax", "numpyro")) and (scope := _waiting.get()) is not None:
                 _waiting.set(None)
                 scope.enter_context(_imported("jax").enable_x64(True))
             return getattr(module, name)
 
     jax, jnp, numpyro, xr = map(_Deferred, ("jax", "jax.numpy", "numpyro", "xarray"))
     dist, constraints = map(_Deferred, ("numpyro.distributions", "numpyro.distributions.constraints"))
+    picture = _Deferred("bayesnb.core.picture")
 
 
 _importing = RLock()
@@ -153,9 +156,7 @@ def with_derivative(derivative: Callable[..., Any], **settings: Any) -> Callable
 
 def _made_at_first_call(function: Any, make: Callable[[], Any]) -> Any:
     made = cache(make)
-    call: Any = wraps(function)(lambda *args, **kwargs: made()(*args, **kwargs))
-    call.made = made
-    return call
+    return wraps(function)(lambda *args, **kwargs: made()(*args, **kwargs))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -7,9 +7,10 @@ import shutil
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from textwrap import wrap
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
@@ -37,34 +38,29 @@ def width() -> int:
     return max(LEAST_WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
 
 
-class Piece(Protocol):
-    """A piece of a printed form."""
+type Piece = Paragraph | Code | DataTable
+"""A piece of a printed form.
 
-    def lines(self, width: int) -> list[str]:
-        """The lines of the text, no longer than the width unless a word is."""
-
-    def html(self) -> str:
-        """The HTML, in which all text is escaped."""
+It has `lines`, those of the text, no longer than a width unless a word is, and `html`, in which all text is escaped.
+"""
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Sentences."""
+    """Sentences, and the form of their HTML."""
 
     text: str
+    form: str = "<p>{}</p>"
 
     def lines(self, width: int) -> list[str]:
         return _wrapped(self.text, width)
 
     def html(self) -> str:
-        return f"<p>{escape(self.text, quote=False)}</p>"
+        return self.form.format(escape(self.text, quote=False))
 
 
-class Heading(Paragraph):
-    """A title: what an object or a table is."""
-
-    def html(self) -> str:
-        return f"<p><b>{escape(self.text, quote=False)}</b></p>"
+Heading = partial(Paragraph, form="<p><b>{}</b></p>")
+"""A title: what an object or a table is."""
 
 
 @dataclass(frozen=True)

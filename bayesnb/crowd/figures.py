@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.core.checking import listed, near_matches, proportion, whole_number
+from bayesnb.core.deferred import picture
 from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.panels import (
     HATCHES,
@@ -161,10 +162,8 @@ def _confusion_matrices(
 
 def _draw_matrix(axis: Any, values: np.ndarray, below: np.ndarray) -> None:
     """The cells of a matrix with their numbers, and a frame around those of the right labels."""
-    from bayesnb.core.picture import to_rgb
-
     strength = STRENGTH * values[..., None]
-    colors = (1 - strength) * np.array(background()) + strength * np.array(to_rgb("C0"))
+    colors = (1 - strength) * np.array(background()) + strength * np.array(picture.to_rgb("C0"))
     rows, columns = values.shape
     edges = [np.arange(number + 1) - 0.5 for number in (columns, rows)]
     axis.pcolormesh(*edges, colors, edgecolors=[muted(0.4)], linewidth=0.5)
