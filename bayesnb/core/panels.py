@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -163,20 +163,13 @@ def _wrap_line(line: str, width: float, size: str, weight: Any) -> str:
             lines.append("")
         rest = part
         while not fits(lines[-1] + rest):
-            kept = _longest(rest, fits)
+            # The longest prefix that fits, and at least one letter.
+            prefixes = [rest[:number] for number in range(2, len(rest))]
+            kept = 1 + bisect_left(prefixes, True, key=lambda text: not fits(text))
             lines[-1:] = [rest[:kept], ""]
             rest = rest[kept:]
         lines[-1] += rest
     return "\n".join(text.rstrip() for text in lines if text.strip())
-
-
-def _longest(text: str, fits: Callable[[str], bool]) -> int:
-    """Number of letters of the longest prefix that fits; at least one."""
-
-    def is_too_long(number: int) -> bool:
-        return not fits(text[:number])
-
-    return 1 + bisect_left(range(2, len(text)), True, key=is_too_long)
 
 
 def percent(prob: float) -> str:
@@ -231,13 +224,14 @@ def background() -> tuple[float, float, float]:
     return picture.to_rgb(next((color for color in colors if picture.to_rgba(color)[3] > 0), "white"))
 
 
-def muted(strength: float) -> tuple[float, float, float]:
+def blended(strength: Any, color: Any) -> np.ndarray:
+    """The colour between the background (0) and another one (1)."""
+    return (1 - strength) * np.array(background()) + strength * np.array(picture.to_rgb(color))
+
+
+def muted(strength: float) -> Any:
     """A colour between the background (0) and the letters (1), visible in light and dark styles."""
-    red, green, blue = (
-        (1 - strength) * behind + strength * front
-        for behind, front in zip(background(), picture.to_rgb(text_color()), strict=True)
-    )
-    return red, green, blue
+    return tuple(blended(strength, text_color()).tolist())
 
 
 # --------------------------------------------------------------------------------------------------
@@ -319,13 +313,13 @@ class Panels:
     def heads(self, texts: Sequence[str]) -> None:
         """Titles of the panels."""
         for axis, text in zip(self.axes, texts, strict=True):
-            _head(axis, text, self.panel_width, "center")
+            _set_head(axis, text, self.panel_width, "center")
 
     def sides(self, left: str, right: str) -> None:
         """Above the only panel, in place of its title, what left and right mean."""
         self.axes[0].set_title("")
         for text, loc in ((left, "left"), (right, "right")):
-            _head(self.axes[0], text, 0.48 * self.panel_width, loc)
+            _set_head(self.axes[0], text, 0.48 * self.panel_width, loc)
 
     def x_label(self, text: str) -> None:
         """Label below the only panel, or below all panels of a grid, which then has no legend there."""
@@ -358,7 +352,7 @@ class Panels:
         self.figure.legend(handles, texts, loc="outside lower center", ncols=columns, frameon=False, **options)
 
 
-def _head(axis: Any, text: str, width: float, loc: Any) -> None:
+def _set_head(axis: Any, text: str, width: float, loc: Any) -> None:
     wrapped = wrap_to(text, width, SMALL, picture.rcParams["axes.titleweight"])
     axis.set_title(wrapped, fontsize=SMALL, loc=loc)
 

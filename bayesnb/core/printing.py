@@ -225,10 +225,9 @@ def plus_minus(mean: Any, sd: Any) -> str:
     """
     if np.isnan(mean):
         return "NaN"
-    if not (np.isfinite(mean) and np.isfinite(sd) and sd > 0):
-        return f"{mean:.4g}±{sd:.2g}"
-    decimals = 1 - int(np.floor(np.log10(sd)))
-    if decimals > 6 or max(abs(mean), sd) >= 1e7:
+    are_finite = np.isfinite(mean) and np.isfinite(sd) and sd > 0
+    decimals = 1 - int(np.floor(np.log10(sd))) if are_finite else 0
+    if not are_finite or decimals > 6 or max(abs(mean), sd) >= 1e7:
         return f"{mean:.4g}±{sd:.2g}"
     shown = max(0, decimals)
     return f"{round(float(mean), decimals):.{shown}f}±{round(float(sd), decimals):.{shown}f}"

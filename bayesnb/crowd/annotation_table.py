@@ -83,8 +83,7 @@ class AnnotationTable:
     @property
     def own_label(self) -> np.ndarray:
         """Position of each class among the labels, shape (classes,)."""
-        place = {label: position for position, label in enumerate(self.labels)}
-        return np.array([place[class_] for class_ in self.classes.tolist()])
+        return np.array([self.labels.index(class_) for class_ in self.classes.tolist()])
 
     @property
     def columns(self) -> list[tuple[Any, Any]]:

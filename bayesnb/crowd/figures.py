@@ -7,13 +7,12 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.core.checking import listed, near_matches, proportion, whole_number
-from bayesnb.core.deferred import picture
 from bayesnb.core.forest import ForestPanel, Points, forest, how_many
 from bayesnb.core.panels import (
     HATCHES,
     SMALL,
     TINY,
-    background,
+    blended,
     chosen,
     grid_of_panels,
     line_height,
@@ -76,15 +75,20 @@ ORDERS = {
 """For each order: the column of the frame, its sign, and an adjective for the first annotators."""
 
 
-def _order_of_annotators(frame: pd.DataFrame, annotators: Any, sort: str | None) -> np.ndarray:
-    """Positions of the annotators to show, in the order of the figure; `sort` and errors as for `plot_annotators`."""
+def _first_annotators(frame: pd.DataFrame, annotators: Any, sort: str | None, **most: Any) -> tuple[np.ndarray, str]:
+    """Positions of the annotators to show, in the order of the figure, and how many of how many they are, in words.
+
+    `sort` and errors are those of `plot_annotators`; `most` is the largest number, by the name of the argument.
+    """
     at = positions_of("annotators", annotators, frame.index)
-    if sort is None:
-        return at
     if sort not in ORDERS:
         raise ValueError(f"sort is {sort!r}: give one of {list(ORDERS)[:2]}, or None for the order of the annotators")
-    column, sign, _ = ORDERS[sort]
-    return at[np.argsort(sign * frame[column].to_numpy()[at], kind="stable")]
+    column, sign, which = ORDERS[sort]
+    if column:
+        at = at[np.argsort(sign * frame[column].to_numpy()[at], kind="stable")]
+    ((name, number),) = most.items()
+    shown = at[: whole_number(name, number)]
+    return shown, how_many(len(shown), len(at), "annotator", which)
 
 
 def _names_of(shown: pd.DataFrame) -> list[str]:
@@ -162,10 +166,9 @@ def _confusion_matrices(
 
 def _draw_matrix(axis: Any, values: np.ndarray, below: np.ndarray) -> None:
     """The cells of a matrix with their numbers, and a frame around those of the right labels."""
-    strength = STRENGTH * values[..., None]
-    colors = (1 - strength) * np.array(background()) + strength * np.array(picture.to_rgb("C0"))
     rows, columns = values.shape
     edges = [np.arange(number + 1) - 0.5 for number in (columns, rows)]
+    colors = blended(STRENGTH * values[..., None], "C0")
     axis.pcolormesh(*edges, colors, edgecolors=[muted(0.4)], linewidth=0.5)
     for (row, column), value in np.ndenumerate(values):
         text = f"{100 * value:.0f}\n{below[row, column]}".strip()
@@ -264,8 +267,7 @@ class AnnotationFigures:
         """
         proportion("prob", prob)
         frame = self.annotators
-        order = _order_of_annotators(frame, annotators, sort)
-        at = order[: whole_number("max_annotators", max_annotators)]
+        at, which = _first_annotators(frame, annotators, sort, max_annotators=max_annotators)
         shown = frame.iloc[at]
         is_point = is_point_estimate(self.posterior)
         ends = shown if is_point else self.accuracy_interval(prob=prob).iloc[at]
@@ -280,7 +282,6 @@ class AnnotationFigures:
             at=float(most_frequent.max()),
             at_label=f"label {most_frequent.idxmax()} for every item",
         )
-        which = how_many(len(at), len(order), "annotator", ORDERS[sort][2])
         title = f"Accuracy of {which}\n(in brackets: number of annotations"
         title += "; a point estimate has no intervals)" if is_point else ")"
         return forest([rows], title=title, ax=ax, figsize=figsize)
@@ -344,8 +345,7 @@ class AnnotationFigures:
         """
         proportion("prob", prob)
         frame = self.annotators
-        order = _order_of_annotators(frame, annotators, sort)
-        at = order[: whole_number("max_panels", max_panels)]
+        at, which = _first_annotators(frame, annotators, sort, max_panels=max_panels)
         matrices, intervals, *names_of_both = _confusion_matrices(self, at, classes, prob)
         names, labels = ([short_name(name, NAME).replace("$", r"\$") for name in names] for names in names_of_both)
         beside, widest = (max(text_width(name, TINY) for name in texts) for texts in (names, labels))
@@ -374,7 +374,6 @@ class AnnotationFigures:
             below = labels if lowest else [""] * columns
             axis.set_xticks(np.arange(columns), below, fontsize=TINY, rotation=90 if upright else 0)
         panels.heads(_names_of(frame.iloc[at]))
-        which = how_many(len(at), len(order), "annotator", ORDERS[sort][2])
         below = f"; below a mean: {percent(prob)} interval" * with_intervals
         panels.title(f"Confusion matrices in percent: {which}\n(in brackets: number of annotations{below})")
         panels.x_label("label given by the annotator")

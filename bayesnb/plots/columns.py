@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache, partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -169,14 +170,20 @@ def plot_densities(
 
 
 def _features(posterior: Posterior, features: Sequence[Any] | None) -> list[tuple[int, int]]:
-    """Block and place in it of each column to show."""
-    known = _shown_columns(posterior)
-    if not known:
+    """Block and place in it of each column to show, by default of all that have a density, in the table's order.
+
+    Columns of a count vector have none: the likelihood is given their total.
+    """
+    found = [
+        (position, label, (i, j))
+        for i, block in enumerate(posterior.model.blocks)
+        for j, (position, label) in enumerate(zip(block.columns, block.labels, strict=True))
+        if not block.has_totals
+    ]
+    if not found:
         raise ValueError("the model has only count vectors, which have no density: plot_spikes shows them")
-    if features is None:
-        return list(known.values())
-    names = list(known)
-    return [known[names[k]] for k in chosen("features", features, names)]
+    _, names, places = zip(*sorted(found, key=itemgetter(0)), strict=True)
+    return list(places) if features is None else [places[k] for k in chosen("features", features, names)]
 
 
 def _most_telling(
@@ -194,20 +201,6 @@ def _most_telling(
     if wanted is None:
         wanted = np.sort(np.argsort(-information[order].sum(axis=0), kind="stable")[: len(LINES)]).tolist()
     return [columns[k] for k in order], wanted
-
-
-def _shown_columns(posterior: Posterior) -> dict[Any, tuple[int, int]]:
-    """Position of the block, and in it, of each column that has a density, by name, in the order of the table.
-
-    Columns of a count vector have none: the likelihood is given their total.
-    """
-    found = [
-        (position, label, (i, j))
-        for i, block in enumerate(posterior.model.blocks)
-        for j, (position, label) in enumerate(zip(block.columns, block.labels, strict=True))
-        if not block.has_totals
-    ]
-    return {label: at for _, label, at in sorted(found, key=lambda each: each[0])}
 
 
 def _draw_categories(panels: Panels, axis: Any, column: ColumnDensities, shown: list[int]) -> None:

@@ -203,9 +203,8 @@ def legend_entries(columns: Sequence[ColumnDensities], labels: Sequence[Any]) ->
     kinds, data = {column.kind for column in columns}, any(column.cells.size for column in columns)
     entries: list[tuple[Any, str]] = []
     for i, label in enumerate(labels):
-        mark = picture.Line2D(
-            [], [], color=f"C{i}", linestyle="none" if kinds == {"category"} else LINES[i], linewidth=1.7
-        )
+        style: Any = "none" if kinds == {"category"} else LINES[i]
+        mark = picture.Line2D([], [], color=f"C{i}", linestyle=style, linewidth=1.7)
         if kinds != {"number"}:
             mark.set(marker=MARKERS[i], markersize=4)
         bar = picture.Patch(facecolor=f"C{i}", edgecolor=f"C{i}", alpha=0.3, hatch=HATCHES[i], linewidth=0.4)
