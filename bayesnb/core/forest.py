@@ -22,6 +22,7 @@ from bayesnb.core.panels import (
     wrap_to,
     yes_or_no,
 )
+from bayesnb.core.printing import counted
 
 # --------------------------------------------------------------------------------------------------
 # How many rows or panels a figure shows, and how its title says so
@@ -32,8 +33,6 @@ FEWEST = 4
 
 MOST = 12
 """Largest number of panels, if more results are extreme."""
-
-PLURALS = {"class": "classes", "probability": "probabilities", "quantity": "quantities"}
 
 
 def number_of_panels(given: Any, extreme: int) -> int:
@@ -47,10 +46,16 @@ def how_many(shown: int, number: int, noun: str, which: str) -> str:
     `noun` is what one of them is called. `which` says which ones are shown, if not all are; it is empty if the caller
     has named them.
     """
-    named = f"{number:,} {noun if number == 1 else PLURALS.get(noun, f'{noun}s')}"
+    named = counted(number, noun)
     if shown == number:
         return named
     return f"the {which} {shown} of {named}" if which else f"{shown} of {named}"
+
+
+def highest_places(values: np.ndarray, most: int) -> list[int]:
+    """Positions of the largest numbers, in the order of the positions; the first ones of equal numbers."""
+    found: list[int] = np.sort(np.argsort(-values, kind="stable")[:most]).tolist()
+    return found
 
 
 def top_rows(table: Any, by: str, sort: Any, *, noun: str = "feature", key: Any = None, **most: Any) -> tuple[Any, str]:

@@ -191,6 +191,9 @@ def as_text(parts: Sequence[Piece], width: int) -> str:
     return "\n".join(line for part in parts for line in part.lines(width))
 
 
+PLURALS = {"class": "classes", "probability": "probabilities", "quantity": "quantities"}
+
+
 def counted(number: int, noun: str) -> str:
     """A number with its noun.
 
@@ -199,7 +202,7 @@ def counted(number: int, noun: str) -> str:
     >>> counted(1, "item"), counted(1200, "item")
     ('1 item', '1,200 items')
     """
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+    return f"{number:,} {noun if number == 1 else PLURALS.get(noun, f'{noun}s')}"
 
 
 def four_digits(value: Any) -> str:

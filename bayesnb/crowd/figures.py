@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.core.checking import listed, near_matches, proportion, whole_number
-from bayesnb.core.forest import ForestPanel, Points, forest, how_many
+from bayesnb.core.forest import ForestPanel, Points, forest, highest_places, how_many
 from bayesnb.core.panels import (
     HATCHES,
     SMALL,
@@ -141,7 +141,7 @@ def _confusion_matrices(
     """
     known, own, labels = crowd.classes.tolist(), crowd.annotations.own_label, crowd.annotations.labels
     if classes is None:
-        codes = sorted(np.argsort(-crowd.class_probs.to_numpy(), kind="stable")[:MOST_CLASSES].tolist())
+        codes = highest_places(crowd.class_probs.to_numpy(), MOST_CLASSES)
     else:
         codes = chosen("classes", classes, known)
     shown = own[codes]
@@ -195,15 +195,6 @@ MOST_HATCHES = len(HATCHES) - 1
 
 SURE = 0.9
 """The title says how many labels have a probability below this one."""
-
-
-def _classes_of_bars(crowd: Any, classes: Sequence[Any] | None, proba: np.ndarray) -> list[int]:
-    """Positions of the classes with a part of the bar of their own."""
-    if classes is not None:
-        return chosen("classes", classes, crowd.classes.tolist(), most=MOST_HATCHES)
-    most_probable = np.argsort(-proba.sum(axis=0), kind="stable")[:MOST_HATCHES]
-    found: list[int] = np.sort(most_probable).tolist()
-    return found
 
 
 # --------------------------------------------------------------------------------------------------
@@ -439,7 +430,9 @@ class AnnotationFigures:
             at = at[np.argsort(-frame["entropy"].to_numpy()[at], kind="stable")]
         at = at[: whole_number("max_items", max_items)]
         shown, proba = frame.iloc[at], self.proba.to_numpy()[at]
-        codes = _classes_of_bars(self, classes, proba)
+        codes = highest_places(proba.sum(axis=0), MOST_HATCHES)
+        if classes is not None:
+            codes = chosen("classes", classes, self.classes.tolist(), most=MOST_HATCHES)
         panels = panel_of_rows(_names_of(shown), ax=ax, figsize=figsize, row_height=0.24)
         axis, rows, left = panels.axes[0], np.arange(len(at)), np.zeros(len(at))
         entries = []

@@ -67,16 +67,6 @@ def _around(concentration: Any, annotations: AnnotationTable) -> "dist.Distribut
     return dist.LogNormal(np.broadcast_to(np.log(medians), shape), SPREAD)
 
 
-def _first_guess(annotations: AnnotationTable, counts: Any) -> np.ndarray:
-    """Probabilities of the classes of items, shape (rows, classes), if all annotators are alike.
-
-    An annotator gives the label of the item's class with probability .7, and each other label with the same
-    probability. `counts` is a CSR array as `AnnotationTable.counts`.
-    """
-    of_columns = np.tile(np.log(_alike(annotations)), len(annotations.annotators))
-    return probabilities(counts @ of_columns.T)[0]
-
-
 # --------------------------------------------------------------------------------------------------
 # Checks of the inference and the prior that a user chooses for annotations
 # --------------------------------------------------------------------------------------------------
@@ -271,5 +261,7 @@ def _problem(annotations: AnnotationTable, concentration: Any, class_concentrati
     membership = np.eye(len(annotations.classes))[annotations.known[known]]
     statistics = bound.count((annotations.counts[known],), membership)
     rows, _ = annotations.unknown
-    unlabelled = replace(rows, guess=_first_guess(annotations, rows.blocks[0])) if len(rows) else None
-    return nb.results.Problem(bound, statistics, unlabelled=unlabelled)
+    # Iterations start from the labels that follow if all annotators are alike.
+    of_columns = np.tile(np.log(_alike(annotations)), len(annotations.annotators))
+    guess = probabilities(rows.blocks[0] @ of_columns.T)[0] if len(rows) else None
+    return nb.results.Problem(bound, statistics, unlabelled=replace(rows, guess=guess) if len(rows) else None)

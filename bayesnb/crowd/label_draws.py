@@ -5,45 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import entr, rel_entr
+from scipy.special import entr
 
 import bayesnb as nb
 from bayesnb.core.arrays import log, probabilities
 from bayesnb.core.running import in_order
 from bayesnb.crowd.annotation_table import AnnotationTable
-
-# --------------------------------------------------------------------------------------------------
-# The quality of annotators under draws of the parameters
-# --------------------------------------------------------------------------------------------------
-
-
-def accuracy(annotations: AnnotationTable, draws: Any) -> np.ndarray:
-    """Probability that an annotator gives an item the label of its class, shape (draws, annotators)."""
-    right = draws.blocks[0]["prob"][:, np.arange(draws.class_prob.shape[1]), :, annotations.own_label]
-    return np.asarray(np.einsum("sc,csj->sj", draws.class_prob, right))
-
-
-def information(draws: Any) -> np.ndarray:
-    """Mutual information of the class of a new item and the label of each annotator, in nats, shape (annotators,)."""
-    joint = np.einsum("sc,scjl->cjl", draws.class_prob, draws.blocks[0]["prob"]) / len(draws.class_prob)
-    independent = joint.sum(axis=2, keepdims=True) * joint.sum(axis=0)
-    return np.maximum(rel_entr(joint, independent).sum(axis=(0, 2)), 0.0)
-
-
-def label_bias(annotations: AnnotationTable, draws: Any) -> np.ndarray:
-    """Mean probability of each label of an annotator less that of its class, shape (annotators, labels)."""
-    given = np.einsum("sc,scjl->jl", draws.class_prob, draws.blocks[0]["prob"]) / len(draws.class_prob)
-    expected = np.zeros(len(annotations.labels))
-    expected[annotations.own_label] = draws.class_prob.mean(axis=0)
-    return np.asarray(given - expected)
-
-
-def num_annotations(annotations: AnnotationTable) -> np.ndarray:
-    """Number of annotations of each annotator, shape (annotators,)."""
-    annotator = annotations.counts.indices // len(annotations.labels)
-    number = np.bincount(annotator, annotations.counts.data, minlength=len(annotations.annotators))
-    return number.astype(np.int64)
-
 
 # --------------------------------------------------------------------------------------------------
 # Probabilities of the classes of items under draws of the parameters

@@ -10,7 +10,7 @@ from scipy.special import rel_entr
 
 from bayesnb.core.checking import one_of, whole_number
 from bayesnb.core.deferred import in_float64
-from bayesnb.core.forest import how_many
+from bayesnb.core.forest import highest_places, how_many
 from bayesnb.core.panels import (
     HATCHES,
     LINES,
@@ -196,11 +196,9 @@ def _most_telling(
     # If classes are named, the information is about these alone.
     prior = class_prob if wanted is None else np.where(np.isin(every, wanted), class_prob, 0.0)
     information = np.array([column.information(prior) for column in columns])
-    ranked = np.argsort(-information.sum(axis=1), kind="stable")[:max_panels]
-    order = ranked if sort else np.sort(ranked)
-    if wanted is None:
-        wanted = np.sort(np.argsort(-information[order].sum(axis=0), kind="stable")[: len(LINES)]).tolist()
-    return [columns[k] for k in order], wanted
+    total = information.sum(axis=1)
+    order = np.argsort(-total, kind="stable")[:max_panels].tolist() if sort else highest_places(total, max_panels)
+    return [columns[k] for k in order], wanted or highest_places(information[order].sum(axis=0), len(LINES))
 
 
 def _draw_categories(panels: Panels, axis: Any, column: ColumnDensities, shown: list[int]) -> None:
@@ -233,7 +231,7 @@ def _places_of_categories(column: ColumnDensities, shown: list[int]) -> tuple[np
     most = MOST_MARKS // len(shown)
     if len(names) <= most:
         return np.arange(len(names)), names
-    own = np.sort(np.argsort(-column.density[:, shown].sum(axis=1), kind="stable")[: most - 1])
+    own = highest_places(column.density[:, shown].sum(axis=1), most - 1)
     places = np.full(len(names), most - 1)
     places[own] = np.arange(most - 1)
     return places, [*(names[k] for k in own), f"{len(names) - len(own)} others"]

@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import constraints, is_distribution, jax, picture
-from bayesnb.core.forest import how_many
+from bayesnb.core.forest import highest_places, how_many
 from bayesnb.core.panels import LINES, chosen, grid_of_panels, muted, number_x_axis
 from bayesnb.core.running import random_generator
 from bayesnb.families.formulas import log_prob, quantile
@@ -184,8 +184,7 @@ def _most_different(panels: list[_Panel], quantiles: dict[str, Any], most: int) 
         lower, median, upper = np.array([quantiles[panel.site][(..., *index)] for index in panel.indices]).T[2:5]
         spread = (upper - lower).mean()
         differences.append(float(np.ptp(median) / spread) if spread > 0 else 0.0)
-    ranked = np.argsort(-np.array(differences), kind="stable")[:most]
-    return [panels[k] for k in np.sort(ranked)]
+    return [panels[k] for k in highest_places(np.array(differences), most)]
 
 
 def _sites(posterior: Posterior, sites: Sequence[str] | None) -> list[str]:
