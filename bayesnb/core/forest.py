@@ -184,10 +184,8 @@ def _forest_panels(rows: Sequence[ForestPanel], across: int | None, ax: Any, axe
     if len(rows) == 1 and axes is None:
         row_height = max(rows[0].height, LEAST / len(rows[0].names))
         panels = panel_of_rows(rows[0].names, ax=ax, figsize=figsize, row_height=row_height)
-        if rows[0].title:
-            panels.heads([rows[0].title])
-        if rows[0].x_label:
-            panels.x_label(rows[0].x_label)
+        panels.heads([rows[0].title])
+        panels.x_label(rows[0].x_label)
         return panels
     panels = grid_of_panels(
         len(rows), axes=axes, figsize=figsize, panels_across=across, most_across=2, width=3.7, narrowest=2.6

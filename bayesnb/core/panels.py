@@ -55,39 +55,6 @@ def yes_or_no(name: str, given: Any) -> bool:
     return bool(given)
 
 
-def _given_axes(name: str, given: Any, number: int) -> list[Any]:
-    """Axes of the caller's figure, one for each panel.
-
-    Raises
-    ------
-    TypeError
-        If `given` is something else.
-    ValueError
-        If there are more or fewer axes than panels.
-    """
-    found = _flat_entries(given)
-    other = next((each for each in found if not isinstance(each, picture.Axes)), None)
-    if other is not None or not found or (name == "ax" and not isinstance(given, picture.Axes)):
-        what = "one of matplotlib's Axes" if name == "ax" else "matplotlib's Axes, one for each panel"
-        wrong = a_type(given if other is None else other)
-        raise TypeError(f"{name} is or holds {wrong}: give {what}, as figure.subplots() makes them")
-    if len(found) != number:
-        raise ValueError(
-            f"{name} has {len(found)} axes, and the figure has {counted(number, 'panel')}: give {number} "
-            "axes, or choose other panels"
-        )
-    return found
-
-
-def _flat_entries(given: Any) -> list[Any]:
-    """The entries of an array, or of sequences within sequences."""
-    if hasattr(given, "flat"):
-        return list(given.flat)
-    if isinstance(given, list | tuple):
-        return [each for inner in given for each in _flat_entries(inner)]
-    return [given]
-
-
 def _size_in_inches(figsize: Any) -> tuple[float, float | None]:
     """Width and height of a figure; the height is None if it follows from what the figure shows."""
     try:
@@ -368,6 +335,44 @@ def _legend_width(texts: list[str], columns: int) -> float:
     return sum(_handle() + max(text_width(text, SMALL) for text in part) for part in parts)
 
 
+def _given_panels(name: str, given: Any, number: int, **others: Any) -> Panels:
+    """The axes of the caller's figure as panels; `others` are arguments that describe a new figure.
+
+    Raises
+    ------
+    TypeError
+        If `given` is something else.
+    ValueError
+        If there are more or fewer axes than panels, or one of the other arguments is given, too.
+    """
+    for other_name, value in others.items():
+        if value is not None:
+            raise ValueError(f"{other_name} is for a new figure, and {name} for the caller's: leave one of them out")
+    found = _flat_entries(given)
+    other = next((each for each in found if not isinstance(each, picture.Axes)), None)
+    if other is not None or not found or (name == "ax" and not isinstance(given, picture.Axes)):
+        what = "one of matplotlib's Axes" if name == "ax" else "matplotlib's Axes, one for each panel"
+        wrong = a_type(given if other is None else other)
+        raise TypeError(f"{name} is or holds {wrong}: give {what}, as figure.subplots() makes them")
+    if len(found) != number:
+        raise ValueError(
+            f"{name} has {len(found)} axes, and the figure has {counted(number, 'panel')}: give {number} "
+            "axes, or choose other panels"
+        )
+    figure = found[0].get_figure(root=True)
+    wide = found[-1].get_window_extent().width / figure.dpi
+    return Panels(figure, _dressed(found), True, False, wide, wide, 1, 0.0)
+
+
+def _flat_entries(given: Any) -> list[Any]:
+    """The entries of an array, or of sequences within sequences."""
+    if hasattr(given, "flat"):
+        return list(given.flat)
+    if isinstance(given, list | tuple):
+        return [each for inner in given for each in _flat_entries(inner)]
+    return [given]
+
+
 def grid_of_panels(
     number: int,
     *,
@@ -406,8 +411,7 @@ def grid_of_panels(
     if panels_across is not None:
         across = min(whole_number("panels_across", panels_across), number)
     if axes is not None:
-        _alone("axes", figsize=figsize, panels_across=panels_across)
-        return _panels_of(_given_axes("axes", axes, number))
+        return _given_panels("axes", axes, number, figsize=figsize, panels_across=panels_across)
     wide, high = (None, None) if figsize is None else _size_in_inches(figsize)
     if across is None:
         across = min(most_across, number, most_across if wide is None else max(1, int(wide / narrowest)))
@@ -440,8 +444,7 @@ def panel_of_rows(names: Sequence[Any], *, ax: Any = None, figsize: Any = None, 
         If `ax` is something else, or comes with a size.
     """
     if ax is not None:
-        _alone("ax", figsize=figsize)
-        panels = _panels_of(_given_axes("ax", ax, 1))
+        panels = _given_panels("ax", ax, 1, figsize=figsize)
         name_rows(panels.axes[0], _row_names(names, panels.width))
         return panels
     wide, high = (WIDTH, None) if figsize is None else _size_in_inches(figsize)
@@ -483,22 +486,8 @@ def number_x_axis(axis: Any, ticks: int, *, powers: tuple[int, int] = (-3, 4), *
     axis.xaxis.get_offset_text().set_fontsize(TINY)
 
 
-def _panels_of(axes: list[Any]) -> Panels:
-    """The caller's axes as panels."""
-    figure = axes[0].get_figure(root=True)
-    wide = axes[-1].get_window_extent().width / figure.dpi
-    return Panels(figure, _dressed(axes), True, False, wide, wide, 1, 0.0)
-
-
 def _dressed(axes: list[Any]) -> list[Any]:
     for axis in axes:
         axis.tick_params(labelsize=TINY)
         axis.spines[["left", "top", "right"]].set_visible(False)
     return axes
-
-
-def _alone(name: str, **others: Any) -> None:
-    """Raise ValueError for arguments that describe a new figure."""
-    for other, value in others.items():
-        if value is not None:
-            raise ValueError(f"{other} is for a new figure, and {name} for the caller's: leave one of them out")

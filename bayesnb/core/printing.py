@@ -109,7 +109,7 @@ class DataTable:
     rows: int = ROWS
 
     def lines(self, width: int) -> list[str]:
-        shown, hidden = self._shown()
+        shown = self.frame.head(self.rows)
         if shown.empty:
             return []
         if self.more_columns:
@@ -127,25 +127,21 @@ class DataTable:
             # Columns continue below in any case, so that names need not be short.
             whole = longest <= width // 2 and not self.more_columns
             found = self._text(shown.set_axis(names, axis=0) if whole else shown, line_width=width)
-        return found + self._left_out(len(self.frame.columns) - len(shown.columns), hidden)
+        return found + self._left_out(shown)
 
     def html(self) -> str:
         import pandas as pd
 
-        shown, hidden = self._shown()
+        shown = self.frame.head(self.rows)
         if self.more_columns:
             shown = shown.iloc[:, :ROWS]
         # pandas cuts long texts in HTML unless it is told not to.
         with pd.option_context("display.max_colwidth", None):
             table = shown.to_html(float_format=self._formatted)
-        left_out = self._left_out(len(self.frame.columns) - len(shown.columns), hidden)
-        return table + "".join(Paragraph(text).html() for text in left_out)
+        return table + "".join(Paragraph(text).html() for text in self._left_out(shown))
 
-    def _shown(self) -> tuple[Any, int]:
-        """The rows that are shown, and the number of the others."""
-        return self.frame.head(self.rows), max(0, len(self.frame) - self.rows)
-
-    def _left_out(self, columns: int, rows: int) -> list[str]:
+    def _left_out(self, shown: Any) -> list[str]:
+        rows, columns = np.subtract(self.frame.shape, shown.shape)
         found = [f"… and {columns} more of {len(self.frame.columns)} {self.more_columns}"] if columns else []
         return [*found, f"… and {rows} {self.rest}"] if rows else found
 

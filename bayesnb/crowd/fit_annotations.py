@@ -1,5 +1,6 @@
 """The fit to annotations."""
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -256,7 +257,8 @@ def fit_annotations(
 def _problem(annotations: AnnotationTable, concentration: Any, class_concentration: Any) -> "nb.results.Problem":
     family = nb.families.Annotations(concentration, num_labels=len(annotations.labels))
     model = nb.NaiveBayes({"annotation": (family, slice(None))}, class_concentration=class_concentration)
-    bound = model.bind(columns=annotations.columns, classes=annotations.classes)
+    columns = list(itertools.product(annotations.annotators, annotations.labels))
+    bound = model.bind(columns=columns, classes=annotations.classes)
     known = np.flatnonzero(annotations.known >= 0)
     membership = np.eye(len(annotations.classes))[annotations.known[known]]
     statistics = bound.count((annotations.counts[known],), membership)
