@@ -59,8 +59,7 @@ def _imported(path: str) -> Any:
         if path.startswith("numpyro"):
             import_numpyro()
         elif path.startswith("jax"):
-            for part in ("jax", "jax.scipy.special"):  # which ``import jax`` leaves out
-                import_module(part)
+            import_module("jax.scipy.special")  # which ``import jax`` leaves out
         found = import_module(path)
     _tell_jax()
     return found

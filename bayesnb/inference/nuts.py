@@ -101,9 +101,7 @@ class Target:
         self.model = problem.resolved
         self._prior = self.model.learned if self.model.description.hyperpriors else self.model.prior
         self._integrated = bool(self.model.description.hyperpriors) and problem.unlabelled is None
-        self.knows_scale = (
-            problem.model.conjugate and problem.unlabelled is None and not self.model.description.hyperpriors
-        )
+        self.knows_scale = has_closed_form(problem.model) and problem.unlabelled is None
 
     @property
     def arguments(self) -> tuple[Any, ...]:
