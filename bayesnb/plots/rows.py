@@ -363,9 +363,6 @@ def plot_proba(
     points = posterior.predict_proba(table)
     order = np.argsort(-points.max(axis=1), kind="stable") if yes_or_no("sort", sort) else np.arange(shown)
     points, names = points[order], [names[row] for row in order]
-    draws = None
-    if offers(posterior, "a distribution of the parameters"):
-        draws = posterior.proba_draws(table, num_draws=num_draws, num_chains=num_chains, key=key)[..., order, :]
     named, known = shown_classes is None, posterior.classes.tolist()
     codes = np.argsort(-points, axis=1, kind="stable")[:, :MOST_PROBABLE]
     if shown_classes is not None:
@@ -375,10 +372,12 @@ def plot_proba(
     if truth is not None:
         filled = truth[order, None] == codes
         filled = np.column_stack([filled, ~filled.any(axis=1)]) if named else filled
-    ends = None
-    if draws is not None:
+    ends, bars = None, "no bars: a point estimate has no interval"
+    if offers(posterior, "a distribution of the parameters"):
+        draws = posterior.proba_draws(table, num_draws=num_draws, num_chains=num_chains, key=key)[..., order, :]
         levels = [(1 - prob) / 2, (1 + prob) / 2]
         ends = np.quantile(_of_codes(draws, codes, others=named), levels, axis=(0, 1))
+        bars = f"bars: {percent(prob)} interval"
     if named:
         others = f"{len(known) - number} others"
         of_rows = [[*(known[code] for code in row), others] for row in codes]
@@ -395,18 +394,15 @@ def plot_proba(
             Points(values[:, i], text, MARKERS[i], f"C{i}", filled[:, i], None if ends is None else ends[..., i], shift)
             for i, (text, shift) in enumerate(zip(texts, shifts, strict=True))
         ]
-    examples = []
-    if truth is not None:
-        examples = [Points([], "the row's true class"), Points([], "another", filled=False)]
+    kinds = [Points([], "the row's true class"), Points([], "another", filled=False)]
     panel = ForestPanel(
         names,
         marks,
         x_label=f"p(y = {known[codes[0, 0]]} | x)" if values.shape[1] == 1 else "p(y | x)",
         limits=(-0.02, 1.02),
         height=0.12 + MARK * (1 if named else number),
-        examples=examples,
+        examples=() if truth is None else kinds,
     )
-    bars = "no bars: a point estimate has no interval" if draws is None else f"bars: {percent(prob)} interval"
     few = f", the {MOST_PROBABLE} most probable of {len(known)} classes in each" if named else ""
     title = f"Class probabilities of {how_many(shown, rows, 'row', 'first')}{few}\n({bars})"
     return forest([panel], title=title, ax=ax, figsize=figsize)
