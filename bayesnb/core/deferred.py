@@ -1,4 +1,4 @@
-"""JAX, NumPyro, xarray and matplotlib, which take long to import, imported when they are first used.
+"""JAX, NumPyro, pandas, xarray and matplotlib, which take long to import, imported when they are first used.
 
 A closed form needs none of them. Every module takes JAX and NumPyro from here. A module that uses them at its top is
 imported inside functions.
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import jax.numpy as jnp
     import numpyro
     import numpyro.distributions as dist
+    import pandas as pd
     import xarray as xr
     from numpyro.distributions import constraints
 
@@ -44,7 +45,7 @@ else:
                 scope.enter_context(_imported("jax").enable_x64(True))
             return getattr(module, name)
 
-    jax, jnp, numpyro, xr = map(_Deferred, ("jax", "jax.numpy", "numpyro", "xarray"))
+    jax, jnp, numpyro, pd, xr = map(_Deferred, ("jax", "jax.numpy", "numpyro", "pandas", "xarray"))
     dist, constraints = map(_Deferred, ("numpyro.distributions", "numpyro.distributions.constraints"))
     picture = _Deferred("bayesnb.core.picture")
 

@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.deferred import pd
+
 WIDTH = 80
 """Width of a line, in characters, if that of the terminal is unknown."""
 
@@ -130,8 +132,6 @@ class DataTable:
         return found + self._left_out(shown)
 
     def html(self) -> str:
-        import pandas as pd
-
         shown = self.frame.head(self.rows)
         if self.more_columns:
             shown = shown.iloc[:, :ROWS]
@@ -234,8 +234,6 @@ def plus_minus(mean: Any, sd: Any) -> str:
 
 def plus_minus_of(means: Any, sds: Any) -> Any:
     """A column of `plus_minus`, of two pandas series with the same index."""
-    import pandas as pd
-
     cells = [plus_minus(mean, sd) for mean, sd in zip(means, sds, strict=True)]
     return pd.Series(cells, index=means.index, dtype=object)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from bayesnb.core.arrays import stacked
 from bayesnb.core.checking import a_type
+from bayesnb.core.deferred import pd
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found
 from bayesnb.data.read import (
@@ -191,8 +192,6 @@ class _Sample:
 def _stacked_partitions(one: Any, other: Any) -> Any:
     """Rows of two partitions, one after the other."""
     if hasattr(one, "iloc"):
-        import pandas as pd
-
         return pd.concat([one, other])
     return stacked([one, other])
 

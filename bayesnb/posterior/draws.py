@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.checking import proportion
+from bayesnb.core.deferred import pd
 from bayesnb.core.panels import percent
 from bayesnb.data.read import as_rows
 from bayesnb.model.blocks import parameter_notes
@@ -33,8 +34,6 @@ def summary_frame(sites: Sites, columns: Mapping[str, Mapping[str, Any]]) -> Any
     columns : mapping
         For each site its columns, arrays of the site's shape.
     """
-    import pandas as pd
-
     labels = sites.scalar_labels()
     cells = {
         name: np.concatenate(
@@ -237,8 +236,6 @@ class Draws(ABC):
         0      1.0       1.00       0.00
         1      1.0       0.84       0.16
         """
-        import pandas as pd
-
         scale = nats_of(unit)
         total, aleatoric = uncertainty_under(*self._under(X, num_chains, num_draws, key)).T / scale
         parts = {"total": total, "aleatoric": aleatoric, "epistemic": total - aleatoric}

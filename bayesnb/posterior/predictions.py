@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import one_of, proportion
+from bayesnb.core.deferred import pd
 from bayesnb.data.labels import as_labels
 from bayesnb.data.read import as_rows, is_dask, map_partitions
 from bayesnb.model.bound import BoundModel
@@ -105,8 +106,6 @@ def _with_marker(classes: np.ndarray, abstain: Any) -> np.ndarray:
 
 def _read_loss(loss: Any, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The actions, and the loss of each under each class, shape (actions, classes)."""
-    import pandas as pd
-
     labels, actions = classes.tolist(), classes
     if isinstance(loss, pd.DataFrame):
         _require_labels(loss, labels)
