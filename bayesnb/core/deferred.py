@@ -1,4 +1,4 @@
-"""JAX, NumPyro and xarray, which take long to import, imported when they are first used.
+"""JAX, NumPyro, pandas, xarray and matplotlib, which take long to import, imported when they are first used.
 
 A closed form needs none of them. Every module takes JAX and NumPyro from here. A module that uses them at its top is
 `Deferred` too, or imported inside functions.
@@ -25,8 +25,15 @@ if TYPE_CHECKING:
     import jax.numpy as jnp
     import numpyro
     import numpyro.distributions as dist
+    import pandas as pd
     import xarray as xr
     from numpyro.distributions import constraints
+
+    from bayesnb.core import picture
+
+
+WITHOUT_JAX = ("pandas", "xarray", "bayesnb.core.picture")
+"""Modules whose first use does not import JAX."""
 
 
 class Deferred:
@@ -37,15 +44,16 @@ class Deferred:
 
     def __getattr__(self, name: str) -> Any:
         module = _imported(self._path)
-        if (scope := _waiting.get()) is not None and self._path != "xarray":
+        if (scope := _waiting.get()) is not None and self._path not in WITHOUT_JAX:
             _waiting.set(None)
             scope.enter_context(_imported("jax").enable_x64(True))
         return getattr(module, name)
 
 
 if not TYPE_CHECKING:
-    jax, jnp, numpyro, xr = map(Deferred, ("jax", "jax.numpy", "numpyro", "xarray"))
+    jax, jnp, numpyro, pd, xr = map(Deferred, ("jax", "jax.numpy", "numpyro", "pandas", "xarray"))
     dist, constraints = map(Deferred, ("numpyro.distributions", "numpyro.distributions.constraints"))
+    picture = Deferred("bayesnb.core.picture")
 
 _importing = RLock()
 
@@ -60,8 +68,7 @@ def _imported(path: str) -> Any:
         if path.startswith("numpyro"):
             import_numpyro()
         elif path.startswith("jax"):
-            for part in ("jax", "jax.scipy.special"):  # which ``import jax`` leaves out
-                import_module(part)
+            import_module("jax.scipy.special")  # which ``import jax`` leaves out
         found = import_module(path)
     _tell_jax()
     return found
@@ -157,9 +164,7 @@ def with_derivative(derivative: Callable[..., Any], **settings: Any) -> Callable
 
 def _made_at_first_call(function: Any, make: Callable[[], Any]) -> Any:
     made = cache(make)
-    call: Any = wraps(function)(lambda *args, **kwargs: made()(*args, **kwargs))
-    call.made = made
-    return call
+    return wraps(function)(lambda *args, **kwargs: made()(*args, **kwargs))
 
 
 # --------------------------------------------------------------------------------------------------

@@ -30,12 +30,7 @@ from bayesnb.posterior.posterior import Posterior
 # --------------------------------------------------------------------------------------------------
 
 INFERENCES: Mapping[str, Inference] = {
-    "exact": Exact(),
-    "nuts": NUTS(),
-    "gibbs": Gibbs(),
-    "map": MAP(),
-    "mle": MLE(),
-    "em": EM(),
+    type(each).__name__.lower(): each for each in (Exact(), NUTS(), Gibbs(), MAP(), MLE(), EM())
 }
 """The inferences that have a name."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.deferred import dist, in_float64, jnp, numpyro
+from bayesnb.core.deferred import dist, in_float64, jnp, numpyro, pd
 from bayesnb.data.labels import as_labels
 from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family, JointFamily, Parameters, parameter_names
@@ -351,8 +351,6 @@ def to_table(schema: Schema, blocks: Sequence[Block], cells: Sequence[np.ndarray
                 columns[position] = as_labels([values[code] for code in codes])
     ordered = {schema.columns[position]: columns[position] for position in sorted(columns)}
     if schema.named:
-        import pandas as pd
-
         return pd.DataFrame(ordered)
     kinds = {column.dtype.kind for column in ordered.values()}
     if len(kinds) > 1:

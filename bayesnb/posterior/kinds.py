@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Concatenate, Protocol
 import numpy as np
 
 from bayesnb.core.checking import a_type
-from bayesnb.core.deferred import dist
+from bayesnb.core.deferred import dist, pd
 from bayesnb.core.printing import Printed
 from bayesnb.families.family import Family
 from bayesnb.model.blocks import feature_names, in_column_order
@@ -246,8 +246,6 @@ class AveragedPosterior(_ClosedFormPosterior):
     @property
     def inclusion_probability(self) -> Any:
         """Posterior probability that each feature depends on the class, a pandas series by feature."""
-        import pandas as pd
-
         values = in_column_order(self.model.blocks, [family.prob[0].tolist() for family in self.closed_form.families])
         names = pd.Index(feature_names(self.model.blocks), name="feature", tupleize_cols=False)
         return pd.Series(values, index=names, name="inclusion_probability", dtype=np.float64)

@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesnb.core.arrays import dense
 from bayesnb.core.checking import warn, warns_once, whole_number
+from bayesnb.core.deferred import pd
 from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import as_table
@@ -46,8 +47,6 @@ def parameters_by_class(model: BoundModel, moments: Callable[[str], Mapping[str,
         Gives for the name of a site ``mean`` and ``sd``, or ``value``, arrays of the site's shape. Raises
         NotImplementedError where a family does not state them.
     """
-    import pandas as pd
-
     axes = model.sites.axes()
     features = _sites_by_feature(model)
     labels, rows = _cell_rows(CLASS_SITE, axes[CLASS_SITE], moments)

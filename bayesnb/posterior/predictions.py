@@ -9,6 +9,7 @@ import numpy as np
 
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import one_of, proportion
+from bayesnb.core.deferred import pd
 from bayesnb.core.panels import percent
 from bayesnb.data.labels import as_labels
 from bayesnb.data.read import as_rows, is_dask, map_partitions
@@ -111,8 +112,6 @@ def _with_marker(classes: np.ndarray, abstain: Any) -> np.ndarray:
 
 def _read_loss(loss: Any, classes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The actions, and the loss of each under each class, shape (actions, classes)."""
-    import pandas as pd
-
     labels, actions = classes.tolist(), classes
     if isinstance(loss, pd.DataFrame):
         _require_labels(loss, labels)
@@ -173,8 +172,6 @@ def summary_frame(sites: Sites, columns: Mapping[str, Mapping[str, Any]]) -> Any
     columns : mapping
         For each site its columns, arrays of the site's shape.
     """
-    import pandas as pd
-
     labels = sites.scalar_labels()
     cells = {
         name: np.concatenate(
@@ -567,8 +564,6 @@ class Predictions:
         0      1.0       1.00       0.00
         1      1.0       0.84       0.16
         """
-        import pandas as pd
-
         scale = nats_of(unit)
         total, aleatoric = uncertainty_under(*self._under(X, num_chains, num_draws, key)).T / scale
         parts = {"total": total, "aleatoric": aleatoric, "epistemic": total - aleatoric}
