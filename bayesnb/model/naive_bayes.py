@@ -19,9 +19,8 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, parameter_names, with_hyperparameters
 from bayesnb.families.hyperparameters import format_number, require_hyperprior
 from bayesnb.model.blocks import EVERY_COLUMN, block_name, read_inclusion
-from bayesnb.model.bound import BoundModel
+from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.choose import choose_features, family_of_words, guess_features, open_columns
-from bayesnb.model.open_schema import bound_to
 from bayesnb.model.prior import CLASS_SITE
 
 # --------------------------------------------------------------------------------------------------
@@ -163,15 +162,8 @@ def _class_prior_text(concentration: Any, probs: Any) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
-class _NeedsTable:
-    """An attribute of `BoundModel` that a description does not have; reading it raises an error."""
-
-    def __get__(self, model: Any, owner: type) -> Any:
-        if model is None:
-            return self
-        raise ValueError(
-            "the model does not know its columns and classes yet: fit it, or bind it to a table with model.bind(X, y)"
-        )
+NEED_TABLE = {"blocks", "class_prior", "draw_prior", "families", "schema", "simulate", "sites", "statistics"}
+"""Attributes of `BoundModel` that users may look for in a description."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -236,10 +228,6 @@ class NaiveBayes(Printed, Params):
           prob ~ Dirichlet(0.5)
     """
 
-    if not TYPE_CHECKING:
-        # Hidden from type checkers.
-        blocks = class_prior = draw_prior = families = schema = simulate = sites = statistics = _NeedsTable()
-
     features: dict[Any, tuple[Family, Any]]
     class_concentration: Any
     class_probs: Any
@@ -280,6 +268,16 @@ class NaiveBayes(Printed, Params):
                     f"feature_inclusion is averaged over in closed form, which {family.family_name} ({where}) does "
                     "not have: leave feature_inclusion out"
                 )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in NEED_TABLE:
+                raise ValueError(
+                    "the model does not know its columns and classes yet: fit it, or bind it to a table with "
+                    "model.bind(X, y)"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @classmethod
     def from_frame(
@@ -499,9 +497,7 @@ class NaiveBayes(Printed, Params):
     @cached_property
     def hyperpriors(self) -> "dict[str, dist.Distribution]":
         """Distribution of every hyperparameter that is learned, by the name it has in results."""
-        found: dict[str, dist.Distribution] = {}
-        if self.learns_classes:
-            found["class_concentration"] = self.class_concentration
+        found = {"class_concentration": self.class_concentration} if self.learns_classes else {}
         for name, feature, field in self.learned_fields():
             found[name] = self.features[feature][0].hyperparameters()[field]
         return found

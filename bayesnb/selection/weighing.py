@@ -303,7 +303,7 @@ def _learn(
     left_out.require_finite("no weights can be learned")
     left_out, of_labels = left_out.of_possible_labels("the weights")
     likelihood = _likelihood(left_out, shared=shared)
-    num_again, num_readings = (0, 0) if shared else (unweighted.model.num_again, unweighted.model.num_readings)
+    num_again, num_readings = (0, 0) if shared else (unweighted.model.num_again, unweighted.model.schema.num_readings)
     if num_readings:
         found = approximate_with_readings(likelihood, num_again, num_readings, rng)
         if found.num_weights < likelihood.num_features:
