@@ -140,7 +140,8 @@ def _feature(name: Any, columns: Any) -> str:
         return str(name)
     if isinstance(columns, slice):
         return f"{name}[{columns.start or 0}:{'' if columns.stop is None else columns.stop}]"
-    shown = ", ".join(str(column) for column in columns[:4]) + (", ..." if len(columns) > 4 else "")
+    sources = [str(getattr(column, "of", column)) for column in columns]
+    shown = ", ".join(sources[:4]) + (", ..." if len(columns) > 4 else "")
     return f"{name}[{shown}]"
 
 
