@@ -59,8 +59,8 @@ REMEDIES = {
     "families={{{name!r}: nb.Categorical()}}",
     EMPTY: "text that is left out of the model. Leave it out yourself, "
     "exclude=[{name!r}], or list its categories, families={{{name!r}: nb.Categorical(categories=[...])}}",
-    TIMES: "left out of the model. Make columns of what may tell of the class, such as the month, the weekday, the "
-    "hour or the days since a first date, and leave this one out, exclude=[{name!r}]",
+    TIMES: "left out of the model. nb.propose_descriptions and NaiveBayesClassifier read the day, the month, the "
+    "weekday and the hour of it; or make such columns, and leave this one out, exclude=[{name!r}]",
     UNCLEAR: "left out of the model, because a comma may be the decimal sign or separate thousands. Say which: decimal "
     "or thousands of pandas.read_csv, decimal='.' or decimal=',' of from_frame, --decimal on the command line",
     WRITTEN: "text that is read as numbers, here and in later rows; a cell that is no number is missing. Convert the "

@@ -11,6 +11,7 @@ import numpy as np
 from bayesnb.core.checking import Params, a_type, with_params
 from bayesnb.core.deferred import dist, is_distribution, structure
 from bayesnb.core.printing import Code, Heading, Piece, Printed
+from bayesnb.data.derived import DerivedColumn
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.tables import shortened
 from bayesnb.data.written_numbers import NumberForm
@@ -140,8 +141,9 @@ def _feature(name: Any, columns: Any) -> str:
         return str(name)
     if isinstance(columns, slice):
         return f"{name}[{columns.start or 0}:{'' if columns.stop is None else columns.stop}]"
-    sources = [str(getattr(column, "of", column)) for column in columns]
-    shown = ", ".join(sources[:4]) + (", ..." if len(columns) > 4 else "")
+    if isinstance(columns[0], DerivedColumn):  # a reading, whose column has its name
+        return str(name)
+    shown = ", ".join(str(column) for column in columns[:4]) + (", ..." if len(columns) > 4 else "")
     return f"{name}[{shown}]"
 
 
@@ -329,8 +331,8 @@ class NaiveBayes(Printed, Params):
             If some families probably mislead. One warning lists the columns of each kind with what to write instead:
             numbers of which more than half are equal, if the family is a density; text that holds "?"; without labels,
             whole numbers of at most 20 values. Dates and times, text without an observed cell, and text of which more
-            than half of the values are distinct are left out of the model, and the warning says so. Columns with fewer
-            than 20 observed cells are only searched for "?".
+            than half of the values are distinct are left out of the model, and the warning says so;
+            `propose_descriptions` reads dates. Columns with fewer than 20 observed cells are only searched for "?".
 
         Notes
         -----
