@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -22,8 +23,8 @@ TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
 FORMS = (ISO, *(day + time for day in DAYS for time in TIMES))
 """The forms of dates in text, as `datetime.strptime` takes them."""
 
-FIRST = 20
-"""So many values are tried in each form of dates; the others only where one of these has the form."""
+FIRST, SOME = 20, 2000
+"""So many values are tried in each form of dates: the second number where one of the first has the form."""
 
 
 def date_form(values: Sequence[Any], share: float) -> str | None:
@@ -31,12 +32,13 @@ def date_form(values: Sequence[Any], share: float) -> str | None:
 
     Two forms are one where they give the same dates, and ambiguous where they do not, as with 03/04/2021.
     """
+    values = values[:: max(1, len(values) // SOME)]
     some = [value for value in values if isinstance(value, str)]
     found: dict[str, list[Any]] = {}
     for form in FORMS:
         # Most forms fail at the first values.
-        if any(_read(value, form) is not None for value in some[:FIRST]):
-            dates = [_read(value, form) for value in some]
+        if any(_parsed(value, form) is not None for value in some[:FIRST]):
+            dates = [_parsed(value, form) for value in some]
             if sum(date is not None for date in dates) >= max(1, share * len(values)):
                 found[form] = dates
     most = max((_number(dates) for dates in found.values()), default=0)
@@ -49,7 +51,8 @@ def _number(dates: Sequence[Any]) -> int:
     return sum(date is not None for date in dates)
 
 
-def _read(text: str, form: str) -> datetime | None:
+@lru_cache(2**18)
+def _parsed(text: str, form: str) -> datetime | None:
     try:
         if form != ISO:
             return datetime.strptime(text.strip(), form)
@@ -58,17 +61,16 @@ def _read(text: str, form: str) -> datetime | None:
         return None
 
 
-def _microseconds(cells: np.ndarray, form: str | None) -> np.ndarray:
+def moments_of(cells: np.ndarray, form: str | None = None) -> np.ndarray:
     """Cells of dates as datetime64[us]; those that are none are NaT."""
     if cells.dtype.kind == "M":
         return cells.astype("datetime64[us]")
-    known: dict[Any, Any] = {}
-    return np.array([known.setdefault(value, _moment(value, form)) for value in cells.tolist()], dtype="datetime64[us]")
+    return np.array([_as_datetime(value, form) for value in cells.tolist()], dtype="datetime64[us]")
 
 
-def _moment(value: Any, form: str | None) -> Any:
+def _as_datetime(value: Any, form: str | None) -> Any:
     if isinstance(value, str):
-        return None if form is None else _read(value, form)
+        return _parsed(value, form or ISO)
     if is_missing(value) or not hasattr(value, "year"):
         return None
     hour, minute, second = (int(getattr(value, name, 0)) for name in ("hour", "minute", "second"))
@@ -80,7 +82,7 @@ def _moment(value: Any, form: str | None) -> Any:
 # --------------------------------------------------------------------------------------------------
 
 
-def gaps(cells: np.ndarray) -> np.ndarray:
+def gap_indicator(cells: np.ndarray) -> np.ndarray:
     """Whether each cell is missing, as 0 and 1."""
     if cells.dtype.kind in "fc":
         return np.isnan(cells).astype(np.float64)
@@ -109,9 +111,9 @@ def date_part(cells: np.ndarray, part: str, form: str | None = None) -> np.ndarr
     part : str
         One of `PARTS`.
     form : str, optional
-        The form of dates in text.
+        The form of dates in text, by default ISO 8601.
     """
-    moments = _microseconds(cells, form)
+    moments = moments_of(cells, form)
     numbers = np.full(len(cells), np.nan)
     known = ~np.isnat(moments)
     numbers[known] = PARTS[part](moments[known])
@@ -122,7 +124,7 @@ COPY = "copy"
 """The recipe of a column that has the cells of its source."""
 
 RECIPES: dict[str, Callable[..., np.ndarray]] = {
-    "missing": gaps,
+    "missing": gap_indicator,
     "category": lambda cells: cells,
     "date": date_part,
 }

@@ -30,9 +30,11 @@ PLAIN = {decimal: re.compile(rf"[+-]?(\d+[{decimal}]?\d*)") for decimal in CELL}
 """The same for digits alone, as in most numbers; `CELL` takes ten times as long."""
 
 MONTH, DAY = "(0[1-9]|1[0-2])", r"(0[1-9]|[12]\d|3[01])"
+NAMED = "(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[A-Za-z]*"
 DATE = re.compile(
     r"\d{4}([-/.])\d\d?\1\d\d?([T ].*)?|\d\d?([-/.])\d\d?\3(\d{4}|\d\d)( .*)?|\d{4}-\d\d|\d\d?/\d{4}"
     rf"|\d\d?:\d\d(:\d\d.*)?|(19|20)\d\d\.?{MONTH}|(19|20)\d\d{MONTH}{DAY}|{MONTH}\.(19|20)\d\d"
+    rf"|\d\d?(?P<mark>[- ]){NAMED}(?P=mark)(\d{{4}}|\d\d)( .*)?|{NAMED} \d\d?, \d{{4}}( .*)?"
 )
 
 

@@ -11,6 +11,7 @@ import scipy.sparse
 
 from bayesnb.core.arrays import dense, stacked
 from bayesnb.core.deferred import pd
+from bayesnb.data.derived import moments_of
 from bayesnb.data.read import as_table, read_rows
 from bayesnb.data.tables import Column, SparseTable, Table, is_missing
 from bayesnb.model.blocks import ModelStatistics, side_by_side, statistics_of_features
@@ -44,7 +45,7 @@ class KeptRows:
         The table's columns.
     named : bool
     reads : frozenset of int or None
-        Columns that the model reads; None for all but dates and times.
+        Columns that the model reads; None for all, but of times only dates.
     cells : array or CSR array, shape (rows, columns)
         Python objects if the columns have several types; missing cells are then None, or NaN in a column of numbers.
     declared : mapping
@@ -181,7 +182,7 @@ class KeptRows:
 # --------------------------------------------------------------------------------------------------
 
 UNREAD = datetime(1970, 1, 1)
-"""Stands for cells that no model reads: a date, which no family accepts."""
+"""Stands for cells that no model reads, such as times of a day: a date, which no family accepts."""
 
 
 def _cells(table: Table, reads: frozenset[int] | None) -> Any:
@@ -193,8 +194,12 @@ def _cells(table: Table, reads: frozenset[int] | None) -> Any:
     if together is not None and all(table.stored_values(place, slice(0, 0)).dtype == together.dtype for place in every):
         return together
     cells = np.full((table.num_rows, len(every)), UNREAD, dtype=object)
-    for place in [place for place in every if not table.is_time(place)] if reads is None else reads:
+    for place in every if reads is None else reads:
         values = table.stored_values(place, slice(None))
+        if table.is_time(place):
+            values = moments_of(values).astype(object)
+            if all(value is None for value in values):
+                continue
         of_one_type = values.dtype.kind in "biufU"
         column = values.tolist() if of_one_type else [None if is_missing(value) else value for value in values]
         cells[:, place] = np.fromiter(column, dtype=object, count=len(column))

@@ -547,12 +547,22 @@ def sample_weights(
         parts of the mixture, shape (chain, draw).
     """
     start_key, chain_key, spread_key = split(as_key(key), 3)
-    target = _SampledWeights(likelihood, around)
-    sites, stats = settings.sample(target, start_key, chain_key)
-    draws = np.concatenate([sites["weight"], sites["offset"]], axis=-1)
-    diagnostics = diagnose({"weights": draws}, stats, names={"weights": names})
-    settings.warn_of(diagnostics, target, ". inference=None needs no sampling")
-    return draws, _spreads([part.prior for part in around.parts], draws, random_generator(spread_key))
+    rng, parts = random_generator(spread_key), np.array([part.prior.num_weights for part in around.parts])
+    found = []
+    for size in np.unique(parts).tolist():  # a part may lack the weights of readings
+        of_size = Mixture([part for part in around.parts if part.prior.num_weights == size])
+        target = _SampledWeights(likelihood.first(size), of_size)
+        sites, stats = settings.sample(target, start_key, chain_key)
+        draws = np.concatenate([sites["weight"], sites["offset"]], axis=-1)
+        own = [*names[:size], *names[around.num_weights :]]
+        diagnostics = diagnose({"weights": draws}, stats, names={"weights": own})
+        settings.warn_of(diagnostics, target, ". inference=None needs no sampling")
+        which = np.flatnonzero(parts == size)[_spreads([part.prior for part in of_size.parts], draws, rng)]
+        found.append((around.padded(draws), which))
+    if len(found) > 1:
+        first = rng.random(which.shape) < around.probabilities[parts < around.num_weights].sum()
+        return np.where(first[..., None], found[0][0], draws), np.where(first, found[0][1], which)
+    return found[0]
 
 
 def _spreads(priors: Sequence[NormalWeights], draws: np.ndarray, rng: np.random.Generator) -> np.ndarray:

@@ -10,7 +10,14 @@ from scipy.linalg import cho_factor, cho_solve, cholesky
 from scipy.special import logsumexp, softmax
 
 from bayesnb.core.running import one_blas_thread
-from bayesnb.model.feature_weights import RATIOS, ConditionalLikelihood, FeatureWeights, NormalWeights, priors
+from bayesnb.model.feature_weights import (
+    RATIOS,
+    SPREADS,
+    ConditionalLikelihood,
+    FeatureWeights,
+    NormalWeights,
+    priors,
+)
 from bayesnb.model.truncated_normal import TruncatedNormal
 
 MOST_STEPS = 200
@@ -93,7 +100,7 @@ class Mixture:
     @property
     def mode(self) -> np.ndarray:
         """The modes, averaged over the spread, shape (weights + classes,)."""
-        return np.einsum("k,kp->p", self.probabilities, [self._padded(part.mode, part) for part in self.parts])
+        return np.einsum("k,kp->p", self.probabilities, [self.padded(part.mode) for part in self.parts])
 
     @property
     def num_weights(self) -> int:
@@ -105,16 +112,16 @@ class Mixture:
         """Posterior mean of the spread of the readings' weights."""
         return float(self.probabilities @ [part.prior.ratio * part.prior.spread for part in self.parts])
 
-    def _padded(self, values: np.ndarray, part: Approximation) -> np.ndarray:
-        """Weights and offsets of a part, shape (..., weights + classes), with weights of zero for readings it lacks."""
-        own = part.prior.num_weights
-        return np.insert(values, [own] * (self.num_weights - own), 0.0, axis=-1)
+    def padded(self, values: np.ndarray) -> np.ndarray:
+        """Weights and offsets, shape (..., weights + classes), with weights of zero for readings that a part lacks."""
+        missing = max(len(part.mode) for part in self.parts) - values.shape[-1]
+        return np.insert(values, [self.num_weights - missing] * missing, 0.0, axis=-1)
 
     def draw(self, num_draws: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
         """Draws in random order, shape (draws, weights + classes), and the position of each one's part."""
         numbers = rng.multinomial(num_draws, self.probabilities)
         found = [
-            self._padded(part.distribution.draw(number, rng), part)
+            self.padded(part.distribution.draw(number, rng))
             for part, number in zip(self.parts, numbers, strict=True)
             if number
         ]
@@ -169,12 +176,13 @@ def approximate_with_readings(
     size, others = (likelihood.num_features, likelihood.num_classes), likelihood.num_features - num_readings
     of_others = priors(others, size[1], shared=False, num_again=num_again - num_readings)
     without = approximate(likelihood.first(others), of_others, rng)
-    # Readings move the spread of the other weights by little.
-    likely = {part.prior.spread for part in without.parts_near(NEGLIGIBLE)}
+    # Readings move the spread of the other weights by little. The weight of one feature alone has no spread.
+    likely = SPREADS if others == 1 else [part.prior.spread for part in without.parts_near(NEGLIGIBLE)]
     given = [
         p for p in priors(*size, shared=False, num_again=num_again, num_readings=num_readings) if p.spread in likely
     ]
-    found = Mixture([*without.parts, *approximate(likelihood, given, rng).parts])
+    each = [*without.parts] * (len(SPREADS) // len(without.parts))
+    found = Mixture([*each, *approximate(likelihood, given, rng).parts])
     ratios = np.array([part.prior.ratio for part in found.parts])
     of_ratio = {ratio: found.probabilities[ratios == ratio].sum() for ratio in (0.0, *RATIOS)}
     return without if max(of_ratio, key=lambda ratio: of_ratio[ratio]) == 0.0 else found

@@ -19,7 +19,7 @@ from bayesnb.families.family import formulas
 from bayesnb.families.kernels import times
 from bayesnb.model.blocks import ModelStatistics, feature_names, positions_of_features
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.feature_weights import FeatureWeights, priors
+from bayesnb.model.feature_weights import RATIOS, FeatureWeights, priors
 from bayesnb.model.prior import CLASS_SITE, ModelParameters, Prior
 from bayesnb.model.problem import has_closed_form, ways_to_posterior
 from bayesnb.model.program import Site
@@ -140,6 +140,8 @@ class WeightedModel(BoundModel):
         draws = np.empty((num_draws, len(given[0].mean)))
         for k, prior in enumerate(given):
             draws[which == k] = prior.draw(int((which == k).sum()), rng)
+        if readings := self.schema.num_readings:  # the ratio of their spread may be zero
+            draws[rng.random(num_draws) < 1 / (1 + len(RATIOS)), num_features - readings : num_features] = 0.0
         weight, offset = np.split(draws, [given[0].num_weights], axis=1)
         return WeightedParameters(
             **vars(parameters),

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.checking import first_few, listed, warn
-from bayesnb.data.derived import PARTS, DerivedColumn, date_form, date_part, gaps
+from bayesnb.core.checking import first_few, warn
+from bayesnb.data.derived import PARTS, DerivedColumn, date_form, date_part, gap_indicator, moments_of
 from bayesnb.data.read import Rows
-from bayesnb.data.tables import ArrayTable, SparseTable, Table, distinct_objects
+from bayesnb.data.tables import ArrayTable, SparseTable, Table, distinct_objects, is_number
 from bayesnb.data.written_numbers import NEARLY_ALL, are_dates
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.family import Family
@@ -51,8 +51,9 @@ def readings_of(model: NaiveBayes, rows: Rows, exclude: Iterable[str] = ()) -> d
         return {}
     described = {column for name, (_, columns) in model.features.items() for column in _names(table, name, columns)}
     places = [place for place, name in enumerate(table.names) if name in described]
-    every = [*_of_gaps(table, places), *_of_names(table, places), *_of_dates(table, described, excluded)]
-    found = [reading for reading in every if reading[0] not in excluded and reading[1].name not in table.names]
+    every = [*_of_gaps(rows, places), *_of_names(rows, places), *_of_dates(table, described, excluded)]
+    taken = {*table.names, *model.features}
+    found = [reading for reading in every if reading[0] not in excluded and reading[1].name not in taken]
     chosen = _chosen_families(rows, [column for _, column, family in found if family is None])
     return {column.name: (family or chosen[column.name], [column]) for _, column, family in found}
 
@@ -61,7 +62,7 @@ def require_readings(exclude: Iterable[str]) -> list[str]:
     """The readings that are left out; raise ValueError for a name that is none of `READINGS`."""
     excluded = [exclude] if isinstance(exclude, str) else [*exclude]
     if unknown := [name for name in excluded if name not in READINGS]:
-        raise ValueError(f"exclude names {unknown[0]!r}, which is no reading: give some of {listed(READINGS)}")
+        raise ValueError(f"exclude names {unknown[0]!r}, which is no reading: give some of {', '.join(READINGS)}")
     return excluded
 
 
@@ -72,31 +73,28 @@ def _names(table: Table, name: Any, columns: Any) -> tuple[Any, ...]:
     return tuple(getattr(column, "of", column) for column in ([name] if columns is None else columns))
 
 
-def _of_gaps(table: Table, places: Iterable[int]) -> Iterator[Reading]:
+def _of_gaps(rows: Rows, places: Iterable[int]) -> Iterator[Reading]:
     """Which cells are missing: one reading of columns that are missing in the same rows."""
     known: set[bytes] = set()
     for place in places:
-        missing = gaps(table.stored_values(place, slice(None)))
-        if RARE < missing.mean() < 1 - RARE and missing.tobytes() not in known:
+        missing = gap_indicator(rows.table.stored_values(place, slice(None)))
+        if RARE < np.average(missing, weights=rows.weights) < 1 - RARE and missing.tobytes() not in known:
             known.add(missing.tobytes())
-            name = table.names[place]
+            name = rows.table.names[place]
             yield READINGS[0], DerivedColumn(f"{name} is missing", name, "missing"), Bernoulli()
 
 
-def _of_names(table: Table, places: Iterable[int]) -> Iterator[Reading]:
+def _of_names(rows: Rows, places: Iterable[int]) -> Iterator[Reading]:
     """Whole numbers and text as categories, values that occur once as one of them."""
     for place in places:
-        name, cells = table.names[place], table.stored_values(place, slice(None))
-        if cells.dtype.kind in "biuf":
-            observed = cells[~np.isnan(cells)] if cells.dtype.kind == "f" else cells
-            if (observed != np.rint(observed)).any():
-                continue
-            distinct, number = np.unique(observed, return_counts=True)
-            values = distinct.tolist()
-        else:
-            values, positions = distinct_objects(cells, name)
-            number = np.bincount(positions[positions >= 0], minlength=len(values))
-        if FEW_NAMES < len(values) <= number.sum() / CELLS_OF_NAME and (number > 1).any():
+        name, cells = rows.table.names[place], rows.table.stored_values(place, slice(None))
+        if cells.dtype.kind == "f" and not (np.isnan(cells) | (cells == np.rint(cells))).all():
+            continue
+        values, positions = distinct_objects(cells, name)
+        if any(is_number(value) and value % 1 for value in values):
+            continue
+        number = np.bincount(positions[positions >= 0], rows.weights[positions >= 0], len(values))
+        if FEW_NAMES < (number > 0).sum() <= number.sum() / CELLS_OF_NAME and (number > 1).any():
             often = [value for value, times in zip(values, number, strict=True) if times > 1]
             family = Categorical(categories=tuple(often), other=True)
             yield READINGS[1], DerivedColumn(f"{name} as categories", name, "category"), family
@@ -133,8 +131,8 @@ def _of_dates(table: Table, described: set[Any], exclude: Iterable[str]) -> Iter
     for place, form in _date_columns(table, exclude).items():
         if table.names[place] in described:
             continue
-        name, cells = table.names[place], table.stored_values(place, slice(None))
-        parts = {part: date_part(cells, part, form) for part in PARTS}
+        name, moments = table.names[place], moments_of(table.stored_values(place, slice(None)), form)
+        parts = {part: date_part(moments, part) for part in PARTS}
         varying = [part for part, numbers in parts.items() if len(np.unique(numbers[~np.isnan(numbers)])) > 1]
         if form is not None and varying:
             told.append(f"{name!r} ({form})")

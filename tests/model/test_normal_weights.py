@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.linalg import block_diag
 from scipy.special import log_ndtr, logsumexp
-from scipy.stats import kstest, multivariate_normal, norm, truncnorm
+from scipy.stats import halfnorm, kstest, multivariate_normal, norm, truncnorm
 
 from bayesnb.model import truncated_normal
-from bayesnb.model.feature_weights import SPREADS, NormalWeights, priors
+from bayesnb.model.feature_weights import RATIOS, SPREADS, NormalWeights, priors
 from bayesnb.model.truncated_normal import TruncatedNormal, reflected_draws
 
 CORRELATED = np.array([[1.0, 0.9, -0.3, 0.2], [0.9, 1.0, -0.2, 0.1], [-0.3, -0.2, 2.0, 0.7], [0.2, 0.1, 0.7, 1.0]])
@@ -251,6 +251,28 @@ class TestPrior:
         expected = multivariate_normal.logpdf(some, prior.mean, covariance) + len(prior.mean) * np.log(2 * np.pi) / 2
         probability = probability_by_scipy(np.ones(num_weights), covariance_of(num_weights, spread))
         np.testing.assert_allclose(prior.log_density(some), expected - np.log(probability), rtol=0, atol=1e-5)
+
+    @pytest.mark.parametrize(("first", "again", "readings"), [(1, 2, 2), (3, 3, 1), (2, 2, 2)])
+    @pytest.mark.parametrize("spread", [0.1, 0.8])
+    @pytest.mark.parametrize("ratio", RATIOS)
+    def test_readings_have_a_spread_of_their_own(self, rng, first, again, readings, spread, ratio):
+        """Mean zero, no level, and r tau; mean, precision, density and draws are those of SciPy's normal."""
+        prior = NormalWeights.given_spread(first + again, 2, spread, again, readings, ratio)
+        deviation = np.repeat([spread, ratio * spread], [again - readings, readings])
+        covariance = block_diag(covariance_of(first, spread), np.diag(deviation**2), np.eye(2))
+        np.testing.assert_allclose(prior.precision, np.linalg.inv(covariance), rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(prior.mean, np.repeat([1.0, 0.0], [first, again + 2]))
+        found = prior.draw(2000, rng)
+        expected = multivariate_normal.logpdf(found, prior.mean, covariance) + len(prior.mean) * np.log(2 * np.pi) / 2
+        log_probability = np.log(probability_by_scipy(np.ones(first), covariance_of(first, spread)) * 0.5**again)
+        np.testing.assert_allclose(prior.log_density(found), expected - log_probability, rtol=0, atol=1e-4)
+        for j in range(first + again - readings, first + again):
+            assert kstest(found[:, j], halfnorm(scale=ratio * spread).cdf).pvalue > 1e-4
+
+    def test_readings_have_a_prior_for_each_spread_and_ratio(self):
+        found = priors(5, 2, shared=False, num_again=3, num_readings=2)
+        assert [(prior.ratio, prior.spread) for prior in found] == [(r, tau) for r in RATIOS for tau in SPREADS]
+        assert {prior.ratio for prior in priors(5, 2, shared=False, num_again=3)} == {0.0}
 
     def test_one_weight_has_one_and_several_have_one_for_each_spread(self):
         cases = {(5, True): (1, [0.0]), (1, False): (1, [0.0]), (5, False): (5, [0.05, 0.1, 0.2, 0.4, 0.8, 1.6])}
