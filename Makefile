@@ -74,6 +74,7 @@ clean: ## remove the virtual environment and what the targets wrote
 
 real-data: .venv/test ## compare with scikit-learn on real tables; writes docs/real-data.md
 	$(BIN)/python tools/benchmarks/first_call.py $(ARGS)
+	$(BIN)/python tools/benchmarks/readings.py $(ARGS)
 	$(BIN)/python tools/benchmarks/real_data.py
 	$(BIN)/python tools/benchmarks/text_weights.py
 

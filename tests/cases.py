@@ -19,7 +19,7 @@ from scipy.special import expit
 
 import bayesnb as nb
 from bayesnb.families import class_sums, log_beta, namespace, observed_weight
-from bayesnb.families.abilities import Abilities, abilities
+from bayesnb.families.conjugate import Abilities, abilities
 
 CLASSES, COLUMNS, CATEGORIES = 2, 3, 4
 

@@ -8,6 +8,7 @@ import warnings
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache, partial
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,7 @@ from cases import Durations
 
 import bayesnb as nb
 from bayesnb.__main__ import main
+from bayesnb.core import deferred
 
 PACKAGE = Path(nb.__file__).parent
 LABELS = ["a", "a", "b", "b", "a", "b"]
@@ -772,6 +774,7 @@ def test_plots_without_matplotlib(monkeypatch):
     posterior = flags()
     for plot in (nb.mutual_information(posterior).plot, lambda: nb.plot_spikes(posterior)):
         without(monkeypatch, "matplotlib.figure", "bayesnb.core.picture")
+        monkeypatch.setattr(deferred, "_imported", import_module)  # which keeps what it has imported
         with refused(r"pip install 'bayesnb\[plots\]'", "matplotlib", error=ImportError):
             plot()
 

@@ -7,6 +7,7 @@ from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 
@@ -55,6 +56,25 @@ def test_differences_have_the_standard_error_over_tables(script):
     assert "2 of 2" in lines["bayesnb higher on"]
     # Eight rows at .75 of which all are right.
     assert lines["calibration error"].startswith("0.250")
+
+
+def test_later_rows_and_new_patients_are_on_one_side_only(script):
+    readings = script("readings")
+    y, rows = np.tile(["a", "b"], 10), np.arange(20)
+    X = pd.DataFrame({"day": pd.date_range("2024-01-01", periods=20).astype(str)[::-1], "who": np.repeat(range(10), 2)})
+    ((before, after),) = readings.later_rows("day")(X, y, rows, 5)
+    assert len(after) == 4
+    assert X["day"][before].max() < X["day"][after].min()
+    for known, new in readings.new_subjects(["who"])(X, y, rows, 5):
+        assert {*X["who"][known]}.isdisjoint(X["who"][new])
+        assert len(known) + len(new) == 20
+
+
+def test_the_page_has_the_marks_between_which_tables_are_written(script):
+    page = (Path(__file__).parents[1] / "docs" / "real-data.md").read_text("utf-8")
+    marks = ["first call", "few rows", *(mark for mark, _ in script("readings").PARTS.values())]
+    for mark in marks:
+        assert [page.count(f"<!-- {name} -->\n") for name in (mark, f"{mark} end")] == [1, 1], mark
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="there is no make")

@@ -23,7 +23,7 @@ from bayesnb.data.tables import distinct
 from bayesnb.estimators import MultinomialNB
 from bayesnb.families import gaussian
 from bayesnb.families import words as documents
-from bayesnb.families.kernels import ProductMatrix
+from bayesnb.families.kernels import products_with
 from bayesnb.families.statistics import Membership
 from bayesnb.families.words import Documents, log_coefficient
 from bayesnb.model.problem import Unlabelled
@@ -188,9 +188,7 @@ def test_rising_factorials_of_documents(rng, name, monkeypatch):
 def test_an_impossible_word_counts_only_where_it_occurs():
     log_p = np.array([[-np.inf, -1.0], [np.nan, np.nan]])
     for form in (np.array, scipy.sparse.csr_array):
-        np.testing.assert_array_equal(
-            ProductMatrix.of(log_p).of_rows(form([[0.0, 3.0], [2.0, 0.0]]))[0], [-3.0, -np.inf]
-        )
+        np.testing.assert_array_equal(products_with(log_p)(form([[0.0, 3.0], [2.0, 0.0]]))[0], [-3.0, -np.inf])
 
 
 def stored_in_parts(rng):

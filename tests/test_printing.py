@@ -335,3 +335,10 @@ def test_a_family_prints_its_settings_and_the_shapes_of_its_arrays(posterior):
     hurdle = nb.fit(nb.Hurdle(nb.LogNormal()), [[0.0], [1.0], [2.0], [0.0], [1.0]], list("aaabb")).families[0]
     assert "family=LogNormal(loc=" in repr(hurdle)
     assert "array([" not in repr(hurdle)
+
+
+def test_a_reading_prints_by_its_name_alone():
+    X = pd.DataFrame({"hours": [40.0, np.nan] * 20})
+    model = nb.propose_descriptions(nb.NaiveBayes({"hours": nb.Gaussian()}), X, ["a", "b"] * 20)
+    assert "  hours is missing ~ Bernoulli(prob)\n" in str(model)
+    assert "Derived" not in repr(model)

@@ -16,9 +16,9 @@ from bayesnb.families.formulas import cdf, independent_pit, mean_and_sd, pit
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.diagnostics import ess_of_mean
-from bayesnb.posterior.draws import summary_frame
 from bayesnb.posterior.kinds import ExactPosterior, SampledPosterior
 from bayesnb.posterior.posterior import mean_total_count
+from bayesnb.posterior.predictions import summary_frame
 from bayesnb.posterior.under_draws import draws_in_pieces
 
 # --------------------------------------------------------------------------------------------------

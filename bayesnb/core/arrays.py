@@ -55,6 +55,15 @@ def coordinate(labels: Sequence[Any]) -> np.ndarray:
     return np.asarray([str(label) for label in labels])
 
 
+def sums_at(places: Any, values: Any, size: int) -> Any:
+    """Sums of the values (..., entries) at each of so many places (entries,), of NumPy or JAX, shape (..., size)."""
+    xp, _ = namespace(places, values)
+    shape = (*values.shape[:-1], size)
+    if xp is not np:
+        return xp.zeros(shape, values.dtype).at[..., places].add(values)
+    return np.reshape([np.bincount(places, of_one, size) for of_one in values.reshape(-1, values.shape[-1])], shape)
+
+
 # --------------------------------------------------------------------------------------------------
 # Rows in pieces that fit the cache, and rows of one class
 # --------------------------------------------------------------------------------------------------
@@ -68,6 +77,14 @@ def row_pieces(num_rows: int, num_columns: int) -> Iterator[slice]:
     step = max(16, PIECE_CELLS // max(num_columns, 1))
     for start in range(0, max(num_rows, 1), step):
         yield slice(start, min(start + step, num_rows))
+
+
+def rows_by_pattern(observed: np.ndarray) -> list[tuple[Any, np.ndarray]]:
+    """Rows in which the same cells are observed, and which (columns,), given what is observed (rows, columns)."""
+    if observed.all():
+        return [(slice(None), np.ones(observed.shape[1], dtype=bool))]
+    kinds, which = np.unique(observed, axis=0, return_inverse=True)
+    return [(np.flatnonzero(which.ravel() == k), kind) for k, kind in enumerate(kinds)]
 
 
 def any_missing(x: np.ndarray) -> bool:

@@ -1,7 +1,7 @@
-"""JAX, NumPyro and xarray, which take long to import, imported when they are first used.
+"""JAX, NumPyro, pandas, xarray and matplotlib, which take long to import, imported when they are first used.
 
 A closed form needs none of them. Every module takes JAX and NumPyro from here. A module that uses them at its top is
-imported inside functions.
+`Deferred` too, or imported inside functions.
 """
 
 import sys
@@ -25,39 +25,50 @@ if TYPE_CHECKING:
     import jax.numpy as jnp
     import numpyro
     import numpyro.distributions as dist
+    import pandas as pd
     import xarray as xr
     from numpyro.distributions import constraints
-else:
 
-    class _Deferred:
-        """A module that is imported when one of its attributes is first used."""
+    from bayesnb.core import picture
 
-        def __init__(self, path: str) -> None:
-            self._path = path
 
-        def __getattr__(self, name: str) -> Any:
-            module = _imported(self._path)
-            if (scope := _waiting.get()) is not None and self._path != "xarray":
-                _waiting.set(None)
-                scope.enter_context(_imported("jax").enable_x64(True))
-            return getattr(module, name)
+WITHOUT_JAX = ("pandas", "xarray", "bayesnb.core.picture")
+"""Modules whose first use does not import JAX."""
 
-    jax, jnp, numpyro, xr = map(_Deferred, ("jax", "jax.numpy", "numpyro", "xarray"))
-    dist, constraints = map(_Deferred, ("numpyro.distributions", "numpyro.distributions.constraints"))
 
+class Deferred:
+    """A module that is imported when one of its attributes is first used."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __getattr__(self, name: str) -> Any:
+        module = _imported(self._path)
+        if (scope := _waiting.get()) is not None and self._path not in WITHOUT_JAX:
+            _waiting.set(None)
+            scope.enter_context(_imported("jax").enable_x64(True))
+        return getattr(module, name)
+
+
+if not TYPE_CHECKING:
+    jax, jnp, numpyro, pd, xr = map(Deferred, ("jax", "jax.numpy", "numpyro", "pandas", "xarray"))
+    dist, constraints = map(Deferred, ("numpyro.distributions", "numpyro.distributions.constraints"))
+    picture = Deferred("bayesnb.core.picture")
 
 _importing = RLock()
 
 
 @cache
 def _imported(path: str) -> Any:
+    if path.startswith("bayesnb"):
+        # Another thread may import it already, and wait for the lock below.
+        return import_module(path)
     # Python's own locks do not hold where threads import different modules of one package.
     with _importing:
         if path.startswith("numpyro"):
             import_numpyro()
         elif path.startswith("jax"):
-            for part in ("jax", "jax.scipy.special"):  # which ``import jax`` leaves out
-                import_module(part)
+            import_module("jax.scipy.special")  # which ``import jax`` leaves out
         found = import_module(path)
     _tell_jax()
     return found
@@ -153,9 +164,7 @@ def with_derivative(derivative: Callable[..., Any], **settings: Any) -> Callable
 
 def _made_at_first_call(function: Any, make: Callable[[], Any]) -> Any:
     made = cache(make)
-    call: Any = wraps(function)(lambda *args, **kwargs: made()(*args, **kwargs))
-    call.made = made
-    return call
+    return wraps(function)(lambda *args, **kwargs: made()(*args, **kwargs))
 
 
 # --------------------------------------------------------------------------------------------------

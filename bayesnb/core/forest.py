@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.checking import whole_number
+from bayesnb.core.deferred import picture
 from bayesnb.core.panels import (
     SMALL,
     Panels,
     background,
     grid_of_panels,
-    line_height,
-    line_number,
+    height_of_rows,
     muted,
     name_rows,
     panel_of_rows,
@@ -22,6 +22,7 @@ from bayesnb.core.panels import (
     wrap_to,
     yes_or_no,
 )
+from bayesnb.core.printing import counted
 
 # --------------------------------------------------------------------------------------------------
 # How many rows or panels a figure shows, and how its title says so
@@ -32,8 +33,6 @@ FEWEST = 4
 
 MOST = 12
 """Largest number of panels, if more results are extreme."""
-
-PLURALS = {"class": "classes", "probability": "probabilities", "quantity": "quantities"}
 
 
 def number_of_panels(given: Any, extreme: int) -> int:
@@ -47,10 +46,16 @@ def how_many(shown: int, number: int, noun: str, which: str) -> str:
     `noun` is what one of them is called. `which` says which ones are shown, if not all are; it is empty if the caller
     has named them.
     """
-    named = f"{number:,} {noun if number == 1 else PLURALS.get(noun, f'{noun}s')}"
+    named = counted(number, noun)
     if shown == number:
         return named
     return f"the {which} {shown} of {named}" if which else f"{shown} of {named}"
+
+
+def highest_places(values: np.ndarray, most: int) -> list[int]:
+    """Positions of the largest numbers, in the order of the positions; the first ones of equal numbers."""
+    found: list[int] = np.sort(np.argsort(-values, kind="stable")[:most]).tolist()
+    return found
 
 
 def top_rows(table: Any, by: str, sort: Any, *, noun: str = "feature", key: Any = None, **most: Any) -> tuple[Any, str]:
@@ -177,24 +182,17 @@ def forest(
 def _forest_panels(rows: Sequence[ForestPanel], across: int | None, ax: Any, axes: Any, figsize: Any) -> Panels:
     """Panels of matplotlib with their names, titles and labels."""
     if len(rows) == 1 and axes is None:
-        panels = panel_of_rows(
-            rows[0].names, ax=ax, figsize=figsize, row_height=max(rows[0].height, LEAST / len(rows[0].names))
-        )
-        if rows[0].title:
-            panels.heads([rows[0].title])
-        if rows[0].x_label:
-            panels.x_label(rows[0].x_label)
+        row_height = max(rows[0].height, LEAST / len(rows[0].names))
+        panels = panel_of_rows(rows[0].names, ax=ax, figsize=figsize, row_height=row_height)
+        panels.heads([rows[0].title])
+        panels.x_label(rows[0].x_label)
         return panels
     panels = grid_of_panels(
         len(rows), axes=axes, figsize=figsize, panels_across=across, most_across=2, width=3.7, narrowest=2.6
     )
     width = min(NAME, 0.42 * panels.panel_width)
     names = [[wrap_to(name, width, SMALL) for name in panel.names] for panel in rows]
-    bands = [
-        max(panel.height, 0.05 + max(map(line_number, texts)) * line_height(SMALL))
-        for panel, texts in zip(rows, names, strict=True)
-    ]
-    panels.set_height(max(LEAST, *(len(texts) * band for texts, band in zip(names, bands, strict=True))))
+    panels.set_height(max(LEAST, *map(height_of_rows, names, [panel.height for panel in rows])))
     panels.panel_width -= max(text_width(text, SMALL) for texts in names for text in texts)
     for axis, panel, texts in zip(panels.axes, rows, names, strict=True):
         name_rows(axis, texts)
@@ -241,15 +239,13 @@ def _draw_panel(axis: Any, panel: ForestPanel, limits: tuple[float, float], draw
 
 
 def _draw_points(axis: Any, points: Points, limits: tuple[float, float], drawn: dict[str, Any]) -> None:
-    from bayesnb.core.picture import to_rgb
-
     values = np.asarray(points.values, dtype=np.float64)
     color = {"B1": text_color(), "B2": muted(0.7)}.get(points.color, points.color)
     rows = np.arange(len(values)) + points.shift
     if points.ends is not None:
         axis.hlines(rows, *points.ends, color=color, linewidth=1.6)
     style: dict[str, Any] = {"color": color, "s": 70, "linewidth": 1.4, "zorder": 3}
-    faces = np.where(np.broadcast_to(points.filled, values.shape)[:, None], to_rgb(color), background())
+    faces = np.where(np.broadcast_to(points.filled, values.shape)[:, None], picture.to_rgb(color), background())
     if points.marker != "|":
         style = {"edgecolor": color, "s": 28, "linewidth": 1.2, "zorder": 3}
     if np.ndim(points.filled):

@@ -1,12 +1,12 @@
 """Logarithms of gamma functions and of probabilities, exact where the plain formulas lose digits."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.special
 
-from bayesnb.core.deferred import jax, jit, jnp, namespace, with_derivative
+from bayesnb.core.deferred import is_jax, jax, jit, jnp, namespace, with_derivative
 
 HALF_LOG_2_PI = 0.5 * float(np.log(2 * np.pi))
 
@@ -90,11 +90,17 @@ def log_rising(a: Any, x: Any) -> Any:
     if xp is jnp:
         dtype = jnp.result_type(a, x, 1.0)
         return _rising_in_jax(jnp.asarray(a, dtype), jnp.asarray(x, dtype))
-    small = a < 16
-    if np.all(small):
+    if np.all(a < 16):
         return _rising_by_log_gamma(a, x)
-    by_series = _rising_by_series(a, x)
-    return np.where(small, _rising_by_log_gamma(a, x), by_series) if np.any(small) else by_series
+    return _from_sixteen(a, _rising_by_series(a, x), lambda: _rising_by_log_gamma(a, x))
+
+
+def _from_sixteen(z: Any, by_series: Any, below: Callable[[], Any]) -> Any:
+    """Values by a series for z >= 16, and others below; these are computed only if a z is below."""
+    small = z < 16
+    if namespace(z)[0] is jnp:
+        return jax.lax.cond(jnp.any(small), lambda: jnp.where(small, below(), by_series), lambda: by_series)
+    return np.where(small, below(), by_series) if np.any(small) else by_series
 
 
 def _slope_of_rising(at: tuple[Any, Any], direction: tuple[Any, Any]) -> tuple[Any, Any]:
@@ -106,11 +112,7 @@ def _slope_of_rising(at: tuple[Any, Any], direction: tuple[Any, Any]) -> tuple[A
 @with_derivative(_slope_of_rising)
 @jit
 def _rising_in_jax(a: Any, x: Any) -> Any:
-    # Both branches share this part, so that it is compiled once.
-    small, by_series = a < 16, _rising_by_series(a, x)
-    return jax.lax.cond(
-        jnp.any(small), lambda: jnp.where(small, _rising_by_log_gamma(a, x), by_series), lambda: by_series
-    )
+    return _from_sixteen(a, _rising_by_series(a, x), lambda: _rising_by_log_gamma(a, x))
 
 
 def _digamma_rise(a: Any, x: Any) -> Any:
@@ -150,17 +152,14 @@ def stirling_rest(z: Any) -> Any:
     For z >= 16 by the series 1/(12 z) - 1/(360 z³) + ..., with an error of 1e-14. For smaller z by the log-gamma
     function.
     """
-    xp, _ = namespace(z)
-    if xp is jnp:
-        return _rest_in_jax(z)
-    small, by_series = z < 16, _rest_by_series(z)
-    return np.where(small, _rest_of_small(z), by_series) if np.any(small) else by_series
+    return (_rest_in_jax if is_jax(z) else _rest)(z)
 
 
-@jit
-def _rest_in_jax(z: Any) -> Any:
-    small, by_series = z < 16, _rest_by_series(z)
-    return jax.lax.cond(jnp.any(small), lambda: jnp.where(small, _rest_of_small(z), by_series), lambda: by_series)
+def _rest(z: Any) -> Any:
+    return _from_sixteen(z, _rest_by_series(z), lambda: _rest_of_small(z))
+
+
+_rest_in_jax = jit(_rest)
 
 
 def _rest_of_small(z: Any) -> Any:

@@ -2,13 +2,14 @@
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from bayesnb.core.checking import a_type, is_one_of, listed, near_matches, whole_number
+from bayesnb.core.deferred import picture
 from bayesnb.core.printing import counted, short_name
 
 # --------------------------------------------------------------------------------------------------
@@ -54,41 +55,6 @@ def yes_or_no(name: str, given: Any) -> bool:
     return bool(given)
 
 
-def _given_axes(name: str, given: Any, number: int) -> list[Any]:
-    """Axes of the caller's figure, one for each panel.
-
-    Raises
-    ------
-    TypeError
-        If `given` is something else.
-    ValueError
-        If there are more or fewer axes than panels.
-    """
-    from bayesnb.core.picture import Axes
-
-    found = _flat_entries(given)
-    other = next((each for each in found if not isinstance(each, Axes)), None)
-    if other is not None or not found or (name == "ax" and not isinstance(given, Axes)):
-        what = "one of matplotlib's Axes" if name == "ax" else "matplotlib's Axes, one for each panel"
-        wrong = a_type(given if other is None else other)
-        raise TypeError(f"{name} is or holds {wrong}: give {what}, as figure.subplots() makes them")
-    if len(found) != number:
-        raise ValueError(
-            f"{name} has {len(found)} axes, and the figure has {counted(number, 'panel')}: give {number} "
-            "axes, or choose other panels"
-        )
-    return found
-
-
-def _flat_entries(given: Any) -> list[Any]:
-    """The entries of an array, or of sequences within sequences."""
-    if hasattr(given, "flat"):
-        return list(given.flat)
-    if isinstance(given, list | tuple):
-        return [each for inner in given for each in _flat_entries(inner)]
-    return [given]
-
-
 def _size_in_inches(figsize: Any) -> tuple[float, float | None]:
     """Width and height of a figure; the height is None if it follows from what the figure shows."""
     try:
@@ -125,24 +91,20 @@ A part ends behind an underscore, a slash or a hyphen, or before a bracket, as i
 
 def line_height(size: str) -> float:
     """Height of a line of text, in inches; sizes are matplotlib's, such as "small"."""
-    from bayesnb.core.picture import FontProperties
-
-    return LINE * FontProperties(size=size).get_size_in_points() / 72
+    return LINE * picture.FontProperties(size=size).get_size_in_points() / 72
 
 
-def line_number(text: str) -> int:
+def _line_number(text: str) -> int:
     """Lines of a text; none if it is empty."""
     return text.count("\n") + 1 if text else 0
 
 
 def text_width(text: str, size: str, weight: Any = "normal") -> float:
     """Width of a text in inches, that of its longest line; a dollar sign has a backslash, as `wrap_to` gives it."""
-    from bayesnb.core.picture import FontProperties, TextToPath
-
     # The font states how wide its letters are. TextPath also traces their outlines, and takes 20 times as long.
-    font = FontProperties(size=size, weight=weight)
+    font = picture.FontProperties(size=size, weight=weight)
     lines = (line.replace(r"\$", "$") for line in text.split("\n"))
-    points = [TextToPath().get_text_width_height_descent(line, font, ismath=False)[0] for line in lines]
+    points = [picture.TextToPath().get_text_width_height_descent(line, font, ismath=False)[0] for line in lines]
     return max(points) / 72
 
 
@@ -168,20 +130,13 @@ def _wrap_line(line: str, width: float, size: str, weight: Any) -> str:
             lines.append("")
         rest = part
         while not fits(lines[-1] + rest):
-            kept = _longest(rest, fits)
+            # The longest prefix that fits, and at least one letter.
+            prefixes = [rest[:number] for number in range(2, len(rest))]
+            kept = 1 + bisect_left(prefixes, True, key=lambda text: not fits(text))
             lines[-1:] = [rest[:kept], ""]
             rest = rest[kept:]
         lines[-1] += rest
     return "\n".join(text.rstrip() for text in lines if text.strip())
-
-
-def _longest(text: str, fits: Callable[[str], bool]) -> int:
-    """Number of letters of the longest prefix that fits; at least one."""
-
-    def is_too_long(number: int) -> bool:
-        return not fits(text[:number])
-
-    return 1 + bisect_left(range(2, len(text)), True, key=is_too_long)
 
 
 def percent(prob: float) -> str:
@@ -227,28 +182,23 @@ HATCHES = ("", "///", "\\\\\\", "...", "xxx", "---", "|||", "+++")
 
 def text_color() -> Any:
     """Colour of letters and of lines that belong to no class."""
-    from bayesnb.core.picture import rcParams
-
-    return rcParams["text.color"]
+    return picture.rcParams["text.color"]
 
 
 def background() -> tuple[float, float, float]:
     """Colour behind a panel, which fills open markers."""
-    from bayesnb.core.picture import rcParams, to_rgb, to_rgba
-
-    opaque = (rcParams[name] for name in ("axes.facecolor", "figure.facecolor") if to_rgba(rcParams[name])[3] > 0)
-    return to_rgb(next(opaque, "white"))
+    colors = (picture.rcParams[name] for name in ("axes.facecolor", "figure.facecolor"))
+    return picture.to_rgb(next((color for color in colors if picture.to_rgba(color)[3] > 0), "white"))
 
 
-def muted(strength: float) -> tuple[float, float, float]:
+def blended(strength: Any, color: Any) -> np.ndarray:
+    """The colour between the background (0) and another one (1)."""
+    return (1 - strength) * np.array(background()) + strength * np.array(picture.to_rgb(color))
+
+
+def muted(strength: float) -> Any:
     """A colour between the background (0) and the letters (1), visible in light and dark styles."""
-    from bayesnb.core.picture import to_rgb
-
-    red, green, blue = (
-        (1 - strength) * behind + strength * front
-        for behind, front in zip(background(), to_rgb(text_color()), strict=True)
-    )
-    return red, green, blue
+    return tuple(blended(strength, text_color()).tolist())
 
 
 # --------------------------------------------------------------------------------------------------
@@ -260,6 +210,12 @@ MARGIN = 0.1
 
 HANDLE = 5.8
 """Width of a legend's handle and the space around it, in letter heights."""
+
+HEIGHT = 1.55
+"""Height of a panel of a grid, in inches, without texts."""
+
+WIDTH = 6.4
+"""Width of a figure of one panel of rows, in inches."""
 
 TALL = 40.0
 """Provisional height of a figure, in inches, while the texts around its panels are measured."""
@@ -315,57 +271,44 @@ class Panels:
 
     def title(self, text: str) -> None:
         """Title of the figure, or of the only panel in the caller's figure."""
-        from bayesnb.core.picture import rcParams
-
         if not self.given:
-            self.figure.suptitle(wrap_to(text, self.width, TITLE, rcParams["figure.titleweight"]), fontsize=TITLE)
+            weight = picture.rcParams["figure.titleweight"]
+            self.figure.suptitle(wrap_to(text, self.width, TITLE, weight), fontsize=TITLE)
         elif len(self.axes) == 1:
             self.heads([text])
 
-    def heads(self, texts: Sequence[str], *, loc: str = "center") -> None:
+    def heads(self, texts: Sequence[str]) -> None:
         """Titles of the panels."""
-        from bayesnb.core.picture import rcParams
-
-        weight = rcParams["axes.titleweight"]
         for axis, text in zip(self.axes, texts, strict=True):
-            axis.set_title(wrap_to(text, self.panel_width, SMALL, weight), fontsize=SMALL, loc=loc)
+            _set_head(axis, text, self.panel_width, "center")
 
     def sides(self, left: str, right: str) -> None:
         """Above the only panel, in place of its title, what left and right mean."""
-        from bayesnb.core.picture import rcParams
-
-        weight = rcParams["axes.titleweight"]
         self.axes[0].set_title("")
         for text, loc in ((left, "left"), (right, "right")):
-            self.axes[0].set_title(wrap_to(text, 0.48 * self.panel_width, SMALL, weight), fontsize=SMALL, loc=loc)
+            _set_head(self.axes[0], text, 0.48 * self.panel_width, loc)
 
     def x_label(self, text: str) -> None:
         """Label below the only panel, or below all panels of a grid, which then has no legend there."""
-        from bayesnb.core.picture import rcParams
-
-        alone = self.given or len(self.axes) == 1
-        wrapped = wrap_to(text, self.panel_width if alone else self.width, SMALL, rcParams["axes.labelweight"])
+        alone, weight = self.given or len(self.axes) == 1, picture.rcParams["axes.labelweight"]
+        wrapped = wrap_to(text, self.panel_width if alone else self.width, SMALL, weight)
         if alone:
             self.axes[-1].set_xlabel(wrapped, fontsize=SMALL)
         else:
-            self.figure.supxlabel(wrapped, fontsize=SMALL, fontweight=rcParams["axes.labelweight"])
+            self.figure.supxlabel(wrapped, fontsize=SMALL, fontweight=weight)
 
     def y_label(self, text: str) -> None:
         """Label beside all panels."""
-        from bayesnb.core.picture import rcParams
-
         if self.given:
             self.axes[0].set_ylabel(text, fontsize=SMALL)
         else:
-            self.figure.supylabel(text, fontsize=SMALL, fontweight=rcParams["axes.labelweight"])
+            self.figure.supylabel(text, fontsize=SMALL, fontweight=picture.rcParams["axes.labelweight"])
 
     def legend(self, entries: Sequence[tuple[Any, str]], inside: int = -1) -> None:
         """A legend in as many columns as fit; in the caller's figure it is inside one of the axes."""
         space = self.panel_width if self.given else self.width
-        handles, texts = (
-            [handle for handle, _ in entries],
-            [wrap_to(text, space - _handle(), SMALL) for _, text in entries],
-        )
+        handles = [handle for handle, _ in entries]
+        texts = [wrap_to(text, space - _handle(), SMALL) for _, text in entries]
         options: dict[str, Any] = {"fontsize": SMALL, "handlelength": 2.6}
         if self.given:
             self.axes[inside].legend(handles, texts, loc="best", **options)
@@ -374,6 +317,11 @@ class Panels:
         while columns > 1 and _legend_width(texts, columns) > space:
             columns -= 1
         self.figure.legend(handles, texts, loc="outside lower center", ncols=columns, frameon=False, **options)
+
+
+def _set_head(axis: Any, text: str, width: float, loc: Any) -> None:
+    wrapped = wrap_to(text, width, SMALL, picture.rcParams["axes.titleweight"])
+    axis.set_title(wrapped, fontsize=SMALL, loc=loc)
 
 
 def _handle() -> float:
@@ -387,6 +335,44 @@ def _legend_width(texts: list[str], columns: int) -> float:
     return sum(_handle() + max(text_width(text, SMALL) for text in part) for part in parts)
 
 
+def _given_panels(name: str, given: Any, number: int, **others: Any) -> Panels:
+    """The axes of the caller's figure as panels; `others` are arguments that describe a new figure.
+
+    Raises
+    ------
+    TypeError
+        If `given` is something else.
+    ValueError
+        If there are more or fewer axes than panels, or one of the other arguments is given, too.
+    """
+    for other_name, value in others.items():
+        if value is not None:
+            raise ValueError(f"{other_name} is for a new figure, and {name} for the caller's: leave one of them out")
+    found = _flat_entries(given)
+    other = next((each for each in found if not isinstance(each, picture.Axes)), None)
+    if other is not None or not found or (name == "ax" and not isinstance(given, picture.Axes)):
+        what = "one of matplotlib's Axes" if name == "ax" else "matplotlib's Axes, one for each panel"
+        wrong = a_type(given if other is None else other)
+        raise TypeError(f"{name} is or holds {wrong}: give {what}, as figure.subplots() makes them")
+    if len(found) != number:
+        raise ValueError(
+            f"{name} has {len(found)} axes, and the figure has {counted(number, 'panel')}: give {number} "
+            "axes, or choose other panels"
+        )
+    figure = found[0].get_figure(root=True)
+    wide = found[-1].get_window_extent().width / figure.dpi
+    return Panels(figure, _dressed(found), True, False, wide, wide, 1, 0.0)
+
+
+def _flat_entries(given: Any) -> list[Any]:
+    """The entries of an array, or of sequences within sequences."""
+    if hasattr(given, "flat"):
+        return list(given.flat)
+    if isinstance(given, list | tuple):
+        return [each for inner in given for each in _flat_entries(inner)]
+    return [given]
+
+
 def grid_of_panels(
     number: int,
     *,
@@ -396,7 +382,6 @@ def grid_of_panels(
     across: int | None = None,
     most_across: int = 4,
     width: float = 3.2,
-    height: float = 1.55,
     narrowest: float = 1.55,
     **options: Any,
 ) -> Panels:
@@ -411,8 +396,8 @@ def grid_of_panels(
     across : int, optional
         Panels side by side in a new figure if the caller has no choice; by default as many as fit the width, and no
         more than `most_across`.
-    width, height : float
-        Inches of a panel, the height without texts, if the caller does not give the size of the figure.
+    width : float
+        Inches of a panel, if the caller does not give the size of the figure.
     narrowest : float
         Inches of width that a panel needs at least.
     **options
@@ -423,37 +408,25 @@ def grid_of_panels(
     TypeError, ValueError
         If there are more or fewer axes than panels, or axes come with a size or a number of panels side by side.
     """
-    from bayesnb.core.picture import Picture
-
     if panels_across is not None:
         across = min(whole_number("panels_across", panels_across), number)
     if axes is not None:
-        _alone("axes", figsize=figsize, panels_across=panels_across)
-        return _panels_of(_given_axes("axes", axes, number))
+        return _given_panels("axes", axes, number, figsize=figsize, panels_across=panels_across)
     wide, high = (None, None) if figsize is None else _size_in_inches(figsize)
     if across is None:
         across = min(most_across, number, most_across if wide is None else max(1, int(wide / narrowest)))
     down = -(-number // across)
     wide = max(width * across, 5.0) if wide is None else wide
-    figure = Picture(figsize=(wide, high or TALL), layout="constrained")
+    figure = picture.Picture(figsize=(wide, high or TALL), layout="constrained")
     grid = figure.subplots(down, across, squeeze=False, **options)
     for axis in grid.flat[number:]:
         axis.set_axis_off()
-    found = list(grid.flat[:number])
-    for axis in found:
-        _dress(axis)
     space = wide / across - 2 * MARGIN
-    return Panels(figure, found, False, high is None, wide - 2 * MARGIN, space, across, down * height)
+    found = _dressed(list(grid.flat[:number]))
+    return Panels(figure, found, False, high is None, wide - 2 * MARGIN, space, across, down * HEIGHT)
 
 
-def panel_of_rows(
-    names: Sequence[Any],
-    *,
-    ax: Any = None,
-    figsize: Any = None,
-    row_height: float,
-    width: float = 6.4,
-) -> Panels:
+def panel_of_rows(names: Sequence[Any], *, ax: Any = None, figsize: Any = None, row_height: float) -> Panels:
     """A panel with a band for each row, the first at the top, and the names of the rows on the left.
 
     Parameters
@@ -464,30 +437,28 @@ def panel_of_rows(
         What the caller gave: see `plot_proba`.
     row_height : float
         Inches of a band, or more where a name needs more lines.
-    width : float
-        Inches of the figure, if the caller does not give its size.
 
     Raises
     ------
     TypeError, ValueError
         If `ax` is something else, or comes with a size.
     """
-    from bayesnb.core.picture import Picture
-
     if ax is not None:
-        _alone("ax", figsize=figsize)
-        panels = _panels_of(_given_axes("ax", ax, 1))
+        panels = _given_panels("ax", ax, 1, figsize=figsize)
         name_rows(panels.axes[0], _row_names(names, panels.width))
         return panels
-    wide, high = (width, None) if figsize is None else _size_in_inches(figsize)
+    wide, high = (WIDTH, None) if figsize is None else _size_in_inches(figsize)
     texts = _row_names(names, wide)
-    band = max(row_height, 0.05 + max(map(line_number, texts)) * line_height(SMALL))
-    figure = Picture(figsize=(wide, high or TALL), layout="constrained")
-    axis = figure.subplots()
-    _dress(axis)
-    name_rows(axis, texts)
+    figure = picture.Picture(figsize=(wide, high or TALL), layout="constrained")
+    axes = _dressed([figure.subplots()])
+    name_rows(axes[0], texts)
     space = wide - max(text_width(text, SMALL) for text in texts) - 0.3
-    return Panels(figure, [axis], False, high is None, wide - 2 * MARGIN, space, 1, len(texts) * band)
+    return Panels(figure, axes, False, high is None, wide - 2 * MARGIN, space, 1, height_of_rows(texts, row_height))
+
+
+def height_of_rows(names: Sequence[str], row_height: float) -> float:
+    """Inches of bands, each of `row_height`, or as many as the name with the most lines needs."""
+    return len(names) * max(row_height, 0.05 + max(map(_line_number, names)) * line_height(SMALL))
 
 
 def _row_names(names: Sequence[Any], width: float) -> list[str]:
@@ -515,22 +486,8 @@ def number_x_axis(axis: Any, ticks: int, *, powers: tuple[int, int] = (-3, 4), *
     axis.xaxis.get_offset_text().set_fontsize(TINY)
 
 
-def _panels_of(axes: list[Any]) -> Panels:
-    """The caller's axes as panels."""
+def _dressed(axes: list[Any]) -> list[Any]:
     for axis in axes:
-        _dress(axis)
-    figure = axes[0].get_figure(root=True)
-    wide = axes[-1].get_window_extent().width / figure.dpi
-    return Panels(figure, axes, True, False, wide, wide, 1, 0.0)
-
-
-def _dress(axis: Any) -> None:
-    axis.tick_params(labelsize=TINY)
-    axis.spines[["left", "top", "right"]].set_visible(False)
-
-
-def _alone(name: str, **others: Any) -> None:
-    """Raise ValueError for arguments that describe a new figure."""
-    for other, value in others.items():
-        if value is not None:
-            raise ValueError(f"{other} is for a new figure, and {name} for the caller's: leave one of them out")
+        axis.tick_params(labelsize=TINY)
+        axis.spines[["left", "top", "right"]].set_visible(False)
+    return axes

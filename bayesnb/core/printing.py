@@ -7,11 +7,14 @@ import shutil
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 from textwrap import wrap
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
+
+from bayesnb.core.deferred import pd
 
 WIDTH = 80
 """Width of a line, in characters, if that of the terminal is unknown."""
@@ -37,34 +40,29 @@ def width() -> int:
     return max(LEAST_WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
 
 
-class Piece(Protocol):
-    """A piece of a printed form."""
+type Piece = Paragraph | Code | DataTable
+"""A piece of a printed form.
 
-    def lines(self, width: int) -> list[str]:
-        """The lines of the text, no longer than the width unless a word is."""
-
-    def html(self) -> str:
-        """The HTML, in which all text is escaped."""
+It has `lines`, those of the text, no longer than a width unless a word is, and `html`, in which all text is escaped.
+"""
 
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Sentences."""
+    """Sentences, and the form of their HTML."""
 
     text: str
+    form: str = "<p>{}</p>"
 
     def lines(self, width: int) -> list[str]:
         return _wrapped(self.text, width)
 
     def html(self) -> str:
-        return f"<p>{escape(self.text, quote=False)}</p>"
+        return self.form.format(escape(self.text, quote=False))
 
 
-class Heading(Paragraph):
-    """A title: what an object or a table is."""
-
-    def html(self) -> str:
-        return f"<p><b>{escape(self.text, quote=False)}</b></p>"
+Heading = partial(Paragraph, form="<p><b>{}</b></p>")
+"""A title: what an object or a table is."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +111,7 @@ class DataTable:
     rows: int = ROWS
 
     def lines(self, width: int) -> list[str]:
-        shown, hidden = self._shown()
+        shown = self.frame.head(self.rows)
         if shown.empty:
             return []
         if self.more_columns:
@@ -131,25 +129,19 @@ class DataTable:
             # Columns continue below in any case, so that names need not be short.
             whole = longest <= width // 2 and not self.more_columns
             found = self._text(shown.set_axis(names, axis=0) if whole else shown, line_width=width)
-        return found + self._left_out(len(self.frame.columns) - len(shown.columns), hidden)
+        return found + self._left_out(shown)
 
     def html(self) -> str:
-        import pandas as pd
-
-        shown, hidden = self._shown()
+        shown = self.frame.head(self.rows)
         if self.more_columns:
             shown = shown.iloc[:, :ROWS]
         # pandas cuts long texts in HTML unless it is told not to.
         with pd.option_context("display.max_colwidth", None):
             table = shown.to_html(float_format=self._formatted)
-        left_out = self._left_out(len(self.frame.columns) - len(shown.columns), hidden)
-        return table + "".join(Paragraph(text).html() for text in left_out)
+        return table + "".join(Paragraph(text).html() for text in self._left_out(shown))
 
-    def _shown(self) -> tuple[Any, int]:
-        """The rows that are shown, and the number of the others."""
-        return self.frame.head(self.rows), max(0, len(self.frame) - self.rows)
-
-    def _left_out(self, columns: int, rows: int) -> list[str]:
+    def _left_out(self, shown: Any) -> list[str]:
+        rows, columns = np.subtract(self.frame.shape, shown.shape)
         found = [f"… and {columns} more of {len(self.frame.columns)} {self.more_columns}"] if columns else []
         return [*found, f"… and {rows} {self.rest}"] if rows else found
 
@@ -195,6 +187,9 @@ def as_text(parts: Sequence[Piece], width: int) -> str:
     return "\n".join(line for part in parts for line in part.lines(width))
 
 
+PLURALS = {"class": "classes", "probability": "probabilities", "quantity": "quantities"}
+
+
 def counted(number: int, noun: str) -> str:
     """A number with its noun.
 
@@ -203,7 +198,7 @@ def counted(number: int, noun: str) -> str:
     >>> counted(1, "item"), counted(1200, "item")
     ('1 item', '1,200 items')
     """
-    return f"{number:,} {noun}{'s' * (number != 1)}"
+    return f"{number:,} {noun if number == 1 else PLURALS.get(noun, f'{noun}s')}"
 
 
 def four_digits(value: Any) -> str:
@@ -229,10 +224,9 @@ def plus_minus(mean: Any, sd: Any) -> str:
     """
     if np.isnan(mean):
         return "NaN"
-    if not (np.isfinite(mean) and np.isfinite(sd) and sd > 0):
-        return f"{mean:.4g}±{sd:.2g}"
-    decimals = 1 - int(np.floor(np.log10(sd)))
-    if decimals > 6 or max(abs(mean), sd) >= 1e7:
+    are_finite = np.isfinite(mean) and np.isfinite(sd) and sd > 0
+    decimals = 1 - int(np.floor(np.log10(sd))) if are_finite else 0
+    if not are_finite or decimals > 6 or max(abs(mean), sd) >= 1e7:
         return f"{mean:.4g}±{sd:.2g}"
     shown = max(0, decimals)
     return f"{round(float(mean), decimals):.{shown}f}±{round(float(sd), decimals):.{shown}f}"
@@ -240,8 +234,6 @@ def plus_minus(mean: Any, sd: Any) -> str:
 
 def plus_minus_of(means: Any, sds: Any) -> Any:
     """A column of `plus_minus`, of two pandas series with the same index."""
-    import pandas as pd
-
     cells = [plus_minus(mean, sd) for mean, sd in zip(means, sds, strict=True)]
     return pd.Series(cells, index=means.index, dtype=object)
 

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.core.checking import listed, near_matches, proportion, whole_number
-from bayesnb.core.forest import ForestPanel, Points, forest, how_many
+from bayesnb.core.forest import ForestPanel, Points, forest, highest_places, how_many
 from bayesnb.core.panels import (
     HATCHES,
     SMALL,
     TINY,
-    background,
+    blended,
     chosen,
     grid_of_panels,
     line_height,
@@ -75,15 +75,20 @@ ORDERS = {
 """For each order: the column of the frame, its sign, and an adjective for the first annotators."""
 
 
-def _order_of_annotators(frame: pd.DataFrame, annotators: Any, sort: str | None) -> np.ndarray:
-    """Positions of the annotators to show, in the order of the figure; `sort` and errors as for `plot_annotators`."""
+def _first_annotators(frame: pd.DataFrame, annotators: Any, sort: str | None, **most: Any) -> tuple[np.ndarray, str]:
+    """Positions of the annotators to show, in the order of the figure, and how many of how many they are, in words.
+
+    `sort` and errors are those of `plot_annotators`; `most` is the largest number, by the name of the argument.
+    """
     at = positions_of("annotators", annotators, frame.index)
-    if sort is None:
-        return at
     if sort not in ORDERS:
         raise ValueError(f"sort is {sort!r}: give one of {list(ORDERS)[:2]}, or None for the order of the annotators")
-    column, sign, _ = ORDERS[sort]
-    return at[np.argsort(sign * frame[column].to_numpy()[at], kind="stable")]
+    column, sign, which = ORDERS[sort]
+    if column:
+        at = at[np.argsort(sign * frame[column].to_numpy()[at], kind="stable")]
+    ((name, number),) = most.items()
+    shown = at[: whole_number(name, number)]
+    return shown, how_many(len(shown), len(at), "annotator", which)
 
 
 def _names_of(shown: pd.DataFrame) -> list[str]:
@@ -136,7 +141,7 @@ def _confusion_matrices(
     """
     known, own, labels = crowd.classes.tolist(), crowd.annotations.own_label, crowd.annotations.labels
     if classes is None:
-        codes = sorted(np.argsort(-crowd.class_probs.to_numpy(), kind="stable")[:MOST_CLASSES].tolist())
+        codes = highest_places(crowd.class_probs.to_numpy(), MOST_CLASSES)
     else:
         codes = chosen("classes", classes, known)
     shown = own[codes]
@@ -161,12 +166,9 @@ def _confusion_matrices(
 
 def _draw_matrix(axis: Any, values: np.ndarray, below: np.ndarray) -> None:
     """The cells of a matrix with their numbers, and a frame around those of the right labels."""
-    from bayesnb.core.picture import to_rgb
-
-    strength = STRENGTH * values[..., None]
-    colors = (1 - strength) * np.array(background()) + strength * np.array(to_rgb("C0"))
     rows, columns = values.shape
     edges = [np.arange(number + 1) - 0.5 for number in (columns, rows)]
+    colors = blended(STRENGTH * values[..., None], "C0")
     axis.pcolormesh(*edges, colors, edgecolors=[muted(0.4)], linewidth=0.5)
     for (row, column), value in np.ndenumerate(values):
         text = f"{100 * value:.0f}\n{below[row, column]}".strip()
@@ -193,15 +195,6 @@ MOST_HATCHES = len(HATCHES) - 1
 
 SURE = 0.9
 """The title says how many labels have a probability below this one."""
-
-
-def _classes_of_bars(crowd: Any, classes: Sequence[Any] | None, proba: np.ndarray) -> list[int]:
-    """Positions of the classes with a part of the bar of their own."""
-    if classes is not None:
-        return chosen("classes", classes, crowd.classes.tolist(), most=MOST_HATCHES)
-    most_probable = np.argsort(-proba.sum(axis=0), kind="stable")[:MOST_HATCHES]
-    found: list[int] = np.sort(most_probable).tolist()
-    return found
 
 
 # --------------------------------------------------------------------------------------------------
@@ -265,8 +258,7 @@ class AnnotationFigures:
         """
         proportion("prob", prob)
         frame = self.annotators
-        order = _order_of_annotators(frame, annotators, sort)
-        at = order[: whole_number("max_annotators", max_annotators)]
+        at, which = _first_annotators(frame, annotators, sort, max_annotators=max_annotators)
         shown = frame.iloc[at]
         is_point = is_point_estimate(self.posterior)
         ends = shown if is_point else self.accuracy_interval(prob=prob).iloc[at]
@@ -281,7 +273,6 @@ class AnnotationFigures:
             at=float(most_frequent.max()),
             at_label=f"label {most_frequent.idxmax()} for every item",
         )
-        which = how_many(len(at), len(order), "annotator", ORDERS[sort][2])
         title = f"Accuracy of {which}\n(in brackets: number of annotations"
         title += "; a point estimate has no intervals)" if is_point else ")"
         return forest([rows], title=title, ax=ax, figsize=figsize)
@@ -345,8 +336,7 @@ class AnnotationFigures:
         """
         proportion("prob", prob)
         frame = self.annotators
-        order = _order_of_annotators(frame, annotators, sort)
-        at = order[: whole_number("max_panels", max_panels)]
+        at, which = _first_annotators(frame, annotators, sort, max_panels=max_panels)
         matrices, intervals, *names_of_both = _confusion_matrices(self, at, classes, prob)
         names, labels = ([short_name(name, NAME).replace("$", r"\$") for name in names] for names in names_of_both)
         beside, widest = (max(text_width(name, TINY) for name in texts) for texts in (names, labels))
@@ -375,7 +365,6 @@ class AnnotationFigures:
             below = labels if lowest else [""] * columns
             axis.set_xticks(np.arange(columns), below, fontsize=TINY, rotation=90 if upright else 0)
         panels.heads(_names_of(frame.iloc[at]))
-        which = how_many(len(at), len(order), "annotator", ORDERS[sort][2])
         below = f"; below a mean: {percent(prob)} interval" * with_intervals
         panels.title(f"Confusion matrices in percent: {which}\n(in brackets: number of annotations{below})")
         panels.x_label("label given by the annotator")
@@ -441,7 +430,9 @@ class AnnotationFigures:
             at = at[np.argsort(-frame["entropy"].to_numpy()[at], kind="stable")]
         at = at[: whole_number("max_items", max_items)]
         shown, proba = frame.iloc[at], self.proba.to_numpy()[at]
-        codes = _classes_of_bars(self, classes, proba)
+        codes = highest_places(proba.sum(axis=0), MOST_HATCHES)
+        if classes is not None:
+            codes = chosen("classes", classes, self.classes.tolist(), most=MOST_HATCHES)
         panels = panel_of_rows(_names_of(shown), ax=ax, figsize=figsize, row_height=0.24)
         axis, rows, left = panels.axes[0], np.arange(len(at)), np.zeros(len(at))
         entries = []

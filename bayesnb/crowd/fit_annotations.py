@@ -1,5 +1,6 @@
 """The fit to annotations."""
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -65,16 +66,6 @@ def _around(concentration: Any, annotations: AnnotationTable) -> "dist.Distribut
     if not (np.isfinite(medians).all() and (medians > 0).all()):
         raise ValueError(f"concentration holds {medians.min()}: give positive numbers")
     return dist.LogNormal(np.broadcast_to(np.log(medians), shape), SPREAD)
-
-
-def _first_guess(annotations: AnnotationTable, counts: Any) -> np.ndarray:
-    """Probabilities of the classes of items, shape (rows, classes), if all annotators are alike.
-
-    An annotator gives the label of the item's class with probability .7, and each other label with the same
-    probability. `counts` is a CSR array as `AnnotationTable.counts`.
-    """
-    of_columns = np.tile(np.log(_alike(annotations)), len(annotations.annotators))
-    return probabilities(counts @ of_columns.T)[0]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -266,10 +257,13 @@ def fit_annotations(
 def _problem(annotations: AnnotationTable, concentration: Any, class_concentration: Any) -> "nb.results.Problem":
     family = nb.families.Annotations(concentration, num_labels=len(annotations.labels))
     model = nb.NaiveBayes({"annotation": (family, slice(None))}, class_concentration=class_concentration)
-    bound = model.bind(columns=annotations.columns, classes=annotations.classes)
+    columns = list(itertools.product(annotations.annotators, annotations.labels))
+    bound = model.bind(columns=columns, classes=annotations.classes)
     known = np.flatnonzero(annotations.known >= 0)
     membership = np.eye(len(annotations.classes))[annotations.known[known]]
     statistics = bound.count((annotations.counts[known],), membership)
     rows, _ = annotations.unknown
-    unlabelled = replace(rows, guess=_first_guess(annotations, rows.blocks[0])) if len(rows) else None
-    return nb.results.Problem(bound, statistics, unlabelled=unlabelled)
+    # Iterations start from the labels that follow if all annotators are alike.
+    of_columns = np.tile(np.log(_alike(annotations)), len(annotations.annotators))
+    guess = probabilities(rows.blocks[0] @ of_columns.T)[0] if len(rows) else None
+    return nb.results.Problem(bound, statistics, unlabelled=replace(rows, guess=guess) if len(rows) else None)

@@ -8,16 +8,15 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from scipy.special import entr
+from scipy.special import entr, rel_entr
 
 import bayesnb as nb
 from bayesnb.core.arrays import coordinate
 from bayesnb.core.checking import listed, proportion, warn, whole_number
 from bayesnb.core.deferred import map_tree, xr
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
-from bayesnb.crowd.annotation_table import AnnotationTable, read_labels_of_items
+from bayesnb.crowd.annotation_table import AnnotationTable, LabelDraws, most_informative, read_labels_of_items
 from bayesnb.crowd.figures import AnnotationFigures, is_point_estimate, positions_of
-from bayesnb.crowd.label_draws import LabelDraws, accuracy, information, label_bias, most_informative, num_annotations
 from bayesnb.posterior.files import save
 
 # --------------------------------------------------------------------------------------------------
@@ -174,6 +173,10 @@ class AnnotationFit(Printed, AnnotationFigures):
         ``num_annotations``
             Number of annotations.
         """
+        counts, labels = self.annotations.counts, self._label_index
+        number = np.bincount(counts.indices // len(labels), counts.data, minlength=len(self._annotators))
+        joint = np.einsum("sc,scjl->cjl", self._draws.class_prob, self._prob) / len(self._prob)
+        independent = joint.sum(axis=2, keepdims=True) * joint.sum(axis=0)
         missing = np.full((2, len(self._annotators)), np.nan)
         lower, upper = missing if self._is_point else self.accuracy_interval().to_numpy().T
         return pd.DataFrame(
@@ -181,9 +184,9 @@ class AnnotationFit(Printed, AnnotationFigures):
                 "accuracy": self._accuracy.mean(axis=0),
                 "lower": lower,
                 "upper": upper,
-                "information": information(self._draws),
+                "information": np.maximum(rel_entr(joint, independent).sum(axis=(0, 2)), 0.0),
                 "bias": self.label_bias.abs().sum(axis=1).to_numpy() / 2,
-                "num_annotations": num_annotations(self.annotations),
+                "num_annotations": number.astype(np.int64),
             },
             index=self._annotators,
         )
@@ -226,14 +229,14 @@ class AnnotationFit(Printed, AnnotationFigures):
         class. The rows sum to zero. With two labels it is the bias index of Byrt, Bishop and Carlin (1993, *Journal of
         Clinical Epidemiology* 46, 423-429) between the annotator and the truth.
         """
-        return pd.DataFrame(
-            label_bias(self.annotations, self._draws), index=self._annotators, columns=self._label_index
-        )
+        given = np.einsum("sc,scjl->jl", self._draws.class_prob, self._prob) / len(self._prob)
+        given[:, self.annotations.own_label] -= self._draws.class_prob.mean(axis=0)
+        return pd.DataFrame(given, index=self._annotators, columns=self._label_index)
 
     @cached_property
     def confusion(self) -> "xr.DataArray":
         """Mean probability of each label an annotator gives to items of each class, axes annotator, class and label."""
-        return self._by_annotator(self._draws.blocks[0]["prob"].mean(axis=0)).rename("confusion")
+        return self._by_annotator(self._prob.mean(axis=0)).rename("confusion")
 
     def confusion_interval(self, *, prob: float = 0.89) -> "xr.Dataset":
         """Equal-tailed interval of each probability of `confusion`, ``lower`` and ``upper`` with its axes.
@@ -264,7 +267,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         >>> bool(interval["lower"].sel({"annotator": "Ann", "class": "y", "label": "y"}) > 0.8)
         True
         """
-        lower, upper = np.quantile(self._draws.blocks[0]["prob"], self._levels(prob), axis=0)
+        lower, upper = np.quantile(self._prob, self._levels(prob), axis=0)
         return xr.Dataset({"lower": self._by_annotator(lower), "upper": self._by_annotator(upper)})
 
     @cached_property
@@ -555,9 +558,16 @@ class AnnotationFit(Printed, AnnotationFigures):
             return belief.to_average()
         return map_tree(lambda value: np.reshape(value, (-1, *np.shape(value)[2:])), belief.draw(None, None, 0))
 
+    @property
+    def _prob(self) -> np.ndarray:
+        """Probabilities of labels, shape (draws, classes, annotators, labels)."""
+        return self._draws.blocks[0]["prob"]
+
     @cached_property
     def _accuracy(self) -> np.ndarray:
-        return accuracy(self.annotations, self._draws)
+        """Probability that an annotator gives an item the label of its class, shape (draws, annotators)."""
+        right = self._prob[:, np.arange(len(self.classes)), :, self.annotations.own_label]
+        return np.asarray(np.einsum("sc,csj->sj", self._draws.class_prob, right))
 
     @cached_property
     def _label_draws(self) -> LabelDraws:

@@ -51,7 +51,7 @@ def _number(dates: Sequence[Any]) -> int:
     return sum(date is not None for date in dates)
 
 
-@lru_cache(2**18)
+@lru_cache(2**14)
 def _parsed(text: str, form: str) -> datetime | None:
     try:
         if form != ISO:

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.checking import a_type, listed, near_matches
-from bayesnb.core.deferred import is_jax, jax
+from bayesnb.core.deferred import is_jax, jax, pd
 from bayesnb.core.printing import counted
 from bayesnb.data.labels import Labels, read_labels
 from bayesnb.data.tables import ArrayTable, Column, FrameTable, SparseTable, Table, as_csr, shortened
@@ -502,8 +502,6 @@ def with_one_row(X: Any) -> Any:
     A one-dimensional array stays one: it may be a row or a column.
     """
     if isinstance(X, Mapping) and not scipy.sparse.issparse(X):  # a DOK array is a dict
-        import pandas as pd
-
         return pd.DataFrame([dict(X)])
     # Whoever gives a series has imported pandas, which takes a third of a second.
     if "pandas" in sys.modules and isinstance(X, sys.modules["pandas"].Series):

@@ -15,6 +15,7 @@ import scipy.sparse
 
 from bayesnb.core.arrays import csr_pieces, csr_rows, without_duplicates
 from bayesnb.core.checking import a_type
+from bayesnb.core.deferred import pd
 
 # --------------------------------------------------------------------------------------------------
 # Names and positions of columns
@@ -183,8 +184,6 @@ def distinct_objects(values: np.ndarray, column: Column) -> tuple[list, np.ndarr
     TypeError
         If a value is not hashable.
     """
-    import pandas as pd
-
     try:
         positions, found = pd.factorize(values.astype(object, copy=False))
     except TypeError:

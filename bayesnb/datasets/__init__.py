@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from bayesnb.core.checking import one_of
+from bayesnb.core.deferred import pd
 
 __all__ = ["anesthesia", "federalist", "penguins", "penguins_path"]
 
@@ -41,8 +42,6 @@ def anesthesia() -> Any:
     >>> len(ratings), ratings["rating"].value_counts().sort_index().to_dict()
     (315, {1: 127, 2: 125, 3: 48, 4: 15})
     """
-    import pandas as pd
-
     return pd.read_csv(Path(__file__).with_name("anesthesia.csv"))
 
 
@@ -89,8 +88,6 @@ def federalist(words: str = "function") -> tuple[Any, Any]:
     1        72     6      784  Hamilton
     10      100     0     1531   Madison
     """
-    import pandas as pd
-
     table = pd.read_csv(Path(__file__).with_name("federalist.csv"), index_col="number")
     of_words = table.drop(columns=["author", "length"])
     chosen = {"function": of_words.columns[:70], "final": FINAL_WORDS}
@@ -146,7 +143,5 @@ def penguins() -> tuple[Any, Any]:
     >>> X.shape, y.value_counts().to_dict()
     ((344, 6), {'Adelie': 152, 'Gentoo': 124, 'Chinstrap': 68})
     """
-    import pandas as pd
-
     table = pd.read_csv(penguins_path())
     return table.drop(columns=["species", "year"]), table["species"]

@@ -61,9 +61,15 @@ class NaiveBayesClassifier(Estimator):
         beside `feature_inclusion`, or densities that are zero or infinite. "each" and "shared" are errors there, but
         take draws too; so is "each" with more than 2,000 features. None is naive Bayes. `weights_` has the weights.
     descriptions : {"auto", "columns"} or None, default "auto"
-        Whether to describe columns that depend on each other once more, where the model is chosen and features get a
-        weight each: as blocks of measurements, and as categories or bins of a column given another one, as
-        `bayesnb.propose_descriptions` does. None describes each column once.
+        Whether to describe columns once more, where the model is chosen and features get a weight each, as
+        `bayesnb.propose_descriptions` does. "auto" describes columns that depend on each other as blocks of
+        measurements, and as categories or bins of a column given another one, and adds readings: which cells are
+        missing, whole numbers and text as categories, and the day, month, weekday and hour of dates. "columns" adds no
+        readings, and None describes each column once.
+    exclude : sequence of str, default ()
+        Readings that "auto" leaves out for all columns: "x is missing", "x as categories", "x day", "x month",
+        "x weekday" or "x hour". Leave out "x is missing" where the rows to predict have their gaps for other reasons
+        than the rows of the fit: probabilities are then worse with it.
     class_probs : array-like of shape (n_classes,), mapping from label to probability, "empirical" or None, default None
         Class probabilities where they are known, such as those of the population that the rows do not represent; in
         place of the model's. Weights are then learned under the class frequencies of the rows, and the odds multiplied
@@ -98,8 +104,17 @@ class NaiveBayesClassifier(Estimator):
     See Also
     --------
     bayesnb.NaiveBayes : The description of a model.
+    bayesnb.propose_descriptions : The same further descriptions and readings, for `bayesnb.weight_features`.
     bayesnb.fit : Fit a table in memory.
     bayesnb.estimators.GaussianNB : Numbers.
+
+    Notes
+    -----
+    Readings change the log score little on most tables, and much where gaps, dates or codes tell of the class: in five
+    folds by .203 ± .013 nats a row where hours of work are missing for those without work (acs12), .299 ± .014 of
+    weather by its date (.203 ± .033 for the last fifth in time), and .090 ± .017 by the numbers of patients, but
+    .010 ± .015 for new patients. On permuted labels they change it by .0001 at most. Where they explain the labels no
+    better, they leave the model.
 
     Examples
     --------

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import dense, stacked
+from bayesnb.core.deferred import pd
 from bayesnb.data.derived import moments_of
 from bayesnb.data.read import as_table, read_rows
 from bayesnb.data.tables import Column, SparseTable, Table, is_missing
@@ -86,8 +87,6 @@ class KeptRows:
         """The rows as a table."""
         cells = self.cells
         if cells.dtype == object:
-            import pandas as pd
-
             cells = pd.DataFrame(cells)
             # pandas makes floats of whole numbers beside None.
             whole = [place for place, column in enumerate(self.cells.T.tolist()) if None not in column]

@@ -11,7 +11,7 @@ from bayesnb.core.arrays import csr_of_ones, log
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.core.logarithms import log_rising
 from bayesnb.core.running import in_order
-from bayesnb.families.family import Parameters, Sample
+from bayesnb.families.family import Axes, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.joint_categorical import JointCategories
 from bayesnb.families.spanning_trees import edge_probabilities, log_sum_over_trees, log_sums_near
@@ -303,9 +303,7 @@ class AllTrees(JointCategories):
         return cells
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families.rows_of_categories import AnyTree
-
-        parent = sample("parent", AnyTree(self.log_weights, together=self.together))
+        parent = sample("parent", distributions.AnyTree(self.log_weights, together=self.together))
         numbers = self._numbers
         given = numbers[np.asarray(parent).astype(np.intp)]
         given[..., 0] = 1
@@ -316,22 +314,16 @@ class AllTrees(JointCategories):
         return {"parent": parent, "prob": sample("prob", dist.Dirichlet(weights, validate_args=False))}
 
     def likelihood(self, parent: Any, prob: Any) -> "dist.Distribution":
-        from bayesnb.families.rows_of_categories import RowsOfTree
-
-        return RowsOfTree(parent, prob, self.sizes)
+        return distributions.RowsOfTree(parent, prob, self.sizes)
 
     def likelihood_of_observed(self, observed: Any, **parameters: Any) -> "dist.Distribution":
-        from bayesnb.families.rows_of_categories import RowsOfTree
-
-        return RowsOfTree(parameters["parent"], parameters["prob"], self.sizes, observed)
+        return distributions.RowsOfTree(parameters["parent"], parameters["prob"], self.sizes, observed)
 
     def log_likelihood(self, parameters: Parameters, statistics: _PairCounts) -> Any:
         parent, prob = (np.asarray(parameters[name]) for name in ("parent", "prob"))
         return xlogy(self._by_parent(parent, statistics.total), prob).sum(axis=(-3, -2, -1))[..., None]
 
-    def axes(
-        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
-    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         values = tuple(range(max(self.sizes) + 1))
         tables = (("parent_value", values), ("value", values)) if parameter == "prob" else ()
         return (("column", columns), *tables)

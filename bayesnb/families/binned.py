@@ -11,7 +11,7 @@ from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.core.logarithms import log_beta
 from bayesnb.families.bins import BinnedFamily, chosen_edges, default_bin_concentration, quantile_edges
 from bayesnb.families.categories import Categorical, DirichletFamily
-from bayesnb.families.family import MODE, Family, Hyperparameter, Sample
+from bayesnb.families.family import MODE, Family, Hyperparameter, Sample, distributions
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number, spread_over_categories
 from bayesnb.families.statistics import Counts
 
@@ -274,7 +274,6 @@ def _cell_moment(own: Any, pooled: Any, split: Any, nodes: tuple[Node, ...], pow
     `own` and `pooled` are the counts of the class and of all classes together, shape (..., cells). `split` is the
     probability that a node is split given that all nodes above it are, shape (..., nodes).
     """
-    xp, _ = namespace(own)
 
     def moments(counts: Any) -> tuple[Any, Any]:
         """Moments of the left and of the right half's share."""
@@ -290,7 +289,7 @@ def _cell_moment(own: Any, pooled: Any, split: Any, nodes: tuple[Node, ...], pow
         own_mass = own_mass * split[..., i]
         return tuple((own_mass * of_class[side][..., i], common * of_all[side][..., i]) for side in (0, 1))
 
-    return xp.stack(_down(nodes, (1.0, 0.0), halve), axis=-1)
+    return namespace(own)[0].stack(_down(nodes, (1.0, 0.0), halve), axis=-1)
 
 
 def draw_tree_cells(tree: Any, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -475,16 +474,12 @@ class PolyaTree(BinnedFamily):
         return Categorical(self._moment(1))
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families.distributions import CoupledTree
-
-        return {"prob": sample("prob", CoupledTree(self, self._nodes, partial(self._moment, 1)))}
+        return {"prob": sample("prob", distributions.CoupledTree(self, self._nodes, partial(self._moment, 1)))}
 
     def marginals(self) -> "dict[str, dist.Distribution]":
-        from bayesnb.families.distributions import BetaOfLogs
-
         mean, square = self._moment(1), self._moment(2)
         weight = (mean - square) / (square - mean**2)
-        return {"prob": BetaOfLogs(mean * weight, (1 - mean) * weight, validate_args=False)}
+        return {"prob": distributions.BetaOfLogs(mean * weight, (1 - mean) * weight, validate_args=False)}
 
     def update(self, statistics: Counts) -> Self:
         return self._given(statistics)[0]

@@ -13,7 +13,7 @@ from bayesnb.core.arrays import weighted_values
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.families.categories import Categorical, dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Family, Parameters
+from bayesnb.families.family import Axes, Family, Parameters, distributions
 from bayesnb.families.statistics import Counts, class_sums
 
 # --------------------------------------------------------------------------------------------------
@@ -476,16 +476,6 @@ class BinnedFamily(ConjugateFamily):
             return self.edges
         return dict(self.edges).get(column)
 
-    def _known_edges_of(self, column: Any) -> tuple[float, ...]:
-        edges = self._edges_of(column)
-        if edges is None:
-            raise ValueError(
-                f"column {column!r}: {self.family_name}() has no edges yet, and there is no table to take them from: "
-                f"give nb.{self.family_name}(edges) or nb.{self.family_name}.from_column(x), or bind the model to a "
-                "table, model.bind(X, y)"
-            )
-        return edges
-
     def _bins_by_name(self, names: tuple) -> list[Bins]:
         """Bins of each column of a block; an error if a column has none, or edges are given for another column."""
         if self.edges is not None and isinstance(self.edges[0], tuple):
@@ -499,11 +489,19 @@ class BinnedFamily(ConjugateFamily):
             dict(each) if isinstance(each, tuple) else dict.fromkeys(names, each)
             for each in (self.step, self.from_zero)
         )
-        return [Bins(self._known_edges_of(name), steps.get(name, 0.0), starts.get(name, False)) for name in names]
+        found = []
+        for name in names:
+            edges = self._edges_of(name)
+            if edges is None:
+                raise ValueError(
+                    f"column {name!r}: {self.family_name}() has no edges yet, and there is no table to take them from: "
+                    f"give nb.{self.family_name}(edges) or nb.{self.family_name}.from_column(x), or bind the model to "
+                    "a table, model.bind(X, y)"
+                )
+            found.append(Bins(edges, steps.get(name, 0.0), starts.get(name, False)))
+        return found
 
-    def axes(
-        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
-    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         return ("column", columns), ("bin", self._bins.labels)
 
     @property
@@ -515,9 +513,7 @@ class BinnedFamily(ConjugateFamily):
         return self._bins.log_density(x).sum(axis=-1)[:, None]
 
     def likelihood(self, prob: Any) -> "dist.Distribution":
-        from bayesnb.families.rows_of_categories import Binned
-
-        return Binned(prob, self._bins)
+        return distributions.Binned(prob, self._bins)
 
     def statistics(self, x: Any, membership: Any) -> Counts:
         codes = self._bins.codes(x)

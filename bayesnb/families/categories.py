@@ -12,7 +12,7 @@ from bayesnb.core.arrays import csr_rows
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.core.logarithms import beta_mode, log_and_log_rest, log_of, log_rising
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Hyperparameter, Parameters, Sample
+from bayesnb.families.family import Hyperparameter, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import BOOLEAN, NONNEGATIVE_INTEGER
 from bayesnb.families.kernels import Distinct, ValueTable, look_up_cells, look_up_in_jax, times
 from bayesnb.families.mutual_information import divergence
@@ -64,13 +64,14 @@ def dirichlet_log_left_out(prior: Any, prior_of_all: Any, count: Any, n: Any, we
     return np.where(rest < 0, -np.inf, log_density)
 
 
+@dataclass(frozen=True)
 class DirichletFamily(ConjugateFamily):
     """A family of probabilities ``prob``, which have a Dirichlet prior along the last axis.
 
-    A subclass has the field `concentration`, and statistics with a ``total`` of its shape.
+    The statistics of a subclass have a ``total`` of the shape of `concentration`.
     """
 
-    concentration: Hyperparameter
+    concentration: Hyperparameter = 1.0
 
     positive: ClassVar[tuple[str, ...]] = ("concentration",)
     flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0}
@@ -92,6 +93,47 @@ class DirichletFamily(ConjugateFamily):
     def maximum_likelihood(self, statistics: Any) -> dict[str, Any]:
         with np.errstate(invalid="ignore"):
             return {"prob": statistics.total / statistics.total.sum(axis=-1, keepdims=True)}
+
+
+BETA_PRIOR = "prob ~ Beta({concentration1}, {concentration0})"
+
+
+class BetaFamily(ConjugateFamily):
+    r"""A family of a probability of success ``prob``, whose prior is :math:`\mathrm{Beta}(a, b)`.
+
+    With S successes and F failures the posterior is :math:`\mathrm{Beta}(a + S,\, b + F)`. A subclass has the fields
+    `concentration1` and `concentration0`, and states `trials`.
+    """
+
+    concentration1: Hyperparameter
+    concentration0: Hyperparameter
+
+    positive: ClassVar[tuple[str, ...]] = ("concentration1", "concentration0")
+    flat_prior: ClassVar[dict[str, float]] = {"concentration1": 1.0, "concentration0": 1.0}
+
+    @abstractmethod
+    def trials(self, statistics: Counts) -> tuple[Any, Any]:
+        """Weight of the successes and of the failures behind statistics, arrays of shape (..., classes, columns)."""
+
+    def prior(self, sample: Sample) -> dict[str, Any]:
+        return {"prob": sample("prob", distributions.BetaOfLogs(self.concentration1, self.concentration0))}
+
+    def update(self, statistics: Counts) -> Self:
+        successes, failures = self.trials(statistics)
+        concentrations: dict[str, Any] = {
+            "concentration1": self.concentration1 + successes,
+            "concentration0": self.concentration0 + failures,
+        }
+        return replace(self, **concentrations)
+
+    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
+        successes, failures = self.trials(statistics)
+        with np.errstate(invalid="ignore"):
+            return {"prob": successes / (successes + failures)}
+
+    def maximum_a_posteriori(self, statistics: Counts) -> dict[str, Any]:
+        after = self.update(statistics)
+        return {"prob": beta_mode(after.concentration1, after.concentration0)}
 
 
 # --------------------------------------------------------------------------------------------------
@@ -158,7 +200,7 @@ class TableFamily(ConjugateFamily):
         return look_up_in_jax(self.log_table(parameters), x)
 
     def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        table = ValueTable.of(self.log_table({name: np.asarray(value) for name, value in parameters.items()}))
+        table = ValueTable(np.asarray(self.log_table({name: np.asarray(value) for name, value in parameters.items()})))
         return lambda rows: table.of_rows(csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows])
 
     def row_log_left_out(
@@ -170,7 +212,7 @@ class TableFamily(ConjugateFamily):
         by_value, of_all = self.by_value(statistics), prior.sum(axis=-1, keepdims=True)
         # A class without rows leaves nothing out.
         table = dirichlet_log_left_out(prior, of_all, by_value, statistics.n[..., None], 1.0)
-        return ValueTable.of(table).of_own_class(x, codes)
+        return ValueTable(table).of_own_class(x, codes)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -180,7 +222,7 @@ class TableFamily(ConjugateFamily):
 
 @pytree
 @dataclass(frozen=True)
-class Bernoulli(TableFamily):
+class Bernoulli(BetaFamily, TableFamily):
     r"""Columns of zeros and ones (or booleans); :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
 
     With :math:`N_{cj}` observed cells of class c, :math:`N_{1cj}` of them one, the posterior is
@@ -227,15 +269,8 @@ class Bernoulli(TableFamily):
         "write X > 0 for whether a count is there, use nb.Categorical() for more than two values, nb.Poisson() for "
         "counts"
     )
-    positive: ClassVar[tuple[str, ...]] = ("concentration1", "concentration0")
-    flat_prior: ClassVar[dict[str, float]] = {"concentration1": 1.0, "concentration0": 1.0}
     takes: ClassVar[tuple[str, ...]] = ("sparse", "small types")
-    _story: ClassVar[tuple[str, ...]] = ("Bernoulli(prob)", "prob ~ Beta({concentration1}, {concentration0})")
-
-    def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families.distributions import BetaOfLogs
-
-        return {"prob": sample("prob", BetaOfLogs(self.concentration1, self.concentration0))}
+    _story: ClassVar[tuple[str, ...]] = ("Bernoulli(prob)", BETA_PRIOR)
 
     def likelihood(self, prob: Any) -> "dist.Distribution":
         return dist.Bernoulli(probs=prob)
@@ -250,22 +285,13 @@ class Bernoulli(TableFamily):
     def by_value(self, statistics: Counts) -> Any:
         return namespace(statistics.n)[0].stack([statistics.n - statistics.total, statistics.total], axis=-1)
 
+    def trials(self, statistics: Counts) -> tuple[Any, Any]:
+        return statistics.total, statistics.n - statistics.total
+
     def statistics(self, x: Any, membership: Any) -> Counts:
         # The weights of ones and of all cells may be summed, and so rounded, in different orders.
         counted = count_cells(x, membership)
         return counted.with_all_ones(counted.n)
-
-    def update(self, statistics: Counts) -> Self:
-        ones, zeros = statistics.total, statistics.n - statistics.total
-        return type(self)(self.concentration1 + ones, self.concentration0 + zeros)
-
-    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
-        with np.errstate(invalid="ignore"):
-            return {"prob": statistics.total / statistics.n}
-
-    def maximum_a_posteriori(self, statistics: Counts) -> dict[str, Any]:
-        after = self.update(statistics)
-        return {"prob": beta_mode(after.concentration1, after.concentration0)}
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
         prob = np.asarray(parameters["prob"])
@@ -324,7 +350,6 @@ class Categorical(DirichletFamily, TableFamily):
     array([[0.771, 0.229]])
     """
 
-    concentration: Hyperparameter = 1.0
     categories: Any = field(default=None, metadata={"static": True})
     other: bool = field(default=False, metadata={"static": True})
 

@@ -14,11 +14,11 @@ from bayesnb.families.family import (
     Family,
     JointFamily,
     Parameters,
-    filled_cells,
+    formulas,
     log_density_of_rows,
 )
-from bayesnb.families.hyperparameters import kind_of_cell
-from bayesnb.families.kernels import ROWS_AN_ENTRY, Distinct, ValueTable, look_up_in_jax
+from bayesnb.families.hyperparameters import filled_cells, kind_of_cell
+from bayesnb.families.kernels import Distinct, ValueTable, look_up_in_jax
 
 
 @dataclass(frozen=True)
@@ -152,29 +152,25 @@ class ConjugateFamily(Family):
         The default derives them from a `prior` that draws one parameter, a number or a Dirichlet vector. A family with
         several parameters, or with vectors of another kind, defines them itself.
         """
-        from bayesnb.families.formulas import component_marginal, mean_of
-
         found: dict[str, dist.Distribution] = {}
 
         def note(name: str, distribution: "dist.Distribution") -> Any:
-            marginal = component_marginal(distribution)
+            marginal = formulas.component_marginal(distribution)
             if found or marginal is None:
                 raise NotImplementedError(
                     f"{type(self).__name__} draws several parameters, or a vector of unknown marginals: define "
                     "marginals() in the class"
                 )
             found[name] = marginal
-            return mean_of(marginal)
+            return formulas.mean_of(marginal)
 
         self.prior(note)
         return found
 
     def mean(self) -> dict[str, Any]:
         """Mean of every parameter; infinite where it does not exist."""
-        from bayesnb.families.formulas import mean_of
-
         with jax.enable_x64(True):
-            return {name: mean_of(marginal) for name, marginal in self.marginals().items()}
+            return {name: formulas.mean_of(marginal) for name, marginal in self.marginals().items()}
 
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
         """Log predictive density of each row under each class, summed over the observed cells.
@@ -214,9 +210,9 @@ class ConjugateFamily(Family):
         if isinstance(self, JointFamily):
             return compiled(type(self).predictive_formula, self, dense(x).astype(np.float64))
         if number_of_values(self):
-            return ValueTable.of(_log_table(self)).of_rows(x)
+            return ValueTable(np.asarray(_log_table(self))).of_rows(x)
         if _counts_only(self):
-            return _distinct_cells(x).sums(partial(_log_predictive_of_counts, self), _num_classes(self))
+            return Distinct.of(dense(x)).sums(partial(_log_predictive_of_counts, self), _num_classes(self))
         return np.concatenate([cells.sum(axis=-1) for cells in _log_predictive_in_pieces(self, x)])
 
     def given_dependence(self) -> Self:
@@ -298,7 +294,7 @@ def cells_log_predictive(family: ConjugateFamily, x: Any) -> Any:
     if is_jax(x):
         return _cells_by_formula(family, x.astype(jnp.float64))
     if _counts_only(family):
-        return _distinct_cells(x).cells(partial(_log_predictive_of_counts, family), _num_classes(family))
+        return Distinct.of(dense(x)).cells(partial(_log_predictive_of_counts, family), _num_classes(family))
     return np.concatenate(list(_log_predictive_in_pieces(family, x)))
 
 
@@ -310,6 +306,69 @@ def couples_classes(family: Family) -> bool:
     """
     kind = type(family)
     return issubclass(kind, ConjugateFamily) and kind.given_dependence is not ConjugateFamily.given_dependence
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a family can do. It declares none of this: everything follows from its base classes and methods.
+
+    Attributes
+    ----------
+    cells : str
+        What a cell is, as `kind_of_cell` says it.
+    joint : bool
+        Whether the columns of a block are one observation.
+    closed : bool
+        Whether the posterior has a closed form, for `Exact` and `Gibbs`.
+    sampled : bool
+        Whether the parameters have a density, for `NUTS`.
+    mode, likeliest : bool
+        Whether the family defines the mode of the parameters, for `MAP`, and the maximum of the likelihood, for `MLE`.
+    power_scaled : bool
+        Whether the prior raised to a power is known, for `sensitivity`.
+    scaled : bool
+        Whether hyperparameters that are not given follow the columns.
+    holes : bool
+        Whether a fit takes rows in which some cells are missing.
+    simulated : bool
+        Whether the family describes rows as a whole, so that it draws some.
+    sparse : bool
+        Whether sparse arrays stay sparse.
+    """
+
+    cells: str
+    joint: bool
+    closed: bool
+    sampled: bool
+    mode: bool
+    likeliest: bool
+    power_scaled: bool
+    scaled: bool
+    holes: bool
+    simulated: bool
+    sparse: bool
+
+
+def abilities(family: Family) -> Abilities:
+    """What a family can do, by what it defines."""
+
+    def defines(method: str) -> bool:
+        return getattr(type(family), method, None) is not getattr(ConjugateFamily, method)
+
+    cells = kind_of_cell(family)
+    return Abilities(
+        cells=cells,
+        joint=isinstance(family, JointFamily),
+        closed=isinstance(family, ConjugateFamily),
+        sampled=not couples_classes(family),
+        mode=defines("maximum_a_posteriori"),
+        likeliest=defines("maximum_likelihood"),
+        power_scaled=isinstance(family, ConjugateFamily) and (bool(family.flat_prior) or defines("power_scaled")),
+        scaled=defines("on_scale_of"),
+        holes=cells != "count vector" and not (isinstance(family, JointFamily) and family.whole_rows),
+        simulated=not (isinstance(family, JointFamily) and family.num_given),
+        sparse="sparse" in family.takes,
+    )
 
 
 def independent_pits(family: Family, parameters: Parameters, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -332,12 +391,10 @@ def independent_pits(family: Family, parameters: Parameters, rng: np.random.Gene
         The parameters in the order of `prior`, each in its shape; NaN if others determine a parameter, or its
         distribution function is not known.
     """
-    from bayesnb.families.formulas import independent_pit
-
     found: dict[str, np.ndarray] = {}
 
     def note(name: str, distribution: "dist.Distribution") -> Any:
-        found[name] = independent_pit(distribution, np.asarray(parameters[name]), rng)
+        found[name] = formulas.independent_pit(distribution, np.asarray(parameters[name]), rng)
         return parameters[name]
 
     with jax.enable_x64(True):
@@ -382,10 +439,6 @@ def _log_table(family: ConjugateFamily) -> Any:
 
 def _num_classes(family: ConjugateFamily) -> int:
     return len(leaves(family)[0])
-
-
-def _distinct_cells(x: Any) -> Distinct:
-    return Distinct.of(dense(x), x.shape[0] // ROWS_AN_ENTRY)
 
 
 def _counts_only(family: ConjugateFamily) -> bool:

@@ -9,7 +9,6 @@ import numpy as np
 
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.core.logarithms import (
-    beta_mode,
     log_and_log_rest,
     log_beta_ratio,
     log_choose,
@@ -17,9 +16,10 @@ from bayesnb.core.logarithms import (
     log_negative_binomial,
     log_rising,
 )
+from bayesnb.families.categories import BETA_PRIOR, BetaFamily
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
-from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameters, Sample
+from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import NONNEGATIVE, NONNEGATIVE_INTEGER, Support, with_defaults
 from bayesnb.families.statistics import Counts, safe_ratio
 from bayesnb.families.two_parameters import LearnedNegativeBinomial
@@ -29,15 +29,16 @@ from bayesnb.families.two_parameters import LearnedNegativeBinomial
 # --------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
 class _RateFamily(ExponentialFamily, ConjugateFamily):
     r"""Cells from zero on whose density has a rate, with the prior :math:`\mathrm{Gamma}(a, b)` of rate b.
 
-    With N events in the time S the posterior is :math:`\mathrm{Gamma}(a + N,\, b + S)`. A subclass has the fields
-    `concentration` and `rate`, a and b, and states `events` besides its density.
+    With N events in the time S the posterior is :math:`\mathrm{Gamma}(a + N,\, b + S)`. The fields `concentration` and
+    `rate` are a and b. A subclass states `events` besides its density.
     """
 
-    concentration: Hyperparameter
-    rate: Hyperparameter
+    concentration: Hyperparameter = 1.0
+    rate: Hyperparameter = None
 
     positive: ClassVar[tuple[str, ...]] = ("concentration", "rate")
     flat_prior: ClassVar[dict[str, float]] = {"concentration": 1.0, "rate": 0.0}
@@ -132,8 +133,6 @@ class Poisson(_RateFamily):
            [0.5 , 0.5 ]])
     """
 
-    concentration: Hyperparameter = 1.0
-    rate: Hyperparameter = None
     fractional: bool = field(default=False, metadata={"static": True})
 
     support = NONNEGATIVE_INTEGER
@@ -161,9 +160,6 @@ class Poisson(_RateFamily):
 # --------------------------------------------------------------------------------------------------
 # Waiting times with a gamma prior on their rate
 # --------------------------------------------------------------------------------------------------
-
-LEFT = 1e-6
-"""Share of a sum that is left without one cell, below which the difference has lost too many digits."""
 
 
 @pytree
@@ -210,9 +206,6 @@ class Exponential(_RateFamily):
            [0.144, 0.856]])
     """
 
-    concentration: Hyperparameter = 1.0
-    rate: Hyperparameter = None
-
     support = NONNEGATIVE
     holds: ClassVar[str] = "a number from zero on"
     hint: ClassVar[str] = "mark the cell as missing (NaN), or use nb.Gaussian() for numbers of either sign"
@@ -222,8 +215,6 @@ class Exponential(_RateFamily):
     _story: ClassVar[tuple[str, ...]] = ("Exponential(rate)", "rate ~ Gamma({concentration}, {rate})")
 
     def likelihood(self, rate: Any) -> "dist.Distribution":
-        from bayesnb.families import distributions
-
         return distributions.ExponentialFromZero(rate)
 
     def events(self, statistics: Counts) -> tuple[Any, Any]:
@@ -239,110 +230,35 @@ class Exponential(_RateFamily):
 
 
 # --------------------------------------------------------------------------------------------------
-# What families of successes and failures share: a Beta prior on the probability of success
-# --------------------------------------------------------------------------------------------------
-
-
-BETA_PRIOR = "prob ~ Beta({concentration1}, {concentration0})"
-
-
-class _SuccessFamily(ExponentialFamily, ConjugateFamily):
-    r"""Cells that count successes and failures of one probability, whose prior is :math:`\mathrm{Beta}(a, b)`.
-
-    With S successes and F failures the posterior is :math:`\mathrm{Beta}(a + S,\, b + F)`. A subclass has the fields
-    `concentration1` and `concentration0`, and states `trials` besides its density.
-    """
-
-    concentration1: Hyperparameter
-    concentration0: Hyperparameter
-
-    positive: ClassVar[tuple[str, ...]] = ("concentration1", "concentration0")
-    flat_prior: ClassVar[dict[str, float]] = {"concentration1": 1.0, "concentration0": 1.0}
-    why_no_estimate: ClassVar[dict[str, str]] = Family.why_no_estimate | {
-        LIKELIEST: "no observed cell",
-    }
-
-    @abstractmethod
-    def trials(self, statistics: Counts) -> tuple[Any, Any]:
-        """Weight of the successes and of the failures behind statistics, arrays of shape (..., classes, columns)."""
-
-    def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families.distributions import BetaOfLogs
-
-        return {"prob": sample("prob", BetaOfLogs(self.concentration1, self.concentration0))}
-
-    def possible(self, statistics: Counts) -> Any:
-        successes, failures = self.trials(statistics)
-        return (statistics.n >= 0) & (successes >= 0) & (failures >= 0) & ((statistics.n > 0) | (failures == 0))
-
-    def update(self, statistics: Counts) -> Self:
-        successes, failures = self.trials(statistics)
-        concentrations: dict[str, Any] = {
-            "concentration1": self.concentration1 + successes,
-            "concentration0": self.concentration0 + failures,
-        }
-        return replace(self, **concentrations)
-
-    def log_evidence(self, statistics: Counts) -> Any:
-        ratio = log_beta_ratio(*self.trials(statistics), self.concentration1, self.concentration0)
-        return statistics.log_base + ratio
-
-    def maximum_likelihood(self, statistics: Counts) -> dict[str, Any]:
-        successes, failures = self.trials(statistics)
-        with np.errstate(invalid="ignore"):
-            return {"prob": successes / (successes + failures)}
-
-    def maximum_a_posteriori(self, statistics: Counts) -> dict[str, Any]:
-        after = self.update(statistics)
-        return {"prob": beta_mode(after.concentration1, after.concentration0)}
-
-
-class _FailuresFamily(_SuccessFamily):
-    r"""Cells that count the failures before success number r, in trials of one probability.
-
-    With N observed cells of sum S, the posterior is :math:`\mathrm{Beta}(a + r N,\, b + S)`. A subclass states r.
-    """
-
-    @property
-    @abstractmethod
-    def _wanted(self) -> float:
-        """The number r, positive."""
-
-    def terms(self, x: Any) -> tuple[Any]:
-        return (x,)
-
-    def natural(self, parameters: Parameters) -> tuple[tuple[Any], Any]:
-        log_success, log_failure = log_and_log_rest(parameters, "prob")
-        return (log_failure,), -self._wanted * log_success
-
-    def trials(self, statistics: Counts) -> tuple[Any, Any]:
-        return self._wanted * statistics.n, statistics.total
-
-    def cell_log_predictive(self, x: Any) -> Any:
-        return self.log_base(x) + log_beta_ratio(self._wanted, x, self.concentration1, self.concentration0)
-
-
-# --------------------------------------------------------------------------------------------------
-# Families with a known `total_count`, which is one number for all columns or one for each
+# What families of successes and failures share: a Beta prior on the probability of success, and a known `total_count`
 # --------------------------------------------------------------------------------------------------
 
 LARGEST = 2.0**53
 """The largest number of trials: float64 holds every whole number up to here."""
 
 
-class _TotalCountFamily(_SuccessFamily):
-    """A family of successes and failures with a constant `total_count`.
+class _SuccessFamily(ExponentialFamily, BetaFamily):
+    """Cells that count successes and failures of one probability, one of them up to a constant `total_count`.
 
-    Formulas take one number. Columns with different numbers therefore are different blocks of the model: `spread` gives
-    each of them a family with its number.
+    The constant is one number for all columns or one for each. Formulas take one number. Columns with different numbers
+    therefore are different blocks of the model: `spread` gives each of them a family with its number.
     """
 
     total_count: Any
 
-    whole: ClassVar[bool]
+    whole: ClassVar[bool] = False
     """Whether the number has to be whole."""
-    meaning: ClassVar[str]
+    meaning: ClassVar[str] = "the number of successes"
     """What the number counts, for the error message."""
+    why_no_estimate: ClassVar[dict[str, str]] = Family.why_no_estimate | {LIKELIEST: "no observed cell"}
+
+    def possible(self, statistics: Counts) -> Any:
+        successes, failures = self.trials(statistics)
+        return (statistics.n >= 0) & (successes >= 0) & (failures >= 0) & ((statistics.n > 0) | (failures == 0))
+
+    def log_evidence(self, statistics: Counts) -> Any:
+        ratio = log_beta_ratio(*self.trials(statistics), self.concentration1, self.concentration0)
+        return statistics.log_base + ratio
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -396,6 +312,28 @@ class _TotalCountFamily(_SuccessFamily):
 # --------------------------------------------------------------------------------------------------
 
 
+class _FailuresFamily(_SuccessFamily):
+    r"""Cells that count the failures before success number r, `total_count`, in trials of one probability.
+
+    With N observed cells of sum S, the posterior is :math:`\mathrm{Beta}(a + r N,\, b + S)`.
+    """
+
+    support = NONNEGATIVE_INTEGER
+
+    def terms(self, x: Any) -> tuple[Any]:
+        return (x,)
+
+    def natural(self, parameters: Parameters) -> tuple[tuple[Any], Any]:
+        log_success, log_failure = log_and_log_rest(parameters, "prob")
+        return (log_failure,), -self.total_count * log_success
+
+    def trials(self, statistics: Counts) -> tuple[Any, Any]:
+        return self.total_count * statistics.n, statistics.total
+
+    def cell_log_predictive(self, x: Any) -> Any:
+        return self.log_base(x) + log_beta_ratio(self.total_count, x, self.concentration1, self.concentration0)
+
+
 @pytree
 @dataclass(frozen=True)
 class Geometric(_FailuresFamily):
@@ -445,14 +383,10 @@ class Geometric(_FailuresFamily):
     concentration1: Hyperparameter = 1.0
     concentration0: Hyperparameter = 1.0
 
-    support = NONNEGATIVE_INTEGER
+    total_count = 1.0
     holds: ClassVar[str] = "a number of failures 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Exponential() for waiting times that are not whole, or mark the cell as missing (NaN)"
     _story: ClassVar[tuple[str, ...]] = ("Geometric(prob)", BETA_PRIOR)
-
-    @property
-    def _wanted(self) -> float:
-        return 1.0
 
     def likelihood(self, prob: Any) -> "dist.Distribution":
         return dist.GeometricProbs(prob)
@@ -465,7 +399,7 @@ class Geometric(_FailuresFamily):
 
 @pytree
 @dataclass(frozen=True)
-class Binomial(_TotalCountFamily):
+class Binomial(_SuccessFamily):
     r"""Columns of numbers of successes in n trials, n known; :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
 
     .. math:: p(x \mid \theta) = \binom{n}{x} \theta^x (1 - \theta)^{n - x}, \quad x = 0, 1, \dots, n
@@ -514,6 +448,7 @@ class Binomial(_TotalCountFamily):
 
     whole: ClassVar[bool] = True
     meaning: ClassVar[str] = "the number of trials of each cell"
+    hint: ClassVar[str] = "give the number of trials of this column as total_count, or mark the cell as missing (NaN)"
     _story: ClassVar[tuple[str, ...]] = ("Binomial({total_count}, prob)", BETA_PRIOR)
 
     @property
@@ -531,11 +466,6 @@ class Binomial(_TotalCountFamily):
     def holds(self) -> str:  # type: ignore[override]
         """What a cell may hold, in words."""
         return f"a whole number from 0 to total_count={self.total_count}"
-
-    @property
-    def hint(self) -> str:  # type: ignore[override]
-        """What to do about a value outside the support."""
-        return "give the number of trials of this column as total_count, or mark the cell as missing (NaN)"
 
     def likelihood(self, prob: Any) -> "dist.Distribution":
         return dist.BinomialProbs(prob, self.total_count)
@@ -564,7 +494,7 @@ class Binomial(_TotalCountFamily):
 
 @pytree
 @dataclass(frozen=True)
-class NegativeBinomial(_FailuresFamily, _TotalCountFamily):
+class NegativeBinomial(_FailuresFamily):
     r"""Columns of counts that spread wider than Poisson counts; :math:`\theta_{cj} \sim \mathrm{Beta}(a, b)`.
 
     A cell is the number of failures before success number r:
@@ -661,21 +591,12 @@ class NegativeBinomial(_FailuresFamily, _TotalCountFamily):
         # For pickle and copy, which call __new__.
         return (self.total_count,)
 
-    whole: ClassVar[bool] = False
-    meaning: ClassVar[str] = "the number of successes"
-    support = NONNEGATIVE_INTEGER
     holds: ClassVar[str] = "a count 0, 1, 2, ..."
     hint: ClassVar[str] = "use nb.Gaussian() for measurements, or mark the cell as missing (NaN)"
 
     def likelihood(self, prob: Any) -> "dist.Distribution":
-        from bayesnb.families.distributions import GammaPoisson
-
-        return GammaPoisson(self.total_count, prob / (1 - prob))
+        return distributions.GammaPoisson(self.total_count, prob / (1 - prob))
 
     def log_base(self, x: Any) -> Any:
         # The binomial coefficient of r + x - 1 and x: of the orders of r + x trials, r / (r + x) end with a success.
         return log_choose(x, self.total_count) - namespace(x)[0].log1p(x / self.total_count)
-
-    @property
-    def _wanted(self) -> float:
-        return self.total_count

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import digamma, polygamma
 
-from bayesnb.core.arrays import row_pieces
+from bayesnb.core.arrays import row_pieces, sums_at
 from bayesnb.core.deferred import dist, jnp, namespace, pytree
 from bayesnb.core.logarithms import log_rising
-from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameters, Sample
+from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameters, Sample, distributions
 from bayesnb.families.statistics import LEVELS, Counts, Levels, Tally, levels
 from bayesnb.families.words import Documents, WordFamily, log_coefficient, log_dirichlet_multinomial
 
@@ -112,13 +112,9 @@ class DirichletMultinomial(WordFamily):
     )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families.distributions import GammaVector
-
-        return {"concentration": sample("concentration", GammaVector(self.concentration, self.rate))}
+        return {"concentration": sample("concentration", distributions.GammaVector(self.concentration, self.rate))}
 
     def likelihood(self, concentration: Any, total_count: Any = 1) -> "dist.Distribution":
-        from bayesnb.families import distributions
-
         return distributions.WordCounts(concentration, total_count=total_count)
 
     def statistics(self, x: Any, membership: np.ndarray) -> Levels:
@@ -133,8 +129,7 @@ class DirichletMultinomial(WordFamily):
 
     def log_likelihood(self, parameters: Parameters, statistics: Levels) -> Any:
         concentration = parameters["concentration"]
-        xp, _ = namespace(concentration, statistics.n)
-        if xp is jnp:
+        if namespace(concentration, statistics.n)[0] is jnp:
             return _log_likelihood(concentration, statistics)
         # Draw by draw, because the entries of the statistics may be many.
         draws = np.reshape(concentration, (-1, *np.shape(concentration)[-2:]))
@@ -194,7 +189,7 @@ def _log_likelihood(concentration: Any, statistics: Levels) -> Any:
     ):
         owner, column = place // (num_columns + 1), place % (num_columns + 1)
         terms = xp.where(column == num_columns, -terms, terms)
-        total = total.at[..., owner].add(terms) if xp is jnp else total + np.bincount(owner, terms, num_classes)
+        total = total + sums_at(owner, terms, num_classes)
     return total[..., None]
 
 

@@ -10,6 +10,8 @@ from scipy import stats
 
 from bayesnb.core.deferred import constraints, dist, jax, jnp, namespace
 from bayesnb.core.logarithms import log_beta, log_negative_binomial, nearest_turn
+from bayesnb.families.kernels import look_up_cells
+from bayesnb.families.spanning_trees import draw_trees
 
 # --------------------------------------------------------------------------------------------------
 # Independent gamma variables as one vector, with the sum and the proportions as a sampler's coordinates
@@ -48,12 +50,6 @@ class _SumAndProportions(dist.transforms.ParameterFreeTransform):
         """That of the proportions, times the sum for each of them."""
         sticks = dist.transforms.StickBreakingTransform()
         return y.shape[-1] * x[..., 0] + sticks.log_abs_det_jacobian(x[..., 1:], sticks(x[..., 1:]))
-
-    def forward_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return shape
-
-    def inverse_shape(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        return shape
 
 
 @dist.transforms.biject_to.register(_PositiveVector)
@@ -152,9 +148,6 @@ class Direction(dist.Distribution):
 
     arg_constraints: ClassVar[dict[str, Any]] = {}
     support = _Circle()
-
-    def __init__(self, batch_shape: tuple[int, ...] = (), *, validate_args: bool | None = None) -> None:
-        super().__init__(batch_shape=batch_shape, validate_args=validate_args)
 
     def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
         return jax.random.uniform(key, (*sample_shape, *self.batch_shape), minval=-np.pi, maxval=np.pi)
@@ -287,8 +280,7 @@ class TDistribution(dist.StudentT):
     """NumPyro's Student-t distribution. Its own constructor makes JAX arrays, and so compiles for every shape."""
 
     def __init__(self, df: Any, loc: Any, scale: Any, *, validate_args: bool | None = None) -> None:
-        xp, _ = namespace(df, loc, scale)
-        self.df, self.loc, self.scale = xp.broadcast_arrays(df, loc, scale)
+        self.df, self.loc, self.scale = namespace(df, loc, scale)[0].broadcast_arrays(df, loc, scale)
         dist.Distribution.__init__(self, batch_shape=self.df.shape, validate_args=validate_args)
         self._chi2 = dist.Chi2(self.df, validate_args=False)
 
@@ -436,24 +428,19 @@ class RowsOfDensity(dist.Distribution):
 
     Parameters
     ----------
-    batch_shape, event_shape : tuple of int
+    batch_shape : tuple of int
+    num_columns : int
     log_density : callable
-        Of rows, shape (..., *event_shape).
+        Of rows, shape (..., columns).
     why_no_draw : str
         For the error of `sample`.
     """
 
     support = constraints.independent(constraints.nonnegative_integer, 1)
 
-    def __init__(
-        self,
-        batch_shape: tuple[int, ...],
-        event_shape: tuple[int, ...],
-        log_density: Callable[[Any], Any],
-        why_no_draw: str,
-    ) -> None:
+    def __init__(self, batch_shape: tuple[int, ...], num_columns: int, log_density: Any, why_no_draw: str) -> None:
         self.log_density, self.why_no_draw = log_density, why_no_draw
-        super().__init__(batch_shape, event_shape, validate_args=False)
+        super().__init__(batch_shape, (num_columns,), validate_args=False)
 
     def log_prob(self, value: Any) -> Any:
         """Log density of rows."""
@@ -488,3 +475,175 @@ class CoupledTree(dist.Distribution):
     def mean(self) -> Any:
         """Mean of the probabilities."""
         return self.mean_of()
+
+
+# --------------------------------------------------------------------------------------------------
+# Numbers in bins, rows of categories and trees, given tables of probabilities
+# --------------------------------------------------------------------------------------------------
+
+
+class Binned(dist.Distribution):
+    """Numbers whose part of the real line is drawn by `prob`, and which have the density of `Bins` within it.
+
+    Parameters
+    ----------
+    prob : array, shape (..., parts)
+    bins : Bins
+    """
+
+    support = constraints.real
+    pytree_data_fields = ("prob",)
+    pytree_aux_fields = ("bins",)
+
+    def __init__(self, prob: Any, bins: Any, *, validate_args: bool | None = None) -> None:
+        self.prob, self.bins = prob, bins
+        super().__init__(batch_shape=np.shape(prob)[:-1], validate_args=validate_args)
+
+    def log_prob(self, value: Any) -> Any:
+        """Log density."""
+        value = jnp.asarray(value, jnp.result_type(float))
+        return look_up_cells(jnp.log(self.prob), self.bins.codes(value)) + self.bins.log_density(value)
+
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
+        """Independent numbers, shape sample_shape + batch_shape."""
+        own, key = jax.random.split(key)
+        shape = (*sample_shape, *self.batch_shape)
+        codes = jax.random.categorical(own, jnp.log(self.prob), shape=shape)
+        return self.bins.draws(codes, jax.random.uniform(key, shape))
+
+
+class CombinationOfCategories(dist.Distribution):
+    """Rows of categories whose combination is drawn by `prob`.
+
+    Parameters
+    ----------
+    prob : array, shape (..., entries)
+    combinations : Combinations
+    observed : array of bool, shape (..., columns), optional
+        Which cells of the rows the density is about; it sums over the others.
+    """
+
+    support = constraints.independent(constraints.nonnegative_integer, 1)
+    pytree_data_fields = ("prob", "observed")
+    pytree_aux_fields = ("combinations",)
+
+    def __init__(
+        self, prob: Any, combinations: Any, observed: Any = None, *, validate_args: bool | None = None
+    ) -> None:
+        self.prob, self.combinations, self.observed = prob, combinations, observed
+        event_shape = (len(combinations.sizes),)
+        super().__init__(batch_shape=np.shape(prob)[:-1], event_shape=event_shape, validate_args=validate_args)
+
+    def log_prob(self, value: Any) -> Any:
+        """Log probability of rows of codes."""
+        value, log_prob = jnp.asarray(value), jnp.log(self.prob)
+        if self.observed is None:
+            entries = self.combinations.entries(self.combinations.codes(value.astype(int)))
+            return look_up_cells(self.combinations.log_each(log_prob), entries)
+        cells = jnp.where(self.observed, value, jnp.nan)
+        batch = jnp.broadcast_shapes(cells.shape[:-1], log_prob.shape[:-1])
+        rows = jnp.broadcast_to(cells, (*batch, *self.event_shape)).reshape(-1, *self.event_shape)
+        of_rows = jnp.broadcast_to(log_prob, (*batch, log_prob.shape[-1])).reshape(len(rows), -1)
+        found = jax.vmap(lambda row, own: self.combinations.log_prob_in_jax(own, row[None])[0])(rows, of_rows)
+        return found.reshape(batch)
+
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
+        """Independent rows, shape sample_shape + batch_shape + (columns,); combinations not held are drawn evenly."""
+        own, key = jax.random.split(key)
+        shape = (*sample_shape, *self.batch_shape)
+        entry = jax.random.categorical(own, jnp.log(self.prob), shape=shape)
+        return self.combinations.rows(entry, jax.random.randint(key, shape, 0, max(self.combinations.num_unseen, 1)))
+
+
+class AnyTree(dist.Distribution):
+    """A spanning tree, as the parent of each node; the first node is the root and its own parent.
+
+    Parameters
+    ----------
+    log_weights : array, shape (..., classes, nodes, nodes)
+    together : bool
+        Whether the classes share the tree of a draw. Else each entry of their axis is drawn on its own.
+    """
+
+    support = constraints.independent(constraints.nonnegative_integer, 1)
+
+    def __init__(self, log_weights: Any, *, together: bool) -> None:
+        self.log_weights, self.together = log_weights, together
+        super().__init__(np.shape(log_weights)[:-2], np.shape(log_weights)[-1:], validate_args=False)
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Draws of a batch shape, shape (*shape, nodes)."""
+        nodes, apart = self.event_shape[0], shape[:-1] if self.together else shape
+        weights = self.log_weights[..., 0, :, :] if self.together else self.log_weights
+        weights = np.broadcast_to(weights, (*apart, nodes, nodes))
+        first, number = weights[(0,) * len(apart)], int(np.prod(apart))
+        if number and (weights == first).all():
+            edges = draw_trees(first, number, rng)
+        else:
+            drawn = [draw_trees(one, 1, rng) for one in weights.reshape(-1, nodes, nodes)]
+            edges = np.concatenate([np.zeros((0, nodes - 1, 2), dtype=np.intp), *drawn])
+        parents = _parents(edges, nodes).reshape(*apart, nodes)
+        return np.broadcast_to(parents[..., None, :] if self.together else parents, (*shape, nodes)) * 1.0
+
+
+def _parents(edges: np.ndarray, nodes: int) -> np.ndarray:
+    """Parent of each node, shape (trees, nodes), given the edges (trees, nodes - 1, 2)."""
+    found = np.full((len(edges), nodes), -1)
+    found[:, 0] = 0
+    tree, both = np.arange(len(edges))[:, None], np.concatenate([edges, edges[..., ::-1]], axis=1)
+    while (found < 0).any():
+        known = (found[tree, both[..., 0]] >= 0) & (found[tree, both[..., 1]] < 0)
+        at, edge = np.nonzero(known)
+        found[at, both[at, edge, 1]] = both[at, edge, 0]
+    return found
+
+
+def _is_root(parent: Any) -> Any:
+    return parent == np.arange(np.shape(parent)[-1])
+
+
+class RowsOfTree(dist.Distribution):
+    """Rows of codes drawn along a tree; NaN is a missing cell.
+
+    Parameters
+    ----------
+    parent : array, shape (..., columns)
+    prob : array, shape (..., columns, values, values)
+        Probabilities of a column's values (last axis) given each value of its parent; those of the root are the first.
+    sizes : tuple of int
+        Number of categories of each column; its next value is a missing cell.
+    observed : array of bool, shape (..., columns), optional
+        Which cells are not missing, where missing ones hold a number.
+    """
+
+    support = constraints.independent(constraints.nonnegative_integer, 1)
+
+    def __init__(self, parent: Any, prob: Any, sizes: tuple[int, ...], observed: Any = True) -> None:
+        self.parent, self.prob, self.sizes, self.observed = parent, prob, sizes, observed
+        super().__init__(np.shape(parent)[:-1], np.shape(parent)[-1:], validate_args=False)
+
+    def log_prob(self, value: Any) -> Any:
+        """Log probability of rows of codes."""
+        missing = jnp.isnan(value) | ~jnp.asarray(self.observed)
+        codes = jnp.where(missing, jnp.asarray(self.sizes), value)
+        codes, parent = (each.astype(int) for each in jnp.broadcast_arrays(codes, self.parent))
+        above = jnp.where(_is_root(parent), 0, jnp.take_along_axis(codes, parent, axis=-1))
+        table = jnp.take_along_axis(self.prob, above[..., None, None], axis=-2)[..., 0, :]
+        return jnp.log(jnp.take_along_axis(table, codes[..., None], axis=-1)[..., 0]).sum(axis=-1)
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Draws of a batch shape, shape (*shape, columns)."""
+        shape = (*shape, *self.event_shape)
+        uniform, parent = rng.uniform(size=shape)[..., None], np.broadcast_to(self.parent, shape).astype(np.intp)
+        edges = np.cumsum(self.prob, axis=-1)
+        edges = np.broadcast_to(edges / edges[..., -1:], (*shape, *edges.shape[-2:]))
+        codes = np.zeros(shape, dtype=np.intp)
+        # A value follows from the parent's value and a uniform number, so that all are right after as many steps as the
+        # tree has levels.
+        for _ in self.sizes:
+            before, above = codes, np.where(_is_root(parent), 0, np.take_along_axis(codes, parent, axis=-1))
+            own = np.take_along_axis(edges, above[..., None, None], axis=-2)[..., 0, :]
+            codes = (uniform >= own).sum(axis=-1)
+            if (codes == before).all():
+                break
+        return np.where(codes == np.array(self.sizes), np.nan, codes)

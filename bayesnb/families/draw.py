@@ -10,9 +10,16 @@ import scipy.sparse
 
 from bayesnb.core.deferred import compiled, dist, jax
 from bayesnb.families.binned import draw_tree_cells
-from bayesnb.families.distributions import CoupledTree, GammaVector, ZeroOr
+from bayesnb.families.distributions import (
+    AnyTree,
+    Binned,
+    CombinationOfCategories,
+    CoupledTree,
+    GammaVector,
+    RowsOfTree,
+    ZeroOr,
+)
 from bayesnb.families.formulas import inherited_from
-from bayesnb.families.rows_of_categories import AnyTree, Binned, CombinationOfCategories, RowsOfTree
 
 # --------------------------------------------------------------------------------------------------
 # Draws from NumPyro's distributions, by NumPy where it has a sampler.

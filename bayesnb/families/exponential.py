@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.families.family import Family, Parameters, filled_cells
-from bayesnb.families.kernels import TermProduct, densities_by_formula, natural_parameters, times
+from bayesnb.families.family import Family, Parameters
+from bayesnb.families.hyperparameters import filled_cells
+from bayesnb.families.kernels import densities_by_formula, densities_by_product, natural_parameters, times
 from bayesnb.families.statistics import Counts, Statistics, class_sums, observed_weight
 
 # --------------------------------------------------------------------------------------------------
@@ -149,4 +150,4 @@ class ExponentialFamily(Family):
         return densities_by_formula(self, parameters, *filled_cells(self, x))
 
     def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
-        return TermProduct.of(self, parameters, x, with_base=not ratio).of_rows
+        return densities_by_product(self, parameters, x, with_base=not ratio)

@@ -8,24 +8,30 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cache, partial, reduce
-from typing import Any, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from bayesnb.core.arrays import dense
 from bayesnb.core.checking import Params
-from bayesnb.core.deferred import compiled, dist, is_jax, jax, jnp, map_tree, namespace
+from bayesnb.core.deferred import Deferred, compiled, dist, is_jax, jax, jnp, map_tree
 from bayesnb.families.hyperparameters import (
     REAL,
     broadcast_hyperparameter,
+    filled_cells,
     format_number,
     kind_of_cell,
     require_numbers,
-    some_cell,
     spread_over_categories,
 )
 from bayesnb.families.mutual_information import by_chance, from_likelihood, tables_by_chance
 from bayesnb.families.statistics import Counts, Statistics
+
+if TYPE_CHECKING:
+    from bayesnb.families import distributions, formulas
+else:
+    # They subclass NumPyro's distributions, and therefore import NumPyro.
+    distributions, formulas = map(Deferred, ("bayesnb.families.distributions", "bayesnb.families.formulas"))
 
 # --------------------------------------------------------------------------------------------------
 # The interface of a family of feature distributions.
@@ -57,6 +63,9 @@ Hyperparameter = Any
 
 Parameters = Mapping[str, Any]
 """Parameter arrays by name, each of shape (..., classes, columns) or (..., classes, columns, categories)."""
+
+type Axes = tuple[tuple[str, tuple[Any, ...]], ...]
+"""Name and labels of each axis after the class, of a parameter."""
 
 type Sample = Callable[[str, dist.Distribution], Any]
 """Draws a named parameter from its distribution: ``numpyro.sample`` inside a program, a fast sampler elsewhere."""
@@ -293,9 +302,7 @@ class Family(Params, ABC):
             return tables_by_chance(np.stack([statistics.n - statistics.total, statistics.total], axis=-1))
         return by_chance(weight, len(parameter_names(self)))
 
-    def axes(
-        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
-    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         """Name and labels of each axis after the class, of a parameter of a block.
 
         Results put the name of the block, or of the column, before the name of the axis. The default is that of the
@@ -602,13 +609,6 @@ def parameter_names(family: Family) -> tuple[str, ...]:
 def listed_categories(family: Family) -> Any:
     """The categories that a family lists, the field ``categories``."""
     return family.settings().get("categories")
-
-
-def filled_cells(family: Family, x: Any) -> tuple[Any, Any]:
-    """Which cells are observed, and the cells with a value of the support in place of the missing ones."""
-    xp, _ = namespace(x)
-    observed = ~xp.isnan(x)
-    return observed, xp.where(observed, x, some_cell(family))
 
 
 def log_predictive_given(family: Any, statistics: Any, x: np.ndarray) -> np.ndarray:

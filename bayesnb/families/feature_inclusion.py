@@ -9,7 +9,7 @@ from scipy.special import expit, logit
 
 from bayesnb.core.deferred import namespace, pytree
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import JointFamily, Parameters
+from bayesnb.families.family import JointFamily, Parameters, formulas
 from bayesnb.families.hyperparameters import accepts_fractions, given, support_of
 
 # --------------------------------------------------------------------------------------------------
@@ -103,20 +103,16 @@ class FeatureInclusion(ConjugateFamily):
         return log_mixture(self.log_odds, own, of_all)
 
     def mean(self) -> dict[str, Any]:
-        from bayesnb.families.formulas import weighted_mean
-
         own, of_all = self.family.mean(), self.shared.mean()
         return {
-            name: weighted_mean(_with_axes(self.prob, np.ndim(value)), value, of_all[name])
+            name: formulas.weighted_mean(_with_axes(self.prob, np.ndim(value)), value, of_all[name])
             for name, value in own.items()
         }
 
     def marginals(self) -> dict[str, Any]:
-        from bayesnb.families.formulas import MixtureOfTwo
-
         of_all = self.shared.marginals()
         return {
-            name: MixtureOfTwo(_with_axes(self.prob, len(own.batch_shape)), own, of_all[name])
+            name: formulas.MixtureOfTwo(_with_axes(self.prob, len(own.batch_shape)), own, of_all[name])
             for name, own in self.family.marginals().items()
         }
 

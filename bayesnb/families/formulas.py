@@ -245,20 +245,13 @@ def weighted_mean(weight: np.ndarray, first: Any, second: Any) -> np.ndarray:
 # --------------------------------------------------------------------------------------------------
 
 
-@singledispatch
 def component_marginal(distribution: dist.Distribution) -> dist.Distribution | None:
     """Distribution of each number that a distribution draws, of the draws' shape; None if it is not known."""
+    if isinstance(distribution, dist.Dirichlet):
+        return dirichlet_marginal(distribution.concentration)
+    if isinstance(distribution, GammaVector):
+        return dist.Gamma(distribution.concentration, distribution.rate)
     return None if distribution.event_shape else distribution
-
-
-@component_marginal.register
-def _(distribution: dist.Dirichlet) -> dist.Distribution:
-    return dirichlet_marginal(distribution.concentration)
-
-
-@component_marginal.register
-def _(distribution: GammaVector) -> dist.Distribution:
-    return dist.Gamma(distribution.concentration, distribution.rate)
 
 
 def dirichlet_marginal(concentration: object) -> dist.Distribution:
@@ -314,14 +307,10 @@ def pit(distribution: dist.Distribution, x: np.ndarray, rng: np.random.Generator
     return np.where(rounded, _between(low, high, rng), found)
 
 
-@singledispatch
 def _rounding_interval(distribution: dist.Distribution, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distribution function at both ends of the interval that was rounded to `x`."""
-    return np.where(x == 0, 0.0, cdf(distribution, x)), cdf(distribution, np.where(x == 0, SMALLEST, x))
-
-
-@_rounding_interval.register
-def _(distribution: dist.Beta, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if not isinstance(distribution, dist.Beta):
+        return np.where(x == 0, 0.0, cdf(distribution, x)), cdf(distribution, np.where(x == 0, SMALLEST, x))
     a, b = np.asarray(distribution.concentration1), np.asarray(distribution.concentration0)
     # Near one, 1 - x has more digits than x.
     rest = 1 - x

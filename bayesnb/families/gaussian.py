@@ -11,7 +11,7 @@ from bayesnb.core.deferred import dist, jax, jit, jnp, namespace, pytree
 from bayesnb.core.logarithms import log_rising
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.exponential import ExponentialFamily
-from bayesnb.families.family import Hyperparameter, Parameters, Sample
+from bayesnb.families.family import Hyperparameter, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import POSITIVE, with_defaults
 from bayesnb.families.moments import Moments, moments
 from bayesnb.families.mutual_information import gaussians_by_chance, of_gaussian_cells
@@ -60,58 +60,52 @@ def too_far(mean: np.ndarray, deviation: np.ndarray, remedy: str) -> tuple[np.nd
     )
 
 
-@dataclass(frozen=True)
-class StudentT:
-    r"""The predictive density of a Gaussian cell, in the form that a pass over the cells computes.
+def student_t(family: Any) -> tuple[Any, Any, Any, Any]:
+    r"""The predictive density of a `Gaussian` cell, in the form that a pass over the cells computes.
 
     Student-t with 2 a degrees of freedom, location loc and squared scale :math:`b (\kappa + 1) / (a \kappa)` is
     :math:`c - (a + 1/2) \log(1 + p (x - loc)^2)` with :math:`p = \kappa / (2 b (\kappa + 1))`.
 
-    Attributes
-    ----------
+    Returns
+    -------
     loc, precision, exponent, constant : array, shape (..., classes, columns)
         The location, p, -(a + 1/2) and c.
     """
+    xp, _ = namespace(family.rate)
+    a, precision = family.concentration, family.kappa / (2 * family.rate * (family.kappa + 1))
+    constant = log_rising(a, xp.asarray(0.5)) + 0.5 * xp.log(precision / np.pi)
+    return family.loc, precision, -(a + 0.5), constant
 
-    loc: Any
-    precision: Any
-    exponent: Any
-    constant: Any
 
-    @classmethod
-    def of(cls, family: Any) -> Self:
-        """The predictive of a `Gaussian`."""
-        xp, _ = namespace(family.rate)
-        a, precision = family.concentration, family.kappa / (2 * family.rate * (family.kappa + 1))
-        constant = log_rising(a, xp.asarray(0.5)) + 0.5 * xp.log(precision / np.pi)
-        return cls(family.loc, precision, -(a + 0.5), constant)
+def _log_density_of_cells(x: Any, loc: Any, precision: Any, exponent: Any, constant: Any) -> Any:
+    """Log density of cells, which broadcast against the results of `student_t`."""
+    return constant + exponent * namespace(x, loc)[0].log1p((x - loc) ** 2 * precision)
 
-    def log_density(self, x: Any) -> Any:
-        """Log density of cells, which broadcast against the hyperparameters."""
-        xp, _ = namespace(x, self.loc)
-        return self.constant + self.exponent * xp.log1p((x - self.loc) ** 2 * self.precision)
 
-    def of_rows(self, x: Any, *, compiled: bool) -> Any:
-        """Log density of each row under each class, summed over the observed cells, shape (rows, classes).
+def rows_of_student_t(x: Any, loc: Any, precision: Any, exponent: Any, constant: Any, *, compiled: bool) -> Any:
+    """Log density of each row under each class, summed over the observed cells, shape (rows, classes).
 
-        Parameters
-        ----------
-        x : array, shape (rows, columns)
-            Missing cells are NaN.
-        compiled : bool
-            Whether to compile, for many rows.
-        """
-        if compiled:
-            group = GROUP if (self.exponent == self.exponent[:, :1]).all() else 1
-            sums, complete = _log_kernels(x, self.loc, self.precision, self.exponent, group=group)
-            found = np.asarray(sums)
-            if np.isfinite(found).all():
-                return found + (self.constant.sum(axis=1) if complete else ~np.isnan(x) @ self.constant.T)
-        result = np.empty((len(x), len(self.loc)))
-        for rows in row_pieces(len(x), self.loc.size):
-            cells = x[rows, None]
-            result[rows] = np.where(np.isnan(cells), 0.0, self.log_density(cells)).sum(axis=-1)
-        return result
+    Parameters
+    ----------
+    x : array, shape (rows, columns)
+        Missing cells are NaN.
+    loc, precision, exponent, constant : array, shape (classes, columns)
+        Results of `student_t`.
+    compiled : bool
+        Whether to compile, for many rows.
+    """
+    if compiled:
+        group = GROUP if (exponent == exponent[:, :1]).all() else 1
+        sums, complete = _log_kernels(x, loc, precision, exponent, group=group)
+        found = np.asarray(sums)
+        if np.isfinite(found).all():
+            return found + (constant.sum(axis=1) if complete else ~np.isnan(x) @ constant.T)
+    result = np.empty((len(x), len(loc)))
+    for rows in row_pieces(len(x), loc.size):
+        cells = x[rows, None]
+        densities = _log_density_of_cells(cells, loc, precision, exponent, constant)
+        result[rows] = np.where(np.isnan(cells), 0.0, densities).sum(axis=-1)
+    return result
 
 
 @jit(static_argnames="group")
@@ -482,15 +476,13 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         )
 
     def cell_log_predictive(self, x: Any) -> Any:
-        return StudentT.of(self).log_density(x)
+        return _log_density_of_cells(x, *student_t(self))
 
     def marginals(self) -> "dict[str, dist.Distribution]":
-        from bayesnb.families.distributions import TDistribution
-
         scale = sqrt(self.rate / (self.concentration * self.kappa))
         # No validation: the hyperparameters were checked before.
         return {
-            "mean": TDistribution(2.0 * self.concentration, self.loc, scale, validate_args=False),
+            "mean": distributions.TDistribution(2.0 * self.concentration, self.loc, scale, validate_args=False),
             "variance": dist.InverseGamma(self.concentration, self.rate, validate_args=False),
         }
 
@@ -506,12 +498,12 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         return gaussians_by_chance(weight)
 
     def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
-        return self._predictive.of_rows(x, compiled=x.size * len(self.kappa) >= COMPILED_FROM)
+        return rows_of_student_t(x, *self._predictive, compiled=x.size * len(self.kappa) >= COMPILED_FROM)
 
     @cached_property
-    def _predictive(self) -> StudentT:
+    def _predictive(self) -> tuple[Any, Any, Any, Any]:
         """Kept, because it takes as long as the densities of a few rows."""
-        return StudentT.of(self)
+        return student_t(self)
 
     def row_log_left_out(
         self, x: np.ndarray, codes: np.ndarray, weights: np.ndarray, statistics: Moments, *, refitted: bool
@@ -589,17 +581,13 @@ class LogNormal(Gaussian):
            [0.5  , 0.5  ]])
     """
 
-    loc: Hyperparameter = None
-    kappa: Hyperparameter = 0.1
-    concentration: Hyperparameter = 1.0
-    rate: Hyperparameter = None
-
     support = POSITIVE
     holds: ClassVar[str] = "a positive number"
     hint: ClassVar[str] = (
         "use nb.Gaussian() for a column with zeros or negative numbers, or mark the cell as missing (NaN)"
     )
     _nearer_zero: ClassVar[str] = "divide the column by a number near exp({mean:.3g})"
+    parameter_note: ClassVar[str] = "mean and variance are those of the logarithm"
 
     def likelihood(self, mean: Any, variance: Any) -> "dist.Distribution":
         return dist.LogNormal(mean, sqrt(variance))
@@ -639,10 +627,6 @@ class LogNormal(Gaussian):
         logs = _logs_of_cells(x)
         found = super().row_log_left_out(logs, codes, weights, statistics, refitted=refitted)
         return None if found is None else (found.T - _row_sums(logs)).T
-
-    @property
-    def parameter_note(self) -> str:
-        return "mean and variance are those of the logarithm"
 
     def story(self) -> tuple[str, list[str]]:
         return "LogNormal(mean and variance of the logarithm)", super().story()[1]

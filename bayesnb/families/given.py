@@ -8,7 +8,7 @@ import numpy as np
 
 from bayesnb.core.deferred import dist, jnp, namespace, pytree
 from bayesnb.families.categories import Categorical, DirichletFamily
-from bayesnb.families.family import Hyperparameter, Parameters
+from bayesnb.families.family import Axes, Parameters, distributions
 from bayesnb.families.joint_categorical import MOST, JointCategories
 from bayesnb.families.kernels import look_up_cells
 from bayesnb.families.statistics import Counts
@@ -43,7 +43,6 @@ def _child_given_parent(prob: Any, observed: Any = True) -> "dist.Distribution":
     `prob` has shape (..., parents, categories), and `observed` says which cells of the rows are observed, shape (...,
     2).
     """
-    from bayesnb.families.distributions import RowsOfDensity
 
     def log_density(value: Any) -> Any:
         codes = _codes(jnp.where(observed, value, jnp.nan), np.shape(prob))
@@ -55,7 +54,7 @@ def _child_given_parent(prob: Any, observed: Any = True) -> "dist.Distribution":
         "describe both columns, (nb.JointCategorical(), [first, second]), draw rows of a model without it, or give "
         "rows (X)"
     )
-    return RowsOfDensity(np.shape(prob)[:-2], (2,), log_density, why)
+    return distributions.RowsOfDensity(np.shape(prob)[:-2], 2, log_density, why)
 
 
 def _one_axis(values: Any) -> Any:
@@ -133,7 +132,6 @@ class Given(DirichletFamily, JointCategories):
            [0.5  , 0.5  ]])
     """
 
-    concentration: Hyperparameter = 1.0
     num_bins: int = field(default=5, metadata={"static": True})
 
     num_given: ClassVar[int] = 1
@@ -163,9 +161,7 @@ class Given(DirichletFamily, JointCategories):
         """The family of the child's categories, a column for each value of the parent."""
         return Categorical(self.concentration)
 
-    def axes(
-        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
-    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         child, parent = categories
         return ("parent", (*parent, NO_PARENT)), ("category", child)
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Self
+from operator import attrgetter
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -13,16 +14,17 @@ from bayesnb.families.categories import Bernoulli
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.families.family import (
     LIKELIEST,
+    Axes,
     Family,
     Hyperparameter,
     JointFamily,
     Parameters,
     Sample,
-    filled_cells,
+    distributions,
     parameter_names,
 )
 from bayesnb.families.gaussian import Gaussian
-from bayesnb.families.hyperparameters import Support, broadcast_hyperparameter, given, support_of
+from bayesnb.families.hyperparameters import Support, broadcast_hyperparameter, filled_cells, given, support_of
 from bayesnb.families.statistics import Counts, Statistics
 
 # --------------------------------------------------------------------------------------------------
@@ -142,9 +144,7 @@ class Hurdle(ConjugateFamily):
     @property
     def support(self) -> Any:
         """Zero, and the numbers that the inner family holds."""
-        from bayesnb.families.distributions import OrZero
-
-        return OrZero(self.family.support)
+        return distributions.OrZero(self.family.support)
 
     @property
     def own_support(self) -> Support:
@@ -157,10 +157,11 @@ class Hurdle(ConjugateFamily):
         """Which numbers a cell may hold, in words."""
         return f"0 or {self.family.holds}"
 
-    @property
-    def hint(self) -> str:  # type: ignore[override]
-        """What to do about another value; the inner family's."""
-        return self.family.hint
+    # What else says how to take cells is that of the inner family.
+    hint: ClassVar[Any] = property(attrgetter("family.hint"))
+    by_column: ClassVar[Any] = property(attrgetter("family.by_column"))
+    must_see: ClassVar[Any] = property(attrgetter("family.must_see"))
+    parameter_note: ClassVar[Any] = property(attrgetter("family.parameter_note"))
 
     @property
     def positive(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -173,17 +174,8 @@ class Hurdle(ConjugateFamily):
         why = self.family.why_no_estimate
         return why | {LIKELIEST: f"{why[LIKELIEST]} among the cells other than zero"}
 
-    @property
-    def by_column(self) -> bool:
-        return self.family.by_column
-
-    def axes(
-        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
-    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         return (self._of_zeros if parameter == "nonzero_prob" else self.family).axes(parameter, columns, categories)
-
-    def must_see(self, column: Any) -> tuple[str, ...]:
-        return self.family.must_see(column)
 
     def having_seen(self, cells: Mapping[Any, np.ndarray], weights: np.ndarray | None = None) -> Self:
         nonzero = {column: _zeros_apart(x)[1] for column, x in cells.items()}
@@ -202,9 +194,7 @@ class Hurdle(ConjugateFamily):
         return {"nonzero_prob": nonzero_prob, **self.family.prior(sample)}
 
     def likelihood(self, nonzero_prob: Any, **parameters: Any) -> "dist.Distribution":
-        from bayesnb.families.distributions import ZeroOr
-
-        return ZeroOr(nonzero_prob, self.family.likelihood(**parameters))
+        return distributions.ZeroOr(nonzero_prob, self.family.likelihood(**parameters))
 
     @property
     def _of_zeros(self) -> Bernoulli:
@@ -242,8 +232,7 @@ class Hurdle(ConjugateFamily):
     def cell_log_predictive(self, x: Any) -> Any:
         nonzero, values = _zeros_apart(x)
         is_nonzero, filled = filled_cells(self.family, values)
-        xp, _ = namespace(x)
-        density = xp.where(is_nonzero, self.family.cell_log_predictive(filled), 0.0)
+        density = namespace(x)[0].where(is_nonzero, self.family.cell_log_predictive(filled), 0.0)
         return self._of_zeros.cell_log_predictive(nonzero) + density
 
     def densities_of_rows(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
@@ -292,10 +281,6 @@ class Hurdle(ConjugateFamily):
         df_of_values, expected_of_values = self.family.information_by_chance(nonzero, statistics.values)
         share = nonzero.sum(axis=0) / np.maximum(weight.sum(axis=0), np.finfo(np.float64).tiny)
         return df + df_of_values, expected + share * expected_of_values
-
-    @property
-    def parameter_note(self) -> str:
-        return self.family.parameter_note
 
     def story(self) -> tuple[str, list[str]]:
         likelihood, prior = self.family.story()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.deferred import constraints, dist, is_distribution, jax, leaves
+from bayesnb.core.deferred import constraints, dist, is_distribution, jax, leaves, namespace
 
 
 def broadcast_hyperparameter(family: object, name: str, value: Any, shape: tuple[int, int]) -> np.ndarray:
@@ -81,16 +81,12 @@ def spread_over_categories(
         groups: list[tuple[Sequence[int], int]] = [(range(len(names)), sizes[0])]
     else:
         groups = [([j for j, other in enumerate(sizes) if other == size], size) for size in sorted(set(sizes))]
-    return [
-        (
-            columns,
-            {
-                name: np.broadcast_to(numbers if alike else numbers[:, columns], (num_classes, len(columns), size))
-                for name, numbers in given.items()
-            },
-        )
-        for columns, size in groups
-    ]
+    found: list[tuple[Sequence[int], dict[str, np.ndarray]]] = []
+    for columns, size in groups:
+        shape = num_classes, len(columns), size
+        arrays = {name: np.broadcast_to(each if alike else each[:, columns], shape) for name, each in given.items()}
+        found.append((columns, arrays))
+    return found
 
 
 def format_number(value: Any) -> str:
@@ -275,13 +271,20 @@ def kind_of_cell(family: Any) -> str:
     return "whole number" if support.is_discrete else "measurement"
 
 
-def some_cell(family: Any) -> float:
+def _some_cell(family: Any) -> float:
     """A number that a cell of a family may hold."""
     support = support_of(family)
     if isinstance(support, Support):
         return support.some
     with jax.ensure_compile_time_eval():
         return float(support.feasible_like(np.ones(())))
+
+
+def filled_cells(family: Any, x: Any) -> tuple[Any, Any]:
+    """Which cells are observed, and the cells with a value of the support in place of the missing ones."""
+    xp, _ = namespace(x)
+    observed = ~xp.isnan(x)
+    return observed, xp.where(observed, x, _some_cell(family))
 
 
 def kind_of_density(support: Any) -> str:

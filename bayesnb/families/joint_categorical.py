@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from bayesnb.core.arrays import rows_by_pattern, sums_at
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import dist, jax, jnp, namespace, pytree
 from bayesnb.core.logarithms import log_of
@@ -18,7 +19,7 @@ from bayesnb.families.categories import (
     dirichlet_mode,
 )
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Hyperparameter, JointFamily, Parameters, Sample
+from bayesnb.families.family import Axes, Hyperparameter, JointFamily, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, format_number
 from bayesnb.families.kernels import times
 from bayesnb.families.statistics import Counts, Occurrences, Tally, entries_of
@@ -151,18 +152,14 @@ class Combinations:
         at = xp.minimum(xp.searchsorted(held, codes), len(self.held) - 1)
         return xp.where(held[at] == codes, at, len(self.multiplicity) - 1)
 
-    def unseen(self, number: Any) -> Any:
-        """Code of the combination that is the `number`-th among those that are not held."""
-        xp, _ = namespace(number)
-        before = xp.asarray(self._codes - np.arange(len(self.held)))
-        return number + xp.searchsorted(before, number, side="right")
-
     def rows(self, entries: Any, numbers: Any) -> Any:
         """Rows of codes, shape (..., columns), given their entries and which of the combinations not held they are."""
         xp, _ = namespace(entries)
         codes = xp.asarray(np.append(self._codes, 0))[entries]
         if self.num_unseen:
-            codes = xp.where(entries == len(self.held), self.unseen(numbers), codes)
+            before = xp.asarray(self._codes - np.arange(len(self.held)))
+            unseen = numbers + xp.searchsorted(before, numbers, side="right")
+            codes = xp.where(entries == len(self.held), unseen, codes)
         return self.split(codes).astype(float)
 
     def labels(self, categories: Sequence[Sequence[Any]]) -> tuple[str, ...]:
@@ -191,23 +188,16 @@ class Combinations:
         tuple of array of shape (..., results) and array of int of shape (rows,)
             A table, and the place of each row in it.
         """
-        observed = ~np.isnan(x)
-        if observed.all():
-            patterns, pattern = np.ones((1, len(self.sizes)), dtype=bool), np.zeros(len(x), dtype=np.intp)
-        else:
-            patterns, pattern = np.unique(observed, axis=0, return_inverse=True)
-            pattern = pattern.ravel()
         places = np.empty(len(x), dtype=np.intp)
         tables: list[np.ndarray] = []
         width = 0
-        for k, columns in enumerate(patterns):
-            of_pattern = pattern == k
+        for rows, columns in rows_by_pattern(~np.isnan(x)):
             shown, table = self._sums(log_prob, columns)
             sizes = tuple(size for size, kept in zip(self.sizes, columns, strict=True) if kept)
-            codes = _joined(x[of_pattern][:, columns], sizes).astype(np.int64)
+            codes = _joined(x[rows][:, columns], sizes).astype(np.int64)
             at = np.minimum(np.searchsorted(shown, codes), max(len(shown) - 1, 0))
             known = shown[at] == codes if len(shown) else np.zeros(len(codes), dtype=bool)
-            places[of_pattern] = width + np.where(known, at, len(shown))
+            places[rows] = width + np.where(known, at, len(shown))
             tables.append(table)
             width += table.shape[-1]
         return np.concatenate(tables, axis=-1), places
@@ -432,9 +422,7 @@ class JointCategorical(JointCategories):
         """The family of a row's entry, a block of one column."""
         return Categorical(self._weights[..., None, :])
 
-    def axes(
-        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
-    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         return (("combination", self._combinations.labels(categories)),)
 
     def on_scale_of(self, pooled: _CombinationCounts) -> Self:
@@ -448,14 +436,10 @@ class JointCategorical(JointCategories):
         return {"prob": sample("prob", dist.Dirichlet(self._weights))}
 
     def likelihood(self, prob: Any) -> "dist.Distribution":
-        from bayesnb.families.rows_of_categories import CombinationOfCategories
-
-        return CombinationOfCategories(prob, self._combinations)
+        return distributions.CombinationOfCategories(prob, self._combinations)
 
     def likelihood_of_observed(self, observed: Any, **parameters: Any) -> "dist.Distribution":
-        from bayesnb.families.rows_of_categories import CombinationOfCategories
-
-        return CombinationOfCategories(parameters["prob"], self._combinations, observed)
+        return distributions.CombinationOfCategories(parameters["prob"], self._combinations, observed)
 
     def statistics(self, x: np.ndarray, membership: Any) -> _CombinationCounts:
         # Rows of weight zero may have missing cells.
@@ -467,14 +451,9 @@ class JointCategorical(JointCategories):
     def _by_entry(self, statistics: _CombinationCounts) -> Any:
         """Weight of the rows of each entry, shape (classes, entries)."""
         place, number, weight = statistics.values.place, statistics.values.number, statistics.values.weight
-        xp, _ = namespace(weight)
         num_classes, num_entries = len(statistics.n), len(self._combinations.multiplicity)
         at = place * num_entries + self._combinations.entries(number)
-        if xp is np:
-            total = np.bincount(at, weight, minlength=num_classes * num_entries)
-        else:
-            total = xp.zeros(num_classes * num_entries, weight.dtype).at[at].add(weight)
-        return total.reshape(num_classes, num_entries)
+        return sums_at(at, weight, num_classes * num_entries).reshape(num_classes, num_entries)
 
     def update(self, statistics: _CombinationCounts) -> Self:
         return replace(self, concentration=self._weights + self._by_entry(statistics))

@@ -10,7 +10,7 @@ import scipy.sparse
 
 from bayesnb.core.arrays import any_missing, csr_of_ones, dense, filled, missing_entries, row_pieces
 from bayesnb.core.deferred import jnp, namespace
-from bayesnb.families.family import Parameters, filled_cells
+from bayesnb.families.hyperparameters import filled_cells
 from bayesnb.families.statistics import classes_of_rows, rows_by_class
 
 # --------------------------------------------------------------------------------------------------
@@ -30,36 +30,29 @@ def times(weight: Any, value: Any) -> Any:
     return xp.where(nothing, 0.0, weight * xp.where(nothing, 0.0, value))
 
 
-@dataclass(frozen=True)
-class ProductMatrix:
-    """A matrix for products with rows, in which minus infinity counts only where the row is positive.
+type Products = Callable[..., np.ndarray]
+"""Products of a matrix (results, entries) with rows (rows, entries), an array or CSR array: (results, rows)."""
 
-    Attributes
-    ----------
-    values : array, shape (results, entries)
-        In Fortran's order, as a product with a sparse array reads them.
-    impossible : array of the same shape, or None
-        Ones in place of minus infinity; None if there are none.
+
+def products_with(matrix: np.ndarray) -> Products:
+    """Products with a matrix, in which minus infinity counts only where the row is positive.
+
+    Those of an array may go into another one, the second argument.
     """
+    impossible = None
+    if np.fmin.reduce(matrix, axis=None, initial=0.0) == -np.inf:
+        impossible = np.asfortranarray(np.isneginf(matrix), dtype=np.float64)
+        matrix = np.where(impossible, 0.0, matrix)
+    # A product with a sparse array reads the matrix in Fortran's order.
+    values = np.asfortranarray(matrix)
 
-    values: np.ndarray
-    impossible: np.ndarray | None
-
-    @classmethod
-    def of(cls, values: np.ndarray) -> Self:
-        """Weights as given, infinite ones among them."""
-        if np.fmin.reduce(values, axis=None, initial=0.0) != -np.inf:
-            return cls(np.asfortranarray(values), None)
-        impossible = np.isneginf(values)
-        finite = np.where(impossible, 0.0, values)
-        return cls(np.asfortranarray(finite), np.asfortranarray(impossible, dtype=np.float64))
-
-    def of_rows(self, rows: Any, out: np.ndarray | None = None) -> np.ndarray:
-        """Products with rows (rows, entries), an array or CSR array; (results, rows); an array may go into `out`."""
-        sums = _product(self.values, rows) if out is None else np.matmul(self.values, rows.T, out=out)
-        if self.impossible is not None:
-            sums[_product(self.impossible, rows) > 0] = -np.inf
+    def of_rows(rows: Any, out: np.ndarray | None = None) -> np.ndarray:
+        sums = _product(values, rows) if out is None else np.matmul(values, rows.T, out=out)
+        if impossible is not None:
+            sums[_product(impossible, rows) > 0] = -np.inf
         return sums
+
+    return of_rows
 
 
 def _product(values: np.ndarray, rows: Any) -> np.ndarray:
@@ -67,121 +60,103 @@ def _product(values: np.ndarray, rows: Any) -> np.ndarray:
     return values @ rows.T if isinstance(rows, np.ndarray) else (rows @ values.T).T
 
 
-@dataclass(frozen=True)
-class _Frame:
-    """Some classes, whose terms are measured from one origin.
-
-    Attributes
-    ----------
-    origin : tuple of array
-        The origin, shape (columns,); empty if terms are measured from zero.
-    terms : list of int
-        Terms that the densities need; the natural parameters of the others are zero.
-    weights : ProductMatrix
-        Shape (draws times classes, entries): the natural parameters of each term, and the log partition with its sign
-        changed.
-    with_base : bool
-        Whether the base measure counts.
-    """
-
-    origin: tuple[Any, ...]
-    terms: list[int]
-    weights: ProductMatrix
-    with_base: bool
+type _Put = Callable[[np.ndarray, np.ndarray, np.ndarray], None]
+"""Puts the log densities of cells, of which some are observed, into an array (draws times classes, rows)."""
 
 
-@dataclass(frozen=True)
-class TermProduct:
+def densities_by_product(
+    family: Any, parameters: Mapping[str, Any], x: Any, *, with_base: bool
+) -> Callable[[slice], np.ndarray]:
     r"""Log densities of rows under values of the parameters, :math:`T(x)\,\eta(\theta) - A(\theta) + \log h(x)`.
 
     Terms and natural parameters are measured from an origin for each class and column, the average over the draws of
     `ExponentialFamily.origin`. One origin for all classes would lose the digits of classes that are far apart in units
     of their own spread. If draws are far from their average, the formula itself replaces the product.
 
-    Attributes
+    Parameters
     ----------
     family : ExponentialFamily
-    parameters : dict
+    parameters : mapping
         Arrays of shape (..., classes, columns).
     x : array, shape (rows, columns)
-    complete : bool
-        Whether no cell is missing.
-    frames : list of _Frame, or None
-        One for all classes, or one for each; None if draws are too far from their average.
+        Missing cells are NaN.
+    with_base : bool
+        Whether a base measure that all classes share counts.
+
+    Returns
+    -------
+    callable
+        Maps a slice of rows to their log densities, shape (..., rows, classes).
     """
+    values, cells_of_rows = {name: np.asarray(value) for name, value in parameters.items()}, np.asarray(x, np.float64)
+    *leading, num_classes, num_columns = next(iter(values.values())).shape
+    num_draws, complete = int(np.prod(leading)), not any_missing(cells_of_rows)
+    with np.errstate(divide="ignore", over="ignore"):
+        products = _products(family, values, complete=complete, with_base=with_base)
 
-    family: Any
-    parameters: dict[str, np.ndarray]
-    x: np.ndarray
-    complete: bool
-    frames: list[_Frame] | None
+    def of_piece(x: np.ndarray) -> np.ndarray:
+        """Log densities of rows whose temporary arrays fit the cache, shape (..., classes, rows)."""
+        observed, cells = filled_cells(family, x)
+        if products is None:
+            flat = {name: value.reshape(-1, num_classes, num_columns) for name, value in values.items()}
+            draws = ({name: value[i] for name, value in flat.items()} for i in range(num_draws))
+            found = [densities_by_formula(family, draw, observed, cells).T for draw in draws]
+            return np.reshape(found, (*leading, num_classes, len(cells)))
+        sums = np.empty((num_draws * num_classes // len(products), len(products), len(cells)))
+        for k, put in enumerate(products):
+            put(observed, cells, sums[:, k])
+        return sums.reshape(*leading, num_classes, len(cells))
 
-    @classmethod
-    def of(cls, family: Any, parameters: Mapping[str, Any], x: Any, *, with_base: bool = True) -> Self:
-        """Prepare the product of a family's terms in these rows and its natural parameters.
-
-        Parameters
-        ----------
-        family : ExponentialFamily
-        parameters : mapping
-            Arrays of shape (..., classes, columns).
-        x : array, shape (rows, columns)
-            Missing cells are NaN.
-        with_base : bool
-            Whether a base measure that all classes share counts.
-        """
-        values = {name: np.asarray(value) for name, value in parameters.items()}
-        x = np.asarray(x, dtype=np.float64)
-        complete = not any_missing(x)
-        with np.errstate(divide="ignore", over="ignore"):
-            frames = _frames(family, values, complete=complete, with_base=with_base)
-        return cls(family, values, x, complete, frames)
-
-    def of_rows(self, rows: slice) -> np.ndarray:
-        """Log densities of some of the rows, shape (..., rows, classes)."""
-        x = self.x[rows]
-        found = [np.swapaxes(self._of_piece(x[piece]), -1, -2) for piece in row_pieces(*x.shape)]
+    def of_rows(rows: slice) -> np.ndarray:
+        some = cells_of_rows[rows]
+        found = [of_piece(some[piece]) for piece in row_pieces(*some.shape)]
         return np.swapaxes(np.concatenate(found, axis=-1) if len(found) > 1 else found[0], -1, -2)
 
-    def _of_piece(self, x: np.ndarray) -> np.ndarray:
-        """Log densities of rows whose temporary arrays fit the cache."""
-        observed, cells = filled_cells(self.family, x)
-        *leading, num_classes, num_columns = self._shape
-        if self.frames is None:
-            flat = {name: value.reshape(-1, num_classes, num_columns) for name, value in self.parameters.items()}
-            found = [
-                densities_by_formula(self.family, {name: value[i] for name, value in flat.items()}, observed, cells)
-                for i in range(int(np.prod(leading)))
-            ]
-            return np.reshape(found, (*leading, len(cells), num_classes))
-        number = len(self.frames)
-        sums = np.empty((int(np.prod(leading)) * num_classes // number, number, len(cells)))
-        for k, frame in enumerate(self.frames):
-            self._put(frame, observed, cells, sums[:, k])
-        return np.swapaxes(sums.reshape(*leading, num_classes, len(cells)), -1, -2)
+    return of_rows
 
-    @property
-    def _shape(self) -> tuple[int, ...]:
-        return next(iter(self.parameters.values())).shape
 
-    def _put(self, frame: _Frame, observed: np.ndarray, cells: np.ndarray, out: np.ndarray) -> None:
-        """Put log densities under a frame's classes into an array, shape (draws times classes, rows)."""
-        frame.weights.of_rows(self._design(frame, observed, cells), out)
-        if frame.with_base:
+def _products(family: Any, parameters: Mapping[str, Any], *, complete: bool, with_base: bool) -> list[_Put] | None:
+    """The product of all classes, or one for each class with its origin; None if draws are far from their average."""
+    own = family.origin(parameters)
+    if own is None:
+        return [_product_from(family, (), *natural_parameters(family, parameters), complete, with_base)]
+    own = np.asarray(own)
+    average = own.reshape(-1, *own.shape[-2:]).mean(axis=0)
+    natural, partition = natural_parameters(family, parameters, average)
+    _, nearest = natural_parameters(family, parameters, own)
+    if not (np.abs(partition - nearest) <= FARTHEST).all():
+        return None
+    # The base measure depends on the origin: the classes do not share it.
+    return [
+        _product_from(family, (origin,), [eta[..., c, :] for eta in natural], partition[..., c, :], complete, True)
+        for c, origin in enumerate(average)
+    ]
+
+
+def _product_from(family: Any, origin: tuple, natural: Any, partition: Any, complete: bool, with_base: bool) -> _Put:
+    """The product for classes whose terms are measured from one origin (columns,); an empty tuple for zero."""
+    natural, partition = [np.asarray(eta) for eta in natural], -np.asarray(partition)
+    # Terms whose natural parameters are zero are not computed.
+    needed = [k for k, eta in enumerate(natural) if eta.any()]
+    factors = [natural[k] for k in needed]
+    factors.append(partition.sum(axis=-1, keepdims=True) if complete else partition)
+    products = products_with(np.concatenate([part.reshape(-1, part.shape[-1]) for part in factors], axis=1))
+
+    def put(observed: np.ndarray, cells: np.ndarray, out: np.ndarray) -> None:
+        with np.errstate(over="ignore"):
+            terms = family.terms(cells, *origin) if needed else ()
+            parts = [np.asarray(terms[k]) for k in needed]
+        if not complete:
+            parts = [np.where(observed, part, 0.0) for part in parts]
+        parts.append(np.ones((len(cells), 1)) if complete else observed.astype(np.float64))
+        products(np.concatenate(parts, axis=1), out)
+        if with_base:
             # The base measure may be infinite, and therefore stays out of the matrix product.
-            base = np.asarray(self.family.log_base(cells, *frame.origin))
+            base = np.asarray(family.log_base(cells, *origin))
             if base.any():
                 out += np.where(observed, base, 0.0).sum(axis=-1)
 
-    def _design(self, frame: _Frame, observed: np.ndarray, cells: np.ndarray) -> np.ndarray:
-        """The factors of a frame's weights, shape (rows, entries)."""
-        with np.errstate(over="ignore"):
-            terms = self.family.terms(cells, *frame.origin) if frame.terms else ()
-            parts = [np.asarray(terms[k]) for k in frame.terms]
-        if not self.complete:
-            parts = [np.where(observed, part, 0.0) for part in parts]
-        parts.append(np.ones((len(cells), 1)) if self.complete else observed.astype(np.float64))
-        return np.concatenate(parts, axis=1)
+    return put
 
 
 def natural_parameters(family: Any, parameters: Any, *origin: Any) -> tuple[tuple[Any, ...], Any]:
@@ -201,49 +176,14 @@ def natural_parameters(family: Any, parameters: Any, *origin: Any) -> tuple[tupl
     return given
 
 
-def densities_by_formula(family: Any, parameters: Parameters, observed: Any, cells: Any) -> Any:
+def densities_by_formula(family: Any, parameters: Mapping[str, Any], observed: Any, cells: Any) -> Any:
     """Log density of rows, by the formula itself, shape (rows, classes); parameters of shape (classes, columns)."""
-    xp, _ = namespace(cells)
     own, x = family.origin(parameters), cells[:, None]
     origin = () if own is None else (own,)
     natural, log_partition = natural_parameters(family, parameters, *origin)
     products = map(times, family.terms(x, *origin), natural)
     densities = sum(products, family.log_base(x, *origin)) - log_partition
-    return xp.where(observed[:, None], densities, 0.0).sum(axis=-1)
-
-
-def _frames(family: Any, parameters: dict[str, np.ndarray], *, complete: bool, with_base: bool) -> list[_Frame] | None:
-    own = family.origin(parameters)
-    if own is None:
-        natural, partition = natural_parameters(family, parameters)
-        return [_frame((), natural, partition, complete=complete, with_base=with_base)]
-    own = np.asarray(own)
-    average = own.reshape(-1, *own.shape[-2:]).mean(axis=0)
-    natural, partition = natural_parameters(family, parameters, average)
-    _, nearest = natural_parameters(family, parameters, own)
-    if not (np.abs(partition - nearest) <= FARTHEST).all():
-        return None
-    classes = [slice(c, c + 1) for c in range(len(average))]
-    # The base measure depends on the origin: the classes do not share it.
-    return [
-        _frame(
-            (average[c.start],),
-            [eta[..., c, :] for eta in natural],
-            partition[..., c, :],
-            complete=complete,
-            with_base=True,
-        )
-        for c in classes
-    ]
-
-
-def _frame(origin: tuple[Any, ...], natural: Any, partition: Any, *, complete: bool, with_base: bool) -> _Frame:
-    natural, partition = [np.asarray(eta) for eta in natural], -np.asarray(partition)
-    terms = [k for k, eta in enumerate(natural) if eta.any()]
-    parts = [natural[k] for k in terms]
-    parts.append(partition.sum(axis=-1, keepdims=True) if complete else partition)
-    weights = ProductMatrix.of(np.concatenate([part.reshape(-1, part.shape[-1]) for part in parts], axis=1))
-    return _Frame(origin, terms, weights, with_base)
+    return namespace(cells)[0].where(observed[:, None], densities, 0.0).sum(axis=-1)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -284,16 +224,17 @@ class Distinct:
     rare_values: np.ndarray
 
     @classmethod
-    def of(cls, x: np.ndarray, longest: int) -> Self:
+    def of(cls, x: np.ndarray, longest: int | None = None) -> Self:
         """The counts of rows.
 
         Parameters
         ----------
         x : array, shape (rows, columns)
             Counts; missing ones NaN.
-        longest : int
-            Entries that a column has at most: larger counts are rare.
+        longest : int, optional
+            Entries that a column has at most: larger counts are rare. By default as many as pay.
         """
+        longest = len(x) // ROWS_AN_ENTRY if longest is None else longest
         smallest = np.fmin.reduce(x, axis=0, initial=np.inf)
         smallest = np.where(np.isfinite(smallest), smallest, 0.0)
         lengths = np.fmax.reduce(x, axis=0, initial=-1.0) - smallest + 1
@@ -371,11 +312,6 @@ class ValueTable:
 
     log_prob: np.ndarray
 
-    @classmethod
-    def of(cls, log_prob: Any) -> Self:
-        """A table from any array of log probabilities."""
-        return cls(np.asarray(log_prob))
-
     def of_rows(self, x: Any) -> np.ndarray:
         """Sum over columns of the log probability of each cell, shape (..., rows, classes); zero for a missing cell.
 
@@ -384,13 +320,13 @@ class ValueTable:
         x : array or CSR array, shape (rows, columns)
             Values; missing ones NaN. In a CSR array the empty cells are zeros.
         """
-        if not self._is_of_two:
+        if self.log_prob.shape[-1] != 2:
             sums = Distinct.of_codes(x, self.log_prob.shape[-1]).look_up(self._by_code)
             return np.moveaxis(sums.reshape(x.shape[0], *self.log_prob.shape[:-2]), 0, -2)
         if scipy.sparse.issparse(x) and self._zero_is_possible:
             # Empty cells are zeros: start from a row of zeros, and correct it at stored entries.
-            sums = self._excess_of_one.of_rows(filled(x)) + self._row_of_zeros
-            sums -= self._of_zero.of_rows(missing_entries(x))
+            sums = self._excess_of_one(filled(x)) + self._row_of_zeros
+            sums -= self._of_zero(missing_entries(x))
         else:
             cells = dense(x)
             pieces = [self._of_piece(cells[rows]) for rows in row_pieces(*cells.shape)]
@@ -401,14 +337,14 @@ class ValueTable:
         """Sums of zeros and ones in rows whose temporary arrays fit the cache, shape (results, rows)."""
         cells = x.astype(np.float64, copy=False)
         if self._zero_is_possible and not any_missing(x):
-            return self._excess_of_one.of_rows(cells) + self._row_of_zeros
+            return self._excess_of_one(cells) + self._row_of_zeros
         observed = ~np.isnan(cells)
         ones = np.where(observed, cells, 0.0)
-        return self._of_one.of_rows(ones) + self._of_zero.of_rows(observed - ones)
+        return self._of_one(ones) + self._of_zero(observed - ones)
 
     def of_own_class(self, x: Any, codes: np.ndarray) -> np.ndarray:
         """Sums of each row under one class, shape (rows,), given the position of the class (rows,)."""
-        if not self._is_of_two:
+        if self.log_prob.shape[-1] != 2:
             table = np.pad(self.log_prob.reshape(len(self.log_prob), -1), ((0, 0), (0, 1)))
             places = Distinct.of_codes(x, self.log_prob.shape[-1]).places
             return table.take(places + table.shape[1] * codes[:, None]) @ np.ones(x.shape[1])
@@ -416,10 +352,6 @@ class ValueTable:
         for c, rows in rows_by_class(codes, len(self.log_prob)):
             result[rows] = ValueTable(self.log_prob[[c]]).of_rows(x[rows])[:, 0]
         return result
-
-    @property
-    def _is_of_two(self) -> bool:
-        return self.log_prob.shape[-1] == 2
 
     def _of_value(self, value: int) -> np.ndarray:
         return self.log_prob[..., value].reshape(-1, self.log_prob.shape[-2])
@@ -439,16 +371,16 @@ class ValueTable:
         return self._of_value(0).sum(axis=-1, keepdims=True)
 
     @cached_property
-    def _excess_of_one(self) -> ProductMatrix:
-        return ProductMatrix.of(self._of_value(1) - self._of_value(0))
+    def _excess_of_one(self) -> Products:
+        return products_with(self._of_value(1) - self._of_value(0))
 
     @cached_property
-    def _of_one(self) -> ProductMatrix:
-        return ProductMatrix.of(self._of_value(1))
+    def _of_one(self) -> Products:
+        return products_with(self._of_value(1))
 
     @cached_property
-    def _of_zero(self) -> ProductMatrix:
-        return ProductMatrix.of(self._of_value(0))
+    def _of_zero(self) -> Products:
+        return products_with(self._of_value(0))
 
 
 def look_up_cells(log_prob: Any, x: Any) -> Any:

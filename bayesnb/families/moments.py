@@ -18,6 +18,9 @@ from bayesnb.families.statistics import (
     safe_ratio,
 )
 
+ROUNDING_OF_CELLS = 4 * np.finfo(np.float64).eps
+"""Relative deviation of cells from their mean that is a rounding error."""
+
 # --------------------------------------------------------------------------------------------------
 # Weights, means and spreads about the mean, which merge without loss of digits
 # --------------------------------------------------------------------------------------------------
@@ -163,7 +166,8 @@ def moments(x: np.ndarray, membership: np.ndarray) -> Moments:
     x = np.ascontiguousarray(x)
     for c, rows, weight in _of_classes(membership):
         n[c], mean[c], ssd[c] = _moments_of_class(x.take(rows, axis=0), weight, weight.sum())
-    return _without_rounding_of_cells(n, mean, ssd)
+    # A spread below the rounding of the numbers is none: a constant column has no spread.
+    return Moments(n, mean, np.where(ssd <= n * (ROUNDING_OF_CELLS * mean) ** 2, 0.0, ssd))
 
 
 def _of_classes(membership: Any) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
@@ -193,13 +197,6 @@ def _moments_of_class(cells: np.ndarray, weight: np.ndarray, whole: Any) -> tupl
         cells[missing] = 0.0
     correction = np.dot(weight, cells) / divisor
     return n, approximate + correction, np.dot(weight, np.square(cells, out=cells)) - n * correction**2
-
-
-def _without_rounding_of_cells(n: Any, mean: Any, ssd: Any) -> Moments:
-    """Moments without a spread that is below the rounding of the numbers: a constant column has no spread."""
-    xp, _ = namespace(n)
-    rounding = n * (4 * np.finfo(np.float64).eps * mean) ** 2
-    return Moments(n, mean, xp.where(ssd <= rounding, 0.0, ssd))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -308,12 +305,5 @@ def scatter(x: np.ndarray, membership: np.ndarray) -> Scatter:
         products = (deviations * weight[:, None]).T @ deviations - n[c] * _outer(correction)
         # The products of matrices are not symmetric to the last digit.
         sums[c] = (products + products.T) / 2
-    return Scatter(n, mean, _scatter_without_rounding(n, mean, sums))
-
-
-def _scatter_without_rounding(n: Any, mean: Any, sums: Any) -> Any:
-    """Scatter matrices in which a constant column has no spread."""
-    xp, _ = namespace(sums)
-    squares = xp.diagonal(sums, axis1=-2, axis2=-1)
-    still = squares <= n * (4 * np.finfo(np.float64).eps * mean) ** 2
-    return xp.where(still[..., None] | still[..., None, :], 0.0, sums)
+    still = np.diagonal(sums, axis1=-2, axis2=-1) <= n * (ROUNDING_OF_CELLS * mean) ** 2
+    return Scatter(n, mean, np.where(still[..., None] | still[..., None, :], 0.0, sums))

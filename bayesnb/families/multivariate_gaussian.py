@@ -3,17 +3,26 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from bayesnb.core.arrays import row_pieces, sqrt
-from bayesnb.core.deferred import dist, is_distribution, jax, jit, jnp, namespace, pytree
+from bayesnb.core.arrays import row_pieces, rows_by_pattern, sqrt
+from bayesnb.core.deferred import dist, is_distribution, jax, jit, jnp, map_tree, namespace, pytree
 from bayesnb.core.logarithms import log_rising
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, JointFamily, Parameters, Sample, filled_cells
+from bayesnb.families.family import (
+    LIKELIEST,
+    Axes,
+    Family,
+    Hyperparameter,
+    JointFamily,
+    Parameters,
+    Sample,
+    distributions,
+)
 from bayesnb.families.gaussian import Gaussian, default_rate, too_far, too_narrow
-from bayesnb.families.hyperparameters import broadcast_hyperparameter, format_number
+from bayesnb.families.hyperparameters import broadcast_hyperparameter, filled_cells, format_number
 from bayesnb.families.moments import Moments, Scatter, scatter
 
 # --------------------------------------------------------------------------------------------------
@@ -31,23 +40,8 @@ ROWS = 256
 """Rows with missing cells that JAX computes at a time: each row has a matrix for every class."""
 
 
-class _Distances(NamedTuple):
-    """What the density of a row needs.
-
-    Attributes
-    ----------
-    squared, log_det : array, shape (..., rows, classes)
-    observed : array, shape (rows, 1)
-        Number of observed cells.
-    """
-
-    squared: Any
-    log_det: Any
-    observed: Any
-
-
-def distances(x: Any, centre: Any, matrix: Any) -> _Distances:
-    """Distances of all rows; rows in which the same cells are missing are computed together.
+def distances(x: Any, centre: Any, matrix: Any) -> tuple[Any, Any, Any]:
+    """What the densities of all rows need; rows in which the same cells are missing are computed together.
 
     Parameters
     ----------
@@ -55,27 +49,27 @@ def distances(x: Any, centre: Any, matrix: Any) -> _Distances:
         Missing cells are NaN.
     centre : array, shape (..., classes, columns)
     matrix : array, shape (..., classes, columns, columns)
+
+    Returns
+    -------
+    squared, log_det : array, shape (..., rows, classes)
+        Squared distances, and logarithms of determinants.
+    observed : array, shape (rows, 1)
+        Number of observed cells.
     """
     centre, matrix = np.asarray(centre), np.asarray(matrix)
     observed = ~np.isnan(x)
     shape = (*centre.shape[:-2], len(x), centre.shape[-2])
     squared, log_dets = np.zeros(shape), np.zeros(shape)
-    for rows, columns in _patterns(observed):
-        whole = len(columns) == x.shape[1]
+    for rows, shown in rows_by_pattern(observed):
+        if not shown.any():
+            continue
+        whole, columns = shown.all(), np.flatnonzero(shown)
         some, middle = (matrix, centre) if whole else (matrix[..., columns[:, None], columns], centre[..., columns])
         away = x[rows][:, slice(None) if whole else columns] - middle[..., None, :]
         squared[..., rows, :] = np.swapaxes(_squared_distance(some[..., None, :, :], away), -1, -2)
         log_dets[..., rows, :] = _log_det(some)[..., None, :]
-    return _Distances(squared, log_dets, observed.sum(axis=1, keepdims=True))
-
-
-def _patterns(observed: np.ndarray) -> list[tuple[Any, np.ndarray]]:
-    """Rows in which the same cells are observed, and these columns; rows without a cell are left out."""
-    if observed.all():
-        return [(slice(None), np.arange(observed.shape[1]))]
-    kinds, which = np.unique(observed, axis=0, return_inverse=True)
-    pairs = ((np.flatnonzero(which == k), np.flatnonzero(kind)) for k, kind in enumerate(kinds))
-    return [(rows, columns) for rows, columns in pairs if len(columns)]
+    return squared, log_dets, observed.sum(axis=1, keepdims=True)
 
 
 def _squared_distance(matrix: Any, away: Any) -> Any:
@@ -127,7 +121,7 @@ def _cholesky(matrix: Any) -> tuple[Any, Any]:
     return factor, size
 
 
-def distances_in_jax(x: Any, centre: Any, matrix: Any) -> _Distances:
+def distances_in_jax(x: Any, centre: Any, matrix: Any) -> tuple[Any, Any, Any]:
     """As `distances`, for JAX to compile and to differentiate, without axes before those of the classes.
 
     Where no cell is missing, there is one Cholesky factor for each class, else one for each row and class.
@@ -144,7 +138,7 @@ def distances_in_jax(x: Any, centre: Any, matrix: Any) -> _Distances:
         return jax.lax.map(each, (cells, observed), batch_size=ROWS)
 
     squared, log_dets = jax.lax.cond(observed.all(), of_whole_rows, of_rows)
-    return _Distances(squared, log_dets, observed.sum(axis=1, keepdims=True))
+    return squared, log_dets, observed.sum(axis=1, keepdims=True)
 
 
 def _distance_of_row(row: tuple[Any, Any], *, centre: Any, matrix: Any) -> tuple[Any, Any]:
@@ -166,20 +160,12 @@ SMALLEST_REST_OF_ROWS = 1e-6
 """Smallest share of a spread that must remain without a row; below, the difference is too inaccurate."""
 
 
-def _log_multivariate_gamma_ratio(df: Any, more: Any, size: int) -> Any:
-    r"""Log of :math:`\Gamma_p((\nu + n) / 2) / \Gamma_p(\nu / 2)`, the multivariate gamma functions.
-
-    The number p is `size`, :math:`\nu` is `df`, and n is `more`.
-    """
-    return sum(log_rising((df - j) / 2, more / 2) for j in range(size))
-
-
 def _predictive_matrix(family: Any) -> Any:
     r"""The matrix that measures distances in the predictive density, :math:`\Psi (\kappa + 1) / \kappa`."""
     return family.scale * ((family.kappa + 1) / family.kappa)[..., None]
 
 
-def _log_student_t(df: Any, of_rows: _Distances) -> Any:
+def _log_student_t(df: Any, squared: Any, log_det: Any, observed: Any) -> Any:
     r"""Log density of the observed cells of rows whose matrix and degrees of freedom are those of all columns.
 
     With k observed cells and squared distance d by the matrix A,
@@ -191,17 +177,16 @@ def _log_student_t(df: Any, of_rows: _Distances) -> Any:
     ----------
     df : array, shape (classes,)
         The :math:`\nu` of the predictive density, which does not depend on the cells observed.
-    of_rows : Distances
+    squared, log_det, observed : array
+        Results of `distances`.
     """
-    xp, _ = namespace(of_rows.squared, df)
-    number = of_rows.observed
-    constant = log_rising(df / 2 + 0.0 * number, number / 2) - 0.5 * number * np.log(np.pi)
-    return constant - 0.5 * of_rows.log_det - 0.5 * (df + number) * xp.log1p(of_rows.squared)
+    constant = log_rising(df / 2 + 0.0 * observed, observed / 2) - 0.5 * observed * np.log(np.pi)
+    return constant - 0.5 * log_det - 0.5 * (df + observed) * namespace(squared, df)[0].log1p(squared)
 
 
-def _log_normal(of_rows: _Distances) -> Any:
-    """Log density of the observed cells of rows with a multivariate normal distribution."""
-    return -0.5 * (of_rows.squared + of_rows.log_det + of_rows.observed * np.log(2 * np.pi))
+def _log_normal(squared: Any, log_det: Any, observed: Any) -> Any:
+    """Log density of the observed cells of rows with a multivariate normal distribution, given their `distances`."""
+    return -0.5 * (squared + log_det + observed * np.log(2 * np.pi))
 
 
 def _vectors_left_out(whole: Any, statistics: Scatter, x: np.ndarray, codes: np.ndarray) -> np.ndarray | None:
@@ -261,10 +246,8 @@ def _vectors_refitted(
     """
     num_classes, size = statistics.mean.shape
     result = np.full((len(x), num_classes), np.nan)
-    before, given = (
-        _with_axis_of_rows(kind, names)
-        for kind, names in ((statistics, ("n", "mean", "scatter")), (prior, ("loc", "kappa", "df", "scale")))
-    )
+    # An axis of rows, of length one, behind that of the classes.
+    before, given = map_tree(lambda leaf: np.asarray(leaf)[:, None], (statistics, prior))
     for rows in row_pieces(len(x), num_classes * size * size):
         cells = x[rows]
         own = np.where(codes[rows] == np.arange(num_classes)[:, None], weights[rows], 0.0)[..., None]
@@ -274,19 +257,13 @@ def _vectors_refitted(
             rest = (before - row).without_rounding(before)
             possible = prior.possible(rest).all(axis=(0, 2)) & ~np.isnan(cells).any(axis=1)
         some = np.flatnonzero(possible)
-        rest = Scatter(rest.n[:, some], rest.mean[:, some], rest.scatter[:, some])
+        rest = map_tree(lambda leaf, some=some: leaf[:, some], rest)
         after = given.on_scale_of(rest.pooled()).update(rest)
         matrix = _predictive_matrix(after)
         squared = _squared_distance(matrix, cells[some] - after.loc)
-        of_rows = _Distances(squared, _log_det(matrix), np.full((1, 1), size))
-        result[rows][some] = _log_student_t(after.df[..., 0] - size + 1, of_rows).T
+        df = after.df[..., 0] - size + 1
+        result[rows][some] = _log_student_t(df, squared, _log_det(matrix), np.full((1, 1), size)).T
     return result
-
-
-def _with_axis_of_rows(kind: Any, names: tuple[str, ...]) -> Any:
-    """Arrays (classes, ...) with an axis of rows, of length one, behind that of the classes."""
-    values = {name: getattr(kind, name) for name in names}
-    return type(kind)(**{name: None if value is None else np.asarray(value)[:, None] for name, value in values.items()})
 
 
 # --------------------------------------------------------------------------------------------------
@@ -421,9 +398,7 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         kappa = _of_each_class("kappa", self.kappa, num_classes)
         return [(range(size), replace(self, loc=loc, kappa=kappa, df=df, scale=scale))]
 
-    def axes(
-        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
-    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         of_columns = ("column", columns)
         return (of_columns, ("other_column", columns)) if parameter == "covariance" else (of_columns,)
 
@@ -503,20 +478,19 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         posterior, size = self.update(statistics), self.scale.shape[-1]
         determinants = self.df * _log_det(self.scale)[..., None] - posterior.df * _log_det(posterior.scale)[..., None]
         return (
-            _log_multivariate_gamma_ratio(self.df, statistics.n, size)
+            # A ratio of multivariate gamma functions.
+            sum(log_rising((self.df - j) / 2, statistics.n / 2) for j in range(size))
             + 0.5 * determinants
             + 0.5 * size * (xp.log(self.kappa) - xp.log(posterior.kappa) - statistics.n * np.log(np.pi))
         )
 
     def marginals(self) -> "dict[str, dist.Distribution]":
-        from bayesnb.families.distributions import CovarianceElement, TDistribution
-
         df = self.df - self.scale.shape[-1] + 1
         squares = np.diagonal(self.scale, axis1=-2, axis2=-1)
         spread = sqrt(squares / (df * self.kappa))
         return {
-            "mean": TDistribution(df, self.loc, spread, validate_args=False),
-            "covariance": CovarianceElement(self.df, self.scale),
+            "mean": distributions.TDistribution(df, self.loc, spread, validate_args=False),
+            "covariance": distributions.CovarianceElement(self.df, self.scale),
         }
 
     def maximum_a_posteriori(self, statistics: Scatter) -> dict[str, Any]:
@@ -537,7 +511,7 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         return {"mean": parameters["mean"], "variance": variance}
 
     def density_formula(self, parameters: Parameters, x: Any) -> Any:
-        return _log_normal(distances_in_jax(x, parameters["mean"], parameters["covariance"]))
+        return _log_normal(*distances_in_jax(x, parameters["mean"], parameters["covariance"]))
 
     def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         mean, covariance = parameters["mean"], parameters["covariance"]
@@ -547,16 +521,16 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
         def of_rows(rows: slice) -> np.ndarray:
             some = x[rows]
             pieces = row_pieces(len(mean), num_classes * some.size)
-            found = [_log_normal(distances(some, mean[draws], covariance[draws])) for draws in pieces]
+            found = [_log_normal(*distances(some, mean[draws], covariance[draws])) for draws in pieces]
             return np.concatenate(found).reshape(*leading, len(some), num_classes)
 
         return of_rows
 
     def predictive_formula(self, x: Any) -> Any:
-        return _log_student_t(self._predictive_df, distances_in_jax(x, self.loc, _predictive_matrix(self)))
+        return _log_student_t(self._predictive_df, *distances_in_jax(x, self.loc, _predictive_matrix(self)))
 
     def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
-        return _log_student_t(self._predictive_df, distances(x, self.loc, _predictive_matrix(self)))
+        return _log_student_t(self._predictive_df, *distances(x, self.loc, _predictive_matrix(self)))
 
     @property
     def _predictive_df(self) -> Any:

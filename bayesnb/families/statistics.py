@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.arrays import any_missing, close, filled, missing_entries
+from bayesnb.core.arrays import any_missing, close, filled, missing_entries, sums_at
 from bayesnb.core.deferred import leaves, map_tree, namespace, pytree
 
 # --------------------------------------------------------------------------------------------------
@@ -428,9 +428,12 @@ class Tally(Statistics):
             np.pad(weight[kept], (0, missing)),
         )
 
+    def at(self, places: np.ndarray) -> Self:
+        """The tally of the same entries at other places."""
+        return self.of(places, self.number, self.weight)
+
     def __add__(self, other: Self) -> Self:
-        both = ((self.place, other.place), (self.number, other.number), (self.weight, other.weight))
-        return self.of(*(np.concatenate(pair) for pair in both))
+        return self.of(*map(np.concatenate, zip(leaves(self), leaves(other), strict=True)))
 
     def __sub__(self, other: Self) -> Self:
         return self + other * -1.0
@@ -440,14 +443,7 @@ class Tally(Statistics):
 
     def without_rounding(self, before: Self) -> Self:
         """The result of a subtraction from `before`, without rounding errors."""
-        nothing = np.zeros_like
-        weights = np.stack(
-            [
-                np.concatenate([self.weight, nothing(before.weight)]),
-                np.concatenate([nothing(self.weight), before.weight]),
-            ],
-            axis=1,
-        )
+        weights = np.concatenate([np.outer(self.weight, [1, 0]), np.outer(before.weight, [0, 1])])
         place, number = np.concatenate([self.place, before.place]), np.concatenate([self.number, before.number])
         place, number, weights = _sum_entries(place, number, weights)
         return self._filled_up(place, number, clear_rounding(weights[:, 0], weights[:, 1]))
@@ -506,9 +502,7 @@ class Levels(Statistics):
     def pooled(self) -> Self:
         width = self.total.shape[1] + 1
         n, total, log_base = (leaf.sum(axis=0, keepdims=True) for leaf in (self.n, self.total, self.log_base))
-        levels, beyond = (
-            Tally.of(tally.place % width, tally.number, tally.weight) for tally in (self.levels, self.beyond)
-        )
+        levels, beyond = (tally.at(tally.place % width) for tally in (self.levels, self.beyond))
         return type(self)(n, total, log_base, levels, beyond)
 
 
@@ -592,13 +586,9 @@ class Occurrences(Statistics):
     @classmethod
     def joined(cls, parts: Sequence[Self]) -> Self:
         sizes = [np.size(part.n) for part in parts]
-        starts = np.cumsum(sizes) - sizes
-        places = [np.asarray(part.values.place) + start for part, start in zip(parts, starts, strict=True)]
-        number, weight = (
-            np.concatenate([np.asarray(getattr(part.values, name)) for part in parts]) for name in ("number", "weight")
-        )
-        n = np.concatenate([np.asarray(part.n) for part in parts])
-        return cls(n, Tally.of(np.concatenate(places), number, weight))
+        starts = np.repeat(np.cumsum(sizes) - sizes, [len(part.values.place) for part in parts])
+        place, number, weight = map(np.concatenate, zip(*(leaves(part.values) for part in parts), strict=True))
+        return cls(np.concatenate([part.n for part in parts]), Tally.of(place + starts, number, weight))
 
     def possible(self) -> np.ndarray:
         """Where the statistics could come from a table, shape of `n`: no weight is negative."""
@@ -606,8 +596,7 @@ class Occurrences(Statistics):
         return (self.n >= 0) & (negative == 0).reshape(self.n.shape)
 
     def pooled(self) -> Self:
-        values = self.values
-        in_column = Tally.of(values.place % self.n.shape[1], values.number, values.weight)
+        in_column = self.values.at(self.values.place % self.n.shape[1])
         return type(self)(self.n.sum(axis=0, keepdims=True), in_column)
 
     def sums(self, of_entries: Any) -> Any:
@@ -622,16 +611,9 @@ class Occurrences(Statistics):
         -------
         array, shape (..., classes, columns)
         """
-        xp, _ = namespace(self.n, of_entries)
-        place = xp.asarray(self.values.place).astype(int)
         terms = self.values.weight * of_entries
-        leading = terms.shape[:-1]
-        if xp is not np:
-            total = xp.zeros((*leading, self.n.size)).at[..., place].add(terms)
-        else:
-            flat = terms.reshape(-1, terms.shape[-1])
-            total = np.stack([np.bincount(place, of_one, self.n.size) for of_one in flat])
-        return total.reshape(*leading, *self.n.shape)
+        total = sums_at(self.values.place, terms, self.n.size)
+        return total.reshape(*terms.shape[:-1], *self.n.shape)
 
 
 def occurrences(x: np.ndarray, membership: np.ndarray) -> Occurrences:

@@ -11,9 +11,9 @@ from bayesnb.core.arrays import dense
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.core.logarithms import log_beta, log_negative_binomial, nearest_turn, stirling_rest
 from bayesnb.families.exponential import ExponentialFamily
-from bayesnb.families.family import LIKELIEST, MODE, Family, Hyperparameter, Parameters, Sample
+from bayesnb.families.family import LIKELIEST, MODE, Family, Hyperparameter, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER, POSITIVE, Support, with_defaults
-from bayesnb.families.kernels import ROWS_AN_ENTRY, Distinct
+from bayesnb.families.kernels import Distinct
 from bayesnb.families.maximum import maximum
 from bayesnb.families.statistics import (
     Counts,
@@ -26,11 +26,11 @@ RATE = 0.15
 """With the default shape 1.5 of the gamma prior, the prior mean of a concentration is ten times that of the column."""
 
 
-class Concentrated(ExponentialFamily):
-    """A family of a location and a concentration.
+class Concentrated(Family):
+    """A family of a location and a concentration, or a dispersion, whose maxima are found by a search.
 
     The fields `concentration` and `rate` are the gamma prior of the concentration. A subclass states `estimate`, which
-    is cheap. From it follow the defaults that the data determine, and the first point of the search for a maximum.
+    is cheap. From it follow the defaults that the data determine, and the first point of the search.
     """
 
     concentration: Hyperparameter
@@ -47,7 +47,7 @@ class Concentrated(ExponentialFamily):
 
         Parameters
         ----------
-        statistics : Counts
+        statistics : Statistics
 
         Returns
         -------
@@ -85,7 +85,7 @@ shapes and concentrations of more than 5e12 to 1e13 count as infinite."""
 
 @pytree
 @dataclass(frozen=True)
-class Gamma(Concentrated):
+class Gamma(Concentrated, ExponentialFamily):
     r"""Columns of positive numbers, such as durations and amounts, which are gamma distributed in each class.
 
     .. math::
@@ -163,20 +163,17 @@ class Gamma(Concentrated):
     )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        xp, _ = namespace(self.loc)
-        mean = sample("mean", dist.LogNormal(xp.log(self.loc), self.scale))
+        mean = sample("mean", dist.LogNormal(namespace(self.loc)[0].log(self.loc), self.scale))
         return {"mean": mean, "concentration": sample("concentration", dist.Gamma(self.concentration, self.rate))}
 
     def likelihood(self, mean: Any, concentration: Any) -> "dist.Distribution":
         return dist.Gamma(concentration, concentration / mean)
 
     def terms(self, x: Any) -> tuple[Any, Any]:
-        xp, _ = namespace(x)
-        return x, xp.log(x)
+        return x, namespace(x)[0].log(x)
 
     def log_base(self, x: Any) -> Any:
-        xp, _ = namespace(x)
-        return -xp.log(x)
+        return -namespace(x)[0].log(x)
 
     def natural(self, parameters: Parameters) -> tuple[tuple[Any, Any], Any]:
         mean, shape = parameters["mean"], parameters["concentration"]
@@ -207,7 +204,7 @@ class Gamma(Concentrated):
 
 @pytree
 @dataclass(frozen=True)
-class Beta(Concentrated):
+class Beta(Concentrated, ExponentialFamily):
     r"""Columns of numbers between zero and one, such as shares and rates, which are beta distributed in each class.
 
     .. math::
@@ -282,14 +279,10 @@ class Beta(Concentrated):
     )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families import distributions
-
         mean = sample("mean", distributions.BetaOfLogs(self.concentration1, self.concentration0))
         return {"mean": mean, "concentration": sample("concentration", dist.Gamma(self.concentration, self.rate))}
 
     def likelihood(self, mean: Any, concentration: Any) -> "dist.Distribution":
-        from bayesnb.families import distributions
-
         return distributions.BetaOfLogs(mean * concentration, (1 - mean) * concentration)
 
     def terms(self, x: Any) -> tuple[Any, Any]:
@@ -328,7 +321,7 @@ LARGEST = float(np.float32(np.pi))
 
 @pytree
 @dataclass(frozen=True)
-class VonMises(Concentrated):
+class VonMises(Concentrated, ExponentialFamily):
     r"""Columns of angles in radians, such as directions and times of day, from -pi to pi.
 
     .. math::
@@ -407,9 +400,7 @@ class VonMises(Concentrated):
     )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        from bayesnb.families.distributions import Direction
-
-        loc = sample("loc", Direction(np.shape(self.concentration)))
+        loc = sample("loc", distributions.Direction(np.shape(self.concentration)))
         return {"loc": loc, "concentration": sample("concentration", dist.Gamma(self.concentration, self.rate))}
 
     def likelihood(self, loc: Any, concentration: Any) -> "dist.Distribution":
@@ -460,7 +451,7 @@ def _log_bessel(concentration: Any) -> Any:
 
 @pytree
 @dataclass(frozen=True)
-class LearnedNegativeBinomial(Family):
+class LearnedNegativeBinomial(Concentrated):
     r"""Columns of overdispersed counts whose number of successes is learned: ``nb.NegativeBinomial()``.
 
     .. math::
@@ -505,14 +496,11 @@ class LearnedNegativeBinomial(Family):
     )
 
     def prior(self, sample: Sample) -> dict[str, Any]:
-        xp, _ = namespace(self.loc)
-        mean = sample("mean", dist.LogNormal(xp.log(self.loc), self.scale))
+        mean = sample("mean", dist.LogNormal(namespace(self.loc)[0].log(self.loc), self.scale))
         return {"mean": mean, "dispersion": sample("dispersion", dist.Gamma(self.concentration, self.rate))}
 
     def likelihood(self, mean: Any, dispersion: Any) -> "dist.Distribution":
-        from bayesnb.families.distributions import GammaPoisson
-
-        return GammaPoisson(1 / dispersion, 1 / (dispersion * mean))
+        return distributions.GammaPoisson(1 / dispersion, 1 / (dispersion * mean))
 
     def statistics(self, x: Any, membership: np.ndarray) -> Occurrences:
         return occurrences(x, membership)
@@ -522,8 +510,7 @@ class LearnedNegativeBinomial(Family):
 
     def log_likelihood(self, parameters: Parameters, statistics: Occurrences) -> Any:
         mean, dispersion = (parameters[name] for name in ("mean", "dispersion"))
-        xp, _ = namespace(mean, statistics.n)
-        place = xp.asarray(statistics.values.place).astype(int)
+        place = namespace(mean, statistics.n)[0].asarray(statistics.values.place).astype(int)
         of_place = (value.reshape(*value.shape[:-2], -1)[..., place] for value in (mean, dispersion))
         return statistics.sums(_log_density_of_counts(statistics.values.number, *of_place))
 
@@ -534,12 +521,11 @@ class LearnedNegativeBinomial(Family):
         scale = 2 * np.sqrt(np.log1p(spread))
         return with_defaults(self, loc=mean, scale=scale, rate=self.concentration / spread)
 
-    def maximum_likelihood(self, statistics: Occurrences) -> dict[str, Any]:
-        resolved = self.on_scale_of(statistics.pooled())
-        return maximum(resolved, statistics, _estimate(statistics), with_prior=False)
-
-    def maximum_a_posteriori(self, statistics: Occurrences) -> dict[str, Any]:
-        return maximum(self, statistics, _estimate(statistics), with_prior=True)
+    def estimate(self, statistics: Occurrences) -> dict[str, np.ndarray]:
+        # By moments: not positive where they give no value.
+        mean, variance = _mean_and_variance(statistics)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return {"mean": mean, "dispersion": (variance - mean) / mean**2}
 
     def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         *leading, num_classes, num_columns = np.shape(parameters["mean"])
@@ -549,9 +535,8 @@ class LearnedNegativeBinomial(Family):
             return _log_density_of_counts(counts, mean[places, columns], dispersion[places, columns])
 
         def of_rows(rows: slice) -> np.ndarray:
-            cells = dense(x[rows])
-            sums = Distinct.of(cells, len(cells) // ROWS_AN_ENTRY).sums(density, len(mean))
-            return np.moveaxis(sums.reshape(len(cells), *leading, num_classes), 0, -2)
+            sums = Distinct.of(dense(x[rows])).sums(density, len(mean))
+            return np.moveaxis(sums.reshape(len(sums), *leading, num_classes), 0, -2)
 
         return of_rows
 
@@ -569,10 +554,3 @@ def _mean_and_variance(statistics: Occurrences) -> tuple[np.ndarray, np.ndarray]
     number, place = statistics.values.number, statistics.values.place
     mean = safe_ratio(statistics.sums(number), statistics.n)
     return mean, safe_ratio(statistics.sums((number - mean.ravel()[place]) ** 2), statistics.n)
-
-
-def _estimate(statistics: Occurrences) -> dict[str, np.ndarray]:
-    """First values for the search of a maximum: by moments, not positive where they give none."""
-    mean, variance = _mean_and_variance(statistics)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return {"mean": mean, "dispersion": (variance - mean) / mean**2}

@@ -13,9 +13,9 @@ from bayesnb.core.arrays import all_whole, csr_pieces, csr_rows, filled, row_pie
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.core.logarithms import log_factorial, log_of, log_rising
 from bayesnb.families.categories import Bernoulli, DirichletFamily, dirichlet_log_evidence
-from bayesnb.families.family import Hyperparameter, JointFamily, Parameters
+from bayesnb.families.family import Axes, JointFamily, Parameters
 from bayesnb.families.hyperparameters import NONNEGATIVE_INTEGER
-from bayesnb.families.kernels import ProductMatrix, times
+from bayesnb.families.kernels import products_with, times
 from bayesnb.families.statistics import Counts, class_sums, clear_rounding
 
 # --------------------------------------------------------------------------------------------------
@@ -166,10 +166,12 @@ def _with_data(counts: Any, data: np.ndarray) -> Any:
     return shared_csr(data, counts.indices, counts.indptr, counts.shape)
 
 
-def _log_multinomial_coefficient(x: Any) -> Any:
-    """Log of the number of orders of a vector of counts, shape (...,) of x (..., columns)."""
+def log_coefficient(x: Any) -> Any:
+    """Log multinomial coefficient of vectors of counts, the last axis of an array, or of the rows of a sparse one."""
+    if scipy.sparse.issparse(x):
+        return Documents.of(x).log_coefficient()
     _, special = namespace(x)
-    return special.gammaln(x.sum(axis=-1) + 1.0) - special.gammaln(x + 1.0).sum(axis=-1)
+    return special.gammaln(x.sum(axis=-1) + 1.0) - log_factorial(x).sum(axis=-1)
 
 
 def log_dirichlet_multinomial(x: Any, concentration: Any) -> Any:
@@ -187,25 +189,18 @@ def log_dirichlet_multinomial(x: Any, concentration: Any) -> Any:
     array, shape (...,)
     """
     of_sequence = log_rising(concentration, x).sum(axis=-1) - log_rising(concentration.sum(axis=-1), x.sum(axis=-1))
-    return of_sequence + _log_multinomial_coefficient(x)
+    return of_sequence + log_coefficient(x)
 
 
 def _sums_of_counts(log_prob: np.ndarray, x: Any) -> Callable[[slice], np.ndarray]:
     """Sums over columns of counts times log probabilities (..., classes, columns), a function of some of the rows."""
-    weights = ProductMatrix.of(log_prob.reshape(-1, log_prob.shape[-1]))
+    products = products_with(log_prob.reshape(-1, log_prob.shape[-1]))
 
     def of_rows(rows: slice | np.ndarray) -> np.ndarray:
-        sums = weights.of_rows(csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows])
+        sums = products(csr_rows(x, rows) if scipy.sparse.issparse(x) else x[rows])
         return np.swapaxes(sums.reshape(*log_prob.shape[:-1], sums.shape[-1]), -1, -2)
 
     return of_rows
-
-
-def log_coefficient(x: Any) -> np.ndarray:
-    """Log multinomial coefficient of each row, shape (rows,)."""
-    if scipy.sparse.issparse(x):
-        return Documents.of(x).log_coefficient()
-    return gammaln(x.sum(axis=1) + 1.0) - log_factorial(np.asarray(x)).sum(axis=1)
 
 
 def _sum_without(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
@@ -281,7 +276,6 @@ class Multinomial(WordFamily, DirichletFamily):
     array([[0.871, 0.129]])
     """
 
-    concentration: Hyperparameter = 1.0
     fractional: bool = field(default=False, metadata={"static": True})
 
     _story: ClassVar[tuple[str, ...]] = ("Multinomial(total, prob)", "prob ~ Dirichlet({concentration})")
@@ -308,7 +302,7 @@ class Multinomial(WordFamily, DirichletFamily):
 
     def density_formula(self, parameters: Parameters, x: Any) -> Any:
         in_sequence = times(x[:, None, :], log_of(parameters, "prob")).sum(axis=-1)
-        return in_sequence + _log_multinomial_coefficient(x)[:, None]
+        return in_sequence + log_coefficient(x)[:, None]
 
     def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
         of_words = _sums_of_counts(np.asarray(log_of(parameters, "prob")), x)
@@ -402,7 +396,6 @@ class Annotations(JointFamily, DirichletFamily):
            [0.25      , 0.75      ]])
     """
 
-    concentration: Hyperparameter = 1.0
     num_labels: int = field(default=2, metadata={"static": True})
 
     support = NONNEGATIVE_INTEGER
@@ -424,9 +417,7 @@ class Annotations(JointFamily, DirichletFamily):
             numbers = numbers[:, None]
         return [(range(len(names)), replace(self, concentration=np.broadcast_to(numbers, shape)))]
 
-    def axes(
-        self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]
-    ) -> tuple[tuple[str, tuple[Any, ...]], ...]:
+    def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         annotators = tuple(annotator for annotator, _ in columns[:: self.num_labels])
         return ("annotator", annotators), ("label", tuple(label for _, label in columns[: self.num_labels]))
 

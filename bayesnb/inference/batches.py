@@ -18,9 +18,8 @@ from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, conditioned
 from bayesnb.inference.sources import Batch, count_batches, find, naming_errors
 from bayesnb.model.blocks import categorical_columns
-from bayesnb.model.bound import BoundModel
+from bayesnb.model.bound import BoundModel, OpenSchema
 from bayesnb.model.naive_bayes import Model, as_model, read_for
-from bayesnb.model.open_schema import OpenSchema
 from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
@@ -31,7 +30,7 @@ from bayesnb.posterior.posterior import Posterior
 def _find_all(schema: OpenSchema, read: Callable[[str], Iterable[Batch]]) -> Found:
     """Whatever the schema lacks, from one pass over all batches; `read` is told the purpose of the pass."""
     batches = () if schema.complete else read("categories")
-    return sum((find(schema, batch) for batch in batches), start=Found())
+    return sum((find(schema, *batch) for batch in batches), start=Found())
 
 
 def _with_progress(asked: bool | None, what: str, batches: Iterable[Batch], total: int | None) -> Iterator[Batch]:
@@ -39,7 +38,7 @@ def _with_progress(asked: bool | None, what: str, batches: Iterable[Batch], tota
     with progress_bar(what, "row", asked, total=total, unit_scale=True, leave=True) as bar:
         for batch in batches:
             yield batch
-            bar.update(len(batch))
+            bar.update(len(batch[1]))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -117,14 +116,15 @@ def fit_batches(
     first = next(start, None)
     if first is None:
         raise ValueError("batches holds no rows: give at least one")
-    schema = OpenSchema.of(model, first.rows.table.names, first.rows.table.named, classes)
+    table = first[1].table
+    schema = OpenSchema.of(model, table.names, table.named, classes)
     begun = [chain([first], start)]
 
     def read(what: str) -> Iterator[Batch]:
         return _with_progress(progress, what, begun.pop() if begun else begin(), None)
 
     if isinstance(batches, Iterator) and not schema.complete:
-        _require_one_pass(schema, found := find(schema, first))
+        _require_one_pass(schema, found := find(schema, *first))
     else:
         found = _find_all(schema, read)
     problem = count_batches(schema, found, read("statistics"), inference.check)
@@ -156,9 +156,9 @@ def _numbered(model: Model, feature_names: Any, batches: Iterable[Any]) -> Itera
             raise TypeError(f"batch {i} is {a_type(given)}: give (X, y) or (X, y, sample_weight)")
         X, y, sample_weight = (*given, None)[:3]
         with naming_errors(where := f"batch {i}"):
-            batch = Batch(where, read_for(model, X, y, sample_weight, feature_names))
-        if len(batch):
-            yield batch
+            rows = read_for(model, X, y, sample_weight, feature_names)
+        if len(rows):
+            yield where, rows
 
 
 # --------------------------------------------------------------------------------------------------
@@ -315,7 +315,8 @@ def _file_batches(
                 w = None if weight is None else table[weight].to_numpy()
                 with naming_errors(where := f"{path}, from row {start}"):
                     rows = read_rows(table.select(list(columns)), _text_labels(table[target]), w).counting()
-                yield Batch(where, rows)
+                if len(rows):
+                    yield where, rows
                 start += len(table)
 
 

@@ -13,9 +13,8 @@ from bayesnb.core.arrays import log, probabilities
 from bayesnb.core.checking import warn, whole_number
 from bayesnb.core.deferred import in_float64, to_numpy
 from bayesnb.core.running import in_order, random_generator
-from bayesnb.families.abilities import abilities
 from bayesnb.families.categories import dirichlet_mode
-from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.conjugate import ConjugateFamily, abilities
 from bayesnb.families.family import LIKELIEST, MODE
 from bayesnb.families.statistics import ClassCounts, Statistics
 from bayesnb.inference.exact import ConvergenceWarning, Inference

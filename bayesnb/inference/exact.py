@@ -13,7 +13,7 @@ from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.learned_prior import LearnedPrior
+from bayesnb.model.prior import LearnedPrior
 from bayesnb.model.problem import Problem, ways_to_fit, ways_to_posterior
 from bayesnb.posterior.diagnostics import Diagnostics
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior
@@ -200,16 +200,10 @@ class EmpiricalBayes(Inference):
 
     @in_float64
     def fit(self, problem: Problem, *, key: Any = 0) -> ExactPosterior:
-        from bayesnb.inference.coordinates import unconstrained
-
         self.check(problem)
         source = problem.learned_from or problem.model
         learned = replace(problem, model=source).resolved.learned
-        drawn = learned.draw_hyperparameters(random_generator(key), (STARTS,))
-        starts = {
-            name: np.asarray(compiled(unconstrained, prior.support, drawn[name]))
-            for name, prior in learned.hyperpriors.items()
-        }
+        starts = drawn_points(learned, random_generator(key), STARTS)
         ends = [
             _climb_evidence(learned, problem.statistics, {name: value[s] for name, value in starts.items()})
             for s in range(STARTS)
@@ -223,6 +217,14 @@ class EmpiricalBayes(Inference):
 
 Point = dict[str, np.ndarray]
 """Hyperparameters on the unconstrained scale, by name."""
+
+
+def drawn_points(learned: LearnedPrior, rng: np.random.Generator, number: int) -> Point:
+    """Draws from the hyperpriors, leading axis the draw."""
+    from bayesnb.inference.coordinates import unconstrained
+
+    drawn = learned.draw_hyperparameters(rng, (number,))
+    return {name: np.asarray(compiled(unconstrained, learned.hyperpriors[name].support, drawn[name])) for name in drawn}
 
 
 def _climb_evidence(learned: LearnedPrior, statistics: ModelStatistics, start: Point) -> tuple[float, Point]:

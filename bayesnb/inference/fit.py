@@ -18,9 +18,8 @@ from bayesnb.inference.gibbs import Gibbs
 from bayesnb.inference.nuts import NUTS
 from bayesnb.inference.sources import empty_problem, read_dask
 from bayesnb.model.blocks import EVERY_COLUMN, categorical_columns
-from bayesnb.model.bound import BoundModel
+from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, read_for
-from bayesnb.model.open_schema import bound_to
 from bayesnb.model.prior import CLASS_SITE, ModelParameters
 from bayesnb.model.problem import Problem, count_given_rows
 from bayesnb.posterior.kinds import PointPosterior, SampledPosterior
@@ -31,12 +30,7 @@ from bayesnb.posterior.posterior import Posterior
 # --------------------------------------------------------------------------------------------------
 
 INFERENCES: Mapping[str, Inference] = {
-    "exact": Exact(),
-    "nuts": NUTS(),
-    "gibbs": Gibbs(),
-    "map": MAP(),
-    "mle": MLE(),
-    "em": EM(),
+    type(each).__name__.lower(): each for each in (Exact(), NUTS(), Gibbs(), MAP(), MLE(), EM())
 }
 """The inferences that have a name."""
 

@@ -12,14 +12,13 @@ from scipy.special import softmax
 
 from bayesnb.core.arrays import probabilities
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import compiled, dist, in_float64, jax, jit, jnp, to_numpy
+from bayesnb.core.deferred import dist, in_float64, jax, jit, jnp, to_numpy
 from bayesnb.core.running import added, in_order, progress_bar, random_generator
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.families.hyperparameters import given
 from bayesnb.families.statistics import ClassCounts
-from bayesnb.inference.coordinates import unconstrained
 from bayesnb.inference.em import chain_quantiles, first_responsibilities, label_log_joint
-from bayesnb.inference.exact import Inference, require_closed_form, warn_of_draws
+from bayesnb.inference.exact import Inference, drawn_points, require_closed_form, warn_of_draws
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters, Prior
@@ -56,13 +55,10 @@ class ChainHyperparameters:
     """
 
     def __init__(self, model: BoundModel, num_chains: int, rng: np.random.Generator) -> None:
-        from bayesnb.families.draw import draw
-
         self._model = model
         self._hyperpriors = tuple(model.description.hyperpriors.values())
-        drawn = ((prior, draw(prior, rng, (num_chains,))) for prior in self._hyperpriors)
-        free = (compiled(unconstrained, prior.support, value) for prior, value in drawn)
-        lines = [np.reshape(value, (num_chains, -1)) for value in free]
+        drawn = drawn_points(model.learned, rng, num_chains).values() if self._hyperpriors else ()
+        lines = [np.reshape(value, (num_chains, -1)) for value in drawn]
         self._line = np.concatenate([np.zeros((num_chains, 0)), *lines], axis=1)
 
     @property

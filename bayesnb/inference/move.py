@@ -137,11 +137,6 @@ class _MovingSite:
     labelled: Any
 
 
-def _coordinate_of_site(site: _MovingSite) -> Coordinate:
-    chosen = CHOICES.get(type(site.prior))
-    return Plain() if chosen is None else chosen(site)
-
-
 def _of_simplex(site: _MovingSite) -> Coordinate:
     prior, posterior, labelled = map(concentration_of, (site.prior, site.posterior, site.labelled))
     shape = (*site.shape, 2) if isinstance(site.prior, dist.Beta) else site.shape
@@ -309,10 +304,10 @@ def begin(walks: Walks, closed: Collection[str], rng: np.random.Generator, numbe
     # Two draws along a leading axis: distributions that depend on another site have that axis too.
     values = {name: drawn.value for name, drawn in draw_sites(walks.posterior, rng, 2).items()}
     found = [distributions(walk, values) for walk in (walks.prior, walks.posterior, walks.labelled)]
-    coordinates = {
-        name: _coordinate_of_site(_MovingSite(value.shape[1:], name in closed, *(of_walk[name] for of_walk in found)))
-        for name, value in values.items()
-    }
+    coordinates: dict[str, Coordinate] = {}
+    for name, value in values.items():
+        site = _MovingSite(value.shape[1:], name in closed, *(of_walk[name] for of_walk in found))
+        coordinates[name] = CHOICES.get(type(site.prior), lambda site: Plain())(site)
 
     def points(walk: Walk, number: int) -> dict[str, np.ndarray]:
         drawn = draw_sites(walk, rng, number)

@@ -2,7 +2,6 @@
 
 import math
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +17,8 @@ from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import constraints, dist, in_float64, jax, jit, jnp, numpyro, to_numpy
 from bayesnb.core.running import as_key, in_order, progress_bar, random_generator, split
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Family, JointFamily, Parameters, Sample, filled_cells, parameter_names
+from bayesnb.families.family import Family, JointFamily, Parameters, Sample, parameter_names
+from bayesnb.families.hyperparameters import filled_cells
 from bayesnb.inference.coordinates import Coordinate, Plain
 from bayesnb.inference.em import chain_quantiles, first_responsibilities
 from bayesnb.inference.exact import Inference, warn_of_draws
@@ -26,8 +26,7 @@ from bayesnb.inference.gibbs import on_groupings, posterior_of_draws
 from bayesnb.model.blocks import Block, ModelStatistics
 from bayesnb.model.feature_weights import ConditionalLikelihood, NormalWeights
 from bayesnb.model.laplace import Mixture
-from bayesnb.model.learned_prior import LearnedPrior, sample_in_program
-from bayesnb.model.prior import CLASS_SITE, ModelParameters, Prior
+from bayesnb.model.prior import CLASS_SITE, LearnedPrior, ModelParameters, Prior, sample_in_program
 from bayesnb.model.problem import Problem, has_closed_form, refuse_coupled
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.kinds import SampledPosterior
@@ -43,37 +42,10 @@ TEMPERATURE = 0.1
 target."""
 
 
-class _Samplable(ABC):
-    """A target of NUTS: a density as a NumPyro program, and where to start.
-
-    Attributes
-    ----------
-    program : callable
-        One object for all densities of its kind, so that compiled code is used again.
-    knows_scale : bool
-        Whether the scale of every site is known, so that warm-up adapts only the step size.
-    """
-
-    program: Callable
-    knows_scale: bool = False
-
-    @property
-    def arguments(self) -> tuple[Any, ...]:
-        """Arguments of the program, numbers in float64."""
-
-        def convert(leaf: Any) -> Any:
-            array = np.asarray(leaf)
-            # JAX's asarray compiles a program for each shape.
-            return jax.device_put(array.astype(np.float64) if np.issubdtype(array.dtype, np.floating) else array)
-
-        return jax.tree.map(convert, self._arguments())
-
-    @abstractmethod
-    def _arguments(self) -> tuple[Any, ...]: ...
-
-    @abstractmethod
-    def begin(self, rng: np.random.Generator, number: int) -> Any:
-        """The coordinates of the sites, the first points of the chains, and the scale."""
+def _on_device(leaf: Any) -> Any:
+    """A JAX array, of float64 if it holds fractions; JAX's asarray compiles a program for each shape."""
+    array = np.asarray(leaf)
+    return jax.device_put(array.astype(np.float64) if np.issubdtype(array.dtype, np.floating) else array)
 
 
 def _program_of_model(prior: Prior | LearnedPrior, statistics: ModelStatistics, *unlabelled: Any) -> None:
@@ -111,12 +83,16 @@ def _observed_cells(block: Block, x: Any) -> tuple[np.ndarray, np.ndarray]:
     return cells.astype(np.int64) if block.has_categories else cells, observed
 
 
-class Target(_Samplable):
-    """The posterior density of a problem, and how its draws become parameters.
+class Target:
+    """The posterior density of a problem as a NumPyro program, where to start, and how its draws become parameters.
 
     Attributes
     ----------
     problem : Problem
+    program : callable
+        One object for all problems, so that compiled code is used again.
+    knows_scale : bool
+        Whether the scale of every site is known, so that warm-up adapts only the step size.
     """
 
     program: Callable = staticmethod(_program_of_model)
@@ -126,19 +102,22 @@ class Target(_Samplable):
         self.model = problem.resolved
         self._prior = self.model.learned if self.model.description.hyperpriors else self.model.prior
         self._integrated = bool(self.model.description.hyperpriors) and problem.unlabelled is None
-        self.knows_scale = (
-            problem.model.conjugate and problem.unlabelled is None and not self.model.description.hyperpriors
-        )
+        self.knows_scale = has_closed_form(problem.model) and problem.unlabelled is None
 
-    def _arguments(self) -> tuple[Any, ...]:
-        rows = self.problem.unlabelled
-        if rows is None:
-            return self._prior, self.problem.statistics
-        cells = tuple(_observed_cells(block, x) for block, x in zip(self.model.blocks, rows.blocks, strict=True))
-        return self._prior, self.problem.statistics, cells, rows.weights
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """Arguments of the program."""
+        found: tuple[Any, ...] = self._prior, self.problem.statistics
+        if (rows := self.problem.unlabelled) is not None:
+            cells = tuple(_observed_cells(block, x) for block, x in zip(self.model.blocks, rows.blocks, strict=True))
+            found = (*found, cells, rows.weights)
+        return jax.tree.map(_on_device, found)
 
     def begin(self, rng: np.random.Generator, number: int) -> Any:
-        """As `_Samplable.begin`, at the closed form given the statistics; the first start gives the scale."""
+        """The coordinates of the sites, the first points of the chains, and the scale.
+
+        They are at the closed form given the statistics; the first start gives the scale.
+        """
         from bayesnb.inference.move import Walks, begin
 
         labelled = self.problem.statistics
@@ -349,7 +328,7 @@ class NUTS(Inference):
         return posterior
 
     def sample(
-        self, target: _Samplable, start_key: Any, chain_key: Any
+        self, target: "Target | _SampledWeights", start_key: Any, chain_key: Any
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Draws by site of the target's program, and the sampler's statistics, leading axes (chain, draw)."""
         settings = self._settings(target)
@@ -368,7 +347,7 @@ class NUTS(Inference):
         depth = np.floor(np.log2(stats["n_steps"])).astype(int) + 1
         return sites, {**stats, "tree_depth": depth, "reached_max_tree_depth": depth >= self.max_tree_depth}
 
-    def warn_of(self, diagnostics: Diagnostics, target: _Samplable, instead: str) -> None:
+    def warn_of(self, diagnostics: Diagnostics, target: "Target | _SampledWeights", instead: str) -> None:
         """Warn if the draws have problems; `instead` ends the message."""
         used = self._settings(target)
         settings: dict[str, Any] = {"num_warmup": used.num_warmup, "num_samples": self.num_samples}
@@ -409,7 +388,7 @@ class NUTS(Inference):
         chains = list(in_order(run, states, stop=stopped.set))
         return jax.tree.map(lambda *chains: np.concatenate(chains), *chains)
 
-    def _settings(self, target: _Samplable) -> "_Settings":
+    def _settings(self, target: "Target | _SampledWeights") -> "_Settings":
         known = target.knows_scale
         return _Settings(
             program=target.program,
@@ -609,22 +588,24 @@ def _program(
     numpyro.factor("labels", (row_weights * log_likelihood).sum())
 
 
-class _SampledWeights(_Samplable):
-    """The density that NUTS samples."""
+class _SampledWeights:
+    """The density of weights and offsets, as `Target`."""
 
     program: Callable = staticmethod(_program)
+    knows_scale = False
 
     def __init__(self, likelihood: ConditionalLikelihood, around: Mixture) -> None:
         self.likelihood = likelihood
         self.around = around
 
-    def _arguments(self) -> tuple[Any, ...]:
-        of_label = np.eye(self.likelihood.num_classes)[self.likelihood.codes]
-        priors = [part.prior for part in self.around.parts]
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        given, priors = self.likelihood, [part.prior for part in self.around.parts]
+        of_label = np.eye(given.num_classes)[given.codes]
         precisions = np.stack([prior.precision for prior in priors])
         log_normalisers = np.array([prior.log_normaliser for prior in priors])
-        given, mean = self.likelihood, priors[0].mean
-        return given.log_ratio, given.log_prior.T, of_label, given.row_weights, mean, precisions, log_normalisers
+        of_rows = given.log_ratio, given.log_prior.T, of_label, given.row_weights
+        return tuple(map(_on_device, (*of_rows, priors[0].mean, precisions, log_normalisers)))
 
     def begin(self, rng: np.random.Generator, number: int) -> Any:
         from bayesnb.inference.move import Beginning

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import batched
 from operator import call
@@ -12,6 +12,7 @@ import numpy as np
 
 from bayesnb.core.arrays import stacked
 from bayesnb.core.checking import a_type
+from bayesnb.core.deferred import pd
 from bayesnb.core.running import random_generator
 from bayesnb.data.labels import Found
 from bayesnb.data.read import (
@@ -25,9 +26,8 @@ from bayesnb.data.read import (
     without_rows,
 )
 from bayesnb.data.schema import warn_unseen
-from bayesnb.model.bound import BoundModel
+from bayesnb.model.bound import BoundModel, OpenSchema
 from bayesnb.model.naive_bayes import Model, read_for
-from bayesnb.model.open_schema import OpenSchema
 from bayesnb.model.problem import Problem, count_and_grow
 from bayesnb.model.reading import Counted, Unseen, add_unseen
 
@@ -36,22 +36,8 @@ from bayesnb.model.reading import Counted, Unseen, add_unseen
 # --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Batch:
-    """Some rows of a table.
-
-    Attributes
-    ----------
-    where : str
-        Name in errors, such as "batch 3".
-    rows : Rows
-    """
-
-    where: str
-    rows: Rows
-
-    def __len__(self) -> int:
-        return len(self.rows)
+type Batch = tuple[str, Rows]
+"""The name of some rows in errors, such as "batch 3", and the rows."""
 
 
 @contextmanager
@@ -66,19 +52,19 @@ def naming_errors(where: str) -> Iterator[None]:
         raise type(error)(f"{where}: {error}") from error
 
 
-def find(schema: OpenSchema, batch: Batch) -> Found:
+def find(schema: OpenSchema, where: str, rows: Rows) -> Found:
     """The labels and categories of a batch, as far as they are not known."""
-    with naming_errors(batch.where):
-        return schema.find(batch.rows)
+    with naming_errors(where):
+        return schema.find(rows)
 
 
-def count(model: BoundModel, batch: Batch) -> Counted | None:
+def _count(model: BoundModel, where: str, rows: Rows) -> Counted | None:
     """Statistics of a batch under a bound model; None if it has no rows."""
-    if not len(batch):
+    if not len(rows):
         return None
-    with naming_errors(batch.where):
-        rows = batch.rows.of_classes(model.schema.classes)
-        return replace(model.read(rows.table), adds=True).count(rows.codes, rows.weights)
+    with naming_errors(where):
+        coded = rows.of_classes(model.schema.classes)
+        return model.read(coded.table).count(coded.codes, coded.weights, adds=True)
 
 
 def empty_problem(model: BoundModel, *, growing: bool) -> Problem:
@@ -93,18 +79,19 @@ def count_batches(
 ) -> Problem:
     """The problem of all batches, read one after another; errors as for `fit`, naming the batch, or if there is no row.
 
-    `found` is what the schema does not know. `check` gets the problem before any row is read, and may raise an error.
+    No batch is without rows. `found` is what the schema does not know. `check` gets the problem before any row is read,
+    and may raise an error.
     """
     problem = empty_problem(schema.bind(found), growing=schema.growing)
     check(problem)
     unseen: Unseen = {}
-    batch: Batch | None = None
-    for batch in filter(len, batches):
-        with naming_errors(batch.where):
-            problem, counted = count_and_grow(problem, batch.rows.of_classes(problem.model.schema.classes))
+    where = ""
+    for where, rows in batches:
+        with naming_errors(where):
+            problem, counted = count_and_grow(problem, rows.of_classes(problem.model.schema.classes))
         problem = problem.add(counted.statistics)
         unseen = add_unseen(unseen, counted.unseen)
-    if batch is None:
+    if not where:
         raise ValueError("there are no rows (or none in the second reading): give at least one")
     warn_unseen(unseen)
     return problem
@@ -154,10 +141,10 @@ def read_dask(
     schema = OpenSchema.of(model, table.names, table.named, classes)
     found, others = Found(), (y, sample_weight)
     if not schema.complete:
-        found = _fold_partitions(partial(_of_batch, find, schema), X[schema.open_names] if named else X, *others)
+        found = _fold_partitions(partial(_of_partition, find, schema), X[schema.open_names] if named else X, *others)
     bound = schema.bind(found)
     check(empty_problem(bound, growing=schema.growing))
-    counted = _fold_partitions(partial(_of_batch, count, bound), X[schema.used_names] if named else X, *others)
+    counted = _fold_partitions(partial(_of_partition, _count, bound), X[schema.used_names] if named else X, *others)
     if counted is None:
         raise ValueError("X has no rows: give at least one")
     warn_unseen(counted.unseen)
@@ -204,8 +191,6 @@ class _Sample:
 def _stacked_partitions(one: Any, other: Any) -> Any:
     """Rows of two partitions, one after the other."""
     if hasattr(one, "iloc"):
-        import pandas as pd
-
         return pd.concat([one, other])
     return stacked([one, other])
 
@@ -282,10 +267,10 @@ def _pieces(X: Any, y: Any, sample_weight: Any) -> Iterable[Any]:
     return whole.simplify().to_delayed(optimize_graph=False)
 
 
-def _of_batch(function: Callable, about: Any, number: int, given: tuple[Any, ...]) -> Any:
+def _of_partition(function: Callable, about: Any, number: int, given: tuple[Any, ...]) -> Any:
     with naming_errors(where := f"partition {number}"):
         rows = read_rows(*given).counting()
-    return function(about, Batch(where, rows))
+    return function(about, where, rows)
 
 
 def _add(one: Any, other: Any) -> Any:

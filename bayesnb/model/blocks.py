@@ -1,22 +1,20 @@
-"""Blocks of columns that one family describes: features laid out over a schema, their names, statistics."""
+"""Blocks of columns that one family describes: features laid out over a schema, their names, statistics, inclusion."""
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import Enum
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from bayesnb.core.arrays import log
 from bayesnb.core.checking import a_type, first_few, listed
 from bayesnb.core.deferred import leaves, map_tree, pytree, structure
 from bayesnb.data.derived import COPY
 from bayesnb.data.schema import Schema
 from bayesnb.data.tables import as_range, is_missing, items_at
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Family, JointFamily, listed_categories
+from bayesnb.families.family import Family, JointFamily, listed_categories, of_column
 from bayesnb.families.feature_inclusion import FeatureInclusion
 from bayesnb.families.hyperparameters import kind_of_cell
 from bayesnb.families.statistics import ClassCounts, Statistics
@@ -26,13 +24,8 @@ from bayesnb.families.statistics import ClassCounts, Statistics
 # --------------------------------------------------------------------------------------------------
 
 
-class _EveryColumn(Enum):
-    # A member of an enumeration stays the same object when it is copied or pickled.
-    EVERY_COLUMN = "every column"
-
-
-EVERY_COLUMN = _EveryColumn.EVERY_COLUMN
-"""Name of the only feature of a model that has one family for every column."""
+EVERY_COLUMN = ...
+"""Name of the only feature of a model that has one family for every column; copies of it are the same object."""
 
 
 @dataclass(frozen=True)
@@ -114,10 +107,10 @@ class Block:
         """Columns that results name one by one; a single None if they name the block as a whole."""
         return range(len(self.columns)) if self.by_column else [None]
 
-    @property
-    def group_key(self) -> Hashable:
-        """Equal for blocks that can be joined: those of the same family, with fields of the same shape."""
-        return structure(self.family), tuple(leaf.shape[2:] for leaf in leaves(self.family))
+    def column(self, j: int) -> "Block":
+        """One column of a block whose columns are observed one by one."""
+        label = self.labels[j]
+        return Block(str(label), of_column(self.family, j), (self.columns[j],), (label,), by_column=True)
 
 
 def _join_blocks(blocks: list[Block]) -> Block:
@@ -151,7 +144,12 @@ def categorical_columns(
         if family.cell == "category":
             positions = schema.positions(name, columns)
             names = schema.names(positions)
-            _require_known_columns(family, [*names])
+            declared = listed_categories(family)
+            for column, _ in declared if _lists_columns(declared) else ():
+                if column not in names:
+                    raise ValueError(
+                        f"{family.family_name}(categories=...) names the column {column!r}, its columns are {[*names]}"
+                    )
             for position, column in zip(positions, names, strict=True):
                 yield position, family, declared_categories(family, column)
 
@@ -175,16 +173,6 @@ def declared_categories(family: Family, column: Any) -> tuple | None:
         if times > 1:
             raise ValueError(f"{family.family_name}(categories=...) lists {category!r} twice")
     return tuple(declared)
-
-
-def _require_known_columns(family: Family, columns: list[Any]) -> None:
-    """Raise for categories listed for a column that the feature does not have."""
-    declared = listed_categories(family)
-    for column, _ in declared if _lists_columns(declared) else ():
-        if column not in columns:
-            raise ValueError(
-                f"{family.family_name}(categories=...) names the column {column!r}, its columns are {columns}"
-            )
 
 
 def _lists_columns(declared: Any) -> bool:
@@ -218,8 +206,10 @@ def lay_out(description: Any, schema: Schema, layout: Sequence[Sequence[int]] | 
     groups: dict[Any, list[Block]] = {}
     for name, block in _blocks_of_features(description.with_placeholders(), schema):
         derived = schema.derivation(block.columns[0])
+        # Blocks of the same family can be joined, if their fields have the same shape; readings stay apart.
         kind = None if derived is None else derived.recipe == COPY
-        groups.setdefault((kind, block.group_key) if block.by_column else name, []).append(block)
+        alike = kind, structure(block.family), tuple(leaf.shape[2:] for leaf in leaves(block.family))
+        groups.setdefault(alike if block.by_column else name, []).append(block)
     blocks = tuple(_join_blocks(members) for members in groups.values())
     return blocks if layout is None else _arranged(blocks, layout)
 
@@ -242,19 +232,18 @@ def _blocks_of_features(description: Any, schema: Schema) -> Iterator[tuple[Any,
 def _arranged(blocks: tuple[Block, ...], layout: Sequence[Sequence[int]]) -> tuple[Block, ...]:
     """The blocks regrouped, so that each has the columns wanted."""
     whole = {tuple(block.columns): block for block in blocks}
-    single = {position: (block, j) for block in blocks for j, position in enumerate(block.columns)}
+    single = places_of_columns(blocks)
     return tuple(
         whole[tuple(columns)]
         if tuple(columns) in whole
-        else _join_blocks([_column_of_block(*single[position]) for position in columns])
+        else _join_blocks([block.column(j) for block, j in map(single.__getitem__, columns)])
         for columns in layout
     )
 
 
-def _column_of_block(block: Block, j: int) -> Block:
-    """One column of a block."""
-    family = block.family.take((slice(None), [j]))
-    return Block(str(block.labels[j]), family, (block.columns[j],), (block.labels[j],), by_column=True)
+def places_of_columns(blocks: Sequence[Block]) -> dict[int, tuple[Block, int]]:
+    """The block of each column and the place in it, by position of the column."""
+    return {position: (block, j) for block in blocks for j, position in enumerate(block.columns)}
 
 
 # --------------------------------------------------------------------------------------------------
@@ -366,11 +355,6 @@ def statistics_of_features(block: Block, counted: Any) -> list[Any]:
 # --------------------------------------------------------------------------------------------------
 # The density of rows given the class
 # --------------------------------------------------------------------------------------------------
-
-
-def log_joint(class_prob: Any, densities: Iterable[Any]) -> np.ndarray:
-    """Log density of each row and each class, shape (..., rows, classes), given those of its blocks; classes first."""
-    return np.add(log(class_prob)[..., None, :], summed(densities), order="F")
 
 
 def summed(densities: Iterable[Any]) -> np.ndarray:

@@ -1,21 +1,23 @@
-"""A model with the columns, classes and categories of a table."""
+"""A model with the columns, classes and categories of a table, and how rows show them."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from bayesnb.core.arrays import dense, log
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import dist, in_float64, leaves, map_tree
+from bayesnb.core.deferred import in_float64, leaves, map_tree
 from bayesnb.core.printing import Piece, Printed
-from bayesnb.core.running import random_generator
-from bayesnb.data.labels import read_classes, read_labels
+from bayesnb.core.running import in_order, random_generator
+from bayesnb.data.labels import Found, Numbers, read_classes, read_labels
 from bayesnb.data.read import Rows, read_rows
-from bayesnb.data.schema import Schema, warn_unseen
+from bayesnb.data.schema import Schema, shown_categories, warn_unseen, with_other
 from bayesnb.data.tables import Table
+from bayesnb.families.bins import names_of_bins, quantile_edges
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, of_column, parameters_of_column
 from bayesnb.families.hyperparameters import keeps_others
@@ -26,17 +28,21 @@ from bayesnb.model.blocks import (
     features_of,
     inclusions,
     lay_out,
-    log_joint,
     spread_inclusion,
+    summed,
 )
-from bayesnb.model.learned_prior import (
+from bayesnb.model.prior import (
+    ClassPrior,
     LearnedPrior,
+    ModelParameters,
+    Prior,
     hyperparameter_axes,
     learned_prior,
+    resolve,
     sample_in_program,
+    spread_class_prior,
 )
-from bayesnb.model.prior import ClassPrior, ModelParameters, Prior, resolve, spread_class_prior
-from bayesnb.model.program import Sites, draw_cells, run_program, to_table
+from bayesnb.model.program import Sites, draw_cells, draw_codes, run_program, to_table
 from bayesnb.model.reading import Cells, Chunks, count_rows
 
 
@@ -161,11 +167,6 @@ class BoundModel(Printed):
         """Number of features of derived columns, which come after all others."""
         return sum(len(features_of(block)) for block in self.blocks if self.schema.derivation(block.columns[0]))
 
-    @property
-    def num_readings(self) -> int:
-        """Number of readings of columns, the last features; each has a column of its own."""
-        return self.schema.num_readings
-
     @cached_property
     def class_prior(self) -> ClassPrior:
         """The prior on the class probabilities.
@@ -175,8 +176,7 @@ class BoundModel(Printed):
         ValueError
             If the probabilities are those of labels ("empirical"), before these are counted.
         """
-        numbers = self.in_numbers.with_placeholders()
-        return spread_class_prior(numbers.class_concentration, numbers.class_probs, self.schema.classes)
+        return spread_class_prior(self.in_numbers, self.schema.classes)
 
     @property
     def prior(self) -> Prior:
@@ -203,7 +203,13 @@ class BoundModel(Printed):
     @cached_property
     def sites(self) -> Sites:
         """Names of all parameters in results."""
-        return Sites(self.blocks, self.schema, hyperparameter_axes(self.description, self.schema))
+        hyperparameters = hyperparameter_axes(self.description, self.schema)
+        return Sites(self.blocks, self.schema, hyperparameters, self.weight_axes)
+
+    @property
+    def weight_axes(self) -> dict[str, tuple[tuple[str, tuple], ...]]:
+        """Name and labels of every axis of the weights of features, by site; a bound model has none."""
+        return {}
 
     @cached_property
     def open_columns(self) -> tuple[int, ...]:
@@ -270,12 +276,12 @@ class BoundModel(Printed):
 
         Draws from the prior are made with it.
         """
-        pairs = ((block, block.family) for block in self.blocks)
-        every = (
-            replace(block, family=family.with_every_value()) if isinstance(family, JointFamily) else block
-            for block, family in pairs
-        )
-        return replace(self, blocks=tuple(every))
+
+        def every(block: Block) -> Block:
+            family = block.family
+            return replace(block, family=family.with_every_value()) if isinstance(family, JointFamily) else block
+
+        return replace(self, blocks=tuple(map(every, self.blocks)))
 
     def resolve(self, statistics: ModelStatistics) -> Self:
         """The model with every default that follows the data set to the numbers used."""
@@ -334,7 +340,8 @@ class BoundModel(Printed):
         """As `log_joint`, but a function of a subset of the rows; what they share is prepared once."""
         blocks = zip(self.families, parameters.blocks, chunk, strict=True)
         densities = [family.densities_of_rows(values, x) for family, values, x in blocks]
-        return lambda rows: log_joint(parameters.class_prob, (of_rows(rows) for of_rows in densities))
+        prior = self.log_class_prob(parameters)[..., None, :]
+        return lambda rows: np.add(prior, summed(of_rows(rows) for of_rows in densities), order="F")
 
     def log_class_prob(self, parameters: ModelParameters) -> np.ndarray:
         """Log class probabilities given parameters, up to a number that all classes share, shape (..., classes)."""
@@ -404,20 +411,14 @@ class BoundModel(Printed):
 
     def draw_rows(self, parameters: ModelParameters, num_rows: int, rng: Any, total_count: Any) -> tuple[Any, Cells]:
         """Classes of rows as codes, and their cells, given parameters without leading axes."""
-        from bayesnb.families.draw import draw
-
-        prob = np.broadcast_to(parameters.class_prob, (num_rows, len(parameters.class_prob)))
-        codes = draw(dist.CategoricalProbs(prob), rng).astype(np.intp)
+        codes = draw_codes(parameters.class_prob, num_rows, rng)
         rows = [{name: value[codes] for name, value in block.items()} for block in parameters.blocks]
         return codes, tuple(draw_cells(self.blocks, rows, num_rows, rng, total_count))
 
     def open_hyperparameter(self) -> tuple[Block, str] | None:
         """Block and name of a hyperparameter that follows the data's scale and has no number yet."""
-        for block in self.blocks:
-            for name, value in block.family.hyperparameters().items():
-                if value is None:
-                    return block, name
-        return None
+        named = ((block, pair) for block in self.blocks for pair in block.family.hyperparameters().items())
+        return next(((block, name) for block, (name, value) in named if value is None), None)
 
     def require_numbers(self) -> None:
         """Raise ValueError for a model with a hyperparameter that has no number yet."""
@@ -492,7 +493,205 @@ class BoundModel(Printed):
         prior = map_tree(np.array, model.prior)
         if model.description.hyperpriors:
             prior = model.learned.sampled(sample_in_program)
-        run_program(model.blocks, model.sites, prior, size, codes=codes, cells=cells, total_count=total_count)
+        run_program(model.sites, prior, size, codes=codes, cells=cells, total_count=total_count)
 
     def _parts(self) -> list[Piece]:
         return self.in_numbers.story()
+
+
+# --------------------------------------------------------------------------------------------------
+# What rows show of classes, categories and numbers, rows at once or batch by batch
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class OpenSchema:
+    """A model and the columns of a table; some classes and categories may not be known yet.
+
+    Attributes
+    ----------
+    model : NaiveBayes or BoundModel
+    columns : Schema
+        The table's columns; named where model and table both name them.
+    classes : array, or None if they have to be found among the labels
+    open_columns : tuple of int
+        Positions of the columns whose categories have to be found.
+    seen_columns : tuple of int
+        Positions of the columns from whose numbers families take constants.
+    """
+
+    model: Any
+    columns: Schema
+    classes: np.ndarray | None
+    open_columns: tuple[int, ...] = ()
+    seen_columns: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, model: Any, names: tuple[Any, ...], named: bool, classes: Any) -> "OpenSchema":
+        """The schema as far as it is known before the rows are read; complete if the model is bound.
+
+        Parameters
+        ----------
+        model : NaiveBayes or BoundModel
+        names : tuple
+            The table's columns.
+        named : bool
+            Whether these are names, rather than positions.
+        classes : as for `fit`
+        """
+        if isinstance(model, BoundModel):
+            model = model if classes is None else model.with_classes(classes)
+            columns = Schema(names, named and model.schema.named, np.empty(0))
+            return cls(model, columns, model.schema.classes)
+        if not names:
+            raise ValueError("X has no columns: give at least one")
+        columns = Schema.of(names, named, model.features)
+        found = categorical_columns(model.features, columns)
+        open_columns = tuple(position for position, _, listed in found if listed is None)
+        seen = tuple(dict.fromkeys(chain(*_to_be_seen(model, columns).values())))
+        return cls(model, columns, None if classes is None else read_classes(classes), open_columns, seen)
+
+    @property
+    def growing(self) -> bool:
+        """Whether rows may bring more categories; not if the model is already bound."""
+        return not isinstance(self.model, BoundModel)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all classes, categories and bins are known."""
+        return self.classes is not None and not self.open_columns and not self.seen_columns
+
+    @property
+    def open_names(self) -> list[Any]:
+        """Names of the columns whose categories or numbers have to be found."""
+        return list(dict.fromkeys(self.columns.names((*self.open_columns, *self.seen_columns))))
+
+    @property
+    def used_names(self) -> list[Any]:
+        """Names of the columns that the model reads; of all columns, if the model counts them.
+
+        Raises
+        ------
+        ValueError
+            If the model is bound and a column of it is missing.
+        """
+        names = self.columns.source_columns
+        if not self.columns.named:
+            return list(names)
+        if isinstance(self.model, BoundModel):
+            places = self.model.schema.locate(names, True, self.model.layout)
+            return list(dict.fromkeys(names[places[position]] for position in chain(*self.model.layout)))
+        used = chain(*self.columns.positions_of(self.model.features).values())
+        return [names[source] for source in sorted({self.columns.sources[position] for position in used})]
+
+    def find(self, rows: Rows, *, whole: bool = False) -> Found:
+        """The labels, categories and numbers of some rows, as far as they are not known.
+
+        Parameters
+        ----------
+        rows : Rows
+        whole : bool, default False
+            Whether these are all rows, in memory. Some may then have no label, and `bind` sees their numbers, column by
+            column.
+        """
+        if isinstance(self.model, BoundModel):
+            return Found()
+        labels = rows.distinct_labels(may_miss=whole) if self.classes is None and len(rows) else None
+        to_see = dict.fromkeys(() if whole else self.seen_columns)
+        table = self.columns.arrange(rows.table, [self.open_columns, [*to_see]], self.model.number_forms)
+        rows, listed, values = replace(rows, table=table), {}, {}
+        for position in self.open_columns:
+            categories = table.declared_categories(position)
+            if categories is not None:
+                listed[position] = categories
+            elif position in self._in_bins and table.kind(position) == "number":
+                to_see[position] = None
+            else:
+                values[position] = frozenset(shown_categories(table, position))
+        numbers = {position: _numbers_of_column(rows, position) for position in to_see}
+        return Found(labels, listed, values, numbers)
+
+    @cached_property
+    def _in_bins(self) -> dict[int, int]:
+        """Number of bins of the columns that their family reads in bins, if they hold numbers, by position."""
+        found = categorical_columns(self.model.features, self.columns)
+        copied = range(len(self.columns.columns) - self.columns.num_readings)
+        columns = [(p, self.columns.sources[p], family) for p, family, _ in found if p in copied]
+        # Numbers that another feature takes as categories are categories in all features; a reading is no cell.
+        as_they_are = {source for _, source, family in columns if "numbers in bins" not in family.takes}
+        return {p: family.settings()["num_bins"] for p, source, family in columns if source not in as_they_are}
+
+    def bind(self, found: Found, rows: Rows | None = None) -> BoundModel:
+        """The model bound to the columns, with the classes and categories that were found, and all rows if in memory.
+
+        Raises
+        ------
+        ValueError
+            If the classes are not known and no label was found; or a column has no category.
+        """
+        if isinstance(self.model, BoundModel):
+            return self.model
+        classes = found.labels if self.classes is None else self.classes
+        if classes is None:
+            raise ValueError("X has no rows: give at least one")
+        schema = replace(self.columns, classes=classes)
+        edges = {}
+        for p in found.numbers.keys() & self._in_bins.keys() - found.listed.keys():
+            if not found.values.get(p):
+                x = found.numbers[p]
+                edges[p] = quantile_edges(x.values, x.weights, self._in_bins[p])[1:-1]
+        categories = {position: names_of_bins(own) for position, own in edges.items()}
+        for position, family, listed in categorical_columns(self.model.features, schema):
+            if position not in categories:
+                values = found.categories(position) if listed is None else listed
+                categories[position] = with_other(schema.columns[position], values, keeps_others(family))
+        description = _with_constants(self.model, schema, rows, found.numbers)
+        return BoundModel.of(description, replace(schema, categories=categories, edges=edges))
+
+
+def bound_to(model: Any, rows: Rows, classes: Any = None) -> BoundModel:
+    """The model that a fit to rows conditions: a description is bound to them, and a bound model stays bound.
+
+    Parameters
+    ----------
+    model : NaiveBayes or BoundModel
+    rows : Rows
+    classes : sequence or int, optional
+        Labels that may occur.
+    """
+    schema = OpenSchema.of(model, rows.table.names, rows.table.named, classes)
+    return schema.bind(schema.find(rows, whole=True), rows)
+
+
+def _to_be_seen(description: Any, schema: Schema) -> dict[Any, list[int]]:
+    """By feature, the positions of the columns whose cells its family must see."""
+    wanted = {}
+    for name, (family, columns) in description.features.items():
+        # Most families see none. To ask one about each of 50,000 words takes 3 ms.
+        if type(family).must_see is not Family.must_see:
+            positions = schema.positions(name, columns)
+            named = zip(positions, schema.names(positions), strict=True)
+            wanted[name] = [position for position, column in named if family.must_see(column)]
+    return {name: positions for name, positions in wanted.items() if positions}
+
+
+def _numbers_of_column(rows: Rows, position: int) -> Numbers:
+    return Numbers.of(rows.table.number_column(position, slice(None)), rows.weights)
+
+
+def _with_constants(description: Any, schema: Schema, rows: Rows | None, numbers: Mapping[int, Numbers]) -> Any:
+    """The description with the constants that families take from all rows, or from `Numbers` of rows in pieces."""
+    if not (wanted := _to_be_seen(description, schema)):
+        return description
+    if rows is not None:
+        rows = replace(rows, table=schema.arrange(rows.table, list(wanted.values()), description.number_forms))
+
+    def having_seen(name: Any) -> tuple[Family, Any]:
+        family, columns = description.features[name]
+        for position, column in zip(wanted[name], schema.names(wanted[name]), strict=True):
+            seen = numbers[position] if rows is None else _numbers_of_column(rows, position)
+            family = family.having_seen({column: seen.values}, seen.weights)
+        return family, columns
+
+    found = zip(wanted, in_order(having_seen, list(wanted)), strict=True)
+    return replace(description, features={**description.features, **dict(found)})

@@ -1,7 +1,7 @@
 """A family for each column of a table."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
@@ -27,7 +27,7 @@ from bayesnb.families.gaussian import Gaussian, LogNormal
 from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.hyperparameters import support_of
 from bayesnb.families.words import Multinomial
-from bayesnb.model.open_schema import bound_to
+from bayesnb.model.bound import bound_to
 from bayesnb.model.reading import outside
 
 # --------------------------------------------------------------------------------------------------
@@ -59,8 +59,8 @@ REMEDIES = {
     "families={{{name!r}: nb.Categorical()}}",
     EMPTY: "text that is left out of the model. Leave it out yourself, "
     "exclude=[{name!r}], or list its categories, families={{{name!r}: nb.Categorical(categories=[...])}}",
-    TIMES: "left out of the model. Make columns of what may tell of the class, such as the month, the weekday, the "
-    "hour or the days since a first date, and leave this one out, exclude=[{name!r}]",
+    TIMES: "left out of the model. nb.propose_descriptions and NaiveBayesClassifier read the day, the month, the "
+    "weekday and the hour of it; or make such columns, and leave this one out, exclude=[{name!r}]",
     UNCLEAR: "left out of the model, because a comma may be the decimal sign or separate thousands. Say which: decimal "
     "or thousands of pandas.read_csv, decimal='.' or decimal=',' of from_frame, --decimal on the command line",
     WRITTEN: "text that is read as numbers, here and in later rows; a cell that is no number is missing. Convert the "
@@ -236,20 +236,7 @@ def open_columns(table: Table, exclude: Sequence[Any], families: Any, decimal: s
     if not positions:
         which = "exclude names all its columns" if table.names else "it has none"
         raise ValueError(f"the table has no column for the model ({which}): give at least one")
-    return _without_useless(OpenColumns(table, given, positions), decimal)
-
-
-def _without_useless(columns: OpenColumns, decimal: str | None) -> OpenColumns:
-    """The columns without dates, and without text of which no cell is observed, or most values are distinct.
-
-    Such text whose values are nearly all numbers becomes numbers.
-
-    Raises
-    ------
-    ValueError
-        If no column is left.
-    """
-    table = columns.table
+    columns = OpenColumns(table, given, positions)
     if isinstance(table, SparseTable):
         return columns
     doubts: list[_Doubt] = []
@@ -262,8 +249,10 @@ def _without_useless(columns: OpenColumns, decimal: str | None) -> OpenColumns:
             doubts += _doubts_of_text(table, position, decimal or CELL)
         elif decimal == "," and table.kind(position) == "number":
             forms[name] = NumberForm(decimal)  # later tables may hold it as text
+    # Dates, and text of which no cell is observed or most values are distinct. If nearly all values are numbers, such
+    # text becomes numbers.
     useless = dict.fromkeys(doubt.column for doubt in doubts if doubt.leaves_out)
-    kept = tuple(position for position in columns.positions if table.names[position] not in useless)
+    kept = tuple(position for position in positions if table.names[position] not in useless)
     if not kept:
         raise ValueError(
             f"every column is text that is missing or distinct in most cells, or a date ({listed(useless)}), and tells "
@@ -310,6 +299,10 @@ def _read_families(families: Any) -> dict[Any, Family]:
 # --------------------------------------------------------------------------------------------------
 
 
+OF_KIND: Mapping[str, ConjugateFamily] = {"boolean": Bernoulli(), "category": Categorical()}
+"""Families of the kinds of columns that have no other."""
+
+
 def guess_features(columns: OpenColumns) -> dict[Any, Family]:
     """A family for each column, by its type where none is given; warnings as for `NaiveBayes.from_frame`."""
     guessed = {position: _guess_family(columns.table, position) for position in columns.open}
@@ -320,10 +313,8 @@ def guess_features(columns: OpenColumns) -> dict[Any, Family]:
 def _guess_family(table: Table, position: int) -> tuple[Family, list[_Doubt]]:
     """Family that the type of a column suggests, and the doubts about it."""
     kind, name = table.kind(position), table.names[position]
-    if kind == "boolean":
-        return Bernoulli(), []
-    if kind == "category":
-        return Categorical(), []
+    if kind in OF_KIND:
+        return OF_KIND[kind], []
     cells = table.number_column(position, slice(None))
     cells = cells[~np.isnan(cells)]
     if cells.size and np.isin(cells, (0.0, 1.0)).all():
@@ -367,18 +358,19 @@ class Candidate:
         Added to the log evidence, so that all candidates of the column are on one scale.
     step : float
         Resolution of the column, over which a density without bins is integrated; zero for other families.
-    counts : bool
-        Whether the column holds counts.
     hurdle : bool
         Whether zeros have a probability of their own.
+    log_evidence : float
+        Log density of the column's cells given the labels, the parameters integrated out, with the correction; NaN
+        before it is computed.
     """
 
     name: str
     family: ConjugateFamily
     correction: float = 0.0
     step: float = 0.0
-    counts: bool = False
     hurdle: bool = False
+    log_evidence: float = np.nan
 
 
 def candidates(table: Table, position: int, weights: np.ndarray) -> tuple[Candidate, ...]:
@@ -401,10 +393,8 @@ def candidates(table: Table, position: int, weights: np.ndarray) -> tuple[Candid
         If the column holds neither numbers nor categories (lists).
     """
     kind = table.kind(position)
-    if kind == "boolean":
-        return (Candidate("Bernoulli", Bernoulli()),)
-    if kind == "category":
-        return (Candidate("Categorical", Categorical()),)
+    if kind in OF_KIND:
+        return (Candidate(OF_KIND[kind].family_name, OF_KIND[kind]),)
     cells = table.number_column(position, slice(None))
     observed = ~np.isnan(cells)
     return _of_numbers(cells[observed], weights[observed]) if observed.any() else ()
@@ -418,7 +408,6 @@ def _of_numbers(cells: np.ndarray, weights: np.ndarray) -> tuple[Candidate, ...]
         return (Candidate("Gaussian", Gaussian()),)
     values = np.unique(cells[weights > 0])
     step = resolution(values)
-    counts = not outside(cells, Poisson()).any()
     densities = DENSITIES if len(values) > FEW_VALUES else {"Gaussian": DENSITIES["Gaussian"]}
     found = [Candidate(name, family, step=step) for name, family in _holding(densities, cells).items()]
     of_zeros = weights[cells == 0].sum()
@@ -428,11 +417,10 @@ def _of_numbers(cells: np.ndarray, weights: np.ndarray) -> tuple[Candidate, ...]
             Candidate(f"Hurdle({name})", Hurdle(family), correction, step, hurdle=True)
             for name, family in _holding(densities, cells[cells != 0]).items()
         ]
-    if counts:
+    if not outside(cells, Poisson()).any():
         mean = np.average(cells, weights=weights) if weights.any() else 0.0
         found += [Candidate(name, family) for name, family in _counts(mean or 1.0).items()]
-    found.append(Candidate("PolyaTree", PolyaTree()))
-    return tuple(replace(candidate, counts=counts) for candidate in found)
+    return (*found, Candidate("PolyaTree", PolyaTree()))
 
 
 def _counts(mean: float) -> dict[str, ConjugateFamily]:
@@ -461,36 +449,10 @@ SMALLEST = 1e-8
 """For an interval of smaller probability, the difference of two distribution functions has too few digits."""
 
 
-@dataclass(frozen=True)
-class Compared:
-    """A family and its evidence for one column.
-
-    Attributes
-    ----------
-    candidate : Candidate
-    log_evidence : float
-        Log density of the column's cells given the labels, the parameters integrated out, with the correction.
-    """
-
-    candidate: Candidate
-    log_evidence: float
-
-
-def _chosen_candidates(rows: Rows, positions: Sequence[int], describe: Callable[[Any], Any]) -> dict[int, Candidate]:
-    """The candidate of the highest evidence for each column, by position; none for a column without observed cells."""
-    each_column = in_order(lambda position: candidates(rows.table, position, rows.weights), positions)
-    found = dict(zip(positions, each_column, strict=True))
-    # The evidence of a single candidate is not needed.
-    several = {position: each for position, each in found.items() if len(each) > 1}
-    compared = compare_candidates(rows, several, describe)
-    chosen = {position: each[0] for position, each in found.items() if each}
-    return chosen | {position: each[0].candidate for position, each in compared.items()}
-
-
 @in_float64
 def compare_candidates(
     rows: Rows, candidates_of: Mapping[int, Iterable[Candidate]], describe: Callable[[Any], Any]
-) -> dict[int, tuple[Compared, ...]]:
+) -> dict[int, tuple[Candidate, ...]]:
     """The candidates of each column with their evidences, the best first.
 
     Columns that share a candidate are counted in one pass.
@@ -507,27 +469,26 @@ def compare_candidates(
     for position, each in candidates_of.items():
         for candidate in each:
             columns[candidate.name][position] = candidate
-    found: dict[int, list[Compared]] = {position: [] for position in candidates_of}
+    found: dict[int, list[Candidate]] = {position: [] for position in candidates_of}
     for of_family in columns.values():
-        for position, compared in _compare_one(rows, of_family, describe):
-            found[position].append(compared)
+        for position, candidate in _compare_one(rows, of_family, describe):
+            found[position].append(candidate)
+
+    def worst_last(candidate: Candidate) -> float:
+        return np.inf if np.isnan(candidate.log_evidence) else -candidate.log_evidence
+
     # A stable sort: of equal evidences the first candidate is chosen. NaN, an evidence beyond float64, comes last.
-    return {position: tuple(sorted(each, key=_worst_last)) for position, each in found.items()}
-
-
-def _worst_last(compared: Compared) -> float:
-    return np.inf if np.isnan(compared.log_evidence) else -compared.log_evidence
+    return {position: tuple(sorted(each, key=worst_last)) for position, each in found.items()}
 
 
 def _compare_one(
     rows: Rows, candidate_of: Mapping[int, Candidate], describe: Callable[[Any], Any]
-) -> list[tuple[int, Compared]]:
+) -> Iterator[tuple[int, Candidate]]:
     """The evidences of one family for some columns."""
     table = rows.table
     features = {table.names[position]: candidate.family for position, candidate in candidate_of.items()}
     model = bound_to(describe(features), rows, rows.classes)
     statistics = model.read(table).count(rows.codes, rows.weights).statistics
-    found = []
     for block, counted in zip(model.resolve(statistics).blocks, statistics.blocks, strict=True):
         assert isinstance(block.family, ConjugateFamily)
         with np.errstate(all="ignore"):
@@ -536,8 +497,7 @@ def _compare_one(
         gains = in_order(partial(_of_intervals, rows, candidate_of, block.columns, after), range(len(block.columns)))
         for position, own, gain in zip(block.columns, log_evidence.tolist(), gains, strict=True):
             candidate = candidate_of[position]
-            found.append((position, Compared(candidate, own + candidate.correction + gain)))
-    return found
+            yield position, replace(candidate, log_evidence=own + candidate.correction + gain)
 
 
 LOG_PEAK: Mapping[type, Callable[..., Any]] = {
@@ -603,8 +563,12 @@ def choose_features(columns: OpenColumns, rows: Rows, describe: Callable[[Any], 
     # Rows without a label do not count, but the family must hold their cells.
     weights = np.where(rows.codes < 0, 0.0, rows.weights)
     rows = replace(rows, table=columns.table.counting(weights), codes=np.maximum(rows.codes, 0), weights=weights)
-    chosen = _chosen_candidates(rows, columns.open, describe)
+    each = in_order(lambda position: candidates(rows.table, position, weights), columns.open)
+    found: dict[int, tuple[Candidate, ...]] = dict(zip(columns.open, each, strict=True))
+    # The evidence of a single candidate is not needed.
+    several = {position: own for position, own in found.items() if len(own) > 1}
+    found |= compare_candidates(rows, several, describe)
     warn_of_doubts(columns.doubts)
-    families = {position: candidate.family for position, candidate in chosen.items()}
-    empty = {position: _guess_family(columns.table, position)[0] for position in columns.open if position not in chosen}
-    return columns.features(families | empty)
+    return columns.features(
+        {p: own[0].family if own else _guess_family(columns.table, p)[0] for p, own in found.items()}
+    )

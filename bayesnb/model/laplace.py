@@ -182,7 +182,8 @@ def approximate_with_readings(
         p for p in priors(*size, shared=False, num_again=num_again, num_readings=num_readings) if p.spread in likely
     ]
     each = [*without.parts] * (len(SPREADS) // len(without.parts))
-    found = Mixture([*each, *approximate(likelihood, given, rng).parts])
+    (own,) = rng.spawn(1)  # without readings, the draws are those of a model that has none
+    found = Mixture([*each, *approximate(likelihood, given, own).parts])
     ratios = np.array([part.prior.ratio for part in found.parts])
     of_ratio = {ratio: found.probabilities[ratios == ratio].sum() for ratio in (0.0, *RATIOS)}
     return without if max(of_ratio, key=lambda ratio: of_ratio[ratio]) == 0.0 else found

@@ -11,6 +11,7 @@ import numpy as np
 from bayesnb.core.checking import Params, a_type, with_params
 from bayesnb.core.deferred import dist, is_distribution, structure
 from bayesnb.core.printing import Code, Heading, Piece, Printed
+from bayesnb.data.derived import DerivedColumn
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.tables import shortened
 from bayesnb.data.written_numbers import NumberForm
@@ -18,9 +19,8 @@ from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, parameter_names, with_hyperparameters
 from bayesnb.families.hyperparameters import format_number, require_hyperprior
 from bayesnb.model.blocks import EVERY_COLUMN, block_name, read_inclusion
-from bayesnb.model.bound import BoundModel
+from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.choose import choose_features, family_of_words, guess_features, open_columns
-from bayesnb.model.open_schema import bound_to
 from bayesnb.model.prior import CLASS_SITE
 
 # --------------------------------------------------------------------------------------------------
@@ -141,8 +141,9 @@ def _feature(name: Any, columns: Any) -> str:
         return str(name)
     if isinstance(columns, slice):
         return f"{name}[{columns.start or 0}:{'' if columns.stop is None else columns.stop}]"
-    sources = [str(getattr(column, "of", column)) for column in columns]
-    shown = ", ".join(sources[:4]) + (", ..." if len(columns) > 4 else "")
+    if isinstance(columns[0], DerivedColumn):  # a reading, whose column has its name
+        return str(name)
+    shown = ", ".join(str(column) for column in columns[:4]) + (", ..." if len(columns) > 4 else "")
     return f"{name}[{shown}]"
 
 
@@ -161,15 +162,8 @@ def _class_prior_text(concentration: Any, probs: Any) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
-class _NeedsTable:
-    """An attribute of `BoundModel` that a description does not have; reading it raises an error."""
-
-    def __get__(self, model: Any, owner: type) -> Any:
-        if model is None:
-            return self
-        raise ValueError(
-            "the model does not know its columns and classes yet: fit it, or bind it to a table with model.bind(X, y)"
-        )
+NEED_TABLE = {"blocks", "class_prior", "draw_prior", "families", "schema", "simulate", "sites", "statistics"}
+"""Attributes of `BoundModel` that users may look for in a description."""
 
 
 @dataclass(frozen=True, init=False, repr=False)
@@ -234,10 +228,6 @@ class NaiveBayes(Printed, Params):
           prob ~ Dirichlet(0.5)
     """
 
-    if not TYPE_CHECKING:
-        # Hidden from type checkers.
-        blocks = class_prior = draw_prior = families = schema = simulate = sites = statistics = _NeedsTable()
-
     features: dict[Any, tuple[Family, Any]]
     class_concentration: Any
     class_probs: Any
@@ -278,6 +268,16 @@ class NaiveBayes(Printed, Params):
                     f"feature_inclusion is averaged over in closed form, which {family.family_name} ({where}) does "
                     "not have: leave feature_inclusion out"
                 )
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            if name in NEED_TABLE:
+                raise ValueError(
+                    "the model does not know its columns and classes yet: fit it, or bind it to a table with "
+                    "model.bind(X, y)"
+                )
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @classmethod
     def from_frame(
@@ -331,8 +331,8 @@ class NaiveBayes(Printed, Params):
             If some families probably mislead. One warning lists the columns of each kind with what to write instead:
             numbers of which more than half are equal, if the family is a density; text that holds "?"; without labels,
             whole numbers of at most 20 values. Dates and times, text without an observed cell, and text of which more
-            than half of the values are distinct are left out of the model, and the warning says so. Columns with fewer
-            than 20 observed cells are only searched for "?".
+            than half of the values are distinct are left out of the model, and the warning says so;
+            `propose_descriptions` reads dates. Columns with fewer than 20 observed cells are only searched for "?".
 
         Notes
         -----
@@ -497,9 +497,7 @@ class NaiveBayes(Printed, Params):
     @cached_property
     def hyperpriors(self) -> "dict[str, dist.Distribution]":
         """Distribution of every hyperparameter that is learned, by the name it has in results."""
-        found: dict[str, dist.Distribution] = {}
-        if self.learns_classes:
-            found["class_concentration"] = self.class_concentration
+        found = {"class_concentration": self.class_concentration} if self.learns_classes else {}
         for name, feature, field in self.learned_fields():
             found[name] = self.features[feature][0].hyperparameters()[field]
         return found

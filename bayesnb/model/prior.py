@@ -1,4 +1,4 @@
-"""The distribution of all parameters, before and after the data."""
+"""The distribution of all parameters, before and after the data, and as a function of learned hyperparameters."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.deferred import dist, in_float64, jax, jnp, leaves, map_tree, numpyro, pytree, to_numpy
+from bayesnb.core.deferred import dist, in_float64, is_jax, jax, jnp, leaves, map_tree, numpyro, pytree, to_numpy
 from bayesnb.core.logarithms import LogProbability, SampledParameters, log_of_prob
 from bayesnb.data.derived import COPY
 from bayesnb.data.schema import Schema
 from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
-from bayesnb.families.family import Family, Sample, parameter_names, with_hyperparameters
+from bayesnb.families.family import Family, Sample, formulas, parameter_names, with_hyperparameters
 from bayesnb.families.feature_inclusion import FeatureInclusion
 from bayesnb.families.hyperparameters import given
 from bayesnb.families.kernels import times
 from bayesnb.families.statistics import ClassCounts, Statistics
-from bayesnb.model.blocks import Block, ModelStatistics, block_name, lay_out
+from bayesnb.model.blocks import Block, ModelStatistics, block_name, lay_out, places_of_columns
 
 CLASS_SITE = "class_prob"
 """Name of the class probabilities in results."""
@@ -66,16 +66,12 @@ class ClassPrior:
         return dirichlet_log_evidence(self.concentration, counts.n)
 
 
-def spread_class_prior(
-    concentration: Any, probs: Any, classes: np.ndarray, counts: ClassCounts | None = None
-) -> ClassPrior:
-    """The class prior as arrays with a number for each class.
+def spread_class_prior(description: Any, classes: np.ndarray, counts: ClassCounts | None = None) -> ClassPrior:
+    """The class prior as arrays with a number for each class, ones in the places of learned hyperparameters.
 
     Parameters
     ----------
-    concentration : float or array, shape (classes,)
-    probs : array of shape (classes,), mapping from label to probability, "empirical" or None
-        As for `NaiveBayes`.
+    description : NaiveBayes
     classes : array, shape (classes,)
         Labels.
     counts : ClassCounts, optional
@@ -86,8 +82,9 @@ def spread_class_prior(
     ValueError
         If there is not one number, or one for each class; or "empirical" has no counts.
     """
-    labels = classes.tolist()
+    labels, probs = classes.tolist(), description.class_probs
     if probs is None:
+        concentration = description.with_placeholders().class_concentration
         spread = np.asarray(concentration, dtype=np.float64)
         if spread.ndim and spread.shape != classes.shape:
             raise ValueError(
@@ -193,45 +190,16 @@ def off_boundary(value: Any) -> np.ndarray:
     return np.where(np.abs(value) < limits.tiny, limits.tiny, np.where(value == 1, 1 - limits.epsneg, value))
 
 
-def _density_pieces(
-    density: Callable[..., Any], prior: Any, values: Any, leading: tuple[int, ...], learned: bool
-) -> Any:
-    """A prior density of values, computed for `PIECE` draws at a time to bound the memory."""
-    number = math.prod(leading)
-
-    def flat(leaf: Any) -> np.ndarray:
-        return np.reshape(leaf, (number, *np.shape(leaf)[len(leading) :]))
-
-    values = map_tree(flat, values)
-    prior = map_tree(flat, prior) if learned else prior
-    found = []
-    for start in range(0, number, PIECE):
-        piece = itemgetter(slice(start, start + PIECE))
-        of_piece = map_tree(piece, prior) if learned else prior
-        found.append(density(of_piece, map_tree(piece, values)))
-    return map_tree(lambda *of: np.concatenate(of).reshape((*leading, *of[0].shape[1:])), *found)
-
-
-def _log_class_prior(class_prior: ClassPrior, class_prob: Any) -> np.ndarray:
-    """Log density of class probabilities."""
-    from bayesnb.families.formulas import log_prob
-
-    return log_prob(dist.Dirichlet(class_prior.concentration), off_boundary(class_prob))
-
-
-def _log_priors(family: Family, values: dict[str, Any]) -> dict[str, np.ndarray]:
-    """Log density of each parameter of a block; none of parameters that classes may share."""
-    from bayesnb.families.formulas import log_prob
-
-    if couples_classes(family):
-        return {}
+def _log_priors(prior: Any, values: Mapping[str, Any]) -> dict[str, np.ndarray]:
+    """Log density of each parameter of a block or of the classes; none of parameters that classes may share."""
     found: dict[str, np.ndarray] = {}
 
     def note(name: str, distribution: "dist.Distribution") -> Any:
-        found[name] = log_prob(distribution, off_boundary(values[name]))
+        found[name] = formulas.log_prob(distribution, off_boundary(values[name]))
         return values[name]
 
-    family.prior(note)
+    if not couples_classes(prior):
+        prior.prior(note)
     return found
 
 
@@ -276,32 +244,35 @@ class Prior:
 
     def log_density(self, parameters: ModelParameters) -> np.ndarray:
         """Log density of all parameters, the leading shape of the parameters."""
-        leading = parameters.class_prob.shape[:-1]
-        of_classes, of_blocks = self.log_densities(parameters)
-        total = np.zeros(leading) if of_classes is None else of_classes
-        for density in (density for block in of_blocks for density in block.values()):
-            total = total + density.reshape(*leading, -1).sum(axis=-1)
+        total = np.zeros(parameters.class_prob.shape[:-1])
+        for density in (density for part in self.log_densities(parameters) for density in part.values()):
+            total = total + density.reshape(*total.shape, -1).sum(axis=-1)
         return total
 
     @in_float64
-    def log_densities(self, parameters: ModelParameters) -> tuple[np.ndarray | None, tuple[dict[str, np.ndarray], ...]]:
-        """Log density of each parameter.
+    def log_densities(self, parameters: ModelParameters) -> tuple[dict[str, np.ndarray], ...]:
+        """Log density of each parameter, computed for `PIECE` draws at a time to bound the memory.
 
         Returns
         -------
-        tuple of array and tuple of dict
-            That of the class probabilities, None where they are known. For each block those of its parameters, with the
-            parameters' leading axes and the batch shape of the distribution.
+        tuple of dict
+            That of the class probabilities, none where they are known; then for each block those of its parameters,
+            with the parameters' leading axes and the batch shape of the distribution.
         """
         leading = parameters.class_prob.shape[:-1]
         learned = np.ndim(leaves(self.classes)[0]) > 1
-        of_classes = None
-        if self.classes.probs is None:
-            of_classes = _density_pieces(_log_class_prior, self.classes, parameters.class_prob, leading, learned)
-        pairs = zip(self.families, parameters.blocks, strict=True)
-        return of_classes, tuple(
-            _density_pieces(_log_priors, family, values, leading, learned) for family, values in pairs
-        )
+
+        def flat(leaf: Any) -> np.ndarray:
+            return np.reshape(leaf, (math.prod(leading), *np.shape(leaf)[len(leading) :]))
+
+        def of_part(prior: Any, values: Mapping[str, Any]) -> Any:
+            prior, values = map_tree(flat, prior) if learned else prior, map_tree(flat, values)
+            pieces = [itemgetter(slice(start, start + PIECE)) for start in range(0, math.prod(leading), PIECE)]
+            found = [_log_priors(map_tree(at, prior) if learned else prior, map_tree(at, values)) for at in pieces]
+            return map_tree(lambda *of: np.concatenate(of).reshape((*leading, *of[0].shape[1:])), *found)
+
+        values = [{CLASS_SITE: parameters.class_prob}, *parameters.blocks]
+        return tuple(map(of_part, (self.classes, *self.families), values))
 
     def draw(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
         """Independent draws of all parameters; they have the leading axes of the arrays, too."""
@@ -405,8 +376,7 @@ def resolve(
         If a default depends on a hyperparameter that is learned, or the spread of a column is too small for a default.
     """
     resolved = _blocks_on_scale(blocks, statistics)
-    numbers = description.with_placeholders()
-    prior = spread_class_prior(numbers.class_concentration, numbers.class_probs, schema.classes, statistics.classes)
+    prior = spread_class_prior(description, schema.classes, statistics.classes)
     concentration = 1.0 if prior.probs is not None else prior.concentration
     described = replace(
         description,
@@ -420,23 +390,19 @@ def resolve(
 
 
 def _blocks_on_scale(blocks: Sequence[Block], statistics: ModelStatistics) -> tuple[Block, ...]:
+    def for_each_class(leaf: Any) -> Any:
+        # What follows from all classes together is repeated for each class.
+        return np.repeat(leaf, len(statistics.classes.n), 0) if np.shape(leaf)[:1] == (1,) else leaf
+
     resolved = []
     for block, counted in zip(blocks, statistics.blocks, strict=True):
         pooled = counted.pooled()
         refuse_beyond_float64(block, pooled)
         family = block.family.on_scale_of(pooled)
         if family is not block.family:
-            family = _repeat_by_class(family, len(statistics.classes.n))
+            family = map_tree(for_each_class, family)
         resolved.append(replace(block, family=family))
     return tuple(resolved)
-
-
-def _repeat_by_class(family: Family, num_classes: int) -> Family:
-    """The family with the hyperparameters that follow from all classes together repeated for each class."""
-    if num_classes == 1 or all(np.shape(leaf)[:1] != (1,) for leaf in leaves(family)):
-        return family
-    found: Family = map_tree(lambda leaf: np.repeat(leaf, num_classes, 0) if len(leaf) == 1 else leaf, family)
-    return found
 
 
 def refuse_beyond_float64(block: Block, counted: Statistics, classes: Sequence[Any] = ()) -> None:
@@ -453,15 +419,14 @@ def refuse_beyond_float64(block: Block, counted: Statistics, classes: Sequence[A
 def _column_features(description: Any, schema: Schema, blocks: Sequence[Block]) -> dict[Any, tuple[Family, Any]]:
     """The features with numbers; each column with a site of its own becomes a feature."""
     features: dict[Any, tuple[Family, Any]] = {}
-    whole = {block.columns[0]: block for block in blocks if not block.by_column}
-    single = {position: (block, j) for block in blocks if block.by_column for j, position in enumerate(block.columns)}
+    places = places_of_columns(blocks)
     for name, (_, columns) in description.features.items():
         positions = schema.positions(name, columns)
-        if positions[0] in whole:
-            features[name] = (whole[positions[0]].family, columns)
+        if not (block := places[positions[0]][0]).by_column:
+            features[name] = (block.family, columns)
             continue
         for position in positions:
-            block, j = single[position]
+            block, j = places[position]
             index = (slice(None), j) if block.has_categories else (slice(None), [j])
             derived = schema.derivation(position)
             own = None if derived is None else [derived.of if derived.recipe == COPY else derived]
@@ -473,7 +438,7 @@ def _features_with_defaults(
     description: Any, schema: Schema, blocks: Sequence[Block], statistics: ModelStatistics
 ) -> dict[Any, tuple[Family, Any]]:
     """The features with numbers in the places of their defaults, and the hyperpriors as they were."""
-    coded = description.with_hyperparameters(placeholder_codes(description.hyperpriors))
+    coded = description.with_hyperparameters(_placeholder_codes(description.hyperpriors))
     others = _blocks_on_scale(lay_out(coded, schema, [block.columns for block in blocks]), statistics)
     features: dict[Any, tuple[Family, Any]] = {}
     for name, (family, columns) in description.features.items():
@@ -493,21 +458,18 @@ def _features_with_defaults(
 
 def _numbers_of_columns(blocks: Sequence[Block], key: str, positions: Sequence[int]) -> np.ndarray:
     """A hyperparameter of some columns, shape (classes, columns); of a joint family, the array of its block."""
-    found = {}
-    for block in blocks:
-        if block.is_joint and block.columns[0] == positions[0]:
-            return np.asarray(block.family.hyperparameters()[key])
-        for j, position in enumerate(block.columns):
-            if position in positions:
-                found[position] = np.asarray(block.family.hyperparameters()[key])[:, j]
-    return np.column_stack([found[position] for position in positions])
+    places = places_of_columns(blocks)
+    if (block := places[positions[0]][0]).is_joint:
+        return np.asarray(block.family.hyperparameters()[key])
+    pairs = [places[position] for position in positions]
+    return np.column_stack([np.asarray(block.family.hyperparameters()[key])[:, j] for block, j in pairs])
 
 
 FIRST_CODE = 2.0
 """Smallest of the numbers that mark learned hyperparameters; above one, because one is the placeholder."""
 
 
-def placeholder_codes(hyperpriors: "Mapping[str, dist.Distribution]") -> dict[str, np.ndarray]:
+def _placeholder_codes(hyperpriors: "Mapping[str, dist.Distribution]") -> dict[str, np.ndarray]:
     """A different number for each learned hyperparameter, in the order of `LearnedPrior.given`."""
     codes = {}
     start = FIRST_CODE
@@ -516,3 +478,126 @@ def placeholder_codes(hyperpriors: "Mapping[str, dist.Distribution]") -> dict[st
         codes[name] = np.arange(start, start + size).reshape(distribution.batch_shape)
         start += size
     return codes
+
+
+# --------------------------------------------------------------------------------------------------
+# Hyperparameters that are learned: a distribution in the place of a number.
+#
+# `Family.spread` lays out numbers only. The blocks are therefore laid out twice, with ones and with different numbers
+# in the places of the learned hyperparameters. The second layout shows the place of each hyperparameter. The arrays
+# for any values of the hyperparameters are then a look-up, with NumPy or under JAX, for values with any leading axes.
+# --------------------------------------------------------------------------------------------------
+
+
+@pytree
+@dataclass(frozen=True)
+class LearnedPrior:
+    """The prior of a model with learned hyperparameters.
+
+    Attributes
+    ----------
+    hyperpriors : dict
+        Distribution of each hyperparameter by name.
+    numbers : Prior
+        With a placeholder wherever a hyperparameter is learned.
+    places : tuple of array of int
+        For each array of `numbers`, places among the learned numbers; -1 where a number is given.
+    names : tuple of str
+        The hyperparameters in the order of their numbers.
+    """
+
+    hyperpriors: "dict[str, dist.Distribution]"
+    numbers: Prior
+    places: tuple[Any, ...]
+    names: tuple[str, ...] = field(metadata={"static": True})
+
+    def given(self, values: Mapping[str, Any]) -> Prior:
+        """The prior for values of the hyperparameters.
+
+        Parameters
+        ----------
+        values : mapping
+            By name, arrays of shape (..., *batch shape of the hyperprior).
+
+        Returns
+        -------
+        Prior
+            Arrays with the leading axes of the values.
+        """
+        xp = jnp if any(is_jax(value) for value in values.values()) else np
+        first = self.names[0]
+        depth = len(self.hyperpriors[first].batch_shape)
+        leading = np.shape(values[first])[: np.ndim(values[first]) - depth]
+        line = xp.concatenate([xp.reshape(xp.asarray(values[name]), (*leading, -1)) for name in self.names], axis=-1)
+
+        def fill(number: Any, place: Any) -> Any:
+            return xp.where(place < 0, number, line[..., xp.maximum(place, 0)])
+
+        leaves, structure = jax.tree.flatten(self.numbers)
+        return jax.tree.unflatten(structure, map(fill, leaves, self.places))
+
+    def draw(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
+        """Independent draws from the prior of hyperparameters and parameters."""
+        values = self.draw_hyperparameters(rng, sample_shape)
+        return replace(self.given(values).draw(rng), hyperparameters=values)
+
+    def draw_hyperparameters(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> dict[str, Any]:
+        """Independent draws of the hyperparameters alone, by name."""
+        from bayesnb.families.draw import draw
+
+        with jax.enable_x64(True):
+            return {name: np.asarray(draw(self.hyperpriors[name], rng, sample_shape)) for name in self.names}
+
+    def sampled(self, sample: Sample) -> Prior:
+        """The prior for hyperparameters that ``sample(name, distribution)`` gives one by one."""
+        return self.given({name: sample(name, self.hyperpriors[name]) for name in self.names})
+
+
+def sample_in_program(name: str, distribution: "dist.Distribution") -> Any:
+    """A NumPyro sample of a hyperparameter, for `LearnedPrior.sampled`."""
+    return numpyro.sample(name, distribution.to_event(len(distribution.batch_shape)))
+
+
+def learned_prior(description: Any, schema: Schema, blocks: Sequence[Block], class_prior: ClassPrior) -> LearnedPrior:
+    """The prior of a bound model as a function of the hyperparameters that it learns.
+
+    Parameters
+    ----------
+    description : NaiveBayes
+    schema : Schema
+    blocks : sequence of Block
+    class_prior : ClassPrior
+        With ones in the places of the learned hyperparameters, as in the blocks.
+    """
+    coded = description.with_hyperparameters(_placeholder_codes(description.hyperpriors))
+    coded_blocks = lay_out(coded, schema, [block.columns for block in blocks])
+    numbers = Prior(class_prior, tuple(block.family for block in blocks))
+    codes = Prior(spread_class_prior(coded, schema.classes), tuple(block.family for block in coded_blocks))
+
+    def place(number: Any, code: Any) -> np.ndarray:
+        return np.where(np.equal(number, code), -1, np.asarray(code) - FIRST_CODE).astype(np.int64)
+
+    places = tuple(map(place, leaves(numbers), leaves(codes)))
+    return LearnedPrior(dict(description.hyperpriors), numbers, places, tuple(description.hyperpriors))
+
+
+def hyperparameter_axes(description: Any, schema: Schema) -> dict[str, tuple[tuple[str, tuple], ...]]:
+    """Name and labels of every axis of each learned hyperparameter: classes and columns where its shape has them.
+
+    A third axis is that of the categories.
+    """
+    classes = ("class", tuple(schema.classes.tolist()))
+    found = {}
+    if description.learns_classes:
+        found["class_concentration"] = (classes,) * len(description.class_concentration.batch_shape)
+    for name, feature, field_name in description.learned_fields():
+        family, columns = description.features[feature]
+        labels = tuple(schema.columns[position] for position in schema.positions(feature, columns))
+        shape = family.hyperparameters()[field_name].batch_shape
+        every = (classes, (f"{block_name(feature)}_column", labels), ("category", ()))
+        usual = every if len(shape) == len(every) else every[2 - len(shape) : 2]
+        found[name] = tuple(
+            axis if len(axis[1]) == size else (f"{name}_{axis[0]}", tuple(range(size)))
+            for axis, size in zip(usual, shape, strict=True)
+        )
+    return found

@@ -14,18 +14,16 @@ from bayesnb.core.checking import listed, proportion, sort_categories, warn
 from bayesnb.core.deferred import in_float64, leaves, map_tree, structure, to_numpy
 from bayesnb.core.running import in_order
 from bayesnb.data.read import Rows, read_rows
-from bayesnb.data.schema import Schema, warn_of_twins, warn_unseen
+from bayesnb.data.schema import warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
-from bayesnb.families.abilities import abilities
-from bayesnb.families.conjugate import ConjugateFamily, couples_classes
+from bayesnb.families.conjugate import ConjugateFamily, abilities, couples_classes
 from bayesnb.families.family import Family, JointFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import Block, ModelStatistics, side_by_side, statistics_of_features
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.naive_bayes import NaiveBayes
 from bayesnb.model.prior import ClassPrior, Prior, refuse_beyond_float64
-from bayesnb.model.reading import Chunks, Counted, Unseen
+from bayesnb.model.reading import Counted, Unseen
 
 # --------------------------------------------------------------------------------------------------
 # Rows without a label. They are kept, because no statistic describes a row under all labels at once
@@ -118,8 +116,7 @@ class Unlabelled:
         membership : array, shape (rows, classes)
             Weight of each row in each class.
         """
-        counted = in_order(lambda rows: model.count(self.cells(rows), membership[rows]), self.slices)
-        return reduce(add, counted)
+        return reduce(add, in_order(lambda rows: model.count(self.cells(rows), membership[rows]), self.slices))
 
 
 def count_given_rows(model: BoundModel, rows: Rows) -> tuple[ModelStatistics, Unlabelled | None]:
@@ -305,7 +302,7 @@ class Problem:
     @property
     def without_readings(self) -> "Problem":
         """The problem without the readings of columns; itself if there are none."""
-        return self._of_first_columns(len(self.model.schema.columns) - self.model.num_readings)
+        return self._of_first_columns(len(self.model.schema.columns) - self.model.schema.num_readings)
 
     def _of_first_columns(self, number: int) -> "Problem":
         model, schema = self.model, self.model.schema
@@ -420,22 +417,18 @@ class Problem:
         ValueError
             If these data cannot have been among the problem's.
         """
-        left = self.statistics - statistics
-        remaining = left.classes.without_rounding(self.statistics.classes)
+        left = (self.statistics - statistics).without_rounding(self.statistics)
         classes = self.model.schema.classes.tolist()
-        _refuse_statistics(remaining.n < 0, lambda c: f"class {classes[c]!r}")
+        _refuse_statistics(left.classes.n < 0, lambda c: f"class {classes[c]!r}")
 
         def cell(block: Block, c: int, j: int = 0) -> str:
             return f"{block.owner(j)} in class {classes[c]!r}"
 
-        blocks = []
-        for block, before, after in zip(self.model.blocks, self.statistics.blocks, left.blocks, strict=True):
-            cleaned = after.without_rounding(before)
-            _refuse_statistics(~np.asarray(block.family.possible(cleaned)), partial(cell, block))
-            blocks.append(cleaned)
-        problem = replace(self, statistics=ModelStatistics(remaining, tuple(blocks)))
+        for block, counted in zip(self.model.blocks, left.blocks, strict=True):
+            _refuse_statistics(~np.asarray(block.family.possible(counted)), partial(cell, block))
+        problem = replace(self, statistics=left)
         if not self.model.description.hyperpriors:
-            for block, counted in zip(problem.resolved.blocks, blocks, strict=True):
+            for block, counted in zip(problem.resolved.blocks, left.blocks, strict=True):
                 _refuse_statistics(_without_posterior(block, counted, len(classes)), partial(cell, block))
         return problem
 
@@ -513,14 +506,10 @@ def count_more(problem: Problem, X: Any, y: Any, sample_weight: Any = None) -> t
 
 def count_and_grow(problem: Problem, rows: Rows) -> tuple[Problem, Counted]:
     """As `count_more`, without the warning about values that count as missing."""
-
-    def read(model: BoundModel) -> Chunks:
-        return replace(model.read(rows.table), adds=True)
-
-    counted = read(problem.model).count(rows.codes, rows.weights)
+    counted = problem.model.read(rows.table).count(rows.codes, rows.weights, adds=True)
     grown = _with_new_categories(problem, rows.table, counted.unseen)
     if grown is not problem:
-        counted = read(grown.model).count(rows.codes, rows.weights)
+        counted = grown.model.read(rows.table).count(rows.codes, rows.weights, adds=True)
     return replace(grown, weighted=grown.weighted or counted.weighted), counted
 
 
@@ -568,26 +557,8 @@ def with_categories(problem: Problem, categories: Mapping[int, tuple], features:
     before = problem.model
     schema = replace(before.schema, categories=dict(categories))
     description = before.description if features is None else replace(before.description, features=features)
-    model = _with_more(before, description, schema)
-    source, counted = problem.learned_from, problem.statistics
-    return replace(
-        problem,
-        model=model,
-        statistics=ModelStatistics(counted.classes, _regroup(counted.blocks, before, model)),
-        learned_from=None if source is None else BoundModel.of(source.description, schema),
-    )
-
-
-def _with_more(before: BoundModel, description: NaiveBayes, schema: Schema) -> BoundModel:
-    """The model with the categories of a schema.
-
-    Raises
-    ------
-    ValueError
-        If the prior has no number for the new categories.
-    """
     try:
-        return BoundModel.of(description, schema)
+        model = BoundModel.of(description, schema)
     except ValueError as error:
         old, new = before.schema.categories, schema.categories
         brought = {schema.names([p])[0]: [one for one in new[p] if one not in old[p]] for p in new if new[p] != old[p]}
@@ -597,6 +568,13 @@ def _with_more(before: BoundModel, description: NaiveBayes, schema: Schema) -> B
             "number for each category and none for these, name all that may come at the first fit, "
             "nb.Categorical(concentration, categories=[...]), or give one concentration for all"
         ) from None
+    source, counted = problem.learned_from, problem.statistics
+    return replace(
+        problem,
+        model=model,
+        statistics=ModelStatistics(counted.classes, _regroup(counted.blocks, before, model)),
+        learned_from=None if source is None else BoundModel.of(source.description, schema),
+    )
 
 
 def _regroup(blocks: Sequence[Any], before: BoundModel, after: BoundModel) -> tuple[Any, ...]:
@@ -604,20 +582,17 @@ def _regroup(blocks: Sequence[Any], before: BoundModel, after: BoundModel) -> tu
     found: dict[int, Any] = {}
     for block, whole in zip(before.blocks, blocks, strict=True):
         found |= zip(block.columns, statistics_of_features(block, whole), strict=False)
-    return tuple(_recoded_block(block, found, before, after) for block in after.blocks)
 
+    def of_block(block: Block) -> Any:
+        counted = [found[position] for position in (block.columns if block.by_column else block.columns[:1])]
+        if block.has_categories:
+            old, new = ([model.schema.categories[position] for position in block.columns] for model in (before, after))
+            places, sizes = list(map(_places_among, old, new)), list(map(len, new))
+            pieces = map(_with_zeros, counted, places, sizes)
+            counted = list(pieces) if block.by_column else [counted[0].recoded(places, sizes)]
+        return side_by_side(counted)
 
-def _recoded_block(block: Block, found: Mapping[int, Any], before: BoundModel, after: BoundModel) -> Any:
-    old, new = (model.schema.categories for model in (before, after))
-    if not block.by_column:
-        counted = found[block.columns[0]]
-        if not block.has_categories:
-            return counted
-        places = [_places_among(old[position], new[position]) for position in block.columns]
-        return counted.recoded(places, [len(new[position]) for position in block.columns])
-    if not block.has_categories:
-        return side_by_side([found[position] for position in block.columns])
-    return side_by_side([_with_zeros(found[position], old[position], new[position]) for position in block.columns])
+    return tuple(map(of_block, after.blocks))
 
 
 def _places_among(old: tuple, new: tuple) -> np.ndarray:
@@ -626,14 +601,14 @@ def _places_among(old: tuple, new: tuple) -> np.ndarray:
     return np.array([place[category] for category in old], dtype=np.intp)
 
 
-def _with_zeros(counted: Any, old: tuple, new: tuple) -> Any:
+def _with_zeros(counted: Any, place: np.ndarray, size: int) -> Any:
     """Statistics of a categorical column, with zeros for the new categories."""
 
     def grow(leaf: np.ndarray) -> np.ndarray:
         if leaf.ndim < 3:
             return leaf
-        grown = np.zeros((*leaf.shape[:-1], len(new)))
-        grown[..., _places_among(old, new)] = leaf
+        grown = np.zeros((*leaf.shape[:-1], size))
+        grown[..., place] = leaf
         return grown
 
     return map_tree(grow, counted)

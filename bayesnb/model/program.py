@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.deferred import dist, in_float64, jnp, numpyro
+from bayesnb.core.deferred import dist, in_float64, jnp, numpyro, pd
 from bayesnb.data.labels import as_labels
 from bayesnb.data.schema import Schema
-from bayesnb.families.family import Family, JointFamily, Parameters, filled_cells, parameter_names
+from bayesnb.families.family import Family, JointFamily, Parameters, parameter_names
+from bayesnb.families.hyperparameters import filled_cells
 from bayesnb.model.blocks import Block
 from bayesnb.model.prior import CLASS_SITE, ModelParameters, Prior, draw_from_prior
 
@@ -37,46 +38,37 @@ class Sites:
     ----------
     blocks : sequence of Block
     schema : Schema
-    hyperparameters : mapping, optional
+    hyperparameters : mapping
         Of each learned hyperparameter by name, its (dimension, labels) axis by axis.
-    weights : mapping, optional
-        The same of weights of features, if the model has some.
+    weights : mapping
+        The same of weights of features.
     """
 
     def __init__(
         self,
         blocks: Sequence[Block],
         schema: Schema,
-        hyperparameters: Mapping[str, tuple[tuple[str, tuple], ...]] | None = None,
-        weights: Mapping[str, tuple[tuple[str, tuple], ...]] | None = None,
+        hyperparameters: Mapping[str, tuple[tuple[str, tuple], ...]],
+        weights: Mapping[str, tuple[tuple[str, tuple], ...]],
     ) -> None:
-        self._blocks = blocks
-        self._schema = schema
-        self._hyperparameters = dict(hyperparameters or {})
-        self._weights = dict(weights or {})
-        taken = {CLASS_SITE, *self._hyperparameters}
-        found = []
+        self.blocks, self._schema = blocks, schema
+        self._hyperparameters, self._weights = dict(hyperparameters), dict(weights)
+        self._sites: dict[str, Site] = {}
         for i, block in enumerate(blocks):
             for parameter in parameter_names(block.family):
                 for j in block.members:
                     owner = block.name if j is None else block.labels[j]
                     name = f"{owner}_{parameter}"
-                    while name in taken:
+                    while name in {CLASS_SITE, *self._hyperparameters} or name in self._sites:
                         name = name.replace(f"_{parameter}", f"__{parameter}")
-                    taken.add(name)
-                    found.append(Site(name, parameter, i, j))
-        self._sites = tuple(found)
+                    self._sites[name] = Site(name, parameter, i, j)
 
     def __getitem__(self, name: str) -> Site:
         """The site of a name."""
-        return self._by_name[name]
-
-    @cached_property
-    def _by_name(self) -> dict[str, Site]:
-        return {site.name: site for site in self._sites}
+        return self._sites[name]
 
     def __iter__(self) -> Iterator[Site]:
-        return iter(self._sites)
+        return iter(self._sites.values())
 
     def axes(self) -> dict[str, tuple[tuple[str, tuple], ...]]:
         """Name and labels of every axis of every site, in the order of `by_name`.
@@ -95,21 +87,17 @@ class Sites:
         classes = ("class", tuple(self._schema.classes.tolist()))
         axes: dict[str, tuple[tuple[str, tuple], ...]] = {CLASS_SITE: (classes,), **self._hyperparameters}
         for site in self:
-            block = self._blocks[site.block]
-            of_block: Sequence[Any] = block.family.axes(site.parameter, block.labels, self._categories(site, block))
+            block = self.blocks[site.block]
+            # Columns of numbers have no categories.
+            columns = block.columns if site.column is None else [block.columns[site.column]]
+            categories = tuple(self._schema.categories[position] for position in columns if block.has_categories)
+            of_block: Sequence[Any] = block.family.axes(site.parameter, block.labels, categories)
             name = block.name
             if site.column is not None:
                 # A site of one column: its name contains the column's.
                 name, (_, *of_block) = block.labels[site.column], of_block
             axes[site.name] = (classes, *((f"{name}_{axis}", labels) for axis, labels in of_block))
         return axes | self._weights
-
-    def _categories(self, site: Site, block: Block) -> tuple[tuple[Any, ...], ...]:
-        """Categories of the columns of a site; empty for columns of numbers."""
-        if not block.has_categories:
-            return ()
-        columns = block.columns if site.column is None else [block.columns[site.column]]
-        return tuple(self._schema.categories[position] for position in columns)
 
     def scalar_labels(self) -> dict[str, list[str]]:
         """``site[class, column]`` of every scalar parameter of every site, in the order of its flattened array."""
@@ -162,18 +150,12 @@ class Sites:
         for name, shape in draws.items():
             if shape != leading:
                 raise ValueError(f"{name!r} has {shape} draws, {CLASS_SITE!r} has {leading}")
-        blocks: list[dict[str, list[np.ndarray]]] = [{} for _ in self._blocks]
+        blocks: list[dict[str, list[np.ndarray]]] = [{} for _ in self.blocks]
         columns = len(leading) + 1
         for site in self:
             value = given[site.name] if site.column is None else np.expand_dims(given[site.name], columns)
             blocks[site.block].setdefault(site.parameter, []).append(value)
-        joined = tuple(
-            {
-                name: values[0] if len(values) == 1 else np.concatenate(values, axis=columns)
-                for name, values in of.items()
-            }
-            for of in blocks
-        )
+        joined = tuple({name: np.concatenate(values, axis=columns) for name, values in of.items()} for of in blocks)
         class_prob = np.broadcast_to(given[CLASS_SITE], (*leading, *events[CLASS_SITE]))
         return ModelParameters(class_prob, joined, {name: given[name] for name in self._hyperparameters})
 
@@ -195,7 +177,6 @@ def _site_array(sites: Mapping[str, Any], name: str, event: tuple[int, ...], kno
 
 
 def run_program(
-    blocks: Sequence[Block],
     sites: Sites,
     prior: Prior,
     num_rows: int,
@@ -208,9 +189,8 @@ def run_program(
 
     Parameters
     ----------
-    blocks : sequence of Block
     sites : Sites
-        Names of the parameters.
+        Names of the parameters of the blocks.
     prior : Prior
         Apart from the blocks, because learned hyperparameters are sampled before.
     num_rows : int
@@ -222,10 +202,10 @@ def run_program(
         Totals of the count vectors to draw.
     """
     class_prob = prior.classes.prior(numpyro.sample)
-    parameters = _sample_parameters(blocks, sites, prior.families, len(class_prob))
+    parameters = _sample_parameters(sites, prior.families, len(class_prob))
     with numpyro.plate("row", num_rows):
         label = numpyro.sample("y", dist.Categorical(probs=jnp.asarray(class_prob)), obs=codes)
-        for i, block in enumerate(blocks):
+        for i, block in enumerate(sites.blocks):
             for j in block.members:
                 rows = {name: jnp.asarray(value)[label] for name, value in parameters[i, j].items()}
                 seen = None if cells is None else cells[i] if j is None else cells[i][:, j]
@@ -235,13 +215,13 @@ def run_program(
 
 
 def _sample_parameters(
-    blocks: Sequence[Block], sites: Sites, families: Sequence[Family], num_classes: int
+    sites: Sites, families: Sequence[Family], num_classes: int
 ) -> dict[tuple[int, int | None], dict[str, Any]]:
     """Sample every parameter at its site, by block and column."""
     names = {(site.block, site.column, site.parameter): site.name for site in sites}
     plate = numpyro.plate("class", num_classes)
     found = {}
-    for i, (block, whole) in enumerate(zip(blocks, families, strict=True)):
+    for i, (block, whole) in enumerate(zip(sites.blocks, families, strict=True)):
         for j in block.members:
             family = whole if j is None else whole.take((slice(None), j))
 
@@ -282,6 +262,13 @@ def _observe(name: str, block: Block, parameters: Parameters, cells: np.ndarray 
 # --------------------------------------------------------------------------------------------------
 
 TINY = float(np.finfo(np.float64).tiny)
+
+
+def draw_codes(class_prob: np.ndarray, num_rows: int, rng: np.random.Generator) -> np.ndarray:
+    """Draw the classes of rows as codes, shape (rows,), given their probabilities, shape (classes,)."""
+    from bayesnb.families.draw import draw
+
+    return draw(dist.CategoricalProbs(np.tile(class_prob, (num_rows, 1))), rng).astype(np.intp)
 
 
 @in_float64
@@ -364,8 +351,6 @@ def to_table(schema: Schema, blocks: Sequence[Block], cells: Sequence[np.ndarray
                 columns[position] = as_labels([values[code] for code in codes])
     ordered = {schema.columns[position]: columns[position] for position in sorted(columns)}
     if schema.named:
-        import pandas as pd
-
         return pd.DataFrame(ordered)
     kinds = {column.dtype.kind for column in ordered.values()}
     if len(kinds) > 1:

@@ -26,7 +26,7 @@ from bayesnb.families.hyperparameters import (
     accepts_fractions,
     support_of,
 )
-from bayesnb.families.statistics import ClassCounts, Membership
+from bayesnb.families.statistics import ClassCounts, Membership, Statistics
 from bayesnb.model.blocks import Block, ModelStatistics
 
 # --------------------------------------------------------------------------------------------------
@@ -253,17 +253,12 @@ def count_rows(blocks: Sequence[Block], cells: Cells, membership: Any) -> ModelS
 
     A block of a family that counts whole rows leaves out those that lack one of its cells.
     """
-    counted = tuple(
-        block.family.statistics(*_counted_rows(block, x, membership)) for block, x in zip(blocks, cells, strict=True)
-    )
-    return ModelStatistics(ClassCounts(membership.sum(axis=0)), counted)
 
+    def count(block: Block, x: Any) -> Statistics:
+        missing = np.isnan(x).any(axis=1) if block.whole_rows else np.False_
+        return block.family.statistics(*((x[~missing], membership[~missing]) if missing.any() else (x, membership)))
 
-def _counted_rows(block: Block, x: Any, membership: Any) -> tuple[Any, Any]:
-    """The rows that a block counts, and their weights."""
-    if not block.whole_rows or not (missing := np.isnan(x).any(axis=1)).any():
-        return x, membership
-    return x[~missing], membership[~missing]
+    return ModelStatistics(ClassCounts(membership.sum(axis=0)), tuple(map(count, blocks, cells)))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -286,18 +281,14 @@ class Chunks:
         With the columns of the schema, each at its position.
     tolerant : frozenset
         Names of columns in which a cell outside the support counts as missing, unless the rows are counted.
-    adds : bool
-        Whether the rows are added to a fit: such cells are then missing when the rows are counted, too. In the rows of
-        a first fit they are an error.
     """
 
     schema: Schema
     blocks: tuple[Block, ...]
     table: Table
     tolerant: frozenset[Any] = frozenset()
-    adds: bool = False
 
-    def count(self, codes: np.ndarray, weights: np.ndarray | None = None) -> Counted:
+    def count(self, codes: np.ndarray, weights: np.ndarray | None = None, *, adds: bool = False) -> Counted:
         """Sufficient statistics of all rows.
 
         Parameters
@@ -306,6 +297,9 @@ class Chunks:
             Position of each row's class.
         weights : array, shape (rows,), optional
             By default ones.
+        adds : bool, default False
+            Whether the rows are added to a fit: cells outside the support are then missing in the columns that are
+            tolerant. In the rows of a first fit they are an error.
 
         Raises
         ------
@@ -315,7 +309,7 @@ class Chunks:
         if not self.table.num_rows:
             raise ValueError("X has no rows: give at least one")
         number = len(self.schema.classes)
-        chunks = self if self.adds else replace(self, tolerant=frozenset())
+        chunks = self if adds else replace(self, tolerant=frozenset())
 
         def one_chunk(rows: slice) -> Counted:
             cells, unseen = chunks.encode(rows, compact=True)
@@ -368,8 +362,8 @@ class Chunks:
         self.each(take)
         return tuple(map(stacked, zip(*(found[start] for start in sorted(found)), strict=True)))
 
-    def fill(self, put: Callable[[Cells, np.ndarray], None], width: int, leading: tuple[int, ...] = ()) -> np.ndarray:
-        """An array of shape leading + (rows, width) that a function fills chunk by chunk.
+    def fill(self, put: Callable[[Cells, np.ndarray], None], width: int) -> np.ndarray:
+        """An array of shape (rows, width) that a function fills chunk by chunk.
 
         Parameters
         ----------
@@ -377,11 +371,9 @@ class Chunks:
             Gets each chunk's cells, and the part of the array for its rows.
         width : int
             Length of the last axis.
-        leading : tuple of int, optional
-            Axes before that of the rows.
         """
-        result = np.empty((*leading, self.table.num_rows, width))
-        self.each(lambda rows, cells: put(cells, result[..., rows, :]))
+        result = np.empty((self.table.num_rows, width))
+        self.each(lambda rows, cells: put(cells, result[rows]))
         return result
 
     @property

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache, partial
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy.special import rel_entr
 
 from bayesnb.core.checking import one_of, whole_number
 from bayesnb.core.deferred import in_float64
-from bayesnb.core.forest import how_many
+from bayesnb.core.forest import highest_places, how_many
 from bayesnb.core.panels import (
     HATCHES,
     LINES,
@@ -169,14 +170,20 @@ def plot_densities(
 
 
 def _features(posterior: Posterior, features: Sequence[Any] | None) -> list[tuple[int, int]]:
-    """Block and place in it of each column to show."""
-    known = _shown_columns(posterior)
-    if not known:
+    """Block and place in it of each column to show, by default of all that have a density, in the table's order.
+
+    Columns of a count vector have none: the likelihood is given their total.
+    """
+    found = [
+        (position, label, (i, j))
+        for i, block in enumerate(posterior.model.blocks)
+        for j, (position, label) in enumerate(zip(block.columns, block.labels, strict=True))
+        if not block.has_totals
+    ]
+    if not found:
         raise ValueError("the model has only count vectors, which have no density: plot_spikes shows them")
-    if features is None:
-        return list(known.values())
-    names = list(known)
-    return [known[names[k]] for k in chosen("features", features, names)]
+    _, names, places = zip(*sorted(found, key=itemgetter(0)), strict=True)
+    return list(places) if features is None else [places[k] for k in chosen("features", features, names)]
 
 
 def _most_telling(
@@ -189,25 +196,9 @@ def _most_telling(
     # If classes are named, the information is about these alone.
     prior = class_prob if wanted is None else np.where(np.isin(every, wanted), class_prob, 0.0)
     information = np.array([column.information(prior) for column in columns])
-    ranked = np.argsort(-information.sum(axis=1), kind="stable")[:max_panels]
-    order = ranked if sort else np.sort(ranked)
-    if wanted is None:
-        wanted = np.sort(np.argsort(-information[order].sum(axis=0), kind="stable")[: len(LINES)]).tolist()
-    return [columns[k] for k in order], wanted
-
-
-def _shown_columns(posterior: Posterior) -> dict[Any, tuple[int, int]]:
-    """Position of the block, and in it, of each column that has a density, by name, in the order of the table.
-
-    Columns of a count vector have none: the likelihood is given their total.
-    """
-    found = [
-        (position, label, (i, j))
-        for i, block in enumerate(posterior.model.blocks)
-        for j, (position, label) in enumerate(zip(block.columns, block.labels, strict=True))
-        if not block.has_totals
-    ]
-    return {label: at for _, label, at in sorted(found, key=lambda each: each[0])}
+    total = information.sum(axis=1)
+    order = np.argsort(-total, kind="stable")[:max_panels].tolist() if sort else highest_places(total, max_panels)
+    return [columns[k] for k in order], wanted or highest_places(information[order].sum(axis=0), len(LINES))
 
 
 def _draw_categories(panels: Panels, axis: Any, column: ColumnDensities, shown: list[int]) -> None:
@@ -240,7 +231,7 @@ def _places_of_categories(column: ColumnDensities, shown: list[int]) -> tuple[np
     most = MOST_MARKS // len(shown)
     if len(names) <= most:
         return np.arange(len(names)), names
-    own = np.sort(np.argsort(-column.density[:, shown].sum(axis=1), kind="stable")[: most - 1])
+    own = highest_places(column.density[:, shown].sum(axis=1), most - 1)
     places = np.full(len(names), most - 1)
     places[own] = np.arange(most - 1)
     return places, [*(names[k] for k in own), f"{len(names) - len(own)} others"]

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import constraints, is_distribution, jax
-from bayesnb.core.forest import how_many
+from bayesnb.core.deferred import constraints, is_distribution, jax, picture
+from bayesnb.core.forest import highest_places, how_many
 from bayesnb.core.panels import LINES, chosen, grid_of_panels, muted, number_x_axis
 from bayesnb.core.running import random_generator
 from bayesnb.families.formulas import log_prob, quantile
@@ -184,8 +184,7 @@ def _most_different(panels: list[_Panel], quantiles: dict[str, Any], most: int) 
         lower, median, upper = np.array([quantiles[panel.site][(..., *index)] for index in panel.indices]).T[2:5]
         spread = (upper - lower).mean()
         differences.append(float(np.ptp(median) / spread) if spread > 0 else 0.0)
-    ranked = np.argsort(-np.array(differences), kind="stable")[:most]
-    return [panels[k] for k in np.sort(ranked)]
+    return [panels[k] for k in highest_places(np.array(differences), most)]
 
 
 def _sites(posterior: Posterior, sites: Sequence[str] | None) -> list[str]:
@@ -376,11 +375,9 @@ def _bars(axis: Any, curve: _Curve, **style: Any) -> float:
 
 def _entries(labels: list[Any]) -> list[tuple[Any, str]]:
     """Entries of the legend."""
-    from bayesnb.core.picture import Line2D, Patch
-
-    found: list[tuple[Any, str]] = [(Line2D([], [], color=muted(0.75), linestyle="--", linewidth=1.0), "prior")]
+    found: list[tuple[Any, str]] = [(picture.Line2D([], [], color=muted(0.75), linestyle="--", linewidth=1.0), "prior")]
     for i, label in enumerate(labels):
-        line = Line2D([], [], color=f"C{i}", linestyle=LINES[i], linewidth=1.8)
+        line = picture.Line2D([], [], color=f"C{i}", linestyle=LINES[i], linewidth=1.8)
         text = "posterior" if len(labels) == 1 else f"posterior, y = {label}"
-        found.append(((Patch(facecolor=f"C{i}", alpha=0.25), line), text))
+        found.append(((picture.Patch(facecolor=f"C{i}", alpha=0.25), line), text))
     return found

@@ -21,26 +21,23 @@ from bayesnb.posterior.posterior import Posterior
 # --------------------------------------------------------------------------------------------------
 
 
-def _first_rows(X: Any, max_rows: int) -> tuple[Any, int, int]:
-    """The first rows of a table, their number and the number of all rows; ValueError if there is none."""
+def _first_rows(X: Any, y: Any, labels: Sequence[Any] | None, max_rows: int) -> tuple[Any, Any, list[str], int]:
+    """The first rows of a table, the labels of all rows, the text beside each row that is shown, and their number.
+
+    The text is the row's label; without labels its index in a pandas table, or its position.
+    """
+    X, y = split_labels(X, y)
     shown, rows = whole_number("max_rows", max_rows), as_table(X).num_rows
     if rows == 0:
         raise ValueError("X has no rows: give at least one")
-    if rows <= shown:
-        return X, rows, rows
-    if hasattr(X, "head"):
-        return X.head(shown), shown, rows
-    return (X.tocsr() if hasattr(X, "tocsr") else X)[:shown], shown, rows
-
-
-def _names_of_rows(X: Any, labels: Sequence[Any] | None, shown: int, rows: int) -> list[str]:
-    """Text beside each row that is shown: its label; without labels its index in a pandas table, or its position."""
-    if labels is None:
-        return [str(row) for row in (X.index[:shown] if isinstance(X, pd.DataFrame) else range(shown))]
-    names = list(labels)
-    if isinstance(labels, str) or len(names) != rows:
-        raise ValueError(f"labels has {len(names)} entries, X has {rows} rows: give one label for each row")
-    return [str(name) for name in names[:shown]]
+    names: Any = X.index if isinstance(X, pd.DataFrame) else range(rows)
+    if labels is not None:
+        names = list(labels)
+        if isinstance(labels, str) or len(names) != rows:
+            raise ValueError(f"labels has {len(names)} entries, X has {rows} rows: give one label for each row")
+    if rows > shown:
+        X = X.head(shown) if hasattr(X, "head") else (X.tocsr() if hasattr(X, "tocsr") else X)[:shown]
+    return X, y, [str(name) for name in names[:shown]], rows
 
 
 # --------------------------------------------------------------------------------------------------
@@ -194,9 +191,8 @@ def plot_log_odds(
     posterior = posterior_of(posterior)
     pair = None if classes is None else _pair_of_classes(posterior, classes)
     proportion("prob", prob)
-    X, y = split_labels(X, y)
-    table, shown, rows = _first_rows(X, max_rows)
-    names = _names_of_rows(X, labels, shown, rows)
+    table, y, names, rows = _first_rows(X, y, labels, max_rows)
+    shown = len(names)
     log_proba = posterior.predict_log_proba(table)
     right, left = _most_probable(log_proba, posterior.classes) if pair is None else pair
     truth, kinds = _kinds(y, rows, posterior.classes[[right, left]].tolist())
@@ -361,16 +357,12 @@ def plot_proba(
     posterior = posterior_of(posterior)
     proportion("prob", prob)
     shown_classes = _classes_to_show(posterior, classes)
-    X, y = split_labels(X, y)
-    table, shown, rows = _first_rows(X, max_rows)
-    names = _names_of_rows(X, labels, shown, rows)
+    table, y, names, rows = _first_rows(X, y, labels, max_rows)
+    shown = len(names)
     truth = None if y is None else read_labels(y, rows).codes(posterior.classes)[:shown]
     points = posterior.predict_proba(table)
     order = np.argsort(-points.max(axis=1), kind="stable") if yes_or_no("sort", sort) else np.arange(shown)
     points, names = points[order], [names[row] for row in order]
-    draws = None
-    if offers(posterior, "a distribution of the parameters"):
-        draws = posterior.proba_draws(table, num_draws=num_draws, num_chains=num_chains, key=key)[..., order, :]
     named, known = shown_classes is None, posterior.classes.tolist()
     codes = np.argsort(-points, axis=1, kind="stable")[:, :MOST_PROBABLE]
     if shown_classes is not None:
@@ -380,10 +372,12 @@ def plot_proba(
     if truth is not None:
         filled = truth[order, None] == codes
         filled = np.column_stack([filled, ~filled.any(axis=1)]) if named else filled
-    ends = None
-    if draws is not None:
+    ends, bars = None, "no bars: a point estimate has no interval"
+    if offers(posterior, "a distribution of the parameters"):
+        draws = posterior.proba_draws(table, num_draws=num_draws, num_chains=num_chains, key=key)[..., order, :]
         levels = [(1 - prob) / 2, (1 + prob) / 2]
         ends = np.quantile(_of_codes(draws, codes, others=named), levels, axis=(0, 1))
+        bars = f"bars: {percent(prob)} interval"
     if named:
         others = f"{len(known) - number} others"
         of_rows = [[*(known[code] for code in row), others] for row in codes]
@@ -400,18 +394,15 @@ def plot_proba(
             Points(values[:, i], text, MARKERS[i], f"C{i}", filled[:, i], None if ends is None else ends[..., i], shift)
             for i, (text, shift) in enumerate(zip(texts, shifts, strict=True))
         ]
-    examples = []
-    if truth is not None:
-        examples = [Points([], "the row's true class"), Points([], "another", filled=False)]
+    kinds = [Points([], "the row's true class"), Points([], "another", filled=False)]
     panel = ForestPanel(
         names,
         marks,
         x_label=f"p(y = {known[codes[0, 0]]} | x)" if values.shape[1] == 1 else "p(y | x)",
         limits=(-0.02, 1.02),
         height=0.12 + MARK * (1 if named else number),
-        examples=examples,
+        examples=() if truth is None else kinds,
     )
-    bars = "no bars: a point estimate has no interval" if draws is None else f"bars: {percent(prob)} interval"
     few = f", the {MOST_PROBABLE} most probable of {len(known)} classes in each" if named else ""
     title = f"Class probabilities of {how_many(shown, rows, 'row', 'first')}{few}\n({bars})"
     return forest([panel], title=title, ax=ax, figsize=figsize)

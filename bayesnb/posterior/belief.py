@@ -1,7 +1,7 @@
 """What is known of the parameters: their draws, means and summaries, and the density of rows without them."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import repeat
@@ -10,21 +10,150 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from scipy.special import softmax
 
-from bayesnb.core.arrays import log
+from bayesnb.core.arrays import dense, log
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import dist, in_float64, map_tree, to_numpy
+from bayesnb.core.deferred import dist, in_float64, map_tree, pytree, to_numpy
 from bayesnb.core.running import random_generator
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.model.blocks import ModelStatistics, feature_names
+from bayesnb.families.family import formulas
+from bayesnb.families.kernels import times
+from bayesnb.model.blocks import ModelStatistics, feature_names, positions_of_features
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.feature_weights import FeatureWeights
+from bayesnb.model.feature_weights import RATIOS, FeatureWeights, priors
 from bayesnb.model.prior import CLASS_SITE, ModelParameters, Prior
 from bayesnb.model.problem import has_closed_form, ways_to_posterior
 from bayesnb.model.program import Site
-from bayesnb.model.weighted_model import WeightedModel, WeightedParameters
 from bayesnb.posterior.density import Integrated, MeanOverDraws, RowDensity, WeightedDensity, WithParameters
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.under_draws import flatten, independent_draws
+
+# --------------------------------------------------------------------------------------------------
+# Weights of features and offsets of classes: values, and a model that has them
+# --------------------------------------------------------------------------------------------------
+
+
+@pytree
+@dataclass(frozen=True)
+class WeightedParameters(ModelParameters):
+    """Values of all parameters, with weights and offsets.
+
+    Attributes
+    ----------
+    weight : array, shape (..., features)
+        Features in the order of the table's columns.
+    offset : array, shape (..., classes)
+    spread : array of shape (...,), or None
+        Spread of the weights around their level; None if all features share one weight.
+    other : ModelParameters or None
+        Independent values of the parameters without weights, for densities that are as uncertain as those of dependent
+        features; see `WeightedModel`.
+    """
+
+    weight: Any = None
+    offset: Any = None
+    spread: Any = None
+    other: ModelParameters | None = None
+
+    def weights(self) -> dict[str, Any]:
+        found = {"feature_weight": self.weight, "class_offset": self.offset, "weight_spread": self.spread}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+@dataclass(frozen=True, repr=False)
+class WeightedModel(BoundModel):
+    r"""A bound model with weights of features and offsets of classes.
+
+    .. math:: p(y=c \mid x) \propto \pi_c \, e^{b_c} \prod_j p(x_j \mid c)^{w_j}
+
+    Attributes
+    ----------
+    shared : bool
+        Whether all features share one weight.
+    """
+
+    shared: bool = False
+
+    @cached_property
+    def positions(self) -> list[list[int]]:
+        """For each block the positions of its features among the weights."""
+        return positions_of_features(self.blocks)
+
+    @property
+    def weight_axes(self) -> dict[str, tuple[tuple[str, tuple], ...]]:
+        return {
+            "feature_weight": (("feature", tuple(feature_names(self.blocks))),),
+            "class_offset": (("class", tuple(self.schema.classes.tolist())),),
+            **({} if self.shared else {"weight_spread": ()}),
+        }
+
+    def joint_of_rows(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> Callable[[slice], np.ndarray]:
+        """Log of the weighted product for each row and each class given parameters, shape (..., rows, classes)."""
+        return lambda rows: self._weighted(parameters, tuple(x[rows] for x in chunk))
+
+    def _weighted(self, parameters: ModelParameters, chunk: tuple[Any, ...]) -> np.ndarray:
+        total = self.log_class_prob(parameters)[..., None, :]
+        for i, x in enumerate(chunk):
+            for j, _ in enumerate(self.positions[i]):
+                if self.blocks[i].is_joint:
+                    total = total + self._of_feature(parameters, i, j, x)
+                    continue
+                # Columns often have few distinct values; the density of each is computed once.
+                values, places = np.unique(dense(x[:, j : j + 1]), return_inverse=True)
+                total = total + self._of_feature(parameters, i, j, values[:, None]).take(places.ravel(), axis=-2)
+        return total
+
+    def log_class_prob(self, parameters: ModelParameters) -> np.ndarray:
+        """Log class probabilities with the offsets, up to a number that all classes share, shape (..., classes)."""
+        assert isinstance(parameters, WeightedParameters)
+        return super().log_class_prob(parameters) + parameters.offset
+
+    def _of_feature(self, parameters: ModelParameters, i: int, j: int, x: Any) -> np.ndarray:
+        r"""The log density times its weight, with the variance of dependent features if there are other values.
+
+        A weight of 1/m says that m features carry the same evidence. Then the errors of their log densities are equal
+        too, and the variance of their sum is m times that of independent draws. A draw has this variance, and the same
+        mean, if a multiple of its difference to another draw is added:
+
+        .. math:: w \ell + \tfrac12 \bigl(\sqrt{w (2 - w)} - w\bigr) (\ell - \ell'), \qquad w \leq 1,
+
+        has variance w times that of one log density l, in place of w squared.
+        """
+        assert isinstance(parameters, WeightedParameters)
+        weight = np.asarray(parameters.weight)[..., self.positions[i][j], None, None]
+        own = super()._of_feature(parameters, i, j, x)
+        if parameters.other is None:
+            return times(weight, own)
+        other = super()._of_feature(parameters.other, i, j, x)
+        with np.errstate(invalid="ignore"):
+            difference = own - other
+        difference[~np.isfinite(difference)] = 0.0
+        below_one = np.minimum(weight, 1.0)
+        return times(weight, own) + (np.sqrt(below_one * (2.0 - below_one)) - below_one) / 2.0 * difference
+
+    def draw_prior(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> WeightedParameters:
+        """Independent draws of all parameters from the prior; the weights' own prior is that of `weight_features`."""
+        parameters = super().draw_prior(rng, sample_shape)
+        num_features, num_draws = sum(map(len, self.positions)), int(np.prod(sample_shape))
+        zero = {"num_again": self.num_again, "num_readings": self.schema.num_readings}
+        given = priors(num_features, len(self.schema.classes), shared=self.shared, **zero)
+        which = rng.integers(len(given), size=num_draws)
+        draws = np.empty((num_draws, len(given[0].mean)))
+        for k, prior in enumerate(given):
+            draws[which == k] = prior.draw(int((which == k).sum()), rng)
+        if readings := self.schema.num_readings:  # the ratio of their spread may be zero
+            draws[rng.random(num_draws) < 1 / (1 + len(RATIOS)), num_features - readings : num_features] = 0.0
+        weight, offset = np.split(draws, [given[0].num_weights], axis=1)
+        return WeightedParameters(
+            **vars(parameters),
+            weight=np.broadcast_to(weight, (num_draws, num_features)).reshape(*sample_shape, num_features),
+            offset=offset.reshape(*sample_shape, -1),
+            spread=None if self.shared else np.array([prior.spread for prior in given])[which].reshape(sample_shape),
+        )
+
+
+# --------------------------------------------------------------------------------------------------
+# What a function may need, and beliefs
+# --------------------------------------------------------------------------------------------------
 
 type Need = Literal[
     "data",
@@ -267,7 +396,7 @@ class ClosedForm(Belief):
         levels = {"lower": (1 - prob) / 2, "upper": (1 + prob) / 2}
         found = {CLASS_SITE: self._of_classes(levels)}
         # All columns of a block at once: SciPy takes longer to check a call than to compute thousands of numbers.
-        of_block = cache(lambda site: self._of_site(site, levels))
+        of_block = cache(lambda site: _described(self._marginal(site), levels))
         for site in self.model.sites:
             values = of_block(replace(site, name="", column=None))
             found[site.name] = {
@@ -277,7 +406,7 @@ class ClosedForm(Belief):
 
     @in_float64
     def moments(self, site: str) -> dict[str, Any]:
-        return self._of_classes({}) if site == CLASS_SITE else self._of_site(self.model.sites[site], {})
+        return self._of_classes({}) if site == CLASS_SITE else _described(self._marginal(self.model.sites[site]), {})
 
     @in_float64
     def marginals(self) -> "dict[str, dist.Distribution]":
@@ -285,17 +414,14 @@ class ClosedForm(Belief):
 
         Class probabilities that are known, and families that are not conjugate, are left out.
         """
-        families = self.prior.families
         found = {} if (of_classes := self._class_marginal()) is None else {CLASS_SITE: of_classes}
-        of_sites = (site for site in self.model.sites if isinstance(families[site.block], ConjugateFamily))
-        return found | {site.name: _marginal_of_site(site, families) for site in of_sites}
+        of_sites = (site for site in self.model.sites if isinstance(self.prior.families[site.block], ConjugateFamily))
+        return found | {site.name: self._marginal(site) for site in of_sites}
 
     def _class_marginal(self) -> "dist.Distribution | None":
         """Distribution of each class probability; None if these are known."""
-        from bayesnb.families.formulas import dirichlet_marginal
-
         classes = self.prior.classes
-        return dirichlet_marginal(classes.concentration) if classes.probs is None else None
+        return formulas.dirichlet_marginal(classes.concentration) if classes.probs is None else None
 
     def _of_classes(self, levels: dict[str, float]) -> dict[str, Any]:
         if (marginal := self._class_marginal()) is not None:
@@ -303,27 +429,20 @@ class ClosedForm(Belief):
         probs = self.prior.classes.probs
         return {"mean": probs, "sd": 0.0} | dict.fromkeys(levels, probs)
 
-    def _of_site(self, site: Site, levels: dict[str, float]) -> dict[str, Any]:
-        """Mean, standard deviation and quantiles of the parameters of a site."""
-        return _described(_marginal_of_site(site, self.prior.families), levels)
+    def _marginal(self, site: Site) -> "dist.Distribution":
+        """Distribution of every scalar parameter of a site, whose family is conjugate; batch shape that of the site."""
+        family = self.prior.families[site.block]
+        if site.column is not None:
+            family = family.take((slice(None), site.column))
+        return family.marginals()[site.parameter]
 
 
 def _described(marginal: "dist.Distribution", levels: dict[str, float]) -> dict[str, Any]:
     """Mean, standard deviation and quantiles of a distribution."""
-    from bayesnb.families.formulas import mean_and_sd, quantile
-
     shape = marginal.batch_shape
-    quantiles = {name: quantile(marginal, np.full(shape, level)) for name, level in levels.items()}
-    found = dict(zip(("mean", "sd"), mean_and_sd(marginal), strict=True)) | quantiles
+    quantiles = {name: formulas.quantile(marginal, np.full(shape, level)) for name, level in levels.items()}
+    found = dict(zip(("mean", "sd"), formulas.mean_and_sd(marginal), strict=True)) | quantiles
     return {name: np.broadcast_to(value, shape) for name, value in found.items()}
-
-
-def _marginal_of_site(site: Site, families: Sequence[Any]) -> "dist.Distribution":
-    """Distribution of every scalar parameter of a site, whose family is conjugate; batch shape that of the site."""
-    family = families[site.block]
-    if site.column is not None:
-        family = family.take((slice(None), site.column))
-    return family.marginals()[site.parameter]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -424,13 +543,8 @@ class DrawnValues(Belief):
             size = int(np.prod(values.shape[2:]))
             of_site = slice(position, position + size)
             position += size
-            found[site] = self.moments(site) | {
-                "lower": lower,
-                "upper": upper,
-                "ess_bulk": diagnostics.ess_bulk[of_site],
-                "ess_tail": diagnostics.ess_tail[of_site],
-                "r_hat": diagnostics.r_hat[of_site],
-            }
+            found[site] = self.moments(site) | {"lower": lower, "upper": upper}
+            found[site] |= {name: getattr(diagnostics, name)[of_site] for name in ("ess_bulk", "ess_tail", "r_hat")}
         return found
 
 
@@ -524,12 +638,12 @@ class WithWeights(Belief):
         chains, draws = parameters.class_prob.shape[:2]
         # For densities that are as uncertain as those of dependent features, the draw half a chain away.
         other = map_tree(lambda value: np.roll(value, draws // 2, axis=1), parameters)
-        return WeightedParameters.of(parameters, **self.weights.take(chains, draws, rng), other=other)
+        return WeightedParameters(**vars(parameters), **self.weights.take(chains, draws, rng), other=other)
 
     def mean(self) -> ModelParameters:
         means = {name: columns["mean"] for name, columns in self.weights.summary(PROB).items()}
-        of_weights = means["feature_weight"], means["class_offset"], means.get("weight_spread")
-        return WeightedParameters.of(self.unweighted.mean(), *of_weights)
+        weight, offset, spread = (means.get(site) for site in ("feature_weight", "class_offset", "weight_spread"))
+        return WeightedParameters(**vars(self.unweighted.mean()), weight=weight, offset=offset, spread=spread)
 
     def summaries(self, prob: float) -> dict[str, dict[str, Any]]:
         return self.unweighted.summaries(prob) | self.weights.summary(prob)

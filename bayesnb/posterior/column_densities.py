@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.arrays import dense
-from bayesnb.core.deferred import in_float64
+from bayesnb.core.deferred import in_float64, picture
 from bayesnb.core.panels import HATCHES, LINES, MARKERS, number_x_axis
 from bayesnb.data.labels import read_labels
 from bayesnb.data.read import as_table
@@ -200,14 +200,13 @@ def draw_numbers(axis: Any, column: ColumnDensities, shown: Sequence[int]) -> fl
 
 def legend_entries(columns: Sequence[ColumnDensities], labels: Sequence[Any]) -> list[tuple[Any, str]]:
     """The legend entry of each class."""
-    from bayesnb.core.picture import Line2D, Patch
-
     kinds, data = {column.kind for column in columns}, any(column.cells.size for column in columns)
     entries: list[tuple[Any, str]] = []
     for i, label in enumerate(labels):
-        mark = Line2D([], [], color=f"C{i}", linestyle="none" if kinds == {"category"} else LINES[i], linewidth=1.7)
+        style: Any = "none" if kinds == {"category"} else LINES[i]
+        mark = picture.Line2D([], [], color=f"C{i}", linestyle=style, linewidth=1.7)
         if kinds != {"number"}:
             mark.set(marker=MARKERS[i], markersize=4)
-        bar = Patch(facecolor=f"C{i}", edgecolor=f"C{i}", alpha=0.3, hatch=HATCHES[i], linewidth=0.4)
+        bar = picture.Patch(facecolor=f"C{i}", edgecolor=f"C{i}", alpha=0.3, hatch=HATCHES[i], linewidth=0.4)
         entries.append(((bar, mark) if data else mark, f"y = {label}"))
     return entries

@@ -17,7 +17,7 @@ from bayesnb.families.conjugate import couples_classes
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.prior import CLASS_SITE, ModelParameters, off_boundary
+from bayesnb.model.prior import ModelParameters, off_boundary
 from bayesnb.model.program import Sites
 from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.under_draws import log_joint_under
@@ -86,15 +86,15 @@ def as_tree(groups: Mapping[str, xr.Dataset], attributes: Mapping[str, Any]) -> 
     ValueError
         If two variables get the same name.
     """
-    tree = xr.DataTree.from_dict({name: _without_slashes(group) for name, group in groups.items()})
+
+    def without_slashes(group: xr.Dataset) -> xr.Dataset:
+        names = [name for name in map(str, {*group.variables, *group.dims}) if "/" in name]
+        return group.rename({name: name.replace("/", "|") for name in names}) if names else group
+
+    tree = xr.DataTree.from_dict({name: without_slashes(group) for name, group in groups.items()})
     for node in (tree, *tree.children.values()):
         node.attrs.update(attributes)
     return tree
-
-
-def _without_slashes(group: xr.Dataset) -> xr.Dataset:
-    names = [name for name in map(str, {*group.variables, *group.dims}) if "/" in name]
-    return group.rename({name: name.replace("/", "|") for name in names}) if names else group
 
 
 def _groups_of_data(
@@ -183,13 +183,10 @@ def _log_prior(model: BoundModel, parameters: ModelParameters) -> dict[str, np.n
             density = log_prob(distribution, off_boundary(parameters.hyperparameters[name]))
             found[name] = density.reshape(*leading, -1).sum(axis=-1)
         prior = model.learned.given(parameters.hyperparameters)
-    of_classes, of_blocks = prior.log_densities(parameters)
-    if of_classes is not None:
-        found[CLASS_SITE] = of_classes
-    for i, densities in enumerate(of_blocks):
-        for site in model.sites:
-            if site.block == i:
-                cells = densities[site.parameter]
-                cells = cells if site.column is None else cells[..., site.column]
-                found[site.name] = cells.reshape(*leading, -1).sum(axis=-1)
+    of_classes, *of_blocks = prior.log_densities(parameters)
+    found |= of_classes
+    for site in model.sites:
+        cells = of_blocks[site.block][site.parameter]
+        cells = cells if site.column is None else cells[..., site.column]
+        found[site.name] = cells.reshape(*leading, -1).sum(axis=-1)
     return found

@@ -169,7 +169,8 @@ class RowDensity:
         x : array or CSR array, shape (rows, columns)
             Cells of the block.
         """
-        return np.asarray(self._of_feature(*self._feature(i, j, x)))
+        block, cells = self._feature(i, j, x)
+        return np.asarray(block.of_rows(cells))
 
     def feature_density(self, i: int, j: int, x: Any) -> np.ndarray:
         """Density of a feature's cells in a row without any other cell, shape (rows, classes); parameters as above."""
@@ -188,9 +189,6 @@ class RowDensity:
     def _columns(self) -> dict[tuple[int, int], Any]:
         """A cache of single-column blocks: to make one takes as long as the densities of a few rows."""
         return {}
-
-    def _of_feature(self, block: Any, x: Any) -> np.ndarray:
-        return block.of_rows(x)
 
     def in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
         """`log_joint` for JAX.
@@ -280,8 +278,9 @@ class MeanOverDraws(RowDensity):
         block, cells = self._feature(i, j, x)
         return block.under_draws(cells)
 
-    def _of_feature(self, block: Any, x: Any) -> np.ndarray:
-        under_draws, num_draws = block.under_draws(x), len(self.log_class_prob)
+    @in_float64
+    def feature(self, i: int, j: int, x: Any) -> np.ndarray:
+        under_draws, num_draws = self.feature_under_draws(i, j, x), len(self.log_class_prob)
         pieces = [logsumexp(under_draws(rows), axis=0) - np.log(num_draws) for rows in pieces_of_rows(x.shape[0])]
         return np.concatenate(pieces) if pieces else np.empty((0, self.log_class_prob.shape[-1]))
 

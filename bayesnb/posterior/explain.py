@@ -17,8 +17,7 @@ from bayesnb.data.tables import shortened
 from bayesnb.model.blocks import Block, columns_alone, features_of, subjects_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.belief import offers
-from bayesnb.posterior.draws import FEW
-from bayesnb.posterior.predictions import NATS, nats_of
+from bayesnb.posterior.predictions import FEW, NATS, nats_of
 
 BEFORE = "before any cell"
 """Name of the part without features: the log odds of the class probabilities."""

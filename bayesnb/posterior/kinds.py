@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Concatenate, Protocol
 import numpy as np
 
 from bayesnb.core.checking import a_type
-from bayesnb.core.deferred import dist
+from bayesnb.core.deferred import dist, pd
 from bayesnb.core.printing import Printed
 from bayesnb.families.family import Family
 from bayesnb.model.blocks import feature_names, in_column_order
@@ -18,7 +18,7 @@ from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
 from bayesnb.posterior.belief import ClosedForm, DrawnForms, DrawnValues, OnePoint, offers, require
 from bayesnb.posterior.diagnostics import Diagnostics
-from bayesnb.posterior.posterior import Fitting, Posterior
+from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
 # A single value for every parameter
@@ -55,7 +55,7 @@ class PointPosterior(Posterior):
         model: BoundModel,
         parameters: ModelParameters,
         problem: Problem | None = None,
-        inference: Fitting | None = None,
+        inference: Any = None,
     ) -> None:
         super().__init__(problem, OnePoint(model, parameters), inference)
 
@@ -98,10 +98,9 @@ class _ClosedFormPosterior(_SpreadPosterior):
     """A posterior of updated families."""
 
     problem: Problem
-    inference: Fitting
     belief: ClosedForm
 
-    def __init__(self, problem: Problem, inference: Fitting) -> None:
+    def __init__(self, problem: Problem, inference: Any) -> None:
         super().__init__(problem, ClosedForm(problem.resolved, problem.posterior), inference)
 
     @property
@@ -247,8 +246,6 @@ class AveragedPosterior(_ClosedFormPosterior):
     @property
     def inclusion_probability(self) -> Any:
         """Posterior probability that each feature depends on the class, a pandas series by feature."""
-        import pandas as pd
-
         values = in_column_order(self.model.blocks, [family.prob[0].tolist() for family in self.closed_form.families])
         names = pd.Index(feature_names(self.model.blocks), name="feature", tupleize_cols=False)
         return pd.Series(values, index=names, name="inclusion_probability", dtype=np.float64)
@@ -295,7 +292,7 @@ class SampledPosterior(_SpreadPosterior):
         model: BoundModel,
         parameters: ModelParameters,
         sample_stats: dict[str, np.ndarray],
-        inference: Fitting | None,
+        inference: Any,
     ) -> None:
         pairs = zip(model.families, parameters.blocks, strict=True)
         parameters = replace(parameters, blocks=tuple(dict(family.on_a_line(block)) for family, block in pairs))

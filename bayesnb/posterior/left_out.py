@@ -1,6 +1,6 @@
 """Log density of each row, and of each of its features, given the other rows."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any, Self
@@ -12,10 +12,10 @@ from bayesnb.core.checking import first_few
 from bayesnb.core.deferred import in_float64, leaves, map_tree
 from bayesnb.core.running import in_order
 from bayesnb.data.read import Rows
-from bayesnb.families.conjugate import ConjugateFamily, cells_log_predictive, couples_classes
-from bayesnb.families.family import JointFamily, log_predictive_given, of_column
+from bayesnb.families.conjugate import cells_log_predictive, couples_classes
+from bayesnb.families.family import log_predictive_given, of_column
 from bayesnb.families.feature_inclusion import FeatureInclusion, log_mixture
-from bayesnb.families.statistics import ClassCounts, Statistics, times_each
+from bayesnb.families.statistics import ClassCounts, times_each
 from bayesnb.model.blocks import Block, feature_names, features_of, positions_of_features
 from bayesnb.model.prior import ClassPrior
 from bayesnb.model.reading import Cells, log_normalised
@@ -74,8 +74,8 @@ def _log_density_without(block: Block, counted: Any, x: Any, rows: Rows, *, refi
     if block.is_joint and not refitted:
         _refuse_rows(rows, np.isneginf(found)[:, None], block)
     slow = np.flatnonzero(~np.isfinite(found.reshape(len(rows), -1)).all(axis=1))
-    for piece, without in _blocks_without_rows(block, counted, x[slow], rows.take(slow), refitted=refitted):
-        of_classes = without.of_classes().sum(axis=-1)
+    for piece, of_cells in _cells_without_rows(block, counted, x[slow], rows.take(slow), refitted=refitted):
+        of_classes = of_cells.sum(axis=-1)
         found[slow[piece]] = of_classes if refitted else of_classes[:, 0]
     return found
 
@@ -91,8 +91,8 @@ def _given_the_rest(block: Block, counted: Any, x: Any, rows: Rows) -> Iterator[
     if block.is_joint:
         yield slice(0, len(rows)), _log_density_without(block, counted, x, rows, refitted=False)[:, None]
         return
-    for piece, without in _blocks_without_rows(block, counted, x, rows):
-        yield piece, without.of_classes()[:, 0]
+    for piece, of_cells in _cells_without_rows(block, counted, x, rows):
+        yield piece, of_cells[:, 0]
 
 
 # --------------------------------------------------------------------------------------------------
@@ -104,51 +104,19 @@ def _given_the_rest(block: Block, counted: Any, x: Any, rows: Rows) -> Iterator[
 # --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class _WithoutRows:
-    """A block without each of some rows: for each row a copy of every class, or of its own class alone.
-
-    The columns of all copies are laid out side by side: rows of D columns become one row of rows * D columns. A vector
-    of counts stays one vector, and the copies are classes.
-
-    Attributes
-    ----------
-    prior : ConjugateFamily
-        Shape (copied classes, rows * columns), or (copied classes * rows, columns) for a vector of counts.
-    rest : Statistics
-        Of the other rows.
-    cell : Statistics
-        Statistics of the row's own cell, in every copy.
-    x : array, shape (1, rows * columns), or (rows, columns) for a vector of counts
-        The cells.
-    num_rows : int
-    """
-
-    prior: ConjugateFamily
-    rest: Statistics
-    cell: Statistics
-    x: np.ndarray
-    num_rows: int
-
-    def of_classes(self) -> np.ndarray:
-        """Log density of each cell, shape (rows, copied classes, columns); zero for a missing one."""
-        cells = np.asarray(self._log_density())
-        copied = len(cells) // self.num_rows if isinstance(self.prior, JointFamily) else len(cells)
-        return np.moveaxis(cells.reshape(copied, self.num_rows, -1), 0, 1)
-
-    def _log_density(self) -> Any:
-        if isinstance(self.prior, JointFamily):
-            after = self.prior.update(self.rest)
-            return after.row_log_predictive(self.x).T if couples_classes(self.prior) else after.log_evidence(self.cell)
-        return log_predictive_given(self.prior, self.rest, self.x)
-
-
-def _blocks_without_rows(
+def _cells_without_rows(
     block: Block, counted: Any, x: Any, rows: Rows, *, refitted: bool = False
-) -> Iterator[tuple[slice, _WithoutRows]]:
-    """The block without each row, some rows at a time; arguments as for `_log_density_without`.
+) -> Iterator[tuple[slice, np.ndarray]]:
+    """Log density of each cell given the other rows, some rows at a time; arguments as for `_log_density_without`.
 
-    If `refitted`, every class is copied and the prior follows the other rows; otherwise the row's own class is copied.
+    For each row there is a copy of the block without it: of every class if `refitted`, where the prior follows the
+    other rows, and otherwise of the row's own class. The columns of all copies are laid out side by side: rows of D
+    columns become one row of rows * D columns. A vector of counts stays one vector, and the copies are classes.
+
+    Yields
+    ------
+    tuple of slice and array
+        The rows, and their log densities, shape (rows, copied classes, columns); zero for a missing cell.
 
     Raises
     ------
@@ -179,11 +147,17 @@ def _blocks_without_rows(
         _refuse_rows(some, impossible.any(axis=0), block)
         if refitted:
             prior = prior.on_scale_of(rest.pooled())
-        yield piece, _WithoutRows(prior, rest, cell, cells, len(some))
+        if not block.is_joint:
+            found = log_predictive_given(prior, rest, cells)
+        elif couples_classes(prior):
+            found = prior.update(rest).row_log_predictive(cells).T
+        else:
+            found = prior.update(rest).log_evidence(cell)
+        yield piece, np.moveaxis(np.asarray(found).reshape(len(copied), len(some), -1), 0, 1)
 
 
 def _leaf_for_each_row(copied: np.ndarray, joint: bool, leaf: Any) -> np.ndarray:
-    """An array (classes, columns, ...) for each row, given the classes (copied classes, rows); see `_WithoutRows`."""
+    """An array (classes, columns, ...) for each row, given the classes (copied classes, rows)."""
     # What all classes share has a class axis of length one.
     values = np.asarray(leaf)[copied if len(leaf) > 1 else np.zeros_like(copied[:1])]
     shape = (-1, *values.shape[2:]) if joint else (len(values), -1, *values.shape[3:])
@@ -216,13 +190,11 @@ class _FittedBlock:
     statistics: Any
     follows: bool
 
-    def log_densities(self, x: Any, rows: Rows) -> tuple[np.ndarray, np.ndarray]:
-        """Log density of each row under each class given all rows, and given the other rows, shape (rows, classes)."""
-        held = np.asarray(self.posterior.row_log_predictive(x))
-        return held, self.left_out(x, rows, held)
-
     def left_out(self, x: Any, rows: Rows, held: np.ndarray | None = None) -> np.ndarray:
-        """The second array of `log_densities`, given the first where it is known."""
+        """Log density of each row under each class given the other rows, shape (rows, classes).
+
+        `held` is that given all rows, where it is known.
+        """
         lacking = np.isnan(x).any(axis=1) if self.prior.whole_rows else np.zeros(len(rows), bool)
         if self.follows and not lacking.any():
             return _log_density_without(self.prior, self.statistics, x, rows, refitted=True)
@@ -261,19 +233,16 @@ class _FittedBlock:
         return found
 
     @cached_property
-    def features(self) -> list[tuple[Any, Self]]:
+    def features(self) -> list[tuple[Any, Any]]:
         """The columns of the block and the block of each alone; a joint block is one feature."""
         if self.prior.is_joint:
             return [(slice(None), self)]
-        return [(slice(j, j + 1), self._of_column(j)) for j in range(len(self.prior.columns))]
 
-    def _of_column(self, j: int) -> Self:
-        column, block = slice(j, j + 1), self.prior
-        alone = replace(
-            block, family=of_column(block.family, j), columns=block.columns[column], labels=block.labels[column]
-        )
-        statistics = map_tree(lambda leaf: leaf[:, column], self.statistics)
-        return type(self)(alone, of_column(self.posterior, j), statistics, self.follows)
+        def alone(j: int) -> Any:
+            statistics = map_tree(lambda leaf: leaf[:, j : j + 1], self.statistics)
+            return _FittedBlock(self.prior.column(j), of_column(self.posterior, j), statistics, self.follows)
+
+        return [(slice(j, j + 1), alone(j)) for j in range(len(self.prior.columns))]
 
 
 def _fitted_blocks(posterior: Any, rows: Rows) -> list[_FittedBlock]:
@@ -281,16 +250,13 @@ def _fitted_blocks(posterior: Any, rows: Rows) -> list[_FittedBlock]:
     problem = posterior.problem
     if problem.model.description.feature_inclusion is not None:
         refuse_weights(rows, "posteriors averaged over features")
-    models = [problem.model if follows else posterior.model for follows in problem.follows]
-    return [
-        _FittedBlock(
-            replace(model.blocks[i], family=model.prior_families[i]),
-            posterior.closed_form.families[i],
-            problem.statistics.blocks[i],
-            follows or couples_classes(model.families[i]),
-        )
-        for i, (model, follows) in enumerate(zip(models, problem.follows, strict=True))
-    ]
+    found = []
+    for i, (after, counted) in enumerate(zip(posterior.closed_form.families, problem.statistics.blocks, strict=True)):
+        model = problem.model if problem.follows[i] else posterior.model
+        prior = replace(model.blocks[i], family=model.prior_families[i])
+        follows = problem.follows[i] or couples_classes(model.families[i])
+        found.append(_FittedBlock(prior, after, counted, follows))
+    return found
 
 
 def log_class_probs_without(posterior: Posterior, rows: Rows, prior: ClassPrior | None = None) -> np.ndarray:
@@ -320,25 +286,31 @@ type Found = Iterator[tuple[slice, int, int, np.ndarray]]
 """Some rows, the positions of a block and of one of its features, and log densities of shape (rows, classes)."""
 
 
-def _closed_form_features(blocks: Sequence[_FittedBlock], chunk: Cells, rows: Rows) -> Found:
-    """Log density of each feature given the other rows."""
-    for i, (block, x) in enumerate(zip(blocks, chunk, strict=True)):
-        for j, (columns, feature) in enumerate(block.features):
-            yield slice(None), i, j, feature.left_out(x[:, columns], rows)
+def _of_features_without(posterior: Any, rows: Rows) -> Callable[[Cells, Rows], Found]:
+    """A function from encoded rows to the log density of each feature given the other rows.
 
-
-def _sampled_features(posterior: Any, chunk: Cells, rows: Rows) -> Found:
-    """Log density of each feature given the other rows, estimated from draws given all rows.
-
-    A row changes the parameters of its own class alone. The density of its cell there is a mean over draws with weights
-    in proportion to 1 / p(x_ij | theta), smoothed (Vehtari, Simpson, Gelman, Yao and Gabry 2024, *Journal of Machine
-    Learning Research* 25). Under the other classes it is the mean over all draws.
+    Of draws it is estimated. A row changes the parameters of its own class alone. The density of its cell there is a
+    mean over draws with weights in proportion to 1 / p(x_ij | theta), smoothed (Vehtari, Simpson, Gelman, Yao and Gabry
+    2024, *Journal of Machine Learning Research* 25). Under the other classes it is the mean over all draws.
     """
-    for i, (block, x) in enumerate(zip(posterior.model.blocks, chunk, strict=True)):
-        for j, _ in enumerate(features_of(block)):
-            under_draws = posterior.belief.density.feature_under_draws(i, j, x)
-            for piece in pieces_of_rows(len(rows)):
-                yield piece, i, j, log_mean_without(under_draws(piece), rows.codes[piece])
+    drawn = offers(posterior, "draws of a sampler")
+    if drawn:
+        refuse_weights(rows, "draws")
+    blocks, density = [] if drawn else _fitted_blocks(posterior, rows), posterior.belief.density
+
+    def of_closed_form(chunk: Cells, some: Rows) -> Found:
+        for i, (block, x) in enumerate(zip(blocks, chunk, strict=True)):
+            for j, (columns, feature) in enumerate(block.features):
+                yield slice(None), i, j, feature.left_out(x[:, columns], some)
+
+    def of_draws(chunk: Cells, some: Rows) -> Found:
+        for i, (block, x) in enumerate(zip(posterior.model.blocks, chunk, strict=True)):
+            for j, _ in enumerate(features_of(block)):
+                under_draws = density.feature_under_draws(i, j, x)
+                for piece in pieces_of_rows(len(some)):
+                    yield piece, i, j, log_mean_without(under_draws(piece), some.codes[piece])
+
+    return of_draws if drawn else of_closed_form
 
 
 # --------------------------------------------------------------------------------------------------
@@ -360,14 +332,12 @@ class LeftOut:
         log p(x_i, y_i | D without i).
     in_sample : array, shape (rows,)
         log p(y_i | x_i, D).
-    rows : Rows
     """
 
     log_proba: np.ndarray
     of_label: np.ndarray
     joint: np.ndarray
     in_sample: np.ndarray
-    rows: Rows
 
 
 @in_float64
@@ -375,11 +345,7 @@ def leave_one_out(posterior: Posterior, rows: Rows) -> LeftOut:
     """Every row predicted from the others; weights of features are kept. Errors as for `require_rows_of_fit`."""
     require_rows_of_fit(posterior, rows)
     log_proba, (of_label, joint, in_sample) = np.empty((len(rows), len(rows.classes))), np.empty((3, len(rows)))
-    densities: JointDensities
-    if posterior.feature_weights is None:
-        densities = partial(_block_joint, posterior, _fitted_blocks(posterior, rows))
-    else:
-        densities = partial(_feature_joint, posterior, _of_features_without(posterior.plain, rows))
+    densities = (_block_joint if posterior.feature_weights is None else _feature_joint)(posterior, rows)
 
     def one_chunk(where: slice, chunk: Cells) -> None:
         some = rows.take(where)
@@ -390,7 +356,7 @@ def leave_one_out(posterior: Posterior, rows: Rows) -> LeftOut:
         in_sample[where] = log_normalised(held)[own]
 
     posterior.model.read(rows.table).each(one_chunk)
-    return LeftOut(log_proba, of_label, joint, in_sample, rows)
+    return LeftOut(log_proba, of_label, joint, in_sample)
 
 
 type JointDensities = Callable[[Cells, Rows], tuple[np.ndarray, np.ndarray, np.ndarray]]
@@ -398,38 +364,35 @@ type JointDensities = Callable[[Cells, Rows], tuple[np.ndarray, np.ndarray, np.n
 from which the label follows; arrays of shape (rows, classes)."""
 
 
-def _block_joint(
-    posterior: Any, blocks: Sequence[_FittedBlock], chunk: Cells, rows: Rows
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _block_joint(posterior: Any, rows: Rows) -> JointDensities:
     """The densities of whole blocks, which take less time than those of single features."""
-    held, without = np.zeros((2, len(rows), len(rows.classes)))
-    for block, x in zip(blocks, chunk, strict=True):
-        of_block, without_row = block.log_densities(x, rows)
-        held += of_block
-        without += without_row
-    without += log_class_probs_without(posterior, rows)
-    return held + log(posterior.class_probs()), without, without
+    blocks = _fitted_blocks(posterior, rows)
+
+    def densities(chunk: Cells, some: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        held, without = np.zeros((2, len(some), len(some.classes)))
+        for block, x in zip(blocks, chunk, strict=True):
+            of_block = np.asarray(block.posterior.row_log_predictive(x))
+            held += of_block
+            without += block.left_out(x, some, of_block)
+        without += log_class_probs_without(posterior, some)
+        return held + log(posterior.class_probs()), without, without
+
+    return densities
 
 
-def _feature_joint(
-    posterior: Any, of_features: Callable[[Cells, Rows], Found], chunk: Cells, rows: Rows
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _feature_joint(posterior: Any, rows: Rows) -> JointDensities:
     """The densities of single features, which have weights."""
-    density = posterior.belief.density
-    log_class_prob = log_class_probs_without(posterior, rows, posterior.problem.rows_class_prior)
-    without, weighted = np.array(log_class_probs_without(posterior, rows)), np.zeros(log_class_prob.shape)
-    for piece, i, j, densities in of_features(chunk, rows):
-        without[piece] += densities
-        weighted[piece] += density.weighed(i, j, densities, log_class_prob[piece])
-    return density.log_joint(chunk), without, density.joined(log_class_prob, weighted)
+    density, of_features = posterior.belief.density, _of_features_without(posterior.plain, rows)
 
+    def densities(chunk: Cells, some: Rows) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        log_class_prob = log_class_probs_without(posterior, some, posterior.problem.rows_class_prior)
+        without, weighted = np.array(log_class_probs_without(posterior, some)), np.zeros(log_class_prob.shape)
+        for piece, i, j, found in of_features(chunk, some):
+            without[piece] += found
+            weighted[piece] += density.weighed(i, j, found, log_class_prob[piece])
+        return density.log_joint(chunk), without, density.joined(log_class_prob, weighted)
 
-def _of_features_without(posterior: Any, rows: Rows) -> Callable[[Cells, Rows], Found]:
-    """A function from encoded rows to the log density of each feature, given the other rows."""
-    if not offers(posterior, "draws of a sampler"):
-        return partial(_closed_form_features, _fitted_blocks(posterior, rows))
-    refuse_weights(rows, "draws")
-    return partial(_sampled_features, posterior)
+    return densities
 
 
 class DensityError(ValueError):
@@ -508,12 +471,7 @@ class FeaturesLeftOut:
 
     def take(self, which: np.ndarray) -> Self:
         """Some of the rows."""
-        return replace(
-            self,
-            log_density=self.log_density[which],
-            log_class_prob=self.log_class_prob[which],
-            rows=self.rows.take(which),
-        )
+        return type(self)(self.names, self.log_density[which], self.log_class_prob[which], self.rows.take(which))
 
     def require_finite(self, why: str) -> None:
         """Raise ValueError for densities that are not finite.

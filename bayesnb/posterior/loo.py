@@ -179,27 +179,19 @@ def _psis_loo(posterior: Posterior, rows: Rows, progress: bool | None) -> tuple[
         )
     with steps("loo", 2, progress) as begin:
         begin("densities of the rows")
-        tree = _draws_and_densities(posterior, rows)
+        joint = posterior.log_joint_draws(rows.table)
+        of_label = joint[:, :, np.arange(len(rows)), rows.codes] - logsumexp(joint, axis=-1)
+        # ArviZ takes the effective number of draws from the mean over all parameters, whatever their names.
+        parameters = np.concatenate([values.reshape(*values.shape[:2], -1) for values in draws.values()], axis=-1)
+        groups = {
+            "posterior": dict_to_dataset({"parameters": parameters}),
+            "log_likelihood": dict_to_dataset({"y": of_label}, dims={"y": ["row"]}),
+        }
         begin("importance sampling")
-        found = arviz_stats.loo(tree, var_name="y", pointwise=True)
+        found = arviz_stats.loo(as_tree(groups, {}), var_name="y", pointwise=True)
     remarks = _remark_on_draws(posterior.problem)
     found.warning = found.warning or bool(remarks)
     return found, remarks
-
-
-def _draws_and_densities(posterior: Posterior, rows: Rows) -> xr.DataTree:
-    """The two groups of `Posterior.to_datatree` that ArviZ's score uses: log p(y_i | x_i, theta), and all parameters.
-
-    ArviZ takes the effective number of draws from the mean over all parameters, whatever their names.
-    """
-    joint = posterior.log_joint_draws(rows.table)
-    of_label = joint[:, :, np.arange(len(rows)), rows.codes]
-    parameters = [draws.reshape(*draws.shape[:2], -1) for draws in posterior.draws().values()]
-    groups = {
-        "posterior": dict_to_dataset({"parameters": np.concatenate(parameters, axis=-1)}),
-        "log_likelihood": dict_to_dataset({"y": of_label - logsumexp(joint, axis=-1)}, dims={"y": ["row"]}),
-    }
-    return as_tree(groups, {})
 
 
 # --------------------------------------------------------------------------------------------------
@@ -364,12 +356,12 @@ def loo_scores(
     warn_of(_remarks(exact, left_out) + [remark] * bool(as_values))
     of_rows = left_out if exact.generative is exact.plain else leave_one_out(exact.generative, rows)
     proba = np.exp(left_out.log_proba)
-    truth = np.eye(proba.shape[1])[left_out.rows.codes]
+    truth = np.eye(proba.shape[1])[rows.codes]
     return pd.Series(
         {
             "elpd_label": left_out.of_label.sum(),
             "elpd_joint": np.nan if as_values else of_rows.joint.sum(),
-            "accuracy": (proba.argmax(axis=1) == left_out.rows.codes).mean(),
+            "accuracy": (proba.argmax(axis=1) == rows.codes).mean(),
             "brier": ((proba - truth) ** 2).sum(axis=1).mean(),
         },
         name="leave-one-out",

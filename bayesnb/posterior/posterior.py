@@ -3,25 +3,24 @@
 import itertools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol, Self
+from typing import Any, Self
 
 import numpy as np
 
 from bayesnb.core.arrays import dense
 from bayesnb.core.checking import warn, warns_once, whole_number
-from bayesnb.core.deferred import dist
+from bayesnb.core.deferred import pd
 from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import as_table
 from bayesnb.families.bins import Resolution, as_written
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.model.blocks import parameter_notes
+from bayesnb.model.blocks import ModelStatistics, parameter_notes
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import CLASS_SITE
 from bayesnb.model.problem import Problem, count_more
-from bayesnb.model.program import draw_cells, to_table
+from bayesnb.model.program import draw_cells, draw_codes, to_table
 from bayesnb.posterior.belief import Belief, offers, require
-from bayesnb.posterior.draws import Draws, headline
 from bayesnb.posterior.predictions import Predictions
 
 # --------------------------------------------------------------------------------------------------
@@ -48,8 +47,6 @@ def parameters_by_class(model: BoundModel, moments: Callable[[str], Mapping[str,
         Gives for the name of a site ``mean`` and ``sd``, or ``value``, arrays of the site's shape. Raises
         NotImplementedError where a family does not state them.
     """
-    import pandas as pd
-
     axes = model.sites.axes()
     features = _sites_by_feature(model)
     labels, rows = _cell_rows(CLASS_SITE, axes[CLASS_SITE], moments)
@@ -67,9 +64,7 @@ def parameters_by_class(model: BoundModel, moments: Callable[[str], Mapping[str,
     if shown < len(features):
         parts.append(Paragraph(f"… and {len(features) - shown} more of {len(features)} features in .summary()"))
     parts += map(Paragraph, parameter_notes(model.blocks))
-    of_rows = {CLASS_SITE, *(site.name for site in model.sites)}
-    learned = [name for name in axes if name not in of_rows]
-    if learned:
+    if learned := [*model.description.hyperpriors]:
         parts += [Paragraph("Hyperparameters, mean ± sd:"), Code(_hyper_lines(learned, axes, moments))]
     return parts
 
@@ -87,7 +82,8 @@ def _cell_rows(site: str, axes: Axes, moments: Callable[[str], Mapping[str, Any]
     """Labels and cells of a parameter, whose first axis is the class."""
     (_, classes), *others = axes
     number = int(np.prod([len(names) for _, names in others]))
-    labels = _value_labels(site, others)
+    places = itertools.islice(itertools.product(*(names for _, names in others)), MOST_OF_SITE)
+    labels = [f"{site}[{', '.join(map(str, place))}]" if place else site for place in places]
     try:
         values = _moments_as_text(moments(site), (len(classes), number))
     except NotImplementedError:
@@ -97,12 +93,6 @@ def _cell_rows(site: str, axes: Axes, moments: Callable[[str], Mapping[str, Any]
         labels.append(f"… and {number - MOST_OF_SITE} more of {site}")
         values.append([""] * len(classes))
     return labels, values
-
-
-def _value_labels(site: str, axes: Axes) -> list[str]:
-    """Names of the first values of a parameter, without the class."""
-    places = itertools.islice(itertools.product(*(names for _, names in axes)), MOST_OF_SITE)
-    return [f"{site}[{', '.join(map(str, place))}]" if place else site for place in places]
 
 
 def _moments_as_text(moments: Mapping[str, Any], shape: tuple[int, int]) -> list[list[str]]:
@@ -164,19 +154,8 @@ FEATURES_OF_PRIOR = 8
 """Largest number of features, or groups of equal ones, whose prior is printed below the parameters."""
 
 
-class Fitting(Protocol):
-    """The interface of the inference that a posterior keeps, to run it again on other statistics."""
-
-    def fit(self, problem: Problem, *, key: Any) -> Any:
-        """Condition the problem's model on its data.
-
-        The class of the posterior depends on the model only, so that `update` and `forget` return the class they are
-        called on.
-        """
-
-
 @dataclass(eq=False, repr=False)
-class Posterior(Printed, Predictions, Draws):
+class Posterior(Printed, Predictions):
     """Distribution of a model's parameters given data: a problem, and what is believed of the parameters.
 
     Attributes
@@ -189,8 +168,10 @@ class Posterior(Printed, Predictions, Draws):
         Model and statistics of the data; None where the parameters were given without data.
     belief : Belief
         What is known of the parameters: a point, a closed form or draws, alone or with weights of features.
-    inference : object or None
-        The inference that made the posterior; None if its draws or parameters were given.
+    inference : Inference or None
+        The inference that made the posterior; None if its draws or parameters were given. It runs again on other
+        statistics: the class of its posterior depends on the model only, so that `update` and `forget` return the class
+        that they are called on.
 
     See Also
     --------
@@ -212,14 +193,10 @@ class Posterior(Printed, Predictions, Draws):
 
     problem: Problem | None
     belief: Belief
-    inference: Fitting | None
+    inference: Any
 
     feature_weights: Any = field(default=None, init=False)
     """The weights of features, if there are some."""
-
-    @property
-    def model(self) -> BoundModel:
-        return self.belief.plain.model
 
     @property
     def classes(self) -> np.ndarray:
@@ -368,14 +345,11 @@ class Posterior(Printed, Predictions, Draws):
         tuple
             The table (a pandas frame where the columns have names, else an array) and the labels.
         """
-        from bayesnb.families.draw import draw
-
         if total_count is None:
             total_count = mean_total_count(self.generative.problem)
         known, num_rows, rng = self.generative, whole_number("num_rows", num_rows), random_generator(key)
         model = known.model
-        probs = np.tile(known.class_probs(), (num_rows, 1))
-        codes = draw(dist.CategoricalProbs(probs), rng).astype(np.intp)
+        codes = draw_codes(known.class_probs(), num_rows, rng)
         cells = draw_cells(model.blocks, known.belief.draw_for_rows(codes, rng), num_rows, rng, total_count)
         if like is None:
             cells = [_within_bins(block.family, drawn) for block, drawn in zip(model.blocks, cells, strict=True)]
@@ -534,9 +508,8 @@ class Posterior(Printed, Predictions, Draws):
         array([[0.2 , 0.4 , 0.4 ],
                [0.5 , 0.25, 0.25]])
         """
-        problem, inference = self._require_fit("update")
-        problem, counted = count_more(problem, X, y, sample_weight)
-        return inference.fit(problem.add(counted, decay=decay), key=key)
+        problem, counted = self._count("update", X, y, sample_weight)
+        return self.inference.fit(problem.add(counted, decay=decay), key=key)
 
     def forget(self, X: Any, y: Any, *, sample_weight: Any = None, key: Any = 0) -> Self:
         """The posterior after rows are removed from its data, the same as a fit to the remaining rows.
@@ -557,16 +530,14 @@ class Posterior(Printed, Predictions, Draws):
         ValueError
             If these rows cannot have been among the data.
         """
-        problem, inference = self._require_fit("forget")
-        problem, counted = count_more(problem, X, y, sample_weight)
-        return inference.fit(problem.take_away(counted), key=key)
+        problem, counted = self._count("forget", X, y, sample_weight)
+        return self.inference.fit(problem.take_away(counted), key=key)
 
-    def _require_fit(self, verb: str) -> tuple[Problem, Fitting]:
-        """The problem and the inference; an error if a new fit is impossible."""
-        problem = require(self, "data", verb).problem
-        inference = require(self, "a sampler to run again", verb).inference
+    def _count(self, verb: str, X: Any, y: Any, sample_weight: Any) -> tuple[Problem, ModelStatistics]:
+        """As `count_more`; an error if a new fit is impossible."""
+        problem = require(require(self, "data", verb), "a sampler to run again", verb).problem
         problem.require_labels(verb, "fit all the rows again, nb.fit(model, X, y, ...)")
-        return problem, inference
+        return count_more(problem, X, y, sample_weight)
 
     def _parts(self) -> list[Piece]:
         parameters = parameters_by_class(self.model, self.belief.moments)
@@ -577,7 +548,13 @@ class Posterior(Printed, Predictions, Draws):
 
     def _title(self) -> list[Piece]:
         """What the posterior is, and how it was made."""
-        heading = Heading(headline(type(self).__name__, self.classes.tolist(), self.problem))
+        rows, labels = "", self.classes.tolist()
+        if self.problem is not None:
+            weight, unlabelled = float(self.problem.statistics.classes.n.sum()), self.problem.unlabelled
+            rows = f"{weight:g} row{'s' * (weight != 1)}, "
+            rows += "" if unlabelled is None else f"{unlabelled.weights.sum():g} without a label, "
+        shown = str(labels) if len(labels) <= 10 else f"{str(labels[:8])[:-1]}, ... ({len(labels)} in all)]"
+        heading = Heading(f"{type(self).__name__}: {rows}classes {shown}")
         return [heading, Paragraph(self.belief.details)] if self.belief.details else [heading]
 
 

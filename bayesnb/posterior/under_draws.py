@@ -1,5 +1,6 @@
 """Densities of rows under draws of the parameters."""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from bayesnb.core.running import in_order
 from bayesnb.data.tables import Table
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters, Prior
-from bayesnb.model.reading import Chunks, warn_lost
+from bayesnb.model.reading import warn_lost
 
 # --------------------------------------------------------------------------------------------------
 # Densities of rows under draws of the parameters
@@ -36,26 +37,26 @@ def proba_under(model: BoundModel, table: Table, parameters: ModelParameters) ->
 
 
 def _under_each_draw(each: Callable, model: BoundModel, table: Table, parameters: ModelParameters) -> np.ndarray:
-    flat, chunks = flatten(parameters), model.read(table)
-    number, num_classes = flat.class_prob.shape
-    found = np.empty((number, chunks.table.num_rows, num_classes))
+    *leading, num_classes = parameters.class_prob.shape
+    found = np.empty((math.prod(leading), table.num_rows, num_classes))
 
     def put(rows: slice, values: np.ndarray) -> None:
         found[:, rows] = values.T
 
-    each(model, chunks, flat, put)
-    return found.reshape(*parameters.class_prob.shape[:-1], *found.shape[1:])
+    each(model, table, parameters, put)
+    return found.reshape(*leading, *found.shape[1:])
 
 
 @in_float64
 def _each_joint(
-    model: BoundModel, chunks: Chunks, flat: ModelParameters, function: Callable[[slice, np.ndarray], None]
+    model: BoundModel, table: Table, parameters: ModelParameters, function: Callable[[slice, np.ndarray], None]
 ) -> None:
     """Call a function with some rows at a time and their log joint densities (classes, rows, draws), in threads."""
+    flat = flatten(parameters)
     step = max(1, DRAW_BYTES // (8 * flat.class_prob.size))
 
     def pieces() -> Iterator[tuple[slice, int, Callable[[slice], np.ndarray]]]:
-        for rows, cells in chunks.encoded():
+        for rows, cells in model.read(table).encoded():
             of_rows = model.joint_of_rows(flat, cells)
             for start in range(rows.start, rows.stop, step):
                 yield slice(start, min(start + step, rows.stop)), rows.start, of_rows
@@ -68,9 +69,10 @@ def _each_joint(
 
 
 def _each_proba(
-    model: BoundModel, chunks: Chunks, flat: ModelParameters, function: Callable[[slice, np.ndarray], None]
+    model: BoundModel, table: Table, parameters: ModelParameters, function: Callable[[slice, np.ndarray], None]
 ) -> None:
     """As `_each_joint`, with class probabilities; where no class is possible, those of the draw, with a warning."""
+    by_class = log(flatten(parameters).class_prob).T[:, None]
     lost: list[tuple[int, int]] = []
 
     def of_piece(rows: slice, proba: np.ndarray) -> None:
@@ -79,14 +81,14 @@ def _each_proba(
         if impossible.any():
             some_lost = np.flatnonzero(impossible.any(axis=1))
             lost.append((rows.start + int(some_lost[0]), len(some_lost)))
-            proba = np.where(impossible, log(flat.class_prob).T[:, None], proba)
+            proba = np.where(impossible, by_class, proba)
             highest[impossible] = 0.0
         proba -= highest
         np.exp(proba, out=proba)
         proba /= proba.sum(axis=0)
         function(rows, proba)
 
-    _each_joint(model, chunks, flat, of_piece)
+    _each_joint(model, table, parameters, of_piece)
     if lost:
         warn_lost(sum(number for _, number in lost), min(first for first, _ in lost))
 
@@ -96,14 +98,13 @@ def uncertainty_under(model: BoundModel, table: Table, parameters: ModelParamete
 
     The first is never the smaller one, because entropy is concave.
     """
-    chunks = model.read(table)
-    result = np.empty((chunks.table.num_rows, 2))
+    result = np.empty((table.num_rows, 2))
 
     def put(rows: slice, proba: np.ndarray) -> None:
         result[rows, 1] = entr(proba).sum(axis=0).mean(axis=-1)
         result[rows, 0] = np.maximum(entr(proba.mean(axis=-1)).sum(axis=0), result[rows, 1])
 
-    _each_proba(model, chunks, flatten(parameters), put)
+    _each_proba(model, table, parameters, put)
     return result
 
 
@@ -118,9 +119,9 @@ def proba_quantiles_under(
         As for `log_joint_under`.
     levels : sequence of float
     """
-    flat, chunks = flatten(parameters), model.read(table)
-    number, num_classes = flat.class_prob.shape
-    result = np.empty((chunks.table.num_rows, num_classes, len(levels)))
+    *leading, num_classes = parameters.class_prob.shape
+    number = math.prod(leading)
+    result = np.empty((table.num_rows, num_classes, len(levels)))
     place = np.asarray(levels) * (number - 1)
     below = place.astype(int)
     above = np.minimum(below + 1, number - 1)
@@ -131,7 +132,7 @@ def proba_quantiles_under(
         lower, upper = (np.moveaxis(proba[..., where], 0, 1) for where in (below, above))
         result[rows] = lower + (place - below) * (upper - lower)
 
-    _each_proba(model, chunks, flat, put)
+    _each_proba(model, table, parameters, put)
     return result
 
 
@@ -140,21 +141,19 @@ def flatten(parameters: ModelParameters) -> ModelParameters:
     shape = parameters.class_prob.shape[:-1]
 
     def flat(value: Any) -> np.ndarray:
-        array = np.asarray(value)
-        return array.reshape(int(np.prod(shape)), *array.shape[len(shape) :])
+        return np.asarray(value).reshape(math.prod(shape), *np.shape(value)[len(shape) :])
 
     return map_tree(flat, parameters)
 
 
 def in_pieces(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[ModelParameters]:
     """Draws, chain and draw axes merged, as many at a time as fit in memory."""
+    cells = sum(x.shape[0] * x.shape[1] for x in chunk) * parameters.class_prob.shape[-1]
+    yield from _some_draws(parameters, max(1, DRAW_BYTES // max(8 * cells, 1)))
+
+
+def _some_draws(parameters: ModelParameters, step: int) -> Iterator[ModelParameters]:
     flat = flatten(parameters)
-    num_classes = flat.class_prob.shape[1]
-    cells = sum(x.shape[0] * x.shape[1] for x in chunk) * num_classes
-    yield from _some_draws(flat, max(1, DRAW_BYTES // max(8 * cells, 1)))
-
-
-def _some_draws(flat: ModelParameters, step: int) -> Iterator[ModelParameters]:
     for start in range(0, len(flat.class_prob), step):
         piece = slice(start, start + step)
         yield map_tree(lambda value, piece=piece: value[piece], flat)
@@ -166,9 +165,8 @@ PARAMETER_CELLS = 2**20
 
 def draws_in_pieces(parameters: ModelParameters) -> Iterator[ModelParameters]:
     """Draws, chain and draw axes merged, in pieces of about `PARAMETER_CELLS` values."""
-    flat = flatten(parameters)
-    size = sum(np.size(leaf) for leaf in leaves(flat)) // len(flat.class_prob)
-    yield from _some_draws(flat, max(1, PARAMETER_CELLS // size))
+    size = sum(np.size(leaf) for leaf in leaves(parameters)) // math.prod(parameters.class_prob.shape[:-1])
+    yield from _some_draws(parameters, max(1, PARAMETER_CELLS // size))
 
 
 def independent_draws(prior: Prior, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:

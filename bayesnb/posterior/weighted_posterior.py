@@ -25,8 +25,7 @@ from bayesnb.model.feature_weights import (
     some_rows,
 )
 from bayesnb.model.laplace import learn_on
-from bayesnb.model.weighted_model import WeightedModel
-from bayesnb.posterior.belief import PROB, WithWeights, require
+from bayesnb.posterior.belief import PROB, WeightedModel, WithWeights, require
 from bayesnb.posterior.kinds import ON_LABELS_ONLY
 from bayesnb.posterior.posterior import Posterior
 

@@ -21,7 +21,6 @@ from bayesnb.families.family import Family
 from bayesnb.inference.fit import fit
 from bayesnb.model.choose import (
     Candidate,
-    Compared,
     OpenColumns,
     candidates,
     compare_candidates,
@@ -61,7 +60,7 @@ ROUNDING = 1e-9
 
 
 def _best_for_labels(
-    columns: OpenColumns, rows: Rows, compared: Mapping[int, Sequence[Compared]]
+    columns: OpenColumns, rows: Rows, compared: Mapping[int, Sequence[Candidate]]
 ) -> tuple[dict[int, int], dict[int, np.ndarray]]:
     """The families of the highest leave-one-out log score of the labels, found column by column.
 
@@ -93,11 +92,11 @@ def _best_for_labels(
     # With equal, known class probabilities only the cell densities remain.
     equal = np.full(len(rows.classes), 1 / len(rows.classes))
     densities = {
-        position: [left_out({rows.table.names[position]: each.candidate.family}, equal) for each in families]
+        position: [left_out({rows.table.names[position]: each.family}, equal) for each in families]
         for position, families in compared.items()
     }
     place = dict.fromkeys(compared, 0)
-    first = columns.features({position: families[0].candidate.family for position, families in compared.items()})
+    first = columns.features({position: families[0].family for position, families in compared.items()})
     total = left_out(first)
 
     def label_score(log_joint: np.ndarray) -> float:
@@ -454,7 +453,7 @@ def choose_families(
     names = columns.table.names
     return FamilyChoice(
         model=NaiveBayes(
-            columns.features({position: each[place[position]].candidate.family for position, each in compared.items()}),
+            columns.features({position: each[place[position]].family for position, each in compared.items()}),
             outside_is_missing=columns.open_names,
             number_forms=columns.forms,
         ),
@@ -480,19 +479,19 @@ def _candidates_of_column(rows: Rows, position: int) -> tuple[Candidate, ...]:
 
 
 def _first_two(
-    families: Sequence[Compared], best: int, differences: np.ndarray | None
+    families: Sequence[Candidate], best: int, differences: np.ndarray | None
 ) -> tuple[tuple[Candidate, float], ...]:
     """The family of a place and the best one of the others, if there is another, each with what compares it."""
     measure = [each.log_evidence - families[0].log_evidence for each in families]
     if differences is not None:
         measure = differences.tolist()
     others = sorted((k for k in range(len(families)) if k != best), key=lambda k: -measure[k])
-    return tuple((families[k].candidate, measure[k]) for k in [best, *others[:1]])
+    return tuple((families[k], measure[k]) for k in [best, *others[:1]])
 
 
 def _choice_frame(
     names: Sequence[Any],
-    compared: Mapping[int, Sequence[Compared]],
+    compared: Mapping[int, Sequence[Candidate]],
     chosen: Mapping[int, int],
     differences: Mapping[int, np.ndarray] | None,
 ) -> pd.DataFrame:
@@ -500,7 +499,7 @@ def _choice_frame(
     lines = [
         {
             "column": names[position],
-            "family": each.candidate.name,
+            "family": each.name,
             "log_evidence": each.log_evidence,
             "log_bayes_factor": each.log_evidence - families[0].log_evidence,
             "elpd_difference": np.nan if differences is None else differences[position][k],

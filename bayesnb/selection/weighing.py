@@ -117,6 +117,7 @@ def weight_features(
     See Also
     --------
     WeightedPosterior : A posterior with weights of features.
+    propose_descriptions : Features that describe columns once more, for weights to choose among.
     select_features : Drop the features that do not help.
     group_columns : Merge columns that depend on each other.
 
@@ -127,6 +128,14 @@ def weight_features(
     .. math::
         \tau &\sim \mathrm{Uniform}\{.05, .1, .2, .4, .8, 1.6\}, & \eta &\sim N(1, 1), \\
         w_j \mid \eta, \tau &\sim N(\eta, \tau^2), \quad w \geq 0, & b_c &\sim N(0, 1).
+
+    Features that describe columns once more have the level zero. Readings of columns (`propose_descriptions`) have a
+    spread of their own, too, because most tell nothing and a few tell more than any column:
+
+    .. math::
+        w_j \mid r, \tau \sim N(0, r^2 \tau^2), \quad r \sim \mathrm{Uniform}\{0, 1/4, 1/2, 1, 2\}.
+
+    If r = 0 is most probable, readings leave the model: the result describes columns without them.
 
     Few rows cannot show that a cell, or a row, is impossible in a class. With a probability s a cell says nothing about
     the class, and with the same probability a row says nothing about its label:
@@ -294,7 +303,7 @@ def _learn(
     left_out.require_finite("no weights can be learned")
     left_out, of_labels = left_out.of_possible_labels("the weights")
     likelihood = _likelihood(left_out, shared=shared)
-    num_again, num_readings = (0, 0) if shared else (unweighted.model.num_again, unweighted.model.num_readings)
+    num_again, num_readings = (0, 0) if shared else (unweighted.model.num_again, unweighted.model.schema.num_readings)
     if num_readings:
         found = approximate_with_readings(likelihood, num_again, num_readings, rng)
         if found.num_weights < likelihood.num_features:

@@ -255,8 +255,8 @@ def test_the_fast_way_is_the_general_one(name, awkward, rng, monkeypatch):
         X = with_holes(rng, X)
         X[y == 0, 1] = np.nan
     posterior = nb.fit(family, X, y, sample_weight=weights)
-    calls, general = [], left_out._blocks_without_rows
-    monkeypatch.setattr(left_out, "_blocks_without_rows", lambda *a, **o: calls.append(len(a[3])) or general(*a, **o))
+    calls, general = [], left_out._cells_without_rows
+    monkeypatch.setattr(left_out, "_cells_without_rows", lambda *a, **o: calls.append(len(a[3])) or general(*a, **o))
     fast = [nb.loo(posterior, X, y, sample_weight=weights)]
     monkeypatch.setattr(gaussian, "COMPILED_FROM", 0)
     fast.append(nb.loo(posterior, X, y, sample_weight=weights))

@@ -13,7 +13,7 @@ from small_crowd import ALL_KNOWN, SMALL, labellings, log_dirichlet
 from small_crowd import NAMES as OF_SMALL
 
 import bayesnb as nb
-from bayesnb.crowd.label_draws import expected_information
+from bayesnb.crowd.annotation_table import expected_information
 from bayesnb.model.prior import ModelParameters
 from bayesnb.posterior.kinds import PointPosterior
 
@@ -98,15 +98,15 @@ class TestItems:
 
     def test_pieces_and_threads_do_not_matter(self, drawn, monkeypatch):
         expected, pairs = drawn.items, drawn.next_item(10)
-        monkeypatch.setattr("bayesnb.crowd.label_draws.PIECE_CELLS", 2000)
+        monkeypatch.setattr("bayesnb.crowd.annotation_table.PIECE_CELLS", 2000)
         monkeypatch.setenv("OMP_NUM_THREADS", "2")
         again = type(drawn)(drawn.annotations, drawn.posterior, drawn.item, drawn.annotator)
         pd.testing.assert_frame_equal(again.items, expected, rtol=1e-12)
         pd.testing.assert_frame_equal(again.next_item(10), pairs, rtol=1e-9)
 
     def test_large_tables_use_some_of_the_draws(self, drawn, monkeypatch):
-        monkeypatch.setattr("bayesnb.crowd.label_draws.FEWEST_DRAWS", 7)
-        monkeypatch.setattr("bayesnb.crowd.label_draws.MOST_CELLS", 1)
+        monkeypatch.setattr("bayesnb.crowd.annotation_table.FEWEST_DRAWS", 7)
+        monkeypatch.setattr("bayesnb.crowd.annotation_table.MOST_CELLS", 1)
         again = type(drawn)(drawn.annotations, drawn.posterior, drawn.item, drawn.annotator)
         some = np.linspace(0, 119, 7).round().astype(int)
         np.testing.assert_allclose(again.proba, proba_by_hand(drawn)[some].mean(axis=0), atol=1e-12)
@@ -249,14 +249,14 @@ class TestNextItem:
     @pytest.mark.parametrize("number", [1, 2, 5])
     def test_items_that_cannot_be_among_the_best_are_left_out(self, point, monkeypatch, number):
         """Under random probabilities, the most uncertain items are often not those of which an annotator tells most."""
-        monkeypatch.setattr("bayesnb.crowd.label_draws.FIRST_ITEMS", 1)
+        monkeypatch.setattr("bayesnb.crowd.annotation_table.FIRST_ITEMS", 1)
         taken, found_early = [], []
 
         def noted(labels, items, annotators):
             taken.append(len(items))
             return expected_information(labels, items, annotators)
 
-        monkeypatch.setattr("bayesnb.crowd.label_draws.expected_information", noted)
+        monkeypatch.setattr("bayesnb.crowd.annotation_table.expected_information", noted)
         rng = np.random.default_rng(number)
         for _ in range(20):
             parameters = ModelParameters(rng.dirichlet(np.ones(3)), ({"prob": rng.dirichlet(np.full(3, 0.3), (3, 6))},))

@@ -18,7 +18,7 @@ from bayesnb.data.read import as_table
 from bayesnb.families import kernels as product
 from bayesnb.families.family import with_hyperparameters
 from bayesnb.families.formulas import log_prob, quantile
-from bayesnb.families.gaussian import StudentT
+from bayesnb.families.gaussian import rows_of_student_t, student_t
 from bayesnb.families.kernels import _product as product_of_arrays
 from bayesnb.posterior.under_draws import flatten
 
@@ -88,7 +88,7 @@ class TestOrigins:
         x = rng.normal(size=(40, 8))
         (family,) = nb.fit(nb.Gaussian(0.0, 1.0, 2.0, 1.0), x, np.arange(40) % 2).families
         x[3] = 1e100
-        found = StudentT.of(family).of_rows(x, compiled=True)
+        found = rows_of_student_t(x, *student_t(family), compiled=True)
         a, b, kappa = (getattr(family, name) for name in ("concentration", "rate", "kappa"))
         cells = stats.t.logpdf(x[:, None], 2 * a, family.loc, np.sqrt(b * (kappa + 1) / (a * kappa)))
         np.testing.assert_allclose(found, cells.sum(axis=-1), rtol=1e-9)

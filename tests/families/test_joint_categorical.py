@@ -11,10 +11,10 @@ from scipy import stats
 
 import bayesnb as nb
 from bayesnb.data.read import as_table
+from bayesnb.families.distributions import CombinationOfCategories
 from bayesnb.families.draw import draw
 from bayesnb.families.formulas import log_prob
 from bayesnb.families.joint_categorical import Combinations, count_combinations
-from bayesnb.families.rows_of_categories import CombinationOfCategories
 
 CATEGORIES = {"a": list("xyz"), "b": list("pqrs")}
 PAIRS = [" & ".join(pair) for pair in itertools.product(*CATEGORIES.values())]

@@ -32,7 +32,11 @@ from bayesnb.inference.fit import read_table
 from bayesnb.inference.nuts import Target
 
 BY_NAME = {case.name: case for case in FAMILIES if not case.can.closed and case.fixed}
-CASES = {name: case for name, case in BY_NAME.items() if isinstance(case.default, Concentrated)}
+CASES = {
+    name: case
+    for name, case in BY_NAME.items()
+    if isinstance(case.default, Concentrated) and not isinstance(case.default, LearnedNegativeBinomial)
+}
 Y = np.array(["a", "b", "c"] * 20)
 """More classes than columns and parameters, so that no axis can be taken for another."""
 

@@ -14,7 +14,7 @@ from trees import ALONE, CLASSES, FEATURES, OFFSET, SHARE, WEIGHT, feature_weigh
 import bayesnb as nb
 from bayesnb.core.printing import Printed
 from bayesnb.model.feature_weights import SPREADS, NormalWeights, share_without_information
-from bayesnb.model.weighted_model import WeightedModel
+from bayesnb.posterior.belief import WeightedModel
 
 
 @pytest.fixture
