@@ -90,7 +90,9 @@ def gap_indicator(cells: np.ndarray) -> np.ndarray:
         return np.isnat(cells).astype(np.float64)
     if cells.dtype.kind in "biu":
         return np.zeros(len(cells))
-    return np.array([float(is_missing(value)) for value in cells.tolist()])
+    values = cells.tolist()
+    known = {value: float(is_missing(value)) for value in {*values}}
+    return np.array([known[value] for value in values])
 
 
 PARTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {

@@ -111,9 +111,8 @@ def _date_columns(table: Table, exclude: Iterable[str]) -> dict[int, str | None]
             found[place] = None
         elif cells.dtype.kind in "OUT":
             values = distinct_objects(cells, table.names[place])[0]
-            if table.is_time(place):
-                if not np.isnan(date_part(cells, "day")).all():
-                    found[place] = None
+            if values and all(hasattr(value, "year") for value in values):
+                found[place] = None
             elif are_dates(values) and (form := date_form(values, NEARLY_ALL)):
                 found[place] = form
     return found

@@ -178,7 +178,7 @@ def test_the_checks_of_a_classifier_are_those_of_the_columns_described_once(tabl
 
 def test_bad_arguments_of_the_classifier(table):
     X, y = table
-    with pytest.raises(ValueError, match="descriptions='many': give \"auto\", \"columns\" or None"):
+    with pytest.raises(ValueError, match='descriptions=\'many\': give "auto", "columns" or None'):
         NaiveBayesClassifier(descriptions="many").fit(X, y)
     model = nb.NaiveBayes({"a": nb.Gaussian(), "a again": (nb.Histogram(), "a")})
     given = clone(NaiveBayesClassifier(model))

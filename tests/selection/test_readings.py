@@ -352,7 +352,7 @@ def test_all_readings_are_in_the_fit(fitted, table):
     assert fitted.feature_names_in_.tolist() == [*X]
     assert fitted.n_features_in_ == 4
     assert feature_names(fitted.posterior_.model.blocks)[-len(OF_ALL) :] == OF_ALL
-    assert "when month[when] ~ Categorical" in repr(fitted.posterior_.model)
+    assert "when month ~ Categorical" in repr(fitted.posterior_.model)
 
 
 @pytest.mark.parametrize("kind", TABLES)
