@@ -17,7 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import bayesnb as nb
 from bayesnb.checks import replicates, same_draws
 from bayesnb.core.arrays import csr_pieces, csr_rows
-from bayesnb.core.running import in_order, num_threads
+from bayesnb.core.running import num_threads, results_in_order
 from bayesnb.data.labels import read_labels
 from bayesnb.data.tables import distinct
 from bayesnb.estimators import MultinomialNB
@@ -290,7 +290,7 @@ def _densities_of_draws(rng):
 def _tests_of_marginals(rng):
     tests = same_draws.Evidence()
     tests.add_uniform("parameters", np.arange(5), rng.random((2, 40, 5)), 4, 0.1)
-    return tests.by_test("parameters", same_draws.Z_COLUMNS)
+    return tests.z_by_test("parameters", same_draws.Z_COLUMNS)
 
 
 def _information_of_counts(rng):
@@ -399,13 +399,13 @@ def test_after_an_error_the_others_are_told_to_stop(monkeypatch):
         assert stopped.wait(60)
 
     with pytest.raises(KeyboardInterrupt):
-        list(in_order(run, range(2), stop=stopped.set))
+        list(results_in_order(run, range(2), stop=stopped.set))
     assert stopped.is_set()
 
 
 def test_results_come_in_order_and_few_wait():
     started = []
-    results = in_order(lambda item: (started.append(item), item)[1], range(200))
+    results = results_in_order(lambda item: (started.append(item), item)[1], range(200))
     assert next(results) == 0
     time.sleep(0.2)
     assert len(started) < 100
@@ -420,7 +420,7 @@ def test_threads_keep_precision_error_handling_and_the_default_device(monkeypatc
         return jax.numpy.ones(1).dtype, np.log(np.zeros(1))[0], jax.config.jax_default_device
 
     with jax.enable_x64(True), np.errstate(divide="ignore"), jax.default_device(device):
-        assert list(in_order(settings, range(4))) == [(np.dtype(np.float64), -np.inf, device)] * 4
+        assert list(results_in_order(settings, range(4))) == [(np.dtype(np.float64), -np.inf, device)] * 4
 
 
 def test_blas_has_its_threads_back(monkeypatch):
@@ -429,8 +429,8 @@ def test_blas_has_its_threads_back(monkeypatch):
 
     monkeypatch.setattr("bayesnb.core.running.num_threads", lambda: 2)
     with threadpool_limits(2, user_api="blas"):
-        others = [threading.Thread(target=lambda: list(in_order(lambda _: blas(), range(8)))) for _ in range(3)]
-        results = in_order(lambda _: blas(), range(20))
+        others = [threading.Thread(target=lambda: list(results_in_order(lambda _: blas(), range(8)))) for _ in range(3)]
+        results = results_in_order(lambda _: blas(), range(20))
         assert set(next(results)) == {1}
         for other in others:
             other.start()

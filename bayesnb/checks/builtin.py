@@ -15,9 +15,9 @@ from bayesnb.checks.replicates import (
     ObservedLabels,
     Statistic,
     columns_at,
-    of_function,
     ratio,
     shapes_of_columns,
+    statistic_of_function,
 )
 from bayesnb.core.arrays import dense
 from bayesnb.core.deferred import constraints
@@ -344,7 +344,7 @@ def statistics_of(
     for one in BUILT_IN if asked is None else asked:
         if callable(one):
             taken = {label for statistic, _ in found for label in statistic.labels}
-            found.append(of_function(one, model, X, taken, data))
+            found.append(statistic_of_function(one, model, X, taken, data))
             continue
         if not isinstance(one, str):
             raise TypeError(f"statistics holds {one!r}: give names among {list(BUILT_IN)}, or functions f(X, y)")

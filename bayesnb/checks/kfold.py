@@ -29,7 +29,7 @@ from bayesnb.model.reading import Cells, is_lost, log_normalised
 from bayesnb.posterior.belief import require
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, Fitted, posterior_of
 from bayesnb.posterior.left_out import require_rows_of_fit
-from bayesnb.posterior.loo import by_row, elpd_fields, remark_on_impossible_rows, remark_on_labels, remark_on_weights
+from bayesnb.posterior.loo import elpd_fields, remark_on_impossible_rows, remark_on_labels, remark_on_weights, row_array
 from bayesnb.posterior.posterior import Posterior, warn_of_lost_weights
 from bayesnb.posterior.weighted_posterior import with_weights_of
 
@@ -45,7 +45,7 @@ class _GatheredWarnings:
         self.found: dict[tuple[type[Warning], str], tuple[str, list[str]]] = {}
 
     @contextmanager
-    def of_fit(self, which: str) -> Iterator[None]:
+    def warnings_of_fit(self, which: str) -> Iterator[None]:
         """Gather the warnings of a fit."""
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
@@ -164,7 +164,7 @@ def kfold(
     fold_keys: Iterator[Any] = repeat(0)
     if isinstance(posterior, Model | Family):
         fold_keys = (jax.random.fold_in(folds_key, f) for f in count())
-        with gathered.of_fit("to all rows"):
+        with gathered.warnings_of_fit("to all rows"):
             fitted = _fit_training(as_model(posterior), given, as_inference(inference), whole_key)
     else:
         way = "nb.kfold(model, X, y, inference=nb.NUTS() or nb.MAP()), which fits anew"
@@ -200,7 +200,7 @@ def kfold(
     for f, name in enumerate(progress_bar("kfold", "fold", asked, items=names)):
         pieces = list(some_at_a_time(np.flatnonzero(fold == f)))
         training = problem.take_away(reduce(add, (_fold_statistics(problem.model, *piece) for piece in pieces)))
-        with gathered.of_fit(f"without fold {name}"):
+        with gathered.warnings_of_fit(f"without fold {name}"):
             try:
                 rest = with_weights_of(fitted, quiet.fit(training, key=next(fold_keys)))
             except ValueError as error:
@@ -214,7 +214,7 @@ def kfold(
         **elpd_fields(pointwise, in_sample, remarks),
         good_k=None,  # type: ignore[arg-type]
         n_folds=len(names),
-        p_kfold_i=by_row(in_sample - pointwise),
+        p_kfold_i=row_array(in_sample - pointwise),
     )
 
 

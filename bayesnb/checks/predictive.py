@@ -13,10 +13,10 @@ from bayesnb.core.checking import first_few, whole_number
 from bayesnb.core.forest import how_many, number_of_panels
 from bayesnb.core.panels import grid_of_panels, muted, number_x_axis, text_color
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted, four_digits, plus_minus_of
-from bayesnb.core.running import in_order, progress_bar, random_generator
+from bayesnb.core.running import progress_bar, random_generator, results_in_order
 from bayesnb.data.read import split_labels
 from bayesnb.model.prior import ModelParameters
-from bayesnb.posterior.kinds import of_features
+from bayesnb.posterior.kinds import posterior_of_features
 from bayesnb.posterior.posterior import Posterior, warn_of_lost_weights
 
 # --------------------------------------------------------------------------------------------------
@@ -266,7 +266,7 @@ OTHER_ROWS = (
 """Printed below a check of rows other than those of the fit."""
 
 
-@of_features
+@posterior_of_features
 def check(
     posterior: Posterior,
     X: Any,
@@ -390,7 +390,9 @@ def check(
     for_choices, for_draws = random_generator(key).spawn(2)
     asked = [statistics] if isinstance(statistics, str) or callable(statistics) else statistics
     found = statistics_of(asked, posterior.model, data, X, for_choices)
-    in_turn = map if any(map(callable, asked or ())) else in_order  # a user's function may not run in several threads
+    in_turn = (
+        map if any(map(callable, asked or ())) else results_in_order
+    )  # a user's function may not run in several threads
 
     def values(drawn: tuple[ModelParameters, np.random.Generator]) -> list[np.ndarray]:
         rows = replicate(posterior.model, drawn[0], data, drawn[1])

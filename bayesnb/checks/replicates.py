@@ -386,7 +386,7 @@ def ratio(total: Any, n: Any) -> np.ndarray:
 FIND_THE_CAUSE = "look for the columns or the family behind it; nb.calibration on new rows says whether it matters"
 
 
-def of_function(
+def statistic_of_function(
     function: Callable, model: BoundModel, X: Any, taken: Collection[str], data: DataSet
 ) -> tuple[Statistic, np.ndarray]:
     """The statistic of a user's function, and its observed values.

@@ -121,7 +121,7 @@ class Evidence:
         self.add_uniform(part, names[varied], u, 2, 1 / len(reference))
         return varied
 
-    def by_test(self, part: str, columns: Sequence[str]) -> dict[str, np.ndarray]:
+    def z_by_test(self, part: str, columns: Sequence[str]) -> dict[str, np.ndarray]:
         """For each quantity of a part, the z of each test by column name, and the ess as ``ess_of_...``."""
         found = pd.concat([frame for frame in self.frames if (frame["part"] == part).all()])
         of_tests = {column: found[found["test"] == test] for column, test in zip(columns, TESTS, strict=False)}
@@ -218,7 +218,7 @@ def _test_parameters(
     if not summaries:
         raise ValueError("every parameter is certain (one class, columns of one category): there is nothing to compare")
     table = summary_frame(sites, summaries)
-    table = table[table["exact_sd"] != 0].assign(**tests.by_test("parameters", Z_COLUMNS))
+    table = table[table["exact_sd"] != 0].assign(**tests.z_by_test("parameters", Z_COLUMNS))
     smallest = 2 * ndtr(-table[[*Z_COLUMNS]].abs().max(axis=1))
     return table.assign(p_value=np.minimum(len(TESTS) * smallest, 1.0))[COLUMNS]
 
@@ -415,7 +415,7 @@ def _test_probabilities(
     varied = tests.add_ranks("probabilities", names, _log_proba(log_joint), _log_proba(reference)[0], rng)
     z = np.where(moving, difference / np.where(moving, mcse, 1.0), 0.0)
     columns = {"exact": truth.ravel(), "sampled": truth.ravel() + difference, "mcse": mcse, "z": z}
-    ranks = pd.DataFrame(tests.by_test("probabilities", ["z_rank", "z_rank_spread"]), index=index[varied])
+    ranks = pd.DataFrame(tests.z_by_test("probabilities", ["z_rank", "z_rank_spread"]), index=index[varied])
     return pd.DataFrame(columns, index=index).join(ranks)
 
 

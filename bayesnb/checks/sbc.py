@@ -380,7 +380,7 @@ def _ready_model(model: Any, X: Any, y: Any, total_count: Any) -> tuple[BoundMod
     given, model = model, as_model(model)
     if X is None and y is None:
         if isinstance(given, BoundModel):
-            model = replace(given, description=given.in_numbers)
+            model = replace(given, description=given.numeric_description)
         if isinstance(model, NaiveBayes):
             raise ValueError(
                 "the model is not bound to columns and classes: give X and y, or bind it with model.bind(X, y)"

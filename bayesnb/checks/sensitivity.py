@@ -18,7 +18,7 @@ from bayesnb.families.family import with_hyperparameters
 from bayesnb.families.formulas import cdf, mean_and_sd, quantile
 from bayesnb.model.prior import CLASS_SITE, ClassPrior, Prior
 from bayesnb.posterior.belief import require
-from bayesnb.posterior.kinds import ExactPosterior, of_features
+from bayesnb.posterior.kinds import ExactPosterior, posterior_of_features
 from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
@@ -208,7 +208,7 @@ SHORT = {CONFLICT: "conflict", STRONG_PRIOR: "strong prior", NOTHING: "-"}
 """The diagnoses as a printed table has them, the worst first."""
 
 
-@of_features
+@posterior_of_features
 def sensitivity(
     posterior: Posterior,
     X: Any = None,

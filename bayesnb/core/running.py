@@ -43,7 +43,7 @@ def num_threads() -> int:
     return min(available, int(wanted)) if wanted.isdecimal() and int(wanted) > 0 else available
 
 
-def in_order[T, R](
+def results_in_order[T, R](
     function: Callable[[T], R], items: Iterable[T], *, stop: Callable[[], object] = lambda: None
 ) -> Iterator[R]:
     """Apply a function to items in several threads, and yield the results in the order of the items.

@@ -16,7 +16,7 @@ from scipy.special import entr
 import bayesnb as nb
 from bayesnb.core.arrays import log, probabilities
 from bayesnb.core.checking import a_type, is_one_of, listed, near_matches, sort_categories, warn
-from bayesnb.core.running import in_order
+from bayesnb.core.running import results_in_order
 
 # --------------------------------------------------------------------------------------------------
 # Labels that are probably errors, of which a user is warned
@@ -377,7 +377,7 @@ class LabelDraws:
         if len(of_items):
             unknown = np.flatnonzero(known < 0)
             first = unknown[np.unique(of_items, return_index=True)[1]]
-            found = in_order(lambda piece: summary(self._given(first[piece])), self.pieces(len(first)))
+            found = results_in_order(lambda piece: summary(self._given(first[piece])), self.pieces(len(first)))
             result[unknown] = np.concatenate(list(found))[of_items]
         return result
 
@@ -465,7 +465,7 @@ def most_informative(
     while done < len(items):
         step = max(FIRST_ITEMS, wanted, done)
         batch = items[done : done + step]
-        found += in_order(of_piece, [batch[piece] for piece in labels.pieces(len(batch), cells)])
+        found += results_in_order(of_piece, [batch[piece] for piece in labels.pieces(len(batch), cells)])
         done += step
         highest = np.concatenate([information.max(axis=1) for _, information in found])
         if done < len(items) and np.partition(highest, -wanted)[-wanted] >= entropy[items[done]]:

@@ -555,7 +555,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         """Draws of the parameters, one leading axis; a point estimate is a single draw."""
         belief = self.posterior.belief
         if self._is_point:
-            return belief.to_average()
+            return belief.draws_to_average()
         return map_tree(lambda value: np.reshape(value, (-1, *np.shape(value)[2:])), belief.draw(None, None, 0))
 
     @property

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 from bayesnb.core.arrays import PIECE_CELLS
 from bayesnb.core.checking import Params, listed, near_matches, proportion, warn, with_params
 from bayesnb.core.panels import yes_or_no
-from bayesnb.core.running import in_order, num_threads
+from bayesnb.core.running import num_threads, results_in_order
 from bayesnb.data.labels import as_labels, warn_of_classes
 from bayesnb.data.read import as_frame, as_table, is_dask, one_row, with_names, with_one_row
 from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct, is_missing, is_number, unmask
@@ -182,7 +182,7 @@ def read_counts(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
     checked = read_numbers(estimator, X, reset=reset)
     cells = checked.data if scipy.sparse.issparse(checked) else checked
     pieces = np.array_split(cells, num_threads() if cells.size > PIECE_CELLS else 1)
-    if not (fine := all(in_order(partial(not_negative_up_to, LARGEST_NUMBER), pieces))):
+    if not (fine := all(results_in_order(partial(not_negative_up_to, LARGEST_NUMBER), pieces))):
         checked = check_array(checked, accept_sparse=["csr", "csc"], estimator=estimator, input_name="X")
         check_non_negative(checked, f"{type(estimator).__name__} (input X)")
         fine = float(checked.max()) <= LARGEST_NUMBER

@@ -224,7 +224,7 @@ class NaiveBayesClassifier(Estimator):
         before = self.posterior_
         if self._kept is not None:
             rows = table, labels, check_weights(weight, table.num_rows)
-            kept = self._kept.without(*rows)
+            kept = self._kept.sample_without(*rows)
             if len(kept):
                 self._learn_anew(kept, self._problem, rows)
                 return

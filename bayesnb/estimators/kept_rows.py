@@ -143,7 +143,7 @@ class KeptRows:
         held = {name: getattr(self, name)[rows] for name in ("cells", "labels", "weight", "rank")}
         return replace(self, **held)
 
-    def without(self, table: Table, labels: np.ndarray, weight: np.ndarray) -> Self:
+    def sample_without(self, table: Table, labels: np.ndarray, weight: np.ndarray) -> Self:
         """The sample without rows of these cells, labels and weights.
 
         Raises

@@ -10,7 +10,7 @@ from scipy.special import xlogy
 from bayesnb.core.arrays import csr_of_ones, log
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.core.logarithms import log_rising
-from bayesnb.core.running import in_order
+from bayesnb.core.running import results_in_order
 from bayesnb.families.family import Axes, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.joint_categorical import JointCategories
@@ -154,7 +154,7 @@ class AllTrees(JointCategories):
         values = sum(sizes) + len(sizes)
         spread = replace(
             self,
-            concentration=self.of_each_class(default, num_classes, names, "the weight of the prior in rows"),
+            concentration=self.concentration_by_class(default, num_classes, names, "the weight of the prior in rows"),
             counts=np.broadcast_to(0.0, (num_classes, values, values)),
             log_weights=np.broadcast_to(0.0, (num_classes, len(sizes), len(sizes))),
             sizes=tuple(sizes),
@@ -350,7 +350,7 @@ def _graphs_in_pieces(of_piece: Callable[[slice], np.ndarray], num_rows: int, si
     """Results for all rows, in pieces whose graphs, with `size` numbers a row, fit in memory."""
     step = max(GRAPH_CELLS // size, 16)
     pieces = [slice(start, start + step) for start in range(0, max(num_rows, 1), step)]
-    return np.concatenate(list(in_order(of_piece, pieces)))
+    return np.concatenate(list(results_in_order(of_piece, pieces)))
 
 
 def _pair_weights(strength: Any, shares: Any, of_pairs: Any, n: Any) -> tuple[Any, Any, Any]:

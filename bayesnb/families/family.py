@@ -24,7 +24,7 @@ from bayesnb.families.hyperparameters import (
     require_numbers,
     spread_over_categories,
 )
-from bayesnb.families.mutual_information import by_chance, from_likelihood, tables_by_chance
+from bayesnb.families.mutual_information import chance_information, information_from_likelihood, tables_by_chance
 from bayesnb.families.statistics import Counts, Statistics
 
 if TYPE_CHECKING:
@@ -276,7 +276,7 @@ class Family(Params, ABC):
         NotImplementedError
             If there is no way to compute it; `nb.mutual_information` then warns, and shows the text of the error.
         """
-        return from_likelihood(self.likelihood, class_prob, parameters)
+        return information_from_likelihood(self.likelihood, class_prob, parameters)
 
     def information_by_chance(self, weight: np.ndarray, statistics: Any) -> tuple[np.ndarray, np.ndarray]:
         """How large mutual information is without dependence, at the maximum of the likelihood.
@@ -300,7 +300,7 @@ class Family(Params, ABC):
             return tables_by_chance(np.asarray(statistics.total))
         if cell == "zero or one":
             return tables_by_chance(np.stack([statistics.n - statistics.total, statistics.total], axis=-1))
-        return by_chance(weight, len(parameter_names(self)))
+        return chance_information(weight, len(parameter_names(self)))
 
     def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         """Name and labels of each axis after the class, of a parameter of a block.
@@ -676,7 +676,7 @@ def _short(value: Any) -> str:
 # --------------------------------------------------------------------------------------------------
 
 
-def of_column[F: Family](family: F, j: int) -> F:
+def column_family[F: Family](family: F, j: int) -> F:
     """The family of one column, its arrays of shape (classes, 1) or (classes, 1, categories)."""
     return family.take((slice(None), slice(j, j + 1)))
 

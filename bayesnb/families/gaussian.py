@@ -14,7 +14,7 @@ from bayesnb.families.exponential import ExponentialFamily
 from bayesnb.families.family import Hyperparameter, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import POSITIVE, with_defaults
 from bayesnb.families.moments import Moments, moments
-from bayesnb.families.mutual_information import gaussians_by_chance, of_gaussian_cells
+from bayesnb.families.mutual_information import gaussian_information, gaussians_by_chance
 from bayesnb.families.statistics import ROUNDING
 
 # --------------------------------------------------------------------------------------------------
@@ -492,7 +492,7 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
         return {"mean": after.loc, "variance": after.rate / (after.concentration + 1.5)}
 
     def mutual_information(self, class_prob: np.ndarray, parameters: Parameters) -> np.ndarray:
-        return of_gaussian_cells(class_prob, np.asarray(parameters["mean"]), np.sqrt(parameters["variance"]))
+        return gaussian_information(class_prob, np.asarray(parameters["mean"]), np.sqrt(parameters["variance"]))
 
     def information_by_chance(self, weight: np.ndarray, statistics: Moments) -> tuple[np.ndarray, np.ndarray]:
         return gaussians_by_chance(weight)

@@ -153,7 +153,9 @@ class Given(DirichletFamily, JointCategories):
         shape = num_classes, parent + 1, child
         numbers = self.concentration
         if np.shape(numbers) != shape:
-            numbers = self.of_each_class(1.0, num_classes, names, "the prior weight of each category")[..., None]
+            numbers = self.concentration_by_class(1.0, num_classes, names, "the prior weight of each category")[
+                ..., None
+            ]
         return [((0, 1), replace(self, concentration=np.broadcast_to(numbers, shape)))]
 
     @property

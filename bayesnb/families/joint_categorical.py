@@ -287,7 +287,7 @@ class JointCategories(JointFamily, ConjugateFamily):
         # A default follows the numbers of categories, and so needs no data.
         return {name: value for name, value in super().hyperparameters().items() if value is not None}
 
-    def of_each_class(self, default: float, num_classes: int, names: tuple, meaning: str) -> np.ndarray:
+    def concentration_by_class(self, default: float, num_classes: int, names: tuple, meaning: str) -> np.ndarray:
         """The concentration of each class, shape (classes, 1), given its default and what it is in words.
 
         Raises
@@ -399,7 +399,7 @@ class JointCategorical(JointCategories):
                 "categories, nb.JointCategorical(categories={column: [...]}, other=True)"
             )
         default, meaning = default_concentration(sizes), "the prior weight of each combination"
-        numbers = self.of_each_class(default, num_classes, names, meaning)
+        numbers = self.concentration_by_class(default, num_classes, names, meaning)
         return [(range(len(names)), replace(self, concentration=numbers, sizes=tuple(sizes)))]
 
     @property

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import digamma, ndtr
 
 from bayesnb.core.deferred import constraints, dist, jax
-from bayesnb.core.running import in_order
+from bayesnb.core.running import results_in_order
 
 # --------------------------------------------------------------------------------------------------
 # Mutual information by chance, if the cell does not depend on the class.
@@ -22,7 +22,7 @@ MOST_ROWS = 10**6
 """Larger tables use the expectation to first order: for this many cells the exact one takes 0.05 s."""
 
 
-def by_chance(weight: np.ndarray, num_parameters: int) -> tuple[np.ndarray, np.ndarray]:
+def chance_information(weight: np.ndarray, num_parameters: int) -> tuple[np.ndarray, np.ndarray]:
     """Degrees of freedom, and the expected mutual information to first order.
 
     Parameters
@@ -74,12 +74,12 @@ def tables_by_chance(counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def gaussians_by_chance(weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """As `by_chance`, of Gaussian columns; parameters as there.
+    """As `chance_information`, of Gaussian columns; parameters as there.
 
     With few whole cells in a class, the information is larger than df / (2 N): about half-way to the expectation of the
     log likelihood ratio over N, which is exact (that of the logarithm of a chi-squared variable).
     """
-    df, expected = by_chance(weight, 2)
+    df, expected = chance_information(weight, 2)
     total = weight.sum(axis=0)
 
     def lost(n: np.ndarray) -> np.ndarray:
@@ -163,7 +163,7 @@ def divergence(class_prob: np.ndarray, density: np.ndarray, weight: Any = 1.0) -
     return ((prior * terms).sum(axis=1) * weight).sum(axis=-1)
 
 
-def of_gaussian_cells(class_prob: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
+def gaussian_information(class_prob: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> np.ndarray:
     """Mutual information under normal likelihoods, shape (draws, columns).
 
     Parameters
@@ -200,7 +200,7 @@ def _gauss_legendre(breaks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return x, (half * WEIGHTS).reshape(x.shape)
 
 
-def from_likelihood(
+def information_from_likelihood(
     likelihood: "Callable[..., dist.Distribution]", class_prob: np.ndarray, parameters: Mapping[str, Any]
 ) -> np.ndarray:
     """Mutual information under any NumPyro likelihood of numbers.
@@ -259,7 +259,7 @@ def from_likelihood(
 def _over_circle(
     likelihood: "Callable[..., dist.Distribution]", class_prob: np.ndarray, parameters: Mapping[str, Any]
 ) -> np.ndarray:
-    """As `from_likelihood`, by an integral over angles; NaN where a density does not integrate to one.
+    """As `information_from_likelihood`, by an integral over angles; NaN where a density does not integrate to one.
 
     The rules' points are standard deviations away from the classes' means; those beyond one end of the circle are
     counted on from the other.
@@ -287,7 +287,7 @@ def _if_accurate(class_prob: np.ndarray, density: np.ndarray, weight: np.ndarray
 def _over_counts(
     likelihood: "Callable[..., dist.Distribution]", class_prob: np.ndarray, parameters: Mapping[str, Any]
 ) -> np.ndarray:
-    """As `from_likelihood`, for counts: a sum, or, where they are many, sums and an integral."""
+    """As `information_from_likelihood`, for counts: a sum, or, where they are many, sums and an integral."""
     whole = likelihood(**parameters)
     last = _last_count(whole)
     few = last < COUNTED
@@ -392,6 +392,8 @@ def _piecewise(
     draws = max(1, PIECE_CELLS // (cells * columns))
     starts = itertools.product(range(0, num_draws, draws), range(0, num_columns, columns))
     pieces = [(slice(i, i + draws), slice(None), slice(j, j + columns)) for i, j in starts]
-    for piece, found in zip(pieces, in_order(lambda piece: of_piece(piece, class_prob[piece]), pieces), strict=True):
+    for piece, found in zip(
+        pieces, results_in_order(lambda piece: of_piece(piece, class_prob[piece]), pieces), strict=True
+    ):
         result[piece[0], piece[2]] = found
     return result

@@ -12,7 +12,7 @@ from scipy.special import logsumexp, softmax
 from bayesnb.core.arrays import log, probabilities
 from bayesnb.core.checking import warn, whole_number
 from bayesnb.core.deferred import in_float64, to_numpy
-from bayesnb.core.running import in_order, random_generator
+from bayesnb.core.running import random_generator, results_in_order
 from bayesnb.families.categories import dirichlet_mode
 from bayesnb.families.conjugate import ConjugateFamily, abilities
 from bayesnb.families.family import LIKELIEST, MODE
@@ -147,7 +147,7 @@ SPREAD_POWER = 0.5
 
 def label_log_joint(model: BoundModel, unlabelled: Unlabelled, parameters: ModelParameters) -> np.ndarray:
     """Log density of each unlabelled row and each class given parameters, shape (..., rows, classes)."""
-    pieces = in_order(lambda rows: model.log_joint(parameters, unlabelled.cells(rows)), unlabelled.slices)
+    pieces = results_in_order(lambda rows: model.log_joint(parameters, unlabelled.cells(rows)), unlabelled.slices)
     return np.concatenate(list(pieces), axis=-2)
 
 

@@ -13,7 +13,7 @@ from scipy.special import softmax
 from bayesnb.core.arrays import probabilities
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import dist, in_float64, jax, jit, jnp, to_numpy
-from bayesnb.core.running import added, in_order, progress_bar, random_generator
+from bayesnb.core.running import added, progress_bar, random_generator, results_in_order
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
 from bayesnb.families.hyperparameters import given
 from bayesnb.families.statistics import ClassCounts
@@ -24,7 +24,7 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters, Prior
 from bayesnb.model.problem import Problem, refuse_coupled
 from bayesnb.posterior.kinds import CollapsedPosterior, SampledPosterior
-from bayesnb.posterior.under_draws import flatten, in_pieces
+from bayesnb.posterior.under_draws import draws_for_chunk, flatten
 
 # --------------------------------------------------------------------------------------------------
 # Draws of learned hyperparameters given statistics, the parameters integrated out
@@ -200,7 +200,7 @@ def exchangeable(problem: Problem) -> list[np.ndarray]:
     return [np.array(group) for group in alike.values() if len(group) > 1]
 
 
-def on_groupings(problem: Problem) -> str:
+def grouping_remark(problem: Problem) -> str:
     """What a warning of draws adds where classes are exchangeable; empty where they are not."""
     if not exchangeable(problem):
         return ""
@@ -243,7 +243,7 @@ def relabel(problem: Problem, parameters: ModelParameters, log_density: np.ndarr
     flat = flatten(parameters)
     pivot = jax.tree.map(lambda value: value[np.argmax(log_density)], flat)
     reference = softmax(label_log_joint(problem.resolved, rows, pivot), axis=-1)
-    pieces = in_pieces(parameters, rows.blocks)
+    pieces = draws_for_chunk(parameters, rows.blocks)
     drawn = np.concatenate([softmax(label_log_joint(problem.resolved, rows, piece), axis=-1) for piece in pieces])
 
     def settled(drawn: np.ndarray, reference: np.ndarray) -> tuple[float, np.ndarray, np.ndarray]:
@@ -386,7 +386,7 @@ class Gibbs(Inference):
         stats = {"lp": of_rows + _log_density_of_state(problem, parameters)}
         posterior = posterior_of_draws(problem, parameters, stats, self)
         settings = {"num_warmup": self.num_warmup, "num_samples": self.num_samples}
-        warn_of_draws("Gibbs", posterior.diagnostics, settings, on_groupings(problem))
+        warn_of_draws("Gibbs", posterior.diagnostics, settings, grouping_remark(problem))
         return posterior
 
     def _sample(self, problem: Problem, rng: np.random.Generator) -> tuple[ModelParameters, np.ndarray]:
@@ -437,10 +437,10 @@ class Gibbs(Inference):
                 responsibilities, density = probabilities(model.log_joint(parameters, cells))
                 return count(responsibilities, cells, here, stream), density @ rows.weights[here]
 
-            counted, of_rows = reduce(added, in_order(of_piece, pieces))
+            counted, of_rows = reduce(added, results_in_order(of_piece, pieces))
             return known + counted, of_rows
 
-        first = in_order(lambda piece: count(starts[:, piece[0]], rows.cells(piece[0]), *piece), pieces)
+        first = results_in_order(lambda piece: count(starts[:, piece[0]], rows.cells(piece[0]), *piece), pieces)
         return known + reduce(add, first), sweep
 
 

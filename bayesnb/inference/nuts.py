@@ -15,14 +15,14 @@ from scipy.special import softmax
 from bayesnb.core.arrays import dense
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import constraints, dist, in_float64, jax, jit, jnp, numpyro, to_numpy
-from bayesnb.core.running import as_key, in_order, progress_bar, random_generator, split
+from bayesnb.core.running import as_key, progress_bar, random_generator, results_in_order, split
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, Parameters, Sample, parameter_names
 from bayesnb.families.hyperparameters import filled_cells
 from bayesnb.inference.coordinates import Coordinate, Plain
 from bayesnb.inference.em import chain_quantiles, first_responsibilities
 from bayesnb.inference.exact import Inference, warn_of_draws
-from bayesnb.inference.gibbs import on_groupings, posterior_of_draws
+from bayesnb.inference.gibbs import grouping_remark, posterior_of_draws
 from bayesnb.model.blocks import Block, ModelStatistics
 from bayesnb.model.feature_weights import ConditionalLikelihood, NormalWeights
 from bayesnb.model.laplace import Mixture
@@ -324,7 +324,7 @@ class NUTS(Inference):
         start_key, chain_key, draw_key = split(as_key(key), 3)
         sites, stats = self.sample(target, start_key, chain_key)
         posterior = posterior_of_draws(problem, target.parameters(sites, random_generator(draw_key)), stats, self)
-        self.warn_of(posterior.diagnostics, target, _instead(problem) + on_groupings(problem))
+        self.warn_of(posterior.diagnostics, target, _instead(problem) + grouping_remark(problem))
         return posterior
 
     def sample(
@@ -385,7 +385,7 @@ class NUTS(Inference):
                 steps = max(FIRST_STEPS, int(steps * LONG / max(took, 1e-9)))
             return jax.tree.map(lambda *pieces: np.concatenate(pieces, axis=1), *kept)
 
-        chains = list(in_order(run, states, stop=stopped.set))
+        chains = list(results_in_order(run, states, stop=stopped.set))
         return jax.tree.map(lambda *chains: np.concatenate(chains), *chains)
 
     def _settings(self, target: "Target | _SampledWeights") -> "_Settings":

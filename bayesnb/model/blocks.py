@@ -14,7 +14,7 @@ from bayesnb.data.derived import COPY
 from bayesnb.data.schema import Schema
 from bayesnb.data.tables import as_range, is_missing, items_at
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Family, JointFamily, listed_categories, of_column
+from bayesnb.families.family import Family, JointFamily, column_family, listed_categories
 from bayesnb.families.feature_inclusion import FeatureInclusion
 from bayesnb.families.hyperparameters import kind_of_cell
 from bayesnb.families.statistics import ClassCounts, Statistics
@@ -110,7 +110,7 @@ class Block:
     def column(self, j: int) -> "Block":
         """One column of a block whose columns are observed one by one."""
         label = self.labels[j]
-        return Block(str(label), of_column(self.family, j), (self.columns[j],), (label,), by_column=True)
+        return Block(str(label), column_family(self.family, j), (self.columns[j],), (label,), by_column=True)
 
 
 def _join_blocks(blocks: list[Block]) -> Block:

@@ -12,14 +12,14 @@ from bayesnb.core.arrays import dense, log
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import in_float64, leaves, map_tree
 from bayesnb.core.printing import Piece, Printed
-from bayesnb.core.running import in_order, random_generator
+from bayesnb.core.running import random_generator, results_in_order
 from bayesnb.data.labels import Found, Numbers, read_classes, read_labels
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.schema import Schema, shown_categories, warn_unseen, with_other
 from bayesnb.data.tables import Table
 from bayesnb.families.bins import names_of_bins, quantile_edges
 from bayesnb.families.conjugate import ConjugateFamily
-from bayesnb.families.family import Family, JointFamily, of_column, parameters_of_column
+from bayesnb.families.family import Family, JointFamily, column_family, parameters_of_column
 from bayesnb.families.hyperparameters import keeps_others
 from bayesnb.model.blocks import (
     Block,
@@ -133,14 +133,14 @@ class BoundModel(Printed):
             _ = self.class_prior
 
     @property
-    def in_numbers(self) -> Any:
+    def numeric_description(self) -> Any:
         """The description with the numbers of the blocks."""
         return self.numbers or self.description
 
     @property
     def features(self) -> dict[Any, tuple[Family, Any]]:
         """Family and columns of each feature."""
-        return self.in_numbers.features
+        return self.numeric_description.features
 
     @property
     def families(self) -> tuple[Family, ...]:
@@ -176,7 +176,7 @@ class BoundModel(Printed):
         ValueError
             If the probabilities are those of labels ("empirical"), before these are counted.
         """
-        return spread_class_prior(self.in_numbers, self.schema.classes)
+        return spread_class_prior(self.numeric_description, self.schema.classes)
 
     @property
     def prior(self) -> Prior:
@@ -198,7 +198,7 @@ class BoundModel(Printed):
     @cached_property
     def learned(self) -> LearnedPrior:
         """The prior as a function of the hyperparameters that are learned; needs a model that has some."""
-        return learned_prior(self.in_numbers, self.schema, self.blocks, self.class_prior)
+        return learned_prior(self.numeric_description, self.schema, self.blocks, self.class_prior)
 
     @cached_property
     def sites(self) -> Sites:
@@ -367,7 +367,7 @@ class BoundModel(Printed):
         if isinstance(family, JointFamily):
             return np.asarray(family.row_log_likelihood(values, x))
         values = parameters_of_column(values, j, np.ndim(parameters.class_prob) - 1)
-        return np.asarray(of_column(family, j).row_log_likelihood(values, x))
+        return np.asarray(column_family(family, j).row_log_likelihood(values, x))
 
     def draw_prior(self, rng: np.random.Generator, sample_shape: tuple[int, ...] = ()) -> ModelParameters:
         """Independent draws of all parameters from the prior, shape sample_shape + (classes, ...)."""
@@ -496,7 +496,7 @@ class BoundModel(Printed):
         run_program(model.sites, prior, size, codes=codes, cells=cells, total_count=total_count)
 
     def _parts(self) -> list[Piece]:
-        return self.in_numbers.story()
+        return self.numeric_description.story()
 
 
 # --------------------------------------------------------------------------------------------------
@@ -693,5 +693,5 @@ def _with_constants(description: Any, schema: Schema, rows: Rows | None, numbers
             family = family.having_seen({column: seen.values}, seen.weights)
         return family, columns
 
-    found = zip(wanted, in_order(having_seen, list(wanted)), strict=True)
+    found = zip(wanted, results_in_order(having_seen, list(wanted)), strict=True)
     return replace(description, features={**description.features, **dict(found)})

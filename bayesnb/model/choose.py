@@ -13,7 +13,7 @@ from bayesnb.core.arrays import weighted_values
 from bayesnb.core.checking import first_few, listed, near_matches, one_of, warn
 from bayesnb.core.deferred import in_float64
 from bayesnb.core.logarithms import HALF_LOG_2_PI
-from bayesnb.core.running import in_order
+from bayesnb.core.running import results_in_order
 from bayesnb.data.read import Rows
 from bayesnb.data.tables import Column, SparseTable, Table, distinct_objects, shortened
 from bayesnb.data.written_numbers import CELL, NumberForm, are_dates, number_forms, with_numbers
@@ -22,7 +22,7 @@ from bayesnb.families.bins import resolution
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.counts_and_waits import Exponential, Geometric, NegativeBinomial, Poisson
-from bayesnb.families.family import Family, of_column
+from bayesnb.families.family import Family, column_family
 from bayesnb.families.gaussian import Gaussian, LogNormal
 from bayesnb.families.hurdle import Hurdle
 from bayesnb.families.hyperparameters import support_of
@@ -494,7 +494,9 @@ def _compare_one(
         with np.errstate(all="ignore"):
             log_evidence = np.asarray(block.family.log_evidence(counted)).sum(axis=0)
         after: Any = block.family.update(counted)
-        gains = in_order(partial(_of_intervals, rows, candidate_of, block.columns, after), range(len(block.columns)))
+        gains = results_in_order(
+            partial(_of_intervals, rows, candidate_of, block.columns, after), range(len(block.columns))
+        )
         for position, own, gain in zip(block.columns, log_evidence.tolist(), gains, strict=True):
             candidate = candidate_of[position]
             yield position, replace(candidate, log_evidence=own + candidate.correction + gain)
@@ -520,7 +522,7 @@ def _of_intervals(
     step, gain, cells = candidate.step, 0.0, None
     if not step:
         return 0.0
-    density = of_column(posterior.family if candidate.hurdle else posterior, j)
+    density = column_family(posterior.family if candidate.hurdle else posterior, j)
     for c in range(len(rows.classes)):
         with np.errstate(all="ignore"):
             own, *mean = _distribution_at_mean(density, c)
@@ -563,7 +565,7 @@ def choose_features(columns: OpenColumns, rows: Rows, describe: Callable[[Any], 
     # Rows without a label do not count, but the family must hold their cells.
     weights = np.where(rows.codes < 0, 0.0, rows.weights)
     rows = replace(rows, table=columns.table.counting(weights), codes=np.maximum(rows.codes, 0), weights=weights)
-    each = in_order(lambda position: candidates(rows.table, position, weights), columns.open)
+    each = results_in_order(lambda position: candidates(rows.table, position, weights), columns.open)
     found: dict[int, tuple[Candidate, ...]] = dict(zip(columns.open, each, strict=True))
     # The evidence of a single candidate is not needed.
     several = {position: own for position, own in found.items() if len(own) > 1}

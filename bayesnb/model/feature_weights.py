@@ -10,7 +10,7 @@ from scipy.special import log_ndtr, logsumexp
 
 from bayesnb.core.arrays import PIECE_CELLS, row_pieces
 from bayesnb.core.deferred import namespace
-from bayesnb.core.running import added, in_order
+from bayesnb.core.running import added, results_in_order
 from bayesnb.model.truncated_normal import TruncatedNormal
 
 # --------------------------------------------------------------------------------------------------
@@ -84,7 +84,7 @@ def mixed_features(log_density: np.ndarray, log_class_prob: np.ndarray, share: f
         own = mixed(np.moveaxis(log_density[rows], 1, -1), log_class_prob[rows, None], share)
         found[rows] = np.moveaxis(own, -1, 1)
 
-    list(in_order(fill, list(row_pieces(len(found), log_density[:1].size))))
+    list(results_in_order(fill, list(row_pieces(len(found), log_density[:1].size))))
     return found
 
 
@@ -247,7 +247,7 @@ class ConditionalLikelihood:
         """The sum of the parts of all rows, computed in pieces by several threads."""
         # Each piece adds a matrix of all pairs of features, and has at least as many rows as there are features.
         pieces = list(row_pieces(len(self.codes), min(self.num_features, PIECE_CELLS // self.num_features)))
-        return reduce(added, in_order(lambda rows: part(self.take(rows), point), pieces))
+        return reduce(added, results_in_order(lambda rows: part(self.take(rows), point), pieces))
 
     def proba(self, point: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Log probability of each row's label (rows,), and class probabilities (classes, rows)."""

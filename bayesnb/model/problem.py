@@ -12,7 +12,7 @@ import scipy.sparse
 from bayesnb.core.arrays import csr_rows, distinct_rows, stacked
 from bayesnb.core.checking import listed, proportion, sort_categories, warn
 from bayesnb.core.deferred import in_float64, leaves, map_tree, structure, to_numpy
-from bayesnb.core.running import in_order
+from bayesnb.core.running import results_in_order
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.schema import warn_of_twins, warn_unseen
 from bayesnb.data.tables import Table
@@ -116,7 +116,7 @@ class Unlabelled:
         membership : array, shape (rows, classes)
             Weight of each row in each class.
         """
-        return reduce(add, in_order(lambda rows: model.count(self.cells(rows), membership[rows]), self.slices))
+        return reduce(add, results_in_order(lambda rows: model.count(self.cells(rows), membership[rows]), self.slices))
 
 
 def count_given_rows(model: BoundModel, rows: Rows) -> tuple[ModelStatistics, Unlabelled | None]:

@@ -14,7 +14,7 @@ import scipy.sparse
 from bayesnb.core.arrays import all_whole, log, row_pieces, stacked
 from bayesnb.core.checking import warn
 from bayesnb.core.deferred import in_float64
-from bayesnb.core.running import in_order, one_blas_thread
+from bayesnb.core.running import one_blas_thread, results_in_order
 from bayesnb.data.schema import OutsideSupport, Schema, are_codes, encode_categories, warn_unseen
 from bayesnb.data.tables import Table
 from bayesnb.families.family import Family
@@ -316,7 +316,7 @@ class Chunks:
             membership = Membership.of(codes[rows], None if weights is None else weights[rows], number)
             return Counted(count_rows(self.blocks, cells, membership), unseen)
 
-        found = reduce(add, in_order(one_chunk, self.slices))
+        found = reduce(add, results_in_order(one_chunk, self.slices))
         return replace(found, weighted=weights is not None and bool((weights != 1.0).any()))
 
     def encoded(self) -> Iterator[tuple[slice, Cells]]:
@@ -347,7 +347,7 @@ class Chunks:
         # What is computed of a row has a number for each class, which may be more than the row has cells. Each chunk
         # looks up its categories, so that chunks of these are larger.
         numbers = len(self.schema.classes) // (8 if self.schema.categories else 1)
-        for unseen in in_order(one_chunk, list(self.table.chunks(max(self._width, numbers)))):
+        for unseen in results_in_order(one_chunk, list(self.table.chunks(max(self._width, numbers)))):
             found = add_unseen(found, unseen)
         warn_unseen(found)
 

@@ -37,7 +37,7 @@ from bayesnb.posterior.column_densities import (
     legend_entries,
     simulated_cells,
 )
-from bayesnb.posterior.kinds import of_features
+from bayesnb.posterior.kinds import posterior_of_features
 from bayesnb.posterior.posterior import Posterior
 
 # --------------------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ LONGEST_NAME = 18
 """A category's name with more letters loses its middle."""
 
 
-@of_features
+@posterior_of_features
 def plot_densities(
     posterior: Posterior,
     X: Any = None,
@@ -264,7 +264,7 @@ BESIDE = 1.0
 """Space beside a panel, in inches, for its numbers and the name of its class."""
 
 
-@of_features
+@posterior_of_features
 def plot_spikes(
     posterior: Posterior,
     block: Any = None,
@@ -415,7 +415,7 @@ def _probs(posterior: Posterior, position: int) -> np.ndarray:
     It is the mean of a cell, or of a vector of one count, averaged over draws. A closed form has it at the posterior
     mean of the parameters.
     """
-    parameters = posterior.belief.to_average().blocks[position]
+    parameters = posterior.belief.draws_to_average().blocks[position]
     return mean_of(posterior.model.blocks[position].family.likelihood(**parameters)).mean(axis=0)
 
 

@@ -15,7 +15,7 @@ from bayesnb.core.running import random_generator
 from bayesnb.families.formulas import log_prob, quantile
 from bayesnb.model.prior import CLASS_SITE, Prior
 from bayesnb.posterior.belief import ClosedForm, offers, require
-from bayesnb.posterior.kinds import of_features
+from bayesnb.posterior.kinds import posterior_of_features
 from bayesnb.posterior.posterior import Posterior
 
 LEVELS = np.array([0.002, 0.05, 0.25, 0.5, 0.75, 0.95, 0.998])
@@ -89,7 +89,7 @@ class _Curve:
         return float(max(first, median - reach)), float(min(last, median + reach))
 
 
-@of_features
+@posterior_of_features
 def plot_prior_posterior(
     posterior: Posterior,
     *,

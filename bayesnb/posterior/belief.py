@@ -276,7 +276,7 @@ class Belief(ABC):
     def mean(self) -> ModelParameters:
         """Mean of all parameters."""
 
-    def to_average(self) -> ModelParameters:
+    def draws_to_average(self) -> ModelParameters:
         """Draws with one leading axis over which a function of the parameters is averaged; without any, the mean."""
         return map_tree(lambda value: np.asarray(value)[None], self.mean())
 
@@ -324,7 +324,7 @@ class OnePoint(Belief):
         raise self.refusal("a distribution of the parameters", "a draw", "mean() for the values")
 
     def pieces(self, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
-        return repeat(self.to_average(), number)
+        return repeat(self.draws_to_average(), number)
 
     def draw_for_rows(self, codes: np.ndarray, rng: np.random.Generator) -> tuple[dict[str, Any], ...]:
         return tuple({name: value[codes] for name, value in block.items()} for block in self.values.blocks)
@@ -515,7 +515,7 @@ class DrawnValues(Belief):
         return np.linspace(0, most - 1, most if num_draws is None else num_draws).round().astype(int)
 
     def pieces(self, number: int, rng: np.random.Generator) -> Iterator[ModelParameters]:
-        flat = self.to_average()
+        flat = self.draws_to_average()
         places = np.linspace(0, len(flat.class_prob) - 1, number).round().astype(int)
         yield map_tree(lambda value: value[places], flat)
 
@@ -526,7 +526,7 @@ class DrawnValues(Belief):
     def mean(self) -> ModelParameters:
         return map_tree(lambda value: value.mean(axis=(0, 1)), self.values)
 
-    def to_average(self) -> ModelParameters:
+    def draws_to_average(self) -> ModelParameters:
         return flatten(self.values)
 
     def moments(self, site: str) -> dict[str, Any]:
@@ -575,7 +575,7 @@ class DrawnForms(DrawnValues):
     @in_float64
     def _forms(self) -> Prior:
         """The closed form given each of some evenly spaced draws of the hyperparameters, axis of the draws first."""
-        flat = self.to_average().hyperparameters
+        flat = self.draws_to_average().hyperparameters
         number = len(next(iter(flat.values())))
         kept = np.linspace(0, number - 1, min(number, MIXTURE)).round().astype(int)
         given = self.model.learned.given({name: value[kept] for name, value in flat.items()})

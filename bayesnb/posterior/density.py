@@ -15,11 +15,11 @@ from scipy.special import log_softmax, logsumexp
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import a_type
 from bayesnb.core.deferred import constraints, in_float64, jax, jit, jnp, map_tree, pytree, with_derivative
-from bayesnb.core.running import in_order
+from bayesnb.core.running import results_in_order
 from bayesnb.data.derived import COPY
 from bayesnb.data.schema import Schema
 from bayesnb.families.conjugate import cells_log_predictive
-from bayesnb.families.family import Family, JointFamily, of_column, parameters_of_column
+from bayesnb.families.family import Family, JointFamily, column_family, parameters_of_column
 from bayesnb.families.hyperparameters import accepts_fractions
 from bayesnb.families.kernels import times
 from bayesnb.model.blocks import summed
@@ -53,7 +53,7 @@ class Integrated:
 
     def column(self, j: int) -> "Integrated":
         """The block of one column."""
-        return Integrated(of_column(self.family, j))
+        return Integrated(column_family(self.family, j))
 
     def features_in_jax(self, x: Any) -> Any:
         """Log density of each feature, for JAX, shape (rows, classes, features)."""
@@ -85,13 +85,13 @@ class WithParameters:
 
     def column(self, j: int) -> "WithParameters":
         values = parameters_of_column(self.parameters, j, self.num_leading)
-        return WithParameters(of_column(self.family, j), values, self.num_leading)
+        return WithParameters(column_family(self.family, j), values, self.num_leading)
 
-    def of_class(self, c: int) -> "WithParameters":
+    def block_of_class(self, c: int) -> "WithParameters":
         """The block with the draws of one class."""
         return replace(self, parameters={name: value[:, c : c + 1] for name, value in self.parameters.items()})
 
-    def under_draws(self, x: Any) -> Callable[[slice], np.ndarray]:
+    def density_under_draws(self, x: Any) -> Callable[[slice], np.ndarray]:
         """Log density under each draw, a function of rows (draws, rows, classes)."""
         return self.family.densities_of_rows(self.parameters, x)
 
@@ -190,7 +190,7 @@ class RowDensity:
         """A cache of single-column blocks: to make one takes as long as the densities of a few rows."""
         return {}
 
-    def in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
+    def jax_density(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
         """`log_joint` for JAX.
 
         Returns
@@ -252,7 +252,7 @@ class MeanOverDraws(RowDensity):
         def pieces() -> Iterator[tuple[int, slice, list[Callable]]]:
             for c in range(num_classes):
                 blocks = zip(self.blocks, cells, strict=True)
-                densities = [block.of_class(c).under_draws(x) for block, x in blocks]
+                densities = [block.block_of_class(c).density_under_draws(x) for block, x in blocks]
                 yield from ((c, rows, densities) for rows in pieces_of_rows(len(result)))
 
         def put(piece: tuple[int, slice, list[Callable]]) -> None:
@@ -260,7 +260,7 @@ class MeanOverDraws(RowDensity):
             joint = summed(of_rows(rows)[..., 0] for of_rows in densities) + self.log_class_prob[:, c, None]
             result[rows, c] = log_sum(joint)
 
-        list(in_order(put, pieces()))
+        list(results_in_order(put, pieces()))
         return result - np.log(num_draws)
 
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
@@ -276,7 +276,7 @@ class MeanOverDraws(RowDensity):
     def feature_under_draws(self, i: int, j: int, x: Any) -> Callable[[slice], np.ndarray]:
         """As `feature`, under each draw; a function of rows (draws, rows, classes)."""
         block, cells = self._feature(i, j, x)
-        return block.under_draws(cells)
+        return block.density_under_draws(cells)
 
     @in_float64
     def feature(self, i: int, j: int, x: Any) -> np.ndarray:
@@ -284,7 +284,7 @@ class MeanOverDraws(RowDensity):
         pieces = [logsumexp(under_draws(rows), axis=0) - np.log(num_draws) for rows in pieces_of_rows(x.shape[0])]
         return np.concatenate(pieces) if pieces else np.empty((0, self.log_class_prob.shape[-1]))
 
-    def in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
+    def jax_density(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
         each: RowDensity = self.forms or self
         return _mean_of_sums, (each.log_class_prob, list(each.blocks))
 
@@ -375,7 +375,7 @@ class WeightedDensity(RowDensity):
         joint = log_prior + mixed(of_features, log_prior, self.weights.no_information)
         return joint if self.log_given is None else joint + (self.log_given - log_class_prob)
 
-    def in_jax(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
+    def jax_density(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
         weights = self.weights
         log_prior = log_softmax(self.log_class_prob + weights.offset)
         shares = (share or None for share in (weights.no_information_in_feature, weights.no_information))

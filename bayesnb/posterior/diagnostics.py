@@ -10,7 +10,7 @@ import scipy.fft
 from scipy.special import ndtri
 
 from bayesnb.core.checking import first_few
-from bayesnb.core.running import in_order
+from bayesnb.core.running import results_in_order
 
 # --------------------------------------------------------------------------------------------------
 # R-hat and effective sample sizes of many parameters at once.
@@ -39,7 +39,7 @@ def rhat_and_ess(draws: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]
     r_hat, ess_bulk, ess_tail : array, shape (parameters,)
     """
     with np.errstate(all="ignore"):
-        r_hat, bulk, tail = zip(*in_order(_of_slab, _slabs(draws)), strict=True)
+        r_hat, bulk, tail = zip(*results_in_order(_of_slab, _slabs(draws)), strict=True)
     return np.concatenate(r_hat), np.concatenate(bulk), np.concatenate(tail)
 
 
@@ -52,7 +52,7 @@ def ess_of_mean(draws: np.ndarray) -> np.ndarray:
         At least four draws of a chain.
     """
     with np.errstate(all="ignore"):
-        return np.concatenate(list(in_order(_mean_of_slab, _slabs(draws))))
+        return np.concatenate(list(results_in_order(_mean_of_slab, _slabs(draws))))
 
 
 def _slabs(draws: np.ndarray) -> list[np.ndarray]:

@@ -420,7 +420,7 @@ def posterior_of(given: Any, name: str = "posterior") -> Posterior:
     )
 
 
-def of_features[**P, R](
+def posterior_of_features[**P, R](
     verb: Callable[Concatenate[Posterior, P], R],
 ) -> Callable[Concatenate[Posterior | Fitted, P], R]:
     """Give a function, in place of its first argument, the posterior of the features given the class.

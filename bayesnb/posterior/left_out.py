@@ -10,10 +10,10 @@ import numpy as np
 from bayesnb.core.arrays import PIECE_CELLS, dense, log, row_pieces
 from bayesnb.core.checking import first_few
 from bayesnb.core.deferred import in_float64, leaves, map_tree
-from bayesnb.core.running import in_order
+from bayesnb.core.running import results_in_order
 from bayesnb.data.read import Rows
 from bayesnb.families.conjugate import cells_log_predictive, couples_classes
-from bayesnb.families.family import log_predictive_given, of_column
+from bayesnb.families.family import column_family, log_predictive_given
 from bayesnb.families.feature_inclusion import FeatureInclusion, log_mixture
 from bayesnb.families.statistics import ClassCounts, times_each
 from bayesnb.model.blocks import Block, feature_names, features_of, positions_of_features
@@ -240,7 +240,7 @@ class _FittedBlock:
 
         def alone(j: int) -> Any:
             statistics = map_tree(lambda leaf: leaf[:, j : j + 1], self.statistics)
-            return _FittedBlock(self.prior.column(j), of_column(self.posterior, j), statistics, self.follows)
+            return _FittedBlock(self.prior.column(j), column_family(self.posterior, j), statistics, self.follows)
 
         return [(slice(j, j + 1), alone(j)) for j in range(len(self.prior.columns))]
 
@@ -496,7 +496,7 @@ class FeaturesLeftOut:
                 "row or the column out, or use a family whose density is positive there"
             )
 
-    def of_possible_labels(self, what: str) -> tuple[Self, list[str]]:
+    def rows_of_possible_labels(self, what: str) -> tuple[Self, list[str]]:
         """The rows whose label is possible without them, and a remark on the others.
 
         Parameters
@@ -564,7 +564,7 @@ def features_left_out(posterior: Posterior, rows: Rows, places: np.ndarray | Non
         # A column costs as much for few rows as for many: the rows of all chunks are computed together.
         cells = chunks.of_rows(places)
         pieces = list(row_pieces(len(places), PIECE_CELLS // ROWS))
-        list(in_order(lambda where: compute(where, tuple(x[where] for x in cells)), pieces))
+        list(results_in_order(lambda where: compute(where, tuple(x[where] for x in cells)), pieces))
     return FeaturesLeftOut(names, log_density, log_class_prob, rows.take(places))
 
 

@@ -52,7 +52,7 @@ class _ExactELPD(ELPDDataLOO):
     __repr__ = __str__
 
 
-def by_row(values: np.ndarray) -> xr.DataArray:
+def row_array(values: np.ndarray) -> xr.DataArray:
     """Values with the dimension ``row``."""
     return xr.DataArray(values, dims=["row"], coords={"row": np.arange(len(values))})
 
@@ -76,7 +76,7 @@ def elpd_fields(pointwise: np.ndarray, in_sample: np.ndarray, remarks: Sequence[
             "n_data_points": len(pointwise),
             "scale": "log",
             "warning": bool(remarks),
-            "elpd_i": by_row(pointwise),
+            "elpd_i": row_array(pointwise),
         }
 
 
@@ -294,7 +294,7 @@ def elpd_and_remarks(posterior: Posterior, rows: Rows, progress: bool | None = F
     pointwise, remarks = left_out.of_label, _remarks(posterior, left_out)
     remarks += _remark_on_draws(posterior.problem) if drawn else []
     fields = elpd_fields(pointwise, left_out.in_sample, remarks)
-    return _ExactELPD(**fields, good_k=GOOD_K, pareto_k=by_row(np.zeros(len(pointwise))), exact=not drawn), remarks
+    return _ExactELPD(**fields, good_k=GOOD_K, pareto_k=row_array(np.zeros(len(pointwise))), exact=not drawn), remarks
 
 
 def _remarks(posterior: Posterior, left_out: LeftOut) -> list[str]:

@@ -9,7 +9,7 @@ from scipy.special import entr, logsumexp
 
 from bayesnb.core.arrays import log
 from bayesnb.core.deferred import in_float64, leaves, map_tree
-from bayesnb.core.running import in_order
+from bayesnb.core.running import results_in_order
 from bayesnb.data.tables import Table
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters, Prior
@@ -65,7 +65,7 @@ def _each_joint(
         rows, first, of_rows = piece
         function(rows, np.ascontiguousarray(of_rows(slice(rows.start - first, rows.stop - first)).T))
 
-    list(in_order(of_piece, pieces()))
+    list(results_in_order(of_piece, pieces()))
 
 
 def _each_proba(
@@ -146,7 +146,7 @@ def flatten(parameters: ModelParameters) -> ModelParameters:
     return map_tree(flat, parameters)
 
 
-def in_pieces(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[ModelParameters]:
+def draws_for_chunk(parameters: ModelParameters, chunk: tuple[Any, ...]) -> Iterator[ModelParameters]:
     """Draws, chain and draw axes merged, as many at a time as fit in memory."""
     cells = sum(x.shape[0] * x.shape[1] for x in chunk) * parameters.class_prob.shape[-1]
     yield from _some_draws(parameters, max(1, DRAW_BYTES // max(8 * cells, 1)))

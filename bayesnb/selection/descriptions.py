@@ -16,7 +16,7 @@ from bayesnb.core.forest import how_many
 from bayesnb.core.logarithms import log_rising
 from bayesnb.core.panels import SMALL, TINY, line_height, panel_of_rows, percent, text_color, text_width, wrap_to
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, short_name
-from bayesnb.core.running import in_order, random_generator
+from bayesnb.core.running import random_generator, results_in_order
 from bayesnb.data.labels import require_two_classes
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.tables import SparseTable
@@ -71,7 +71,7 @@ def _log_bayes_factors(cells: Cells, columns: Sequence[int], sizes: list[int]) -
             found[some] = _log_factors(shown, size[some])
         return found
 
-    found = np.array(list(in_order(with_later, range(len(columns)))))
+    found = np.array(list(results_in_order(with_later, range(len(columns)))))
     return np.where(np.isnan(found), found.T, found)
 
 

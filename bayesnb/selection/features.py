@@ -448,7 +448,7 @@ def select_features(model: Model | Family, X: Any, y: Any, *, sample_weight: Any
     exact = Exact().fit(problem)
     found = features_left_out(exact, rows, np.flatnonzero(rows.weights))
     found.require_finite("no subsets can be compared")
-    found, remarks = found.of_possible_labels("the score")
+    found, remarks = found.rows_of_possible_labels("the score")
     notes = [f"{remark}." for remark in remarks]
     if (before := getattr(posterior, "feature_weights", None)) is not None:
         shared = before.shared

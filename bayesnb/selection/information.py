@@ -19,7 +19,7 @@ from bayesnb.families.family import Family, JointFamily, Parameters
 from bayesnb.model.blocks import Block, feature_names, in_column_order, inclusions, read_inclusion, spread_inclusion
 from bayesnb.model.prior import ModelParameters
 from bayesnb.posterior.belief import offers, require
-from bayesnb.posterior.kinds import of_features
+from bayesnb.posterior.kinds import posterior_of_features
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.predictions import nats_of
 from bayesnb.posterior.under_draws import draws_in_pieces
@@ -294,7 +294,7 @@ class FeatureEvidence(PrintedFrame):
         return forest([factors, probabilities], title=title, panels_across=panels_across, axes=axes, figsize=figsize)
 
 
-@of_features
+@posterior_of_features
 @in_float64
 def feature_evidence(posterior: Posterior, prior_inclusion: Any = 0.5) -> FeatureEvidence:
     r"""Log Bayes factor of each feature: does it depend on the class?
@@ -483,7 +483,7 @@ class MutualInformation(PrintedFrame):
         return forest([rows], title=f"Mutual information of feature and class: {number}", ax=ax, figsize=figsize)
 
 
-@of_features
+@posterior_of_features
 @warns_once
 @in_float64
 def mutual_information(

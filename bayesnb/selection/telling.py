@@ -334,7 +334,7 @@ def _candidate_values(
 
     def odds_of_values(features: Features, values: list[Any]) -> np.ndarray:
         """Summary of the means over the rows of each class, shape (4, values, classes)."""
-        cells, share = rows.of_values(features, values)
+        cells, share = rows.rows_of_values(features, values)
         found = odds(features, cells, _against_others)
         found = found.reshape(len(found), len(values), *share.shape)
         means = (share * found).sum(axis=2)
@@ -459,7 +459,7 @@ class _SimulatedRows:
             at = np.argsort(cells[i][..., j], axis=1)[:, (self.passes - 1) // 2 :: self.passes]
         return [{i: x[c, of_class] for i, x in cells.items()} for c, of_class in enumerate(at)]
 
-    def of_values(self, features: Features, values: list[Any]) -> tuple[dict[int, np.ndarray], np.ndarray]:
+    def rows_of_values(self, features: Features, values: list[Any]) -> tuple[dict[int, np.ndarray], np.ndarray]:
         """Rows that have each value of a column beside all simulated cells of its parents.
 
         Returns

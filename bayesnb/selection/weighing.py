@@ -301,7 +301,7 @@ def _learn(
     if not shared:
         left_out = replace(left_out, log_density=mixed_features(left_out.log_density, left_out.log_class_prob, share))
     left_out.require_finite("no weights can be learned")
-    left_out, of_labels = left_out.of_possible_labels("the weights")
+    left_out, of_labels = left_out.rows_of_possible_labels("the weights")
     likelihood = _likelihood(left_out, shared=shared)
     num_again, num_readings = (0, 0) if shared else (unweighted.model.num_again, unweighted.model.schema.num_readings)
     if num_readings:

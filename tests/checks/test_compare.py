@@ -151,7 +151,7 @@ def test_numbers_that_do_not_vary_have_no_ranks(rng):
     np.testing.assert_array_equal(varied, [False, False, True])
     assert pd.concat(tests.frames)["quantity"].tolist() == ["row 2"] * 2
     assert tests.number["densities"] == 2
-    assert all(len(values) == 1 for values in tests.by_test("densities", ["z_rank", "z_rank_spread"]).values())
+    assert all(len(values) == 1 for values in tests.z_by_test("densities", ["z_rank", "z_rank_spread"]).values())
 
 
 # --------------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from scipy.special import xlogy
 
 import bayesnb as nb
 from bayesnb.families.formulas import quantile
-from bayesnb.families.mutual_information import by_chance, from_likelihood, tables_by_chance
+from bayesnb.families.mutual_information import chance_information, information_from_likelihood, tables_by_chance
 from bayesnb.selection.information import information_in_data, noncentrality
 
 OF_DATA = ["estimate", "lower", "upper", "p_value"]
@@ -250,7 +250,9 @@ class TestOtherFamilies:
     )
     def test_counts_that_are_far_apart(self, likelihood, pmf, a, b, last):
         a, b, probs = np.array(a), np.array(b), np.array([0.5, 0.3, 0.2])
-        found = from_likelihood(likelihood, probs[None, :, None], {"a": a[None, :, None], "b": b[None, :, None]})
+        found = information_from_likelihood(
+            likelihood, probs[None, :, None], {"a": a[None, :, None], "b": b[None, :, None]}
+        )
         each = pmf(np.arange(last + 1)[:, None], a, b)
         expected = (probs * scipy.special.rel_entr(each, (each @ probs)[:, None])).sum()
         np.testing.assert_allclose(found, [[expected]], rtol=1e-6)
@@ -282,7 +284,7 @@ class TestOtherFamilies:
     def test_likelihoods_without_quantiles(self, likelihood, ends):
         a, b, probs = np.array([1.0, 1.02, 2.0]), np.array([1.0, 2.0, 1.5]), np.array([0.5, 0.3, 0.2])
         parameters = {"a": a[None, :, None], "b": b[None, :, None]}
-        found = from_likelihood(likelihood, probs[None, :, None], parameters).item()
+        found = information_from_likelihood(likelihood, probs[None, :, None], parameters).item()
         with jax.enable_x64(True):
             log_density = jax.jit(likelihood(a, b).log_prob)
             middle = np.quantile(np.asarray(likelihood(a, b).sample(jax.random.key(0), (2000,))), np.linspace(0, 1, 60))
@@ -390,7 +392,7 @@ def test_a_column_that_tells_the_classes_apart_without_spread_has_a_score():
 def test_degrees_of_freedom_have_no_scale(scale):
     """Classes with any weight count, and the expectation goes as one over the weight."""
     weight = scale * np.array([[1.0, 0.0, 3.0], [2.0, 5.0, 1.0], [0.0, 0.0, 2.0]])
-    df, expected = by_chance(weight, 2)
+    df, expected = chance_information(weight, 2)
     np.testing.assert_array_equal(df, [2, 0, 4])
     np.testing.assert_allclose(expected * scale, np.array([2, 0, 4]) / (2 * np.array([3.0, 5.0, 6.0])), rtol=1e-12)
 
