@@ -164,7 +164,9 @@ def with_derivative(derivative: Callable[..., Any], **settings: Any) -> Callable
 
 def _made_at_first_call(function: Any, make: Callable[[], Any]) -> Any:
     made = cache(make)
-    return wraps(function)(lambda *args, **kwargs: made()(*args, **kwargs))
+    call: Any = wraps(function)(lambda *args, **kwargs: made()(*args, **kwargs))
+    call.made = made
+    return call
 
 
 # --------------------------------------------------------------------------------------------------
