@@ -242,8 +242,12 @@ def _arranged(blocks: tuple[Block, ...], layout: Sequence[Sequence[int]]) -> tup
 
 
 def places_of_columns(blocks: Sequence[Block]) -> dict[int, tuple[Block, int]]:
-    """The block of each column and the place in it, by position of the column."""
-    return {position: (block, j) for block in blocks for j, position in enumerate(block.columns)}
+    """The block of each column and the place in it, by position of the column; of a joint block the first column."""
+    return {
+        position: (block, j)
+        for block in blocks
+        for j, position in enumerate(block.columns[:1] if block.is_joint else block.columns)
+    }
 
 
 # --------------------------------------------------------------------------------------------------
