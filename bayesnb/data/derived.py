@@ -152,6 +152,11 @@ class DerivedColumn:
     recipe: str = COPY
     settings: tuple[tuple[str, Any], ...] = ()
 
+    @property
+    def is_copy(self) -> bool:
+        """Whether it has the cells of its source; a column that another recipe makes is a reading."""
+        return self.recipe == COPY
+
 
 @dataclass(frozen=True)
 class ArrangedTable(Table):

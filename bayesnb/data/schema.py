@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb.core.checking import first_few, listed, near_matches, sort_categories, warn
-from bayesnb.data.derived import COPY, ArrangedTable, DerivedColumn
+from bayesnb.data.derived import ArrangedTable, DerivedColumn
 from bayesnb.data.tables import Column, Table, as_range, distinct_objects, distinct_with_positions, is_missing, items_at
 from bayesnb.data.written_numbers import NumberForm, with_numbers
 
@@ -250,13 +250,18 @@ class Schema:
                 )
             taken += labels
             derived += records
-        derived.sort(key=lambda column: column.recipe != COPY)  # copies come before readings
+        derived.sort(key=lambda column: not column.is_copy)  # readings come last
         return replace(schema, columns=(*names, *(column.name for column in derived)), derived=tuple(derived))
 
     @property
     def num_readings(self) -> int:
-        """Number of the last columns that a recipe makes, other than copies."""
-        return sum(column.recipe != COPY for column in self.derived)
+        """Number of readings, the last columns."""
+        return sum(not column.is_copy for column in self.derived)
+
+    @property
+    def first_reading(self) -> int:
+        """Position of the first reading; the number of columns if there is none."""
+        return len(self.columns) - self.num_readings
 
     @cached_property
     def sources(self) -> Sequence[int]:
@@ -410,7 +415,7 @@ class Schema:
             table = with_numbers(table, forms, ((places[position], self.names([position])[0]) for position in read))
         if places == range(len(table.names)):
             return table
-        recipes = {at: column for column, at in self._position_of_derived.items() if column.recipe != COPY}
+        recipes = {at: column for column, at in self._position_of_derived.items() if not column.is_copy}
         names = self.names(range(len(self.columns)))
         return ArrangedTable(table, names, table.named, table.non_negative, table.counted, places, recipes)
 

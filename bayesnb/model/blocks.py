@@ -10,7 +10,6 @@ import numpy as np
 
 from bayesnb.core.checking import a_type, first_few, listed
 from bayesnb.core.deferred import leaves, map_tree, pytree, structure
-from bayesnb.data.derived import COPY
 from bayesnb.data.schema import Schema
 from bayesnb.data.tables import as_range, is_missing, items_at
 from bayesnb.families.conjugate import ConjugateFamily
@@ -207,7 +206,7 @@ def lay_out(description: Any, schema: Schema, layout: Sequence[Sequence[int]] | 
     for name, block in _blocks_of_features(description.with_placeholders(), schema):
         derived = schema.derivation(block.columns[0])
         # Blocks of the same family can be joined, if their fields have the same shape; readings stay apart.
-        kind = None if derived is None else derived.recipe == COPY
+        kind = None if derived is None else derived.is_copy
         alike = kind, structure(block.family), tuple(leaf.shape[2:] for leaf in leaves(block.family))
         groups.setdefault(alike if block.by_column else name, []).append(block)
     blocks = tuple(_join_blocks(members) for members in groups.values())

@@ -615,8 +615,8 @@ class OpenSchema:
     def _in_bins(self) -> dict[int, int]:
         """Number of bins of the columns that their family reads in bins, if they hold numbers, by position."""
         found = categorical_columns(self.model.features, self.columns)
-        copied = range(len(self.columns.columns) - self.columns.num_readings)
-        columns = [(p, self.columns.sources[p], family) for p, family, _ in found if p in copied]
+        cells = range(self.columns.first_reading)
+        columns = [(p, self.columns.sources[p], family) for p, family, _ in found if p in cells]
         # Numbers that another feature takes as categories are categories in all features; a reading is no cell.
         as_they_are = {source for _, source, family in columns if "numbers in bins" not in family.takes}
         return {p: family.settings()["num_bins"] for p, source, family in columns if source not in as_they_are}

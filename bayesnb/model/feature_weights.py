@@ -388,15 +388,12 @@ class NormalWeights:
             log_normaliser = np.log1p(variance) / 2 + log_ndtr(1.0 / np.sqrt(1.0 + variance))
         else:
             first = num_weights - num_again
-            precision[:num_weights, :num_weights] /= variance
+            relative = np.repeat([1.0, ratio], [num_weights - num_readings, num_readings])
+            precision[range(num_weights), range(num_weights)] = 1.0 / (variance * relative**2)
             # The inverse of tau^2 I + 1 1^T, by Sherman and Morrison.
             precision[:first, :first] -= 1.0 / (variance * (variance + first))
             log_determinant = num_weights * np.log(variance) + np.log1p(first / variance)
-            if num_readings:
-                precision[
-                    range(num_weights - num_readings, num_weights), range(num_weights - num_readings, num_weights)
-                ] /= ratio**2
-                log_determinant += 2 * num_readings * np.log(ratio)
+            log_determinant += 2 * np.log(relative).sum()
             log_normaliser = log_determinant / 2 + _log_probability(first, spread) + num_again * np.log(0.5)
         return cls(num_weights, mean, precision, float(log_normaliser), spread, ratio)
 

@@ -24,28 +24,28 @@ MOST_STEPS = 200
 """Newton steps. The function is convex, and a dozen are usual."""
 
 GOOD_ENOUGH = 1e-10
-"""Expected gain of a step, in nats, at which the search ends; and that gain as a share of the function."""
+"""The search ends at a smaller expected gain of a step, in nats or as a share of the function."""
 
 SUFFICIENT = 1e-4
 """Share of the expected gain that a step must have (Armijo's rule)."""
 
 SHORTEST = 1e-12
-"""Length of a step, in Newton steps, at which the search gives up to improve a point."""
+"""The search gives up below this step length, in Newton steps."""
 
 TOLERANCE = 0.3
-"""Relative error of the second derivatives that a search uses, measured by the gradients at both ends of a step."""
+"""Tolerated relative error of the second derivatives, measured by the gradients at both ends of a step."""
 
 SMALL = 1e-6
-"""Gain of a step, in nats, up to which the step leaves the second derivatives as they are."""
+"""A step of smaller gain, in nats, keeps the second derivatives."""
 
 FEWER, FEW_NUMBERS = 4, 10**5
-"""The search begins with one row of 4 where these have 10^5 densities or more."""
+"""The search begins with every fourth row if these have at least 10^5 densities."""
 
 NEGLIGIBLE = 0.003
 """Spreads of a smaller probability without readings are not tried with them, except beside a more probable one."""
 
 SIMULATIONS = 500
-"""Draws for the probability that no weight is negative."""
+"""Draws that estimate the probability that no weight is negative."""
 
 
 @dataclass(frozen=True)
@@ -181,6 +181,7 @@ def approximate_with_readings(
     given = [
         p for p in priors(*size, shared=False, num_again=num_again, num_readings=num_readings) if p.spread in likely
     ]
+    # A single weight has one part, which has the prior probability of all spreads.
     each = [*without.parts] * (len(SPREADS) // len(without.parts))
     (own,) = rng.spawn(1)  # without readings, the draws are those of a model that has none
     found = Mixture([*each, *approximate(likelihood, given, own).parts])
@@ -296,7 +297,7 @@ def find_mode(search: ModeSearch, prior: NormalWeights) -> ModeSearch:
 
     Returns
     -------
-    Search
+    ModeSearch
         At the mode. Its second derivatives may be those of an earlier point.
     """
     size, centre, precision = prior.num_weights, prior.mean, prior.precision

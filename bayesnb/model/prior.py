@@ -10,7 +10,6 @@ import numpy as np
 
 from bayesnb.core.deferred import dist, in_float64, is_jax, jax, jnp, leaves, map_tree, numpyro, pytree, to_numpy
 from bayesnb.core.logarithms import LogProbability, SampledParameters, log_of_prob
-from bayesnb.data.derived import COPY
 from bayesnb.data.schema import Schema
 from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.conjugate import ConjugateFamily, couples_classes
@@ -429,7 +428,7 @@ def _column_features(description: Any, schema: Schema, blocks: Sequence[Block]) 
             block, j = places[position]
             index = (slice(None), j) if block.has_categories else (slice(None), [j])
             derived = schema.derivation(position)
-            own = None if derived is None else [derived.of if derived.recipe == COPY else derived]
+            own = None if derived is None else [derived.of if derived.is_copy else derived]
             features[schema.columns[position]] = (block.family.take(index), own)
     return features
 

@@ -302,7 +302,7 @@ class Problem:
     @property
     def without_readings(self) -> "Problem":
         """The problem without the readings of columns; itself if there are none."""
-        return self._of_first_columns(len(self.model.schema.columns) - self.model.schema.num_readings)
+        return self._of_first_columns(self.model.schema.first_reading)
 
     def _of_first_columns(self, number: int) -> "Problem":
         model, schema = self.model, self.model.schema

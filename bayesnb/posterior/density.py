@@ -16,7 +16,6 @@ from bayesnb.core.arrays import log
 from bayesnb.core.checking import a_type
 from bayesnb.core.deferred import constraints, in_float64, jax, jit, jnp, map_tree, pytree, with_derivative
 from bayesnb.core.running import results_in_order
-from bayesnb.data.derived import COPY
 from bayesnb.data.schema import Schema
 from bayesnb.families.conjugate import cells_log_predictive
 from bayesnb.families.family import Family, JointFamily, column_family, parameters_of_column
@@ -454,7 +453,7 @@ def _made_in_jax(schema: Schema, position: int) -> "jax.tree_util.Partial | None
     if position in schema.edges:
         return jax.tree_util.Partial(_code_of_bin, np.array(schema.edges[position]))
     column, source = schema.derivation(position), schema.sources[position]
-    if column is None or column.recipe == COPY:
+    if column is None or column.is_copy:
         return None
     if column.recipe == "missing":
         return jax.tree_util.Partial(jnp.isnan)

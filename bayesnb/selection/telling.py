@@ -379,7 +379,7 @@ def _by_subject(model: BoundModel) -> Iterator[tuple[Any, Features]]:
     schema = model.schema
     for i, block in enumerate(model.blocks):
         subjects = subjects_of(block, schema)
-        if block.columns[0] >= len(schema.columns) - schema.num_readings:
+        if block.columns[0] >= schema.first_reading:
             listed = block.has_categories or block.is_binary
             subjects = [((at, ()), schema.columns[at]) for at in block.columns if listed]
         for j, (key, name) in enumerate(subjects):

@@ -218,9 +218,10 @@ def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: An
     if posterior.plain is not posterior or not offers(posterior, "a closed form") or len(posterior.classes) < 2:
         return posterior
     found = posterior
-    for fewer in ("without_readings", "described_once"):
-        if _number_of_features(found) > MOST_FEATURES and found.model.schema.derived:
-            found = posterior.inference.fit(getattr(posterior.problem, fewer), key=0)
+    if _number_of_features(found) > MOST_FEATURES:
+        found = _refitted(posterior, posterior.problem.without_readings)
+    if _number_of_features(found) > MOST_FEATURES:
+        found = _refitted(posterior, posterior.problem.described_once)
     rows = read_rows(X, y, sample_weight)
     try:
         if _number_of_features(found) <= MOST_FEATURES:
@@ -272,7 +273,7 @@ def _learn(
     """As `weight_features`; returns the warnings instead of issuing them, and the log evidence of the labels."""
     if inference is not None and not isinstance(inference, NUTS):
         raise TypeError(f"inference is {a_type(inference)}: give nb.NUTS(), or None for the approximation")
-    unweighted = _weighable(posterior.plain)
+    unweighted: Any = _weighable(posterior.plain)
     names = feature_names(unweighted.model.blocks)
     labels = unweighted.classes.tolist()
     require_two_classes(unweighted.classes)
@@ -307,7 +308,7 @@ def _learn(
     if num_readings:
         found = approximate_with_readings(likelihood, num_again, num_readings, rng)
         if found.num_weights < likelihood.num_features:
-            unweighted = _without_readings(unweighted)
+            unweighted = _refitted(unweighted, unweighted.problem.without_readings)
             names, likelihood = names[:-num_readings], likelihood.first(found.num_weights)
             num_again, num_readings = num_again - num_readings, 0
     else:
@@ -335,9 +336,9 @@ def _learn(
     return WeightedPosterior(unweighted, weights), remarks + of_labels, found.log_evidence
 
 
-def _without_readings(posterior: Any) -> Posterior:
-    """The posterior of the model without readings of columns."""
-    return posterior.inference.fit(posterior.problem.without_readings, key=0)
+def _refitted(posterior: Any, problem: Any) -> Any:
+    """The posterior of its problem with fewer features; itself if these are all."""
+    return posterior if problem is posterior.problem else posterior.inference.fit(problem, key=0)
 
 
 def _weighable(posterior: Any) -> Posterior:
