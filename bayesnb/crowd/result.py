@@ -640,7 +640,7 @@ def _while_there_is_room(
     num_items: int | None,
     num_annotators: int | None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The first pairs, by information, for which the annotator has room."""
+    """The first pairs, by information, whose annotator may label more items."""
     taken: Counter[int] = Counter()
     kept = []
     for place, (item, annotator) in enumerate(zip(pairs[0].tolist(), pairs[1].tolist(), strict=True)):

@@ -182,7 +182,7 @@ class KeptRows:
 # --------------------------------------------------------------------------------------------------
 
 UNREAD = datetime(1970, 1, 1)
-"""Stands for cells that no model reads, such as times of a day: a date, which no family accepts."""
+"""The cell of columns that no model reads, such as times of a day. It is a date, which no family accepts."""
 
 
 def _cells(table: Table, reads: frozenset[int] | None) -> Any:

@@ -1,6 +1,6 @@
 """Readings: columns derived of a column that say more of it, for weights to choose among."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from bayesnb.families.family import Family
 from bayesnb.model.naive_bayes import NaiveBayes
 
 READINGS = ("x is missing", "x as categories", *(f"x {part}" for part in PARTS))
-"""What may be left out, where x stands for the name of a column."""
+"""Kinds of readings, which `exclude` leaves out; x is the name of a column."""
 
 RARE = 0.005
 """A column with a smaller share of missing or of observed cells has no reading of its gaps."""
@@ -100,17 +100,19 @@ def _of_names(rows: Rows, places: Iterable[int]) -> Iterator[Reading]:
             yield READINGS[1], DerivedColumn(f"{name} as categories", name, "category"), family
 
 
-def _date_columns(table: Table, exclude: Iterable[str]) -> dict[int, str | None]:
-    """By position, the columns of dates, with the form of text; none where all readings of dates are left out."""
+def _date_columns(table: Table, exclude: Iterable[str], described: Collection[Any] = ()) -> dict[int, str | None]:
+    """By position, dates that no feature describes, with the form of text; none if all their readings are left out."""
     found: dict[int, str | None] = {}
     if {f"x {part}" for part in PARTS} <= {*require_readings(exclude)}:
         return found
-    for place in range(len(table.names)):
+    for place, name in enumerate(table.names):
+        if name in described:
+            continue
         cells = table.stored_values(place, slice(None))
         if cells.dtype.kind == "M":
             found[place] = None
         elif cells.dtype.kind in "OUT":
-            values = distinct_objects(cells, table.names[place])[0]
+            values = distinct_objects(cells, name)[0]
             if values and all(hasattr(value, "year") for value in values):
                 found[place] = None
             elif are_dates(values) and (form := date_form(values, NEARLY_ALL)):
@@ -127,9 +129,7 @@ def dates_to_read(table: Table, exclude: Iterable[str] = ()) -> list[Any]:
 def _of_dates(table: Table, described: set[Any], exclude: Iterable[str]) -> Iterator[Reading]:
     """Day, month, weekday and hour of dates that no feature describes, as far as they vary."""
     told = []
-    for place, form in _date_columns(table, exclude).items():
-        if table.names[place] in described:
-            continue
+    for place, form in _date_columns(table, exclude, described).items():
         name, moments = table.names[place], moments_of(table.stored_values(place, slice(None)), form)
         parts = {part: date_part(moments, part) for part in PARTS}
         varying = [part for part, numbers in parts.items() if len(np.unique(numbers[~np.isnan(numbers)])) > 1]
