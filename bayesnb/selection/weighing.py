@@ -219,9 +219,9 @@ def weighted_or_plain(posterior: Posterior, X: Any, y: Any, *, sample_weight: An
         return posterior
     found = posterior
     if _number_of_features(found) > MOST_FEATURES:
-        found = _refitted(posterior, posterior.problem.without_readings)
+        found = _with_fewer_features(posterior, posterior.problem.without_readings)
     if _number_of_features(found) > MOST_FEATURES:
-        found = _refitted(posterior, posterior.problem.described_once)
+        found = _with_fewer_features(posterior, posterior.problem.described_once)
     rows = read_rows(X, y, sample_weight)
     try:
         if _number_of_features(found) <= MOST_FEATURES:
@@ -308,7 +308,7 @@ def _learn(
     if num_readings:
         found = approximate_with_readings(likelihood, num_again, num_readings, rng)
         if found.num_weights < likelihood.num_features:
-            unweighted = _refitted(unweighted, unweighted.problem.without_readings)
+            unweighted = _with_fewer_features(unweighted, unweighted.problem.without_readings)
             names, likelihood = names[:-num_readings], likelihood.first(found.num_weights)
             num_again, num_readings = num_again - num_readings, 0
     else:
@@ -336,7 +336,7 @@ def _learn(
     return WeightedPosterior(unweighted, weights), remarks + of_labels, found.log_evidence
 
 
-def _refitted(posterior: Any, problem: Any) -> Any:
+def _with_fewer_features(posterior: Any, problem: Any) -> Any:
     """The posterior of its problem with fewer features; itself if these are all."""
     return posterior if problem is posterior.problem else posterior.inference.fit(problem, key=0)
 
