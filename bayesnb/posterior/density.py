@@ -15,6 +15,7 @@ from scipy.special import log_softmax, logsumexp
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import a_type
 from bayesnb.core.deferred import constraints, in_float64, jax, jit, jnp, map_tree, pytree, with_derivative
+from bayesnb.core.plain_formulas import mixed
 from bayesnb.core.running import results_in_order
 from bayesnb.data.schema import Schema
 from bayesnb.families.conjugate import cells_log_predictive
@@ -23,7 +24,7 @@ from bayesnb.families.hyperparameters import accepts_fractions
 from bayesnb.families.kernels import times
 from bayesnb.model.blocks import summed
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.feature_weights import FeatureWeights, mixed
+from bayesnb.model.feature_weights import FeatureWeights
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.reading import LARGEST_COUNT, LARGEST_NUMBER, Cells, log_normalised, normalise_into
 from bayesnb.posterior.under_draws import flatten, log_sum, pieces_of_rows
@@ -389,8 +390,8 @@ def _weighted_sum(arrays: tuple[Any, ...], cells: Sequence[Any]) -> Any:
     total = jnp.zeros_like(log_prior)
     for weight, block, x in zip(weights, blocks, cells, strict=True):
         by_feature = jnp.moveaxis(block.features_in_jax(x), 1, -1)
-        total += (weight[:, None] * mixed(by_feature, log_class_prob, in_feature)).sum(axis=1)
-    return log_prior + correction + mixed(total, log_prior, in_row)
+        total += (weight[:, None] * mixed(by_feature, log_class_prob, in_feature, jnp)).sum(axis=1)
+    return log_prior + correction + mixed(total, log_prior, in_row, jnp)
 
 
 # --------------------------------------------------------------------------------------------------
