@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, ClassVar, Self
@@ -19,7 +19,7 @@ from bayesnb.core.plain_formulas import mixed, rising_in_numpy
 
 @dataclass(frozen=True)
 class Reading:
-    """How the cells of a column become codes, positions among categories, or numbers.
+    """How the cells of a column become codes, or numbers, of which missing ones are NaN.
 
     Attributes
     ----------
@@ -27,10 +27,12 @@ class Reading:
         Position among `Scorer.columns`.
     recipe : str, default "copy"
         What is made of the cells first, with `settings`, pairs of name and value.
-    categories : tuple or None
-        Of codes; a cell that is missing has the code after the last. None for numbers, of which missing ones are NaN.
+    categories : tuple, optional
+        The values whose positions are the codes.
     others : bool
         Whether the last category stands for all values that are none of the others.
+    edges : tuple of float, optional
+        Ascending numbers that divide codes: the code of a number is how many of them are not above it.
     lowest, highest : float
         A number is in the support if it is between these.
     whole : bool
@@ -46,13 +48,19 @@ class Reading:
     settings: tuple[tuple[str, Any], ...] = ()
     categories: tuple[Any, ...] | None = None
     others: bool = False
+    edges: tuple[float, ...] | None = None
     lowest: float = -np.inf
     highest: float = np.inf
     whole: bool = False
-    family: str = ""
-    holds: str = ""
-    hint: str = ""
+    family: str = field(default="", compare=False)
+    holds: str = field(default="", compare=False)
+    hint: str = field(default="", compare=False)
     tolerant: bool = False
+
+    @property
+    def num_codes(self) -> int:
+        """Number of codes without that of a missing cell, which is the next one; zero for numbers."""
+        return len(self.categories) if self.categories is not None else len(self.edges or ()) + (self.edges is not None)
 
 
 @dataclass(frozen=True)
@@ -115,8 +123,28 @@ class Tables:
         return self.entries.take(places, axis=1)
 
 
+class Features:
+    """Features of one kind that are numbers. Arrays have the axes of `axes`: F features, C classes."""
+
+    axes: ClassVar[dict[str, str]]
+
+    def take(self, feature: int, number: int) -> Self:
+        """One of the features, of another number."""
+        which = [feature]
+        arrays = {name: getattr(self, name)[..., which] for name in self.axes}
+        return type(self)(**arrays | {"number": np.array([number])})
+
+
+def joined_features[F: Features](parts: Sequence[F]) -> F | None:
+    """Features of one kind as one record; None if there are none."""
+    if not parts:
+        return None
+    names = parts[0].axes
+    return type(parts[0])(**{name: np.concatenate([getattr(one, name) for one in parts], axis=-1) for name in names})
+
+
 @dataclass(frozen=True)
-class Powers:
+class Powers(Features):
     r"""Features whose log density is :math:`c + e \log(1 + q)`: Student-t and Lomax densities, perhaps beside a zero.
 
     Attributes
@@ -147,6 +175,13 @@ class Powers:
         ("loc", "scale", "exponent", "constant", "at_zero"), "CF"
     )
 
+    @classmethod
+    def of(cls, loc: np.ndarray, scale: np.ndarray, exponent: np.ndarray, constant: np.ndarray) -> Self:
+        """Student-t densities of the numbers 0, 1, ..., given arrays that broadcast to (classes, features)."""
+        arrays = np.broadcast_arrays(loc, scale, exponent, constant)
+        no = np.zeros(arrays[0].shape[-1], dtype=np.intp)
+        return cls(np.arange(len(no)), no, no, no, *arrays, np.zeros(arrays[0].shape))
+
     def log_density(self, numbers: np.ndarray) -> np.ndarray:
         """Log densities from numbers (numbers, rows)."""
         x = numbers[self.number]
@@ -164,7 +199,7 @@ class Powers:
 
 
 @dataclass(frozen=True)
-class Rises:
+class Rises(Features):
     r"""Features of counts, whose log density is a difference of logarithms of rising factorials.
 
     It is :math:`c + r(a, x) - r(b, s + x)` with :math:`r(a, x) = \log\Gamma(a + x) - \log\Gamma(a)`, or
@@ -187,6 +222,13 @@ class Rises:
     constant: np.ndarray
 
     axes: ClassVar[dict[str, str]] = {"number": "F", "shift": "F", "up": "CF", "down": "CF", "constant": "CF"}
+
+    @classmethod
+    def of(cls, shift: float, up: np.ndarray, down: np.ndarray, constant: np.ndarray) -> Self:
+        """Features of the numbers 0, 1, ..., given arrays that broadcast to (classes, features)."""
+        arrays = np.broadcast_arrays(up, down, constant)
+        number = np.arange(arrays[0].shape[-1])
+        return cls(number, np.full(len(number), shift), *arrays)
 
     def log_density(self, numbers: np.ndarray) -> np.ndarray:
         """Log densities from numbers (numbers, rows)."""
@@ -470,7 +512,6 @@ class Scorer:
             _insist(0 <= bins.number < num_numbers, "of bins")
         for reading in (*self.code_readings, *self.number_readings):
             _insist(0 <= reading.column < len(self.columns), "of a reading")
-        _insist(all(reading.categories is not None for reading in self.code_readings), "of categories")
         described = [self.powers.number, self.rises.number, *(vector.numbers for vector in self.vectors)]
         for places, most in (
             *((numbers, num_numbers) for numbers in described),
@@ -478,7 +519,7 @@ class Scorer:
             (self.subject, len(self.subjects)),
         ):
             _insist(places.dtype.kind == "i" and bool(((places >= 0) & (places < most)).all()), "of a feature")
-        sizes = [len(reading.categories or ()) for reading in self.code_readings]
+        sizes = [reading.num_codes for reading in self.code_readings]
         sizes += [len(bins.edges) + 1 for bins in self.bins]  # the code of a missing cell is one more
         last = self.tables.start + (np.array([*sizes, 0])[self.tables.coding] * self.tables.stride).sum(axis=1)
         inside = (self.tables.start >= 0) & (self.tables.stride >= 0).all(axis=1)
