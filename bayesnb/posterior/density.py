@@ -14,13 +14,14 @@ from scipy.special import log_softmax, logsumexp
 
 from bayesnb.core.arrays import log
 from bayesnb.core.deferred import in_float64, jax, jnp, map_tree, pytree
+from bayesnb.core.plain_formulas import mixed
 from bayesnb.core.running import results_in_order
-from bayesnb.families.conjugate import cells_log_predictive
+from bayesnb.families.conjugate import cells_log_predictive, stated_scorer
 from bayesnb.families.family import Family, JointFamily, column_family, parameters_of_column
 from bayesnb.families.kernels import times
 from bayesnb.model.blocks import summed
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.feature_weights import FeatureWeights, mixed
+from bayesnb.model.feature_weights import FeatureWeights
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.reading import Cells, log_normalised, normalise_into
 from bayesnb.posterior.under_draws import flatten, log_sum, pieces_of_rows
@@ -39,6 +40,10 @@ class Integrated:
 
     varies: ClassVar[str] = "family"
     """The field that gets an axis of draws in a mean over draws."""
+
+    def scorer(self) -> Any:
+        """What the family states for a `Scorer`; None if it states nothing."""
+        return stated_scorer(self.family)
 
     def of_rows(self, x: Any, *, ratio: bool = False) -> Any:
         """Log density of each row under each class, NumPy or JAX, shape (rows, classes).
@@ -75,6 +80,9 @@ class WithParameters:
     num_leading: int = field(default=0, metadata={"static": True})
 
     varies: ClassVar[str] = "parameters"
+
+    def scorer(self) -> None:
+        """Nothing: families state constants of densities with the parameters integrated out."""
 
     def of_rows(self, x: Any, *, ratio: bool = False) -> Any:
         return self.family.row_log_likelihood(self.parameters, x, ratio=ratio)
@@ -122,6 +130,13 @@ class RowDensity:
 
     rest: ClassVar[str] = ""
     """Why features contribute more together than alone; empty if their log densities add up."""
+
+    is_sum: ClassVar[bool] = True
+    """Whether the density of a row is a function of the sum of what `feature` gives."""
+
+    def weight(self, i: int, j: int) -> float:
+        """The weight of feature `j` of block `i`."""
+        return 1.0
 
     @in_float64
     def log_joint(self, cells: Cells) -> np.ndarray:
@@ -226,6 +241,7 @@ class MeanOverDraws(RowDensity):
 
     # The density of the whole row is averaged over the draws.
     rest: ClassVar[str] = "the features depend on each other through the uncertain parameters"
+    is_sum: ClassVar[bool] = False
 
     @classmethod
     def of(cls, model: BoundModel, parameters: ModelParameters) -> "MeanOverDraws":
@@ -355,15 +371,18 @@ class WeightedDensity(RowDensity):
             density = self.joined(self.log_class_prob, times(self.weights.weight[0], of_features))
         return np.zeros(len(self.log_class_prob)), density
 
+    def weight(self, i: int, j: int) -> float:
+        return float(self.weights.weight[self.positions[i][j]])
+
     def feature(self, i: int, j: int, x: Any) -> np.ndarray:
-        if self.weights.weight[self.positions[i][j]] == 0:
+        if self.weight(i, j) == 0:
             return np.zeros((x.shape[0], len(self.log_class_prob)))
         return self.weighed(i, j, self.unweighted.feature(i, j, x), self.log_class_prob)
 
     def weighed(self, i: int, j: int, log_density: np.ndarray, log_class_prob: np.ndarray) -> np.ndarray:
         """What log densities (rows, classes) of feature `j` of block `i` add to the log joint density of their rows."""
         density = mixed(log_density, log_class_prob, self.weights.no_information_in_feature)
-        return times(self.weights.weight[self.positions[i][j]], density)
+        return times(self.weight(i, j), density)
 
     def joined(self, log_class_prob: np.ndarray, of_features: np.ndarray) -> np.ndarray:
         """Log joint densities of rows from log class probabilities and the sum of what `weighed` gives."""
@@ -386,5 +405,5 @@ def _weighted_sum(arrays: tuple[Any, ...], cells: Sequence[Any]) -> Any:
     total = jnp.zeros_like(log_prior)
     for weight, block, x in zip(weights, blocks, cells, strict=True):
         by_feature = jnp.moveaxis(block.features_in_jax(x), 1, -1)
-        total += (weight[:, None] * mixed(by_feature, log_class_prob, in_feature)).sum(axis=1)
-    return log_prior + correction + mixed(total, log_prior, in_row)
+        total += (weight[:, None] * mixed(by_feature, log_class_prob, in_feature, jnp)).sum(axis=1)
+    return log_prior + correction + mixed(total, log_prior, in_row, jnp)
