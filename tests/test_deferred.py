@@ -57,7 +57,7 @@ def test_closed_forms_import_neither_jax_nor_numpyro(tmp_path):
 def test_a_load_imports_the_modules_that_the_file_names(tmp_path):
     """One family for each module with a closed form; a posterior's file needs no scikit-learn either."""
     counts = np.random.default_rng(0).poisson(3.0, (40, 9))
-    kinds = nb.Categorical(), nb.PolyaTree(range(0, 16, 2)), nb.Poisson(), nb.Gaussian(rate=2.0), nb.Hurdle(nb.Poisson())
+    kinds = nb.Categorical(), nb.PolyaTree(range(0, 16, 2)), nb.Poisson(), nb.Gaussian(rate=2.0), nb.Geometric()
     model = nb.NaiveBayes(
         {f"f{i}": (family, [i]) for i, family in enumerate(kinds)}
         | {"given": (nb.Given(), [5, 6]), "pair": (nb.JointCategorical(), [7, 8])}
