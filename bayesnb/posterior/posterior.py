@@ -428,7 +428,7 @@ class Posterior(Printed, Predictions):
         Raises
         ------
         ImportError
-            Without h5netcdf and h5py, the extra ``bayesnb[io]``.
+            Without h5py, the extra ``bayesnb[io]``.
         OSError
             If the folder does not exist (FileNotFoundError) or may not be written to (PermissionError), the disk is
             full, or the path names a folder or a device. What was at the path is unchanged.
