@@ -201,6 +201,11 @@ class RowDensity:
         """A cache of single-column blocks: to make one takes as long as the densities of a few rows."""
         return {}
 
+    @property
+    def num_at_a_time(self) -> int:
+        """Number of draws under which JAX has the density of a cell at a time; one without draws."""
+        return 1 if self.log_class_prob.ndim == 1 else min(DRAWS, len(self.log_class_prob))
+
     def jax_density(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
         """`log_joint` for JAX.
 
@@ -389,6 +394,10 @@ class WeightedDensity(RowDensity):
         log_prior = log_softmax(log_class_prob + self.weights.offset, axis=-1)
         joint = log_prior + mixed(of_features, log_prior, self.weights.no_information)
         return joint if self.log_given is None else joint + (self.log_given - log_class_prob)
+
+    @property
+    def num_at_a_time(self) -> int:
+        return self.unweighted.num_at_a_time
 
     def jax_density(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
         weights = self.weights
