@@ -5,6 +5,7 @@ from typing import Any
 
 from bayesnb import estimators
 from bayesnb.core.checking import a_type
+from bayesnb.core.label_scores import LabelScores
 from bayesnb.crowd.annotation_table import AnnotationTable
 from bayesnb.crowd.result import AnnotationFit
 from bayesnb.data.derived import DerivedColumn
@@ -34,7 +35,7 @@ from bayesnb.posterior.weighted_posterior import WeightedPosterior
 MODELS = (BoundModel, DerivedColumn, ModelParameters, NaiveBayes, NumberForm, Schema)
 DATA = (AnnotationTable, KeptRows, ModelStatistics, Problem, Unlabelled)
 POSTERIORS = (AveragedPosterior, CollapsedPosterior, ExactPosterior, PointPosterior, SampledPosterior)
-RESULTS = (AnnotationFit, FeatureWeights, NormalWeights, WeightedPosterior)
+RESULTS = (AnnotationFit, FeatureWeights, LabelScores, NormalWeights, WeightedPosterior)
 RECORDS: tuple[type, ...] = (*MODELS, *DATA, *map(type, INFERENCES.values()), EmpiricalBayes, *POSTERIORS, *RESULTS)
 """What a file may name, beside families, statistics and estimators."""
 
