@@ -56,7 +56,8 @@ class LabelScores:
                 found.append((score[own[first]], code[own[first]], np.add.reduceat(weight[own], first)))
             else:
                 found.append((score[own], code[own], weight[own]))
-        return cls(*map(np.concatenate, zip(*found, strict=True)), class_ratio)
+        scores, codes, weights = map(np.concatenate, zip(*found, strict=True))
+        return cls(scores, codes, weights, class_ratio)
 
     def thresholds(self, coverage: float, *, by_class: bool = False) -> np.ndarray:
         """The least probability with which each class is in a set, shape (classes,); -inf if always.

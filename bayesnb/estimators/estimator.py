@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import narwhals as nw
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from bayesnb.core.arrays import PIECE_CELLS
 from bayesnb.core.checking import Params, listed, near_matches, proportion, warn, with_params
+from bayesnb.core.label_scores import LabelScores
 from bayesnb.core.panels import yes_or_no
 from bayesnb.core.running import num_threads, results_in_order
 from bayesnb.data.labels import as_labels, warn_of_classes
@@ -288,7 +289,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
     decay: float = 1.0
     random_state: Any = None
 
-    _label_scores = None
+    _label_scores = cast("LabelScores | None", None)
     """Leave-one-out probabilities of labels; not a field, so that it is no parameter."""
 
     _input_tags: ClassVar[dict[str, bool]] = {}
@@ -618,11 +619,12 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
 
     def _learn_from_rows(self, table: Table, labels: Any, weight: Any) -> None:
         """Learn what statistics do not hold: leave-one-out probabilities of labels, for `predict_set`."""
-        self._label_scores = None
+        scores = None
         if offers(predictor := self._predictor(), "a closed form"):
             rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
             with suppress(DensityError):
-                self._label_scores = left_out_scores(predictor, rows, self._key())
+                scores = left_out_scores(predictor, rows, self._key())
+        self._label_scores = scores
 
     def _settle(self, problem: Problem) -> None:
         """Fit the problem and set the fitted attributes."""
