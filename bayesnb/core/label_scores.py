@@ -92,10 +92,12 @@ class LabelScores:
         """
         thresholds = self.thresholds(proportion("coverage", coverage), by_class=by_class)
         if always := classes[np.isneginf(thresholds)].tolist():
-            least = int(np.ceil(1.0 / (1.0 - coverage) - ROUNDING)) - 1
+            least = np.ceil(1.0 / (1.0 - coverage) - ROUNDING) - 1
+            of = " of a class with by_class=True" if by_class else ""
+            if not by_class and (self.class_ratio != 1).any():
+                of = ", and more of a class that is more probable than among the rows"
             warn(
-                f"every set holds {listed(always)}: coverage={coverage:g} needs {least} rows"
-                f"{' of a class with by_class=True' * by_class}, and there are fewer",
+                f"every set holds {listed(always)}: coverage={coverage:g} needs at least {least:g} rows{of}",
                 UserWarning,
             )
         inside = proba >= thresholds
