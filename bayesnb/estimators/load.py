@@ -10,6 +10,7 @@ from bayesnb.posterior.files import read
 from bayesnb.posterior.posterior import Posterior
 
 RECORDS = {
+    "core.label_scores": ["LabelScores"],
     "crowd.annotation_table": ["AnnotationTable"],
     "crowd.result": ["AnnotationFit"],
     "data.derived": ["DerivedColumn"],

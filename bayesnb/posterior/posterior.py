@@ -377,6 +377,68 @@ class Posterior(Printed, Predictions):
             self, X_row, class_, against, unit=unit, prob=prob, words=words, num_draws=num_draws, key=key
         )
 
+    def predict_set(
+        self, X: Any, coverage: float = 0.9, *, fitted: Any, by_class: bool = False, empty: bool = False
+    ) -> np.ndarray:
+        r"""A set of labels for each row that holds the true one with a given probability, on average over rows.
+
+        A set holds every class with a probability of at least a threshold, a quantile of the probabilities of the
+        labels of the fitted rows, each given the other rows exactly. No rows are held out. With other class
+        probabilities than those of the rows, a fitted row of class c counts given / rows times.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+        coverage : float, default 0.9
+            Probability with which a set holds the true label.
+        fitted : tuple of table and labels
+            The rows that the posterior was fitted to, or some of them; a third element has their weights. Estimators
+            need none: `NaiveBayesClassifier.predict_set`.
+        by_class : bool, default False
+            Whether the sets of the rows of each class hold that class with this probability; otherwise those of all
+            rows together do.
+        empty : bool, default False
+            Whether sets may be empty, where no class is as probable as those of the fitted rows. If not, an empty set
+            gets the most probable class.
+
+        Returns
+        -------
+        array of bool, shape (rows, classes)
+            Which classes are in the set, in the order of `classes`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `loo_scores`, and if the coverage is not between 0 and 1.
+
+        Warns
+        -----
+        UserWarning
+            If classes are in every set because there are too few rows: .9 needs nine, with `by_class` nine of a class.
+
+        Notes
+        -----
+        The threshold is the k-th smallest of n probabilities, :math:`k = \lfloor (1 - \text{coverage}) (n + 1)
+        \rfloor` (Sadinle, Lei and Wasserman 2019, *JASA* 114, 223-234). This is the jackknife, with exact
+        leave-one-out, and approximates full conformal prediction without its guarantee (Vovk, Gammerman and Shafer
+        2005, *Algorithmic Learning in a Random World*; Barber, Candès, Ramdas and Tibshirani 2021, *Annals of
+        Statistics* 49, 486-507). New rows must come from where the fitted ones came from.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> X, y = nb.datasets.penguins()
+        >>> beaks = X[["bill_depth_mm"]]
+        >>> posterior = nb.fit(nb.Gaussian(), beaks, y)
+        >>> posterior.predict_set(beaks[:2], fitted=(beaks, y))
+        array([[ True, False,  True],
+               [ True, False,  True]])
+        """
+        from bayesnb.posterior.prediction_sets import scores_of_fitted
+
+        scores = scores_of_fitted(self, *fitted)
+        return scores.sets(self.predict_proba(X), self.classes, coverage, by_class=by_class, empty=empty)
+
     def simulate(
         self, num_rows: int = 100, *, like: Any = None, key: Any = 0, total_count: Any = None
     ) -> tuple[Any, np.ndarray]:
