@@ -14,7 +14,18 @@ from scipy.special import softmax
 
 from bayesnb.core.arrays import dense
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import constraints, dist, in_float64, jax, jit, jnp, numpyro, to_numpy
+from bayesnb.core.deferred import (
+    constraints,
+    dist,
+    float64,
+    in_float64,
+    jax,
+    jit,
+    jnp,
+    numpyro,
+    on_default_device,
+    to_numpy,
+)
 from bayesnb.core.running import as_key, progress_bar, random_generator, results_in_order, split
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, Parameters, Sample, parameter_names
@@ -331,9 +342,9 @@ class NUTS(Inference):
         self, target: "Target | _SampledWeights", start_key: Any, chain_key: Any
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Draws by site of the target's program, and the sampler's statistics, leading axes (chain, draw)."""
-        settings = self._settings(target)
         bar = progress_bar("NUTS: compiling", "step", self.progress)
-        with bar, jax.enable_x64(True):
+        with bar, float64(), on_default_device():
+            settings = self._settings(target)
             arguments = target.arguments
             keys = split(chain_key, self.num_chains)
             beginning = target.begin(random_generator(start_key), self.num_chains)
