@@ -101,6 +101,17 @@ def test_an_estimator_has_the_sets_of_its_posterior_and_of_its_file(data, name, 
             np.testing.assert_array_equal(again.predict_set(new, coverage, by_class=by_class), found)
 
 
+def test_known_class_probabilities_give_the_sets_of_a_fit_with_them(data):
+    X, y, _, new = data
+    given = {"a": 0.2, "b": 0.1, "c": 0.7}
+    plain = nb.fit(described(), X, y)
+    for posterior, options in ((plain, {"feature_weights": None}), (nb.weight_features(plain, X, y), {})):
+        found = posterior.with_class_probs(given).predict_set(new, 0.8, fitted=(X, y))
+        fitted = nb.NaiveBayesClassifier(described(), class_probs=given, **options).fit(X, y)
+        np.testing.assert_array_equal(found, fitted.predict_set(new, 0.8))
+        assert (found != posterior.predict_set(new, 0.8, fitted=(X, y))).any()
+
+
 @pytest.mark.parametrize("name", ["BernoulliNB", "CategoricalNB", "GaussianNB", "MultinomialNB", "PoissonNB"])
 def test_estimators_of_one_family_have_sets(name, rng):
     codes = rng.integers(0, 2, 50)
