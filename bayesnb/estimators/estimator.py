@@ -33,7 +33,7 @@ from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.files import save
 from bayesnb.posterior.left_out import DensityError
 from bayesnb.posterior.posterior import Posterior
-from bayesnb.posterior.prediction_sets import INSTEAD, left_out_scores
+from bayesnb.posterior.prediction_sets import INSTEAD, scores_of_some
 
 # --------------------------------------------------------------------------------------------------
 # Labels, checked with scikit-learn's error messages
@@ -515,8 +515,8 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         NotFittedError
             If the estimator is not fitted.
         TypeError, ValueError
-            If there is no exact leave-one-out (draws, point estimates, ``predictive="plugin"``); or after `partial_fit`
-            or `forget` without kept rows, and after `with_class_probs`.
+            If there is no exact leave-one-out (draws, point estimates, ``predictive="plugin"``, `var_smoothing`); after
+            `partial_fit` or `forget` without kept rows; and after `with_class_probs`.
 
         Warns
         -----
@@ -527,8 +527,8 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         if self._label_scores is None:
             raise ValueError(
                 "predict_set has no leave-one-out probabilities of labels after partial_fit or forget without kept "
-                "rows, and after with_class_probs: fit all rows, with class_probs=... where those are given; or give "
-                "them, classifier.posterior_.predict_set(X, fitted=(X_of_fit, y_of_fit))"
+                "rows, after with_class_probs, and with var_smoothing above 1e-9: fit all rows, with class_probs=... "
+                "where those are given; or give the rows, classifier.posterior_.predict_set(X, fitted=(X_fit, y_fit))"
             )
         proba = predictor.predict_proba(self._check_table(X))
         return self._label_scores.sets(proba, self.classes_, coverage, by_class=by_class, empty=empty)
@@ -619,11 +619,12 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
 
     def _learn_from_rows(self, table: Table, labels: Any, weight: Any) -> None:
         """Learn what statistics do not hold: leave-one-out probabilities of labels, for `predict_set`."""
-        scores = None
-        if offers(predictor := self._predictor(), "a closed form"):
+        scores, predictor = None, self._predictor()
+        # Without a row, smoothed statistics are not those of the other rows.
+        if offers(predictor, "a closed form") and self.posterior_.problem.statistics is self._problem.statistics:
             rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
             with suppress(DensityError):
-                scores = left_out_scores(predictor, rows, self._key())
+                scores = scores_of_some(predictor, rows, self._key())
         self._label_scores = scores
 
     def _settle(self, problem: Problem) -> None:
