@@ -27,6 +27,9 @@ TAIL_SHAPE = 3.0
 BELOW_ZERO = 1e-6
 """Share of the first part that is below zero where the column has no negative number."""
 
+QUANTILES = 1000
+"""Quantiles of a part that give its mean and its variance."""
+
 
 @dataclass(frozen=True)
 class Bins:
@@ -127,6 +130,12 @@ class Bins:
         if self.step:
             x = self.edges[0] + self.step * (xp.floor((x - self.edges[0]) / self.step) + 0.5)
         return xp.maximum(x, 0.0) if self.from_zero else x
+
+    @cached_property
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance within each part, shape (size,) each, by the midpoints of `QUANTILES` even quantiles."""
+        x = self.draws(np.arange(self.size)[:, None], (np.arange(QUANTILES) + 0.5) / QUANTILES)
+        return x.mean(axis=1), x.var(axis=1)
 
 
 def names_of_bins(edges: tuple[float, ...]) -> tuple[str, ...]:

@@ -1,0 +1,208 @@
+"""Columns of a fit beside the same columns of other rows: statistics of both, and how far they are apart.
+
+The old statistics are those of the fit, weighted by class to the class probabilities of the new rows. Statistics add
+up, so that no old row is needed.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from bayesnb.core.deferred import map_tree
+from bayesnb.data.schema import OutsideSupport
+from bayesnb.families.bins import BinnedFamily
+from bayesnb.families.categories import Categorical
+from bayesnb.families.conjugate import ConjugateFamily
+from bayesnb.families.family import JointFamily
+from bayesnb.families.feature_inclusion import FeatureInclusion
+from bayesnb.families.formulas import mean_and_sd
+from bayesnb.families.hyperparameters import kind_of_cell
+from bayesnb.families.statistics import Counts, times_each
+from bayesnb.model.blocks import Block, family_alone, features_of, labels_alone
+from bayesnb.model.prior import ClassPrior, Prior
+from bayesnb.model.problem import Problem
+from bayesnb.model.reading import Counted
+
+STATES = ("a value", "missing", "unseen")
+"""What a cell holds: a value that the fit knows, none, or another one."""
+
+Weights = tuple[np.ndarray, np.ndarray]
+"""Weight of an old and of a new row of each class, shape (classes,) each."""
+
+
+@dataclass(frozen=True)
+class OldAndNew:
+    """Columns of one family, each on its own, with the statistics of the rows of a fit and of other rows.
+
+    Attributes
+    ----------
+    names : tuple
+        Of the columns.
+    family : ConjugateFamily
+        The prior of each class.
+    old, new : Statistics
+        By class. New rows without labels are all counted in the first class.
+    categories : sequence of tuple
+        Labels of the categories of each column; empty for numbers.
+    """
+
+    names: tuple[Any, ...]
+    family: Any
+    old: Any
+    new: Any
+    categories: Sequence[tuple[Any, ...]] = ()
+
+    def prior(self, of_class: int = 0) -> Any:
+        """The prior of one class, for old and for new rows: the class axis has length two."""
+        return map_tree(lambda leaf: np.repeat(leaf[of_class : of_class + 1], 2, axis=0), self.family)
+
+    def joined(self, weights: Weights) -> Any:
+        """Statistics of the old and of the new rows as two classes."""
+        parts = [times_each(*pair).pooled() for pair in zip((self.old, self.new), weights, strict=True)]
+        return type(parts[0]).joined(parts)
+
+    def log_factors(self, weights: Weights, of_class: int = 0) -> np.ndarray:
+        """Log Bayes factor of a distribution each for old and new rows against one for both, shape (columns,)."""
+        prior = FeatureInclusion.of(self.prior(of_class), np.full(len(self.names), 0.5))
+        return np.asarray(prior.log_bayes_factor(self.joined(weights)))[0]
+
+    def changes(self, weights: Weights, of_class: int, number: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        """Draws of how far old and new rows are apart, by what moved, shape (draws, columns).
+
+        ``"mean"`` is in standard deviations of the old rows, ``"spread"`` the logarithm of the ratio of the new
+        standard deviation to theirs, and the others are shares of the cells. A family without them gives nothing.
+        """
+        updated = self.prior(of_class).update(self.joined(weights))
+        values = Prior(ClassPrior(np.ones(2), None), (updated,)).draw(rng, (number,)).blocks[0]
+        shares, kind = values.get("prob"), kind_of_cell(self.family)
+        if kind == "zero or one":
+            shares = np.stack([1.0 - shares, shares], axis=-1)
+        if kind in ("category", "zero or one"):
+            return {} if isinstance(self.family, JointFamily) else {"category": total_variation(*_split(shares))}
+        try:
+            mean, sd = map(_split, _mean_and_sd(self.family, values))
+        except NotImplementedError:
+            return {}
+        found = {"mean": (mean[1] - mean[0]) / sd[0], "spread": np.log(sd[1] / sd[0])}
+        binned = isinstance(self.family, BinnedFamily)
+        return found | ({"values": total_variation(*_split(shares))} if binned else {})
+
+    def column(self, j: int) -> "OldAndNew":
+        """One of the columns."""
+        family, old, new = map_tree(lambda leaf: leaf[:, [j]], (self.family, self.old, self.new))
+        return OldAndNew(self.names[j : j + 1], family, old, new, self.categories[j : j + 1])
+
+
+def _split(by_class: Any) -> tuple[Any, Any]:
+    """Numbers of the old and of the new rows, given them with the classes on the second axis."""
+    return by_class[:, 0], by_class[:, 1]
+
+
+def _mean_and_sd(family: Any, values: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and standard deviation of cells; of their logarithms if these moments are the parameters."""
+    if {"mean", "variance"} <= {*values}:
+        return values["mean"], np.sqrt(values["variance"])
+    return mean_and_sd(family.likelihood(**values))
+
+
+def total_variation(old: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """How much of the probability moved, given draws of shares, shape (draws, ..., values).
+
+    It is what the values gained that gained in the mean of the draws.
+    """
+    gain = new - old
+    return (gain * (gain.mean(axis=0) > 0)).sum(axis=-1)
+
+
+# --------------------------------------------------------------------------------------------------
+# The columns of a fit: the values of their cells, and whether they hold one
+# --------------------------------------------------------------------------------------------------
+
+
+def columns_beside(
+    problem: Problem, counted: Sequence[Counted], *, with_labels: bool
+) -> tuple[list[tuple[Block, OldAndNew, OldAndNew]], dict[Any, str]]:
+    """The columns of a fit beside those of new rows.
+
+    Parameters
+    ----------
+    problem : Problem
+        That of the fit.
+    counted : sequence of Counted
+        Of the new rows of each class that has some; of all, if they have no labels.
+    with_labels : bool
+
+    Returns
+    -------
+    list of (block, values, states)
+        The cells that hold a value of the fit, and which of `STATES` each cell holds.
+    dict from name to reason
+        Features that cannot be looked at.
+    """
+    new = reduce(add, (each.statistics for each in counted))
+    found, refused = [], {}
+    for block, old, own in zip(problem.resolved.blocks, problem.statistics.blocks, new.blocks, strict=True):
+        if reason := _why_not(block.family, with_labels=with_labels):
+            refused |= dict.fromkeys(features_of(block), reason)
+            continue
+        family, _ = family_alone(block)
+        names = features_of(block) if family is None else labels_alone(block)
+        values = OldAndNew(
+            names, family or block.family, _alone(block, old), _alone(block, own), _labels(block, problem)
+        )
+        unseen = np.zeros((len(problem.statistics.classes.n), len(names)))
+        for each in counted:
+            unseen += (each.statistics.classes.n > 0)[:, None] * _unseen(each, block, len(names))
+        states = [_states(old, problem.statistics.classes.n, 0.0 * unseen), _states(own, new.classes.n, unseen)]
+        of_states = Categorical(np.ones(np.shape(states[0].total)))
+        found.append((block, values, OldAndNew(names, of_states, *states, [STATES] * len(names))))
+    return found, refused
+
+
+def _why_not(family: Any, *, with_labels: bool) -> str:
+    """Why a column cannot be looked at; empty if it can."""
+    if not isinstance(family, ConjugateFamily):
+        return f"{family.family_name} has no closed form"
+    numbers = [np.asarray(value) for value in family.hyperparameters().values() if value is not None]
+    if not with_labels and any((value != value[:1]).any() for value in numbers):
+        return "its prior differs by class, so that only labels, y_new, tell"
+    return ""
+
+
+def _alone(block: Block, statistics: Any) -> Any:
+    """Statistics of a block's columns on their own. A count vector counts as one token, because words come in bursts."""
+    family, alone = family_alone(block, statistics)
+    if family is None:
+        return statistics
+    return alone * (statistics.n / np.maximum(alone.n, 1.0)) if block.has_totals else alone
+
+
+def _labels(block: Block, problem: Problem) -> Sequence[tuple[Any, ...]]:
+    """The categories of each column of a block on its own; none for numbers."""
+    if not block.has_categories:
+        return ()
+    categories = tuple(tuple(problem.model.schema.categories[position]) for position in block.columns)
+    return [block.family.axes("prob", block.labels, categories)[-1][1]] if block.is_joint else categories
+
+
+def _unseen(counted: Counted, block: Block, number: int) -> np.ndarray:
+    """How many cells of each column hold a value that the fit does not know, shape (columns,)."""
+    found = dict.fromkeys(block.labels, 0)
+    for key, cells in counted.unseen.items():
+        name = key.column if isinstance(key, OutsideSupport) else key
+        if name in found:
+            found[name] += sum(cells.values())
+    numbers = np.array([*found.values()], dtype=np.float64)
+    return numbers if number == len(numbers) else numbers.sum(keepdims=True)
+
+
+def _states(statistics: Any, rows: np.ndarray, unseen: np.ndarray) -> Counts:
+    """How many cells hold each of `STATES`, given the rows (classes,) and unseen values (classes, columns)."""
+    rows = np.broadcast_to(rows[:, None], unseen.shape)
+    observed = np.broadcast_to(getattr(statistics, "n", rows), unseen.shape)
+    unseen = np.minimum(unseen, np.maximum(rows - observed, 0.0))
+    return Counts(rows, np.stack([observed, np.maximum(rows - observed - unseen, 0.0), unseen], axis=-1), 0.0 * rows)
