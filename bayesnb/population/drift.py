@@ -1,10 +1,11 @@
 """Whether the columns of new rows have moved beyond what their class probabilities explain."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, partial
+from itertools import chain, islice
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -18,10 +19,8 @@ from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed,
 from bayesnb.core.running import random_generator
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.schema import Schema
-from bayesnb.families.categories import Categorical
-from bayesnb.families.family import JointFamily
 from bayesnb.families.gaussian import Gaussian
-from bayesnb.families.statistics import ClassCounts, Counts
+from bayesnb.families.statistics import ClassCounts
 from bayesnb.inference.exact import Exact
 from bayesnb.model.blocks import Block, ModelStatistics, in_column_order
 from bayesnb.model.bound import BoundModel
@@ -40,8 +39,8 @@ CLASSES = "class probabilities"
 CLASS_PROB_DRAWS = 20
 """Draws of the class probabilities of rows without labels under which columns are compared."""
 
-PARAMETER_DRAWS = 1000
-"""Draws of the parameters of old and of new rows, for the intervals of sizes."""
+SIZE_DRAWS, NUM_DRAWS = 5, 1000
+"""Draws of the class probabilities for the intervals of sizes, and of the parameters under all of them."""
 
 CERTAIN = 0.9
 """Probability above which a line has drifted."""
@@ -112,46 +111,56 @@ def _as_posterior(columns: Sequence[OldAndNew], weights: Weights) -> Posterior:
 # --------------------------------------------------------------------------------------------------
 
 
-def _lines_of_block(
-    values: OldAndNew, states: OldAndNew, beside: Mapping[int, Sequence[Weights]], smallest: float, rng: Any
-) -> list[dict[str, Any]]:
-    """The line of each column of a block.
+class _Column(NamedTuple):
+    """A column of a group: log factors under each draw of the class probabilities, and draws of what moved."""
 
-    `beside` has, for each class whose prior is taken, the weights of the classes under each draw of the class
-    probabilities. The size of several classes is that of the one with the highest Bayes factor.
-    """
-    of_class = [_lines_of_class(values, states, c, weights, smallest, rng) for c, weights in beside.items()]
-    every = np.ones(len(beside[min(beside)][0][0]))
-    marginal = _mean_factor(*(group.log_factors((every, every))[None] for group in (values, states)))
-    lines = []
-    for j, found in enumerate(zip(*of_class, strict=True)):
-        highest = max(found, key=itemgetter("log_bayes_factor"))
-        total = sum(line["log_bayes_factor"] for line in found)
-        lines.append(highest | {"log_bayes_factor": total, "marginal": marginal[j]})
-    return lines
+    group: OldAndNew
+    place: int
+    log_factors: np.ndarray
+    changes: Mapping[str, np.ndarray]
+
+
+def _columns_of(group: OldAndNew, c: int, weights: Sequence[Weights], rng: Any) -> Iterator[_Column]:
+    some = weights[:: -(-len(weights) // SIZE_DRAWS)]
+    log_factors, changes = group.log_factors(weights, c), group.changes(some, c, NUM_DRAWS // len(some), rng)
+    for j in range(len(group.names)):
+        yield _Column(group, j, log_factors[:, j], {moved: draws[:, j] for moved, draws in changes.items()})
 
 
 def _lines_of_class(
-    values: OldAndNew, states: OldAndNew, c: int, weights: Sequence[Weights], smallest: float, rng: Any
+    groups: Sequence[OldAndNew], states: OldAndNew, c: int, weights: Sequence[Weights], smallest: float, rng: Any
+) -> Iterator[dict[str, Any]]:
+    """The line of each column under the prior of a class, given the weights under each draw of the probabilities."""
+    of_values = chain.from_iterable(_columns_of(group, c, weights, rng) for group in groups)
+    for own, state in zip(of_values, _columns_of(states, c, weights, rng), strict=True):
+        chosen = state if state.log_factors.mean() > max(own.log_factors.mean(), 0.0) else own
+        log_factor = _mean_factor(own.log_factors, state.log_factors)
+        yield {"log_bayes_factor": log_factor, "beside": chosen} | _size(chosen.changes, smallest)
+
+
+def _lines_of_columns(
+    groups: Sequence[OldAndNew], states: OldAndNew, beside: Mapping[int, Sequence[Weights]], smallest: float, rng: Any
 ) -> list[dict[str, Any]]:
-    number = max(PARAMETER_DRAWS // len(weights), 1)
-    own, state = (np.array([group.log_factors(each, c) for each in weights]) for group in (values, states))
-    drawn = [[group.changes(each, c, number, rng) for each in weights] for group in (values, states)]
-    of_values, of_states = ({moved: np.concatenate([d[moved] for d in each]) for moved in each[0]} for each in drawn)
-    counts = states.joined(weights[0]).total
-    shares = counts / np.maximum(counts.sum(axis=-1, keepdims=True), 1.0)
-    _, missing, unseen = np.moveaxis(abs(shares[1] - shares[0]), -1, 0)
-    log_factor, lines = _mean_factor(own, state), []
-    for j in range(len(values.names)):
-        is_state = state[:, j].mean() > own[:, j].mean()
-        moved = {"unseen values" if unseen[j] > missing[j] else "gaps": of_states["category"]} if is_state else of_values
-        found = _size({name: draws[:, j] for name, draws in moved.items()}, smallest)
-        lines.append({"log_bayes_factor": log_factor[j], "beside": (states if is_state else values, j)} | found)
+    """The line of each column.
+
+    `beside` has, for each class whose prior is taken, the weights of old and new rows. The size of several classes is
+    that of the one with the highest Bayes factor.
+    """
+    of_classes = [_lines_of_class(groups, states, c, weights, smallest, rng) for c, weights in beside.items()]
+    every = np.ones(len(next(iter(beside.values()))[0][0]))
+    pooled = np.concatenate([group.log_factors([(every, every)])[0] for group in groups])
+    marginal = _mean_factor(pooled[None], states.log_factors([(every, every)]))
+    lines = []
+    for found, of_pooled in zip(zip(*of_classes, strict=True), marginal, strict=True):
+        total = sum(line["log_bayes_factor"] for line in found)
+        lines.append(
+            max(found, key=itemgetter("log_bayes_factor")) | {"log_bayes_factor": total, "marginal": of_pooled}
+        )
     return lines
 
 
 def _mean_factor(own: np.ndarray, state: np.ndarray) -> np.ndarray:
-    """Log Bayes factor that values, states or both moved, shape (columns,), given those of each under each draw.
+    """Log Bayes factor that values, states or both moved, shape (...), given those of each, shape (draws, ...).
 
     Over the posterior of the class probabilities, the mean is that of the inverse factors.
     """
@@ -209,12 +218,16 @@ def drift(posterior: Any, X_new: Any, y_new: Any = None, *, smallest: float = 0.
 def class_prob_draws(posterior, X, rng):
     # STUB
     old = posterior.plain.belief.class_probs()
-    L = np.clip(posterior.predict_proba(X), 1e-12, 1) / np.maximum(old, 1e-300); q = old.copy(); out = []
+    L = np.clip(posterior.predict_proba(X), 1e-12, 1) / np.maximum(old, 1e-300)
+    q = old.copy()
+    out = []
     for t in range(200 + 100 * 5):
-        R = L * q; R /= R.sum(1, keepdims=True)
+        R = L * q
+        R /= R.sum(1, keepdims=True)
         z = (R.cumsum(1) < rng.random((len(R), 1))).sum(1).clip(0, len(q) - 1)
         q = rng.dirichlet(1 + np.bincount(z, minlength=len(q)))
-        if t >= 200 and t % 5 == 0: out.append(q)
+        if t >= 200 and t % 5 == 0:
+            out.append(q)
     return np.array(out)
 
 
@@ -241,21 +254,22 @@ def drift_of_rows(
     own, every = np.eye(len(n)), np.ones(len(n))
     if class_probs is None:
         beside = {int(c): [(own[c], own[c])] for c in np.flatnonzero((of_rows > 0) & (n > 0))}
-        class_probs = rng.dirichlet(1.0 + of_rows, PARAMETER_DRAWS)
+        class_probs = rng.dirichlet(1.0 + of_rows, NUM_DRAWS)
     else:
         some = np.linspace(0, len(class_probs) - 1, CLASS_PROB_DRAWS).astype(int)
         beside = {0: [(_old_weights(probs, n), every) for probs in class_probs[some]]}
     counts = {c: _counted(problem, rows.take(np.flatnonzero(codes == c)), c) for c in np.flatnonzero(of_rows)}
-    blocks, refused = columns_beside(problem, list(counts.values()), with_labels=with_labels)
-    of_blocks = [_lines_of_block(*pair, beside, smallest, rng) for _, *pair in blocks]
-    lines = in_column_order([block for block, *_ in blocks], of_blocks)
-    names = [line["beside"][0].names[line["beside"][1]] for line in lines]
+    pairs, states, refused = columns_beside(problem, list(counts.values()), with_labels=with_labels)
+    blocks, groups = zip(*pairs, strict=True)
+    found = iter(_lines_of_columns(groups, states, beside, smallest, rng))
+    lines = in_column_order(blocks, [list(islice(found, len(group.names))) for group in groups])
+    names = [line["beside"].group.names[line["beside"].place] for line in lines]
     table = pd.DataFrame([*lines, _line_of_classes(n, class_probs, smallest, rng)])
     table.index = pd.Index([*names, CLASSES], name="column", tupleize_cols=False)
     table["probability"] = expit(table["log_bayes_factor"] + logit(0.5 / len(table)))
     table["drifted"] = (table["probability"] > CERTAIN) & table["large"].astype(bool)
     order = table[:-1].sort_values("log_bayes_factor", ascending=False, kind="stable")
-    strongest = [group.column(j) for group, j in order["beside"] if not isinstance(group.family, JointFamily)]
+    strongest = [each.group.column(each.place) for each in order["beside"] if each.changes]
     weights = _old_weights(class_probs.mean(axis=0), n), every
     return Drift(table[TABLE], with_labels, refused, strongest[:MOST_DRAWN], weights)
 

@@ -22,7 +22,7 @@ from bayesnb.families.feature_inclusion import FeatureInclusion
 from bayesnb.families.formulas import mean_and_sd
 from bayesnb.families.hyperparameters import kind_of_cell
 from bayesnb.families.statistics import Counts, times_each
-from bayesnb.model.blocks import Block, family_alone, features_of, labels_alone
+from bayesnb.model.blocks import Block, family_alone, features_of, labels_alone, side_by_side
 from bayesnb.model.prior import ClassPrior, Prior
 from bayesnb.model.problem import Problem
 from bayesnb.model.reading import Counted
@@ -65,19 +65,27 @@ class OldAndNew:
         parts = [times_each(*pair).pooled() for pair in zip((self.old, self.new), weights, strict=True)]
         return type(parts[0]).joined(parts)
 
-    def log_factors(self, weights: Weights, of_class: int = 0) -> np.ndarray:
-        """Log Bayes factor of a distribution each for old and new rows against one for both, shape (columns,)."""
+    def log_factors(self, weights: Sequence[Weights], of_class: int = 0) -> np.ndarray:
+        """Log Bayes factor of a distribution each for old and new rows against one for both, shape (weights, columns)."""
         prior = FeatureInclusion.of(self.prior(of_class), np.full(len(self.names), 0.5))
-        return np.asarray(prior.log_bayes_factor(self.joined(weights)))[0]
+        return np.array([prior.log_bayes_factor(self.joined(each))[0] for each in weights])
 
-    def changes(self, weights: Weights, of_class: int, number: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
-        """Draws of how far old and new rows are apart, by what moved, shape (draws, columns).
+    def changes(
+        self, weights: Sequence[Weights], of_class: int, number: int, rng: np.random.Generator
+    ) -> dict[str, np.ndarray]:
+        """Draws of how far old and new rows are apart, by what moved, shape (draws, columns); `number` for each weight.
 
         ``"mean"`` is in standard deviations of the old rows, ``"spread"`` the logarithm of the ratio of the new
         standard deviation to theirs, and the others are shares of the cells. A family without them gives nothing.
         """
-        updated = self.prior(of_class).update(self.joined(weights))
-        values = Prior(ClassPrior(np.ones(2), None), (updated,)).draw(rng, (number,)).blocks[0]
+        found, prior = [], self.prior(of_class)
+        for each in weights:
+            families = Prior(ClassPrior(np.ones(2), None), (prior.update(self.joined(each)),))
+            found.append(self._apart(families.draw(rng, (number,)).blocks[0]))
+        return {moved: np.concatenate([draws[moved] for draws in found]) for moved in found[0]}
+
+    def _apart(self, values: dict[str, Any]) -> dict[str, np.ndarray]:
+        """As `changes`, given draws of the parameters, shape (draws, 2, columns, ...)."""
         shares, kind = values.get("prob"), kind_of_cell(self.family)
         if kind == "zero or one":
             shares = np.stack([1.0 - shares, shares], axis=-1)
@@ -88,13 +96,24 @@ class OldAndNew:
         except NotImplementedError:
             return {}
         found = {"mean": (mean[1] - mean[0]) / sd[0], "spread": np.log(sd[1] / sd[0])}
-        binned = isinstance(self.family, BinnedFamily)
-        return found | ({"values": total_variation(*_split(shares))} if binned else {})
+        if isinstance(self.family, BinnedFamily):
+            found["values"] = total_variation(*_split(shares))
+        elif (nonzero := values.get("nonzero_prob")) is not None:
+            found["zeros"] = nonzero[:, 0] - nonzero[:, 1]
+        return found
 
     def column(self, j: int) -> "OldAndNew":
         """One of the columns."""
         family, old, new = map_tree(lambda leaf: leaf[:, [j]], (self.family, self.old, self.new))
         return OldAndNew(self.names[j : j + 1], family, old, new, self.categories[j : j + 1])
+
+
+class StatesOldAndNew(OldAndNew):
+    """Which of `STATES` the cells of columns hold."""
+
+    def _apart(self, values: dict[str, Any]) -> dict[str, np.ndarray]:
+        _, gaps, unseen = np.moveaxis(values["prob"][:, 1] - values["prob"][:, 0], -1, 0)
+        return {"gaps": gaps, "unseen values": unseen}
 
 
 def _split(by_class: Any) -> tuple[Any, Any]:
@@ -125,7 +144,7 @@ def total_variation(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 def columns_beside(
     problem: Problem, counted: Sequence[Counted], *, with_labels: bool
-) -> tuple[list[tuple[Block, OldAndNew, OldAndNew]], dict[Any, str]]:
+) -> tuple[list[tuple[Block, OldAndNew]], StatesOldAndNew, dict[Any, str]]:
     """The columns of a fit beside those of new rows.
 
     Parameters
@@ -138,29 +157,32 @@ def columns_beside(
 
     Returns
     -------
-    list of (block, values, states)
-        The cells that hold a value of the fit, and which of `STATES` each cell holds.
+    list of (block, values)
+        The cells of each block that hold a value of the fit.
+    StatesOldAndNew
+        Which of `STATES` each cell holds, the columns of all these blocks.
     dict from name to reason
         Features that cannot be looked at.
     """
     new = reduce(add, (each.statistics for each in counted))
-    found, refused = [], {}
-    for block, old, own in zip(problem.resolved.blocks, problem.statistics.blocks, new.blocks, strict=True):
+    rows = problem.statistics.classes.n, new.classes.n
+    found, states, refused = [], [], {}
+    for block, *pair in zip(problem.resolved.blocks, problem.statistics.blocks, new.blocks, strict=True):
         if reason := _why_not(block.family, with_labels=with_labels):
             refused |= dict.fromkeys(features_of(block), reason)
             continue
         family, _ = family_alone(block)
         names = features_of(block) if family is None else labels_alone(block)
-        values = OldAndNew(
-            names, family or block.family, _alone(block, old), _alone(block, own), _labels(block, problem)
-        )
-        unseen = np.zeros((len(problem.statistics.classes.n), len(names)))
+        alone = [_alone(block, statistics) for statistics in pair]
+        found.append((block, OldAndNew(names, family or block.family, *alone, _labels(block, problem))))
+        unseen = np.zeros((2, len(rows[0]), len(names)))
         for each in counted:
-            unseen += (each.statistics.classes.n > 0)[:, None] * _unseen(each, block, len(names))
-        states = [_states(old, problem.statistics.classes.n, 0.0 * unseen), _states(own, new.classes.n, unseen)]
-        of_states = Categorical(np.ones(np.shape(states[0].total)))
-        found.append((block, values, OldAndNew(names, of_states, *states, [STATES] * len(names))))
-    return found, refused
+            unseen[1] += (each.statistics.classes.n > 0)[:, None] * _unseen(each, block, len(names))
+        states.append([*map(_states, pair, rows, unseen)])
+    names = tuple(name for _, values in found for name in values.names)
+    counts = [side_by_side(of_rows) for of_rows in zip(*states, strict=True)]
+    of_states = Categorical(np.ones(np.shape(counts[0].total))) if counts else None
+    return found, StatesOldAndNew(names, of_states, *counts, [STATES] * len(names)), refused
 
 
 def _why_not(family: Any, *, with_labels: bool) -> str:
@@ -174,9 +196,9 @@ def _why_not(family: Any, *, with_labels: bool) -> str:
 
 
 def _alone(block: Block, statistics: Any) -> Any:
-    """Statistics of a block's columns on their own. A count vector counts as one token, because words come in bursts."""
+    """Statistics of a block's columns on their own; a count vector counts as one token, because words come in bursts."""
     family, alone = family_alone(block, statistics)
-    if family is None:
+    if family is None or isinstance(family, JointFamily):
         return statistics
     return alone * (statistics.n / np.maximum(alone.n, 1.0)) if block.has_totals else alone
 
