@@ -17,7 +17,7 @@ from bayesnb.families.bins import Resolution, as_written
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.blocks import ModelStatistics, parameter_notes
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.prior import CLASS_SITE
+from bayesnb.model.prior import CLASS_SITE, spread_class_prior
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.program import draw_cells, draw_codes, to_table
 from bayesnb.posterior.belief import Belief, offers, require
@@ -212,6 +212,64 @@ class Posterior(Printed, Predictions):
     def generative(self) -> Any:
         """The distribution of a row: without weights, which act on the labels only, and with each column once."""
         return self
+
+    def with_class_probs(self, class_probs: Any) -> Any:
+        r"""The posterior for another population, in which the classes have known probabilities.
+
+        The distribution of the features given the class stays as it is. Predictions, draws, intervals, `explain` and
+        `simulate` have the new probabilities, and `update` keeps them. A second call replaces the first.
+
+        Parameters
+        ----------
+        class_probs : mapping from label to probability, or array of shape (classes,)
+            A probability for each class; they sum to one. An array has the order of `classes`.
+
+        Returns
+        -------
+        Posterior
+            Of the same kind; this one is unchanged. A closed form is that of a fit with the same ``class_probs``. Draws
+            get the probabilities one by one. If the concentration of the classes is all that was learned of the
+            hyperparameters, the result is a `SampledPosterior`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a class has no probability, a label is no class, or the numbers are no probabilities that sum to one. If
+            weights of features were learned, also if the fit gives a class the probability zero and it is to have more.
+
+        See Also
+        --------
+        estimate_class_probs : The class probabilities of rows without labels.
+
+        Notes
+        -----
+        Odds are multiplied by new / old (Saerens, Latinne and Decaestecker 2002, *Neural Computation* 14, 21-41):
+
+        .. math:: p'(y=c \mid x) \propto p(y=c \mid x) \, \frac{p'(c)}{p(c)}
+
+        With weights of features, old are the class probabilities of the fit without weights, and the offsets of the
+        classes stay.
+
+        Examples
+        --------
+        Half of the rows of a study are ill, and one in twenty of those who come:
+
+        >>> import bayesnb as nb
+        >>> posterior = nb.fit(nb.Bernoulli(), [[1], [1], [0], [0]], ["ill", "ill", "well", "well"])
+        >>> posterior.predict_proba([[1]])
+        array([[0.75, 0.25]])
+        >>> posterior.with_class_probs({"ill": 0.05, "well": 0.95}).predict_proba([[1]]).round(3)
+        array([[0.136, 0.864]])
+        """
+        labels = self.classes.tolist()
+        given = self.model.description.with_class_probs(class_probs)
+        if given.class_probs is None or given.follows_labels:
+            raise ValueError(f"class_probs is {class_probs!r}: give a probability for each class, which are {labels}")
+        return self._with_class_probs(np.array(spread_class_prior(given, self.classes).probs))
+
+    def _with_class_probs(self, class_probs: np.ndarray) -> Any:
+        """As `with_class_probs`, given an array of shape (classes,)."""
+        raise NotImplementedError
 
     def explain(
         self,

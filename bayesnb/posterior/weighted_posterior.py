@@ -197,6 +197,16 @@ class WeightedPosterior(Posterior):
         )
         super().__init__(problem, belief, unweighted.inference)
 
+    def _with_class_probs(self, class_probs: np.ndarray) -> "WeightedPosterior":
+        before = _rows_class_probs(self.unweighted)
+        if (lost := (before == 0.0) & (class_probs > 0.0)).any():
+            label = self.classes[lost].tolist()[0]
+            raise ValueError(
+                f"class {label!r} has probability zero in the rows from which the weights were learned, and "
+                f"{class_probs[lost][0]:.4g} in class_probs: its odds are not known; give it zero, or fit rows of it"
+            )
+        return WeightedPosterior(self.unweighted.with_class_probs(class_probs), self.feature_weights)
+
     @property
     def plain(self) -> Any:
         return self.unweighted
