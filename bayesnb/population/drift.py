@@ -1,288 +1,99 @@
 """Whether the columns of new rows have moved beyond what their class probabilities explain."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache, partial
-from itertools import chain, islice
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
-import numpy as np
-import pandas as pd
-from scipy.special import expit, gammaln, logit, logsumexp, xlogy
-
-from bayesnb.core.checking import first_few, proportion
 from bayesnb.core.deferred import in_float64
-from bayesnb.core.forest import how_many
-from bayesnb.core.panels import grid_of_panels
-from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
 from bayesnb.core.running import random_generator
-from bayesnb.data.read import Rows, read_rows
-from bayesnb.data.schema import Schema
-from bayesnb.families.gaussian import Gaussian
-from bayesnb.families.statistics import ClassCounts
-from bayesnb.inference.exact import Exact
-from bayesnb.model.blocks import Block, ModelStatistics, in_column_order
-from bayesnb.model.bound import BoundModel
-from bayesnb.model.naive_bayes import NaiveBayes
-from bayesnb.model.problem import Problem
-from bayesnb.model.reading import Counted
-from bayesnb.population.old_and_new import OldAndNew, Weights, columns_beside, total_variation
-from bayesnb.posterior.belief import PROB, require
-from bayesnb.posterior.column_densities import column_densities, draw_columns, legend_entries, simulated_cells
-from bayesnb.posterior.kinds import posterior_of
-from bayesnb.posterior.posterior import Posterior
-
-CLASSES = "class probabilities"
-"""Name of the line of the classes."""
-
-CLASS_PROB_DRAWS = 20
-"""Draws of the class probabilities of rows without labels under which columns are compared."""
-
-SIZE_DRAWS, NUM_DRAWS = 5, 1000
-"""Draws of the class probabilities for the intervals of sizes, and of the parameters under all of them."""
-
-CERTAIN = 0.9
-"""Probability above which a line has drifted."""
-
-SHARE = 0.2
-"""Smallest share of the cells that counts, for each standard deviation that does."""
-
-MOST_DRAWN = 10
-"""Columns in the picture."""
-
-TABLE = ["log_bayes_factor", "probability", "size", "lower", "upper", "marginal", "drifted", "moved"]
-"""Columns of the result."""
-
-# --------------------------------------------------------------------------------------------------
-# The result: a line for each column and one for the classes, and the picture of the strongest
-# --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, repr=False)
-class Drift(Printed):
-    table: pd.DataFrame
-    with_labels: bool
-    not_looked_at: Mapping[Any, str]
-    strongest: Sequence[OldAndNew] = field(default=(), compare=False)
-    weights: Weights = field(default=(np.ones(0),) * 2, compare=False)
-
-    @property
-    def drifted(self) -> bool:
-        """Whether a column has drifted; the line of the classes does not count."""
-        return bool(self.table["drifted"].drop(CLASSES).any())
-
-    def plot(self, *, panels_across: int | None = None, axes: Any = None, figsize: Any = None) -> Any:
-        posterior = _as_posterior(self.strongest, self.weights)
-        drawn = cache(partial(simulated_cells, posterior, 0))
-        columns = [column_densities(posterior, (i, 0), None, drawn, bins=25) for i in range(len(self.strongest))]
-        panels = grid_of_panels(len(columns), axes=axes, figsize=figsize, panels_across=panels_across, most_across=3)
-        labels = posterior.classes.tolist()
-        draw_columns(panels, columns, [0, 1], labels)
-        number = how_many(len(columns), len(self.table) - 1, "column", "most moved")
-        panels.title(f"Densities in old and in new rows of {number}")
-        panels.legend(legend_entries(columns, labels))
-        return panels.drawn()
-
-    def _parts(self) -> list[Piece]:
-        columns = self.table.drop(index=CLASSES)
-        number = f"{columns['drifted'].sum()} of {counted(len(columns), 'column')}"
-        how = "given the class" if self.with_labels else "beyond what the class probabilities explain"
-        told = [f"{name!r} ({reason})" for name, reason in self.not_looked_at.items()]
-        parts = [
-            Heading(f"Drift {how}: {number}"),
-            DataTable(self.table.sort_values("log_bayes_factor", ascending=False, kind="stable")),
-        ]
-        return [*parts, Paragraph(f"Not looked at: {first_few(told)}.")] if told else parts
-
-
-def _as_posterior(columns: Sequence[OldAndNew], weights: Weights) -> Posterior:
-    """A posterior whose classes are the old and the new rows, of columns with shared priors."""
-    names = tuple(column.names[0] for column in columns)
-    categories = {i: column.categories[0] for i, column in enumerate(columns) if column.categories}
-    schema = Schema(names, True, np.array(["old", "new"]), categories)
-    blocks = tuple(Block(str(names[i]), each.prior(), (i,), (names[i],), True) for i, each in enumerate(columns))
-    statistics = ModelStatistics(ClassCounts(np.ones(2)), tuple(each.joined(weights) for each in columns))
-    return Exact().fit(Problem(BoundModel(NaiveBayes(Gaussian()), schema, blocks), statistics))
-
-
-# --------------------------------------------------------------------------------------------------
-# Lines of the table
-# --------------------------------------------------------------------------------------------------
-
-
-class _Column(NamedTuple):
-    """A column of a group: log factors under each draw of the class probabilities, and draws of what moved."""
-
-    group: OldAndNew
-    place: int
-    log_factors: np.ndarray
-    changes: Mapping[str, np.ndarray]
-
-
-def _columns_of(group: OldAndNew, c: int, weights: Sequence[Weights], rng: Any) -> Iterator[_Column]:
-    some = weights[:: -(-len(weights) // SIZE_DRAWS)]
-    log_factors, changes = group.log_factors(weights, c), group.changes(some, c, NUM_DRAWS // len(some), rng)
-    for j in range(len(group.names)):
-        yield _Column(group, j, log_factors[:, j], {moved: draws[:, j] for moved, draws in changes.items()})
-
-
-def _lines_of_class(
-    groups: Sequence[OldAndNew], states: OldAndNew, c: int, weights: Sequence[Weights], smallest: float, rng: Any
-) -> Iterator[dict[str, Any]]:
-    """The line of each column under the prior of a class, given the weights under each draw of the probabilities."""
-    of_values = chain.from_iterable(_columns_of(group, c, weights, rng) for group in groups)
-    for own, state in zip(of_values, _columns_of(states, c, weights, rng), strict=True):
-        chosen = state if state.log_factors.mean() > max(own.log_factors.mean(), 0.0) else own
-        log_factor = _mean_factor(own.log_factors, state.log_factors)
-        yield {"log_bayes_factor": log_factor, "beside": chosen} | _size(chosen.changes, smallest)
-
-
-def _lines_of_columns(
-    groups: Sequence[OldAndNew], states: OldAndNew, beside: Mapping[int, Sequence[Weights]], smallest: float, rng: Any
-) -> list[dict[str, Any]]:
-    """The line of each column.
-
-    `beside` has, for each class whose prior is taken, the weights of old and new rows. The size of several classes is
-    that of the one with the highest Bayes factor.
-    """
-    of_classes = [_lines_of_class(groups, states, c, weights, smallest, rng) for c, weights in beside.items()]
-    every = np.ones(len(next(iter(beside.values()))[0][0]))
-    pooled = np.concatenate([group.log_factors([(every, every)])[0] for group in groups])
-    marginal = _mean_factor(pooled[None], states.log_factors([(every, every)]))
-    lines = []
-    for found, of_pooled in zip(zip(*of_classes, strict=True), marginal, strict=True):
-        total = sum(line["log_bayes_factor"] for line in found)
-        lines.append(
-            max(found, key=itemgetter("log_bayes_factor")) | {"log_bayes_factor": total, "marginal": of_pooled}
-        )
-    return lines
-
-
-def _mean_factor(own: np.ndarray, state: np.ndarray) -> np.ndarray:
-    """Log Bayes factor that values, states or both moved, shape (...), given those of each, shape (draws, ...).
-
-    Over the posterior of the class probabilities, the mean is that of the inverse factors.
-    """
-    moved = logsumexp([own, state, own + state], axis=0) - np.log(3)
-    return np.asarray(np.log(len(moved)) - logsumexp(-moved, axis=0))
-
-
-def _size(draws: Mapping[str, np.ndarray], smallest: float) -> dict[str, Any]:
-    """The first change whose interval is beyond the smallest size, or else the first one.
-
-    Where the family does not tell any, the probability alone decides.
-    """
-    chosen: dict[str, Any] = {"moved": "", "size": np.nan, "lower": np.nan, "upper": np.nan, "large": True}
-    for i, (moved, values) in enumerate(draws.items()):
-        numbers = np.array([values.mean(), *np.quantile(values, ((1 - PROB) / 2, (1 + PROB) / 2))])
-        large = max(numbers[1], -numbers[2]) > (smallest if moved in ("mean", "spread") else SHARE * smallest)
-        if large or i == 0:
-            size, lower, upper = np.exp(numbers) if moved == "spread" else numbers
-            chosen = {"moved": moved, "size": size, "lower": lower, "upper": upper, "large": large}
-        if large:
-            break
-    return chosen
-
-
-def _line_of_classes(n: np.ndarray, class_probs: np.ndarray, smallest: float, rng: Any) -> dict[str, Any]:
-    """The line of the classes, given the weight of each in the fit, and draws of the probabilities in new rows.
-
-    Its Bayes factor is that of Dirichlet(1) against the posterior of the fit's rows: the inverse of the mean ratio of
-    their densities under the draws (Dickey 1971, *Annals of Mathematical Statistics* 42, 204-223).
-    """
-    one, fitted = np.ones(len(n)), 1.0 + n
-    ratios = xlogy(n, class_probs).sum(axis=1) + _log_beta(one) - _log_beta(fitted)
-    found = _size({"classes": total_variation(rng.dirichlet(fitted, len(class_probs)), class_probs)}, smallest)
-    return {"log_bayes_factor": np.log(len(ratios)) - logsumexp(ratios)} | found
-
-
-def _log_beta(concentration: np.ndarray) -> float:
-    return float(gammaln(concentration).sum() - gammaln(concentration.sum()))
-
-
-# --------------------------------------------------------------------------------------------------
-# New rows beside those of a fit
-# --------------------------------------------------------------------------------------------------
+from bayesnb.data.read import read_rows, split_labels
+from bayesnb.population.class_probs import draw_class_probs
+from bayesnb.population.moved_columns import Drift, drift_of_rows, refuse_few_rows
+from bayesnb.posterior.belief import require
+from bayesnb.posterior.kinds import posterior_of, table_for
 
 
 @in_float64
 def drift(posterior: Any, X_new: Any, y_new: Any = None, *, smallest: float = 0.1, key: Any = 0) -> Drift:
-    given = require(posterior_of(posterior), "data", "drift")
-    rows = read_rows(X_new, y_new)
-    rng = random_generator(key)
-    class_probs = None if rows.labels is not None else class_prob_draws(given, rows.table, rng)
-    return drift_of_rows(given, rows, class_probs, smallest=smallest, rng=rng)
+    r"""Whether columns of new rows have moved, beyond what their class probabilities explain.
 
-
-def class_prob_draws(posterior, X, rng):
-    # STUB
-    old = posterior.plain.belief.class_probs()
-    L = np.clip(posterior.predict_proba(X), 1e-12, 1) / np.maximum(old, 1e-300)
-    q = old.copy()
-    out = []
-    for t in range(200 + 100 * 5):
-        R = L * q
-        R /= R.sum(1, keepdims=True)
-        z = (R.cumsum(1) < rng.random((len(R), 1))).sum(1).clip(0, len(q) - 1)
-        q = rng.dirichlet(1 + np.bincount(z, minlength=len(q)))
-        if t >= 200 and t % 5 == 0:
-            out.append(q)
-    return np.array(out)
-
-
-@in_float64
-def drift_of_rows(
-    posterior: Posterior, rows: Rows, class_probs: np.ndarray | None, *, smallest: float = 0.1, rng: Any
-) -> Drift:
-    """As `drift`, given draws of the class probabilities of rows without labels.
+    Old rows are not needed: the statistics of the fit suffice. Without labels, those of each class are weighted so that
+    the old rows have the class probabilities of the new ones, and the result is averaged over the posterior of these.
+    A change that only the classes make is therefore none. With labels, columns are compared class by class.
 
     Parameters
     ----------
-    posterior : Posterior
-    rows : Rows
-    class_probs : array, shape (draws, classes), or None
-        None if the rows have labels.
-    smallest : float
-    rng : numpy.random.Generator
+    posterior : Posterior or fitted estimator
+        With the statistics of its rows, and closed forms for the columns. Weights of features predict the classes, and
+        change nothing else.
+    X_new : table, shape (rows, columns)
+        At least two rows, from the population to be compared.
+    y_new : labels of shape (rows,) or str, optional
+        If they are known.
+    smallest : float, default 0.1
+        The smallest change that counts, in standard deviations; of shares of the cells, a fifth of it.
+    key : int or JAX key, default 0
+        For draws of class probabilities and parameters.
+
+    Returns
+    -------
+    Drift
+        ``drifted`` says whether any column has moved, ``table`` has a line for each and one for the classes, and
+        ``plot()`` draws old beside new.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the posterior has no statistics (`from_parameters`) or learned hyperparameters, there are fewer than two new
+        rows, all their cells are missing, a label is missing or is no class of the fit, or no column has a closed form.
+
+    Warns
+    -----
+    UserWarning
+        If cells hold values that the fit does not know: they say nothing of the class, and count as unseen here.
+
+    See Also
+    --------
+    check : Whether a model fits the rows of its fit.
+    estimate_class_probs : The class probabilities of rows without labels.
+
+    Notes
+    -----
+    For each column two hypotheses are compared: one distribution for old and new rows, or one each, both under the
+    prior of the fit. With the class probabilities q of the new rows and :math:`f_c` those of the N rows of the fit, an
+    old row of class c has the weight :math:`w_c \propto q_c / f_c`, and the weights add up to the effective number of
+    rows, :math:`(\sum_i w_i)^2 / \sum_i w_i^2`. The Bayes factor over draws of q is
+
+    .. math:: B = \Bigl( E_q \bigl[ B(q)^{-1} \bigr] \Bigr)^{-1}, \qquad B(q) = \tfrac13 (V + S + V S),
+
+    where V is the factor of the values, S that of whether cells hold a value of the fit, another one or none, and the
+    three terms are that one of these moved, or both. Each of the D lines has the prior probability 1 / (2 D), so that
+    with probability one half or more nothing has moved.
+
+    The columns of a `MultivariateGaussian` are compared one by one. A count vector counts as a single token, because
+    words come in bursts. Numbers in bins have the moments of their bins, with tails that bound a large shift. A column
+    that another feature of the model describes once more has one line.
+
+    A change of many columns that looks like one of the classes is taken for that: give labels to tell them apart.
+
+    Examples
+    --------
+    Heavier penguins, of the same species in the same proportions:
+
+    >>> import bayesnb as nb
+    >>> X, y = nb.datasets.penguins()
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X.iloc[::2], y.iloc[::2])
+    >>> nb.drift(posterior, X.iloc[1::2]).drifted
+    False
+    >>> heavier = X.iloc[1::2].assign(body_mass_g=lambda rows: rows["body_mass_g"] + 500)
+    >>> found = nb.drift(posterior, heavier, y.iloc[1::2])
+    >>> found.table.index[found.table["drifted"]].tolist()
+    ['body_mass_g']
     """
-    smallest, with_labels = proportion("smallest", smallest, or_one=True), class_probs is None
-    problem: Problem = posterior.problem.described_once  # type: ignore[union-attr]
-    problem.require_numbers()
-    codes = rows.of_classes(posterior.classes).codes if with_labels else np.zeros(len(rows), np.intp)
-    n, of_rows = problem.statistics.classes.n, np.bincount(codes, minlength=len(posterior.classes))
-    own, every = np.eye(len(n)), np.ones(len(n))
-    if class_probs is None:
-        beside = {int(c): [(own[c], own[c])] for c in np.flatnonzero((of_rows > 0) & (n > 0))}
-        class_probs = rng.dirichlet(1.0 + of_rows, NUM_DRAWS)
-    else:
-        some = np.linspace(0, len(class_probs) - 1, CLASS_PROB_DRAWS).astype(int)
-        beside = {0: [(_old_weights(probs, n), every) for probs in class_probs[some]]}
-    counts = {c: _counted(problem, rows.take(np.flatnonzero(codes == c)), c) for c in np.flatnonzero(of_rows)}
-    pairs, states, refused = columns_beside(problem, list(counts.values()), with_labels=with_labels)
-    blocks, groups = zip(*pairs, strict=True)
-    found = iter(_lines_of_columns(groups, states, beside, smallest, rng))
-    lines = in_column_order(blocks, [list(islice(found, len(group.names))) for group in groups])
-    names = [line["beside"].group.names[line["beside"].place] for line in lines]
-    table = pd.DataFrame([*lines, _line_of_classes(n, class_probs, smallest, rng)])
-    table.index = pd.Index([*names, CLASSES], name="column", tupleize_cols=False)
-    table["probability"] = expit(table["log_bayes_factor"] + logit(0.5 / len(table)))
-    table["drifted"] = (table["probability"] > CERTAIN) & table["large"].astype(bool)
-    order = table[:-1].sort_values("log_bayes_factor", ascending=False, kind="stable")
-    strongest = [each.group.column(each.place) for each in order["beside"] if each.changes]
-    weights = _old_weights(class_probs.mean(axis=0), n), every
-    return Drift(table[TABLE], with_labels, refused, strongest[:MOST_DRAWN], weights)
-
-
-def _counted(problem: Problem, rows: Rows, of_class: int) -> Counted:
-    """Statistics of some new rows, all in one class."""
-    return problem.model.read(rows.alone().table).count(np.full(len(rows), of_class), adds=True)
-
-
-def _old_weights(class_probs: np.ndarray, n: np.ndarray) -> np.ndarray:
-    """Weight of an old row of each class, given the class probabilities of the new rows.
-
-    Together they are the effective number of rows, the squared sum of the weights over the sum of their squares.
-    """
-    weights = np.divide(class_probs, n, out=np.zeros(len(n)), where=n > 0)
-    return weights * (n @ weights) / (n @ weights**2)
+    given = require(posterior_of(posterior), "data", "drift")
+    X, y = split_labels(X_new, y_new)
+    rows = read_rows(table_for(posterior, X), y)
+    refuse_few_rows(given, rows)
+    class_probs = None
+    if y is None:
+        draws = draw_class_probs(given, rows.table, key=key)
+        class_probs = draws.reshape(-1, draws.shape[-1])
+    return drift_of_rows(given, rows, class_probs, smallest=smallest, rng=random_generator(key).spawn(1)[0])

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.checking import first_few
 from bayesnb.core.deferred import map_tree
 from bayesnb.data.schema import OutsideSupport
 from bayesnb.families.bins import BinnedFamily
@@ -66,7 +67,7 @@ class OldAndNew:
         return type(parts[0]).joined(parts)
 
     def log_factors(self, weights: Sequence[Weights], of_class: int = 0) -> np.ndarray:
-        """Log Bayes factor of a distribution each for old and new rows against one for both, shape (weights, columns)."""
+        """Log Bayes factor of a distribution each for old and new rows against one for both, (weights, columns)."""
         prior = FeatureInclusion.of(self.prior(of_class), np.full(len(self.names), 0.5))
         return np.array([prior.log_bayes_factor(self.joined(each))[0] for each in weights])
 
@@ -86,7 +87,8 @@ class OldAndNew:
 
     def _apart(self, values: dict[str, Any]) -> dict[str, np.ndarray]:
         """As `changes`, given draws of the parameters, shape (draws, 2, columns, ...)."""
-        shares, kind = values.get("prob"), kind_of_cell(self.family)
+        shares: Any = values.get("prob")
+        kind = kind_of_cell(self.family)
         if kind == "zero or one":
             shares = np.stack([1.0 - shares, shares], axis=-1)
         if kind in ("category", "zero or one"):
@@ -163,26 +165,36 @@ def columns_beside(
         Which of `STATES` each cell holds, the columns of all these blocks.
     dict from name to reason
         Features that cannot be looked at.
+
+    Raises
+    ------
+    ValueError
+        If that is all of them.
     """
     new = reduce(add, (each.statistics for each in counted))
     rows = problem.statistics.classes.n, new.classes.n
-    found, states, refused = [], [], {}
+    found: list[tuple[Block, OldAndNew]] = []
+    states: list[list[Counts]] = []
+    refused: dict[Any, str] = {}
     for block, *pair in zip(problem.resolved.blocks, problem.statistics.blocks, new.blocks, strict=True):
         if reason := _why_not(block.family, with_labels=with_labels):
             refused |= dict.fromkeys(features_of(block), reason)
             continue
         family, _ = family_alone(block)
         names = features_of(block) if family is None else labels_alone(block)
-        alone = [_alone(block, statistics) for statistics in pair]
-        found.append((block, OldAndNew(names, family or block.family, *alone, _labels(block, problem))))
+        old, own = (_alone(block, statistics) for statistics in pair)
+        found.append((block, OldAndNew(names, family or block.family, old, own, _labels(block, problem))))
         unseen = np.zeros((2, len(rows[0]), len(names)))
         for each in counted:
             unseen[1] += (each.statistics.classes.n > 0)[:, None] * _unseen(each, block, len(names))
         states.append([*map(_states, pair, rows, unseen)])
+    if not found:
+        told = first_few([f"{name!r}, because {reason}" for name, reason in refused.items()], between="; ")
+        raise ValueError(f"no feature of the model can be compared: {told}")
     names = tuple(name for _, values in found for name in values.names)
-    counts = [side_by_side(of_rows) for of_rows in zip(*states, strict=True)]
-    of_states = Categorical(np.ones(np.shape(counts[0].total))) if counts else None
-    return found, StatesOldAndNew(names, of_states, *counts, [STATES] * len(names)), refused
+    before, after = (side_by_side(of_rows) for of_rows in zip(*states, strict=True))
+    family = Categorical(np.ones(np.shape(before.total)))
+    return found, StatesOldAndNew(names, family, before, after, [STATES] * len(names)), refused
 
 
 def _why_not(family: Any, *, with_labels: bool) -> str:
@@ -196,7 +208,7 @@ def _why_not(family: Any, *, with_labels: bool) -> str:
 
 
 def _alone(block: Block, statistics: Any) -> Any:
-    """Statistics of a block's columns on their own; a count vector counts as one token, because words come in bursts."""
+    """Statistics of a block's columns alone; a count vector counts as one token, because words come in bursts."""
     family, alone = family_alone(block, statistics)
     if family is None or isinstance(family, JointFamily):
         return statistics
