@@ -166,12 +166,16 @@ class Drift(Printed):
         return panels.drawn()
 
     def _parts(self) -> list[Piece]:
+        return self.parts("more in .table")
+
+    def parts(self, rest: str) -> list[Piece]:
+        """The parts of the printed form, given what is said of the lines that are not shown."""
         number = f"{self.table['drifted'].iloc[:-1].sum()} of {counted(len(self.table) - 1, 'column')}"
         how = "given the class" if self.with_labels else "beyond what the class probabilities explain"
         shown = self.table.sort_values("log_bayes_factor", ascending=False, kind="stable")[SHOWN]
         told = [f"{name!r}, because {reason}" for name, reason in self.not_looked_at.items()]
         note = [Paragraph(f"Not looked at: {first_few(told, between='; ')}.")] if told else []
-        return [Heading(f"Drift {how}: {number}"), DataTable(shown), *note]
+        return [Heading(f"Drift {how}: {number}"), DataTable(shown, rest=rest), *note]
 
 
 def _as_posterior(columns: Sequence[OldAndNew], weights: Weights) -> Posterior:

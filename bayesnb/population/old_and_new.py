@@ -79,7 +79,7 @@ class OldAndNew:
         ``"mean"`` is in standard deviations of the old rows, ``"spread"`` the logarithm of the ratio of the new
         standard deviation to theirs, and the others are shares of the cells. A family without them gives nothing.
         """
-        found, prior = [], self.prior(of_class)
+        found, prior = [], self.prior(of_class).given_dependence()
         for each in weights:
             families = Prior(ClassPrior(np.ones(2), None), (prior.update(self.joined(each)),))
             found.append(self._apart(families.draw(rng, (number,)).blocks[0]))
