@@ -137,7 +137,9 @@ def weight_features(
     .. math::
         w_j \mid r, \tau \sim N(0, r^2 \tau^2), \quad r \sim \mathrm{Uniform}\{0, 1/4, 1/2, 1, 2\}.
 
-    If r = 0 is most probable, readings leave the model: the result describes columns without them.
+    What tells nothing leaves the model, and the result is that of a model without it. A further description that is no
+    reading stays only if the Bayes factor for its weight, alone beside the features that describe columns first, is
+    above one. All readings leave if r = 0 is most probable.
 
     Few rows cannot show that a cell, or a row, is impossible in a class. With a probability s a cell says nothing about
     the class, and with the same probability a row says nothing about its label:
@@ -309,7 +311,8 @@ def _learn(
     num_again, num_readings = (0, 0) if shared else (problem.model.num_again, problem.model.schema.num_readings)
     if further := num_again - num_readings:
         last = len(names) - num_readings
-        factors = log_factors_of_again(likelihood.of_features(slice(last)), further, rng)
+        # With a generator of its own, all draws are those of a model that has only what stays.
+        factors = log_factors_of_again(likelihood.of_features(slice(last)), further, *rng.spawn(1))
         kept = np.delete(np.arange(len(names)), last - further + np.flatnonzero(factors <= 0.0))
         problem, likelihood = _of_features(problem, likelihood, kept)
         num_again = problem.model.num_again
