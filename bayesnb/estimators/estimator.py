@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from bayesnb.core.arrays import PIECE_CELLS
-from bayesnb.core.checking import Params, listed, near_matches, proportion, warn, with_params
+from bayesnb.core.checking import Params, listed, near_matches, proportion, warn, warns_once, with_params
 from bayesnb.core.label_scores import LabelScores
 from bayesnb.core.panels import yes_or_no
 from bayesnb.core.running import num_threads, results_in_order
@@ -337,6 +337,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """The problem with the categories that another table adds."""
         return problem
 
+    @warns_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, feature_names: Any = None) -> Self:
         """Fit the model.
 
@@ -364,6 +365,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             self._start(table, labels if labels.mask.any() else labels.data, sample_weight)
         return self
 
+    @warns_once
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, feature_names: Any = None
     ) -> Self:

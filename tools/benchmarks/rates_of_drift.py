@@ -61,7 +61,11 @@ def rates(names: list[str]) -> Iterator[dict]:
         for _ in range(SAMPLES):
             same = rng.permutation(others)[:ROWS]
             found = nb.drift(fitted, X.iloc[same])
-            line = {"table": name, "same": found.drifted, "same, labels": nb.drift(fitted, X.iloc[same], y[same]).drifted}
+            line = {
+                "table": name,
+                "same": found.drifted,
+                "same, labels": nb.drift(fitted, X.iloc[same], y[same]).drifted,
+            }
             places = without_repeats(y[others], rng)
             if places is not None:
                 rows = others[places]
