@@ -520,12 +520,13 @@ class RememberedTable(Table):
         return int(self.cells.num_rows)
 
     def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
-        return self.cells.stored(columns, rows)  # type: ignore[no-any-return]
+        found: np.ndarray | None = self.cells.stored(columns, rows)
+        return found
 
     def numbers(self, columns: Sequence[int], rows: slice, **options: Any) -> Any:
-        if len(columns) == 1 and not any(options.values()):
-            return self.number_column(columns[0], rows)[:, None]
-        return self.cells.numbers(columns, rows, **options)
+        if any(options.values()):
+            return self.cells.numbers(columns, rows, **options)
+        return np.column_stack([self.number_column(column, rows) for column in columns])
 
     def number_column(self, column: int, rows: slice) -> np.ndarray:
         return self._once(self.cells.number_column, column, rows)
