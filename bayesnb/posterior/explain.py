@@ -17,7 +17,7 @@ from bayesnb.data.tables import shortened
 from bayesnb.model.blocks import Block, columns_alone, features_of, subjects_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.belief import offers
-from bayesnb.posterior.predictions import FEW, NATS, nats_of
+from bayesnb.posterior.predictions import NATS, nats_of
 
 BEFORE = "before any cell"
 """Name of the part without features: the log odds of the class probabilities."""
@@ -227,7 +227,7 @@ def evidence_of_row(
     found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(posterior.belief.density.feature(i, j, x), pair))
     belief, draws = posterior.belief, None
     if offers(posterior, "a distribution of the parameters"):
-        drawn, parameters = belief.model, belief.draw(None, num_draws, key, FEW)
+        drawn, parameters = belief.model, posterior.few_draws(None, num_draws, key)
         draws = parts(
             drawn.log_class_prob(parameters),
             lambda i, j, x: _odds(drawn.feature_log_likelihood(parameters, i, j, x), pair),
