@@ -131,6 +131,16 @@ class LabelDensity(ABC):
         tuple of array, shapes (classes,) and (rows, classes)
         """
 
+    @abstractmethod
+    def features(self, cells: Cells) -> Callable[[int, int, Any], np.ndarray]:
+        """Log densities of single features under each class, as `RowDensity.feature`, in rows whose cells are given.
+
+        Returns
+        -------
+        callable
+            Of block, feature and cells of the block; these may be others where they are counts of words.
+        """
+
     def put_log_proba(self, cells: Cells, out: np.ndarray) -> None:
         """Put log class probabilities into an array; -inf in every class for rows without density under any."""
         out[...] = log_normalised(np.add(*self.log_ratio(cells)))
@@ -176,6 +186,9 @@ class RowDensity(LabelDensity):
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         blocks = zip(self.blocks, cells, strict=True)
         return self.log_class_prob, summed(block.of_rows(x, ratio=True) for block, x in blocks)
+
+    def features(self, cells: Cells) -> Callable[[int, int, Any], np.ndarray]:
+        return self.feature
 
     def put_log_joint(self, cells: Cells, out: np.ndarray) -> None:
         """Put `log_joint` into an array, shape (rows, classes)."""
