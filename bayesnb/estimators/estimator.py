@@ -2,10 +2,10 @@
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import narwhals as nw
 import numpy as np
@@ -17,10 +17,11 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from bayesnb.core.arrays import PIECE_CELLS
 from bayesnb.core.checking import Params, listed, near_matches, proportion, warn, warns_once, with_params
+from bayesnb.core.label_scores import LabelScores
 from bayesnb.core.panels import yes_or_no
 from bayesnb.core.running import num_threads, results_in_order
 from bayesnb.data.labels import as_labels, warn_of_classes
-from bayesnb.data.read import as_frame, as_table, is_dask, one_row, with_names, with_one_row
+from bayesnb.data.read import as_frame, as_table, is_dask, one_row, read_rows, with_names, with_one_row
 from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct, is_missing, is_number, unmask
 from bayesnb.families.conjugate import number_of_values
 from bayesnb.inference.exact import Inference
@@ -28,9 +29,11 @@ from bayesnb.inference.fit import as_inference, read_table
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.reading import LARGEST_NUMBER, not_negative_up_to
-from bayesnb.posterior.belief import offers
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.files import save
+from bayesnb.posterior.left_out import DensityError
 from bayesnb.posterior.posterior import Posterior
+from bayesnb.posterior.prediction_sets import INSTEAD, left_out_scores
 
 # --------------------------------------------------------------------------------------------------
 # Labels, checked with scikit-learn's error messages
@@ -286,6 +289,9 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
     decay: float = 1.0
     random_state: Any = None
 
+    _label_scores = cast("LabelScores | None", None)
+    """Leave-one-out probabilities of labels; not a field, so that it is no parameter."""
+
     _input_tags: ClassVar[dict[str, bool]] = {}
     """Tags of scikit-learn that differ from those of other estimators."""
 
@@ -425,6 +431,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """Fit a later batch, too."""
         problem, counted = count_more(self._extend(self._problem, table), table, labels, weight)
         self._settle(problem.add(counted, decay=self.decay))
+        self._label_scores = None
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows that were fitted. The result equals that of one fit to the remaining rows.
@@ -465,6 +472,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         # A new category gets a count of zero, so that a row that has it is an error of `take_away`.
         problem, counted = count_more(self._extend(self._problem, table), table, labels, weight)
         self._settle(problem.take_away(counted))
+        self._label_scores = None
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, shape (n_samples,)."""
@@ -485,6 +493,47 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         It includes factors that all classes share, such as the multinomial coefficient, which scikit-learn leaves out.
         """
         return self._predictor().log_joint(self._check_table(X))
+
+    def predict_set(self, X: Any, coverage: float = 0.9, *, by_class: bool = False, empty: bool = False) -> np.ndarray:
+        """A set of labels for each row that holds the true one with a given probability, on average over rows.
+
+        The thresholds are those of the rows that weights of features were learned from, or of at most 2,000 rows of a
+        fit without such weights, each predicted from the others. `partial_fit` and `forget` compute them from the rows
+        that are kept, each time that the estimator learns anew.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        coverage, by_class, empty
+            As for `Posterior.predict_set`.
+
+        Returns
+        -------
+        array of bool, shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError, ValueError
+            If there is no exact leave-one-out (draws, point estimates, ``predictive="plugin"``); or after `partial_fit`
+            or `forget` without kept rows, and after `with_class_probs`.
+
+        Warns
+        -----
+        UserWarning
+            If classes are in every set because there are too few rows.
+        """
+        predictor = require(self._predictor(), "a closed form", "predict_set", INSTEAD)
+        if self._label_scores is None:
+            raise ValueError(
+                "predict_set has no leave-one-out probabilities of labels after partial_fit or forget without kept "
+                "rows, and after with_class_probs: fit all rows, with class_probs=... where those are given; or give "
+                "them, classifier.posterior_.predict_set(X, fitted=(X_of_fit, y_of_fit))"
+            )
+        proba = predictor.predict_proba(self._check_table(X))
+        return self._label_scores.sets(proba, self.classes_, coverage, by_class=by_class, empty=empty)
 
     def predict_interval(self, X: Any, *, prob: float = 0.89, num_draws: int | None = None) -> np.ndarray:
         """Credible interval of each class probability. With weights of features it reaches at least to the prediction.
@@ -568,6 +617,16 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             raise ValueError("every sample_weight is zero, so that no row counts: give a row a weight above zero")
         model = self._model(table, labels, sample_weight)
         self._settle(read_table(model, table, labels, sample_weight, self.classes_))
+        self._learn_from_rows(table, labels, sample_weight)
+
+    def _learn_from_rows(self, table: Table, labels: Any, weight: Any) -> None:
+        """Learn what statistics do not hold: leave-one-out probabilities of labels, for `predict_set`."""
+        scores = None
+        if offers(predictor := self._predictor(), "a closed form"):
+            rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
+            with suppress(DensityError):
+                scores = left_out_scores(predictor, rows, self._key())
+        self._label_scores = scores
 
     def _settle(self, problem: Problem) -> None:
         """Fit the problem and set the fitted attributes."""

@@ -127,6 +127,12 @@ class ModelParameters:
     blocks: tuple[dict[str, Any], ...]
     hyperparameters: dict[str, Any] = field(default_factory=dict)
 
+    def with_class_probs(self, class_probs: np.ndarray) -> "ModelParameters":
+        """The same values with known class probabilities, whose concentration is then none of them."""
+        others = {name: value for name, value in self.hyperparameters.items() if name != "class_concentration"}
+        known = np.broadcast_to(class_probs, np.shape(self.class_prob)).copy()
+        return replace(self, class_prob=known, hyperparameters=others)
+
     def weights(self) -> dict[str, Any]:
         """Weights of features and offsets of classes by the names that results use, in a model that has some."""
         return {}

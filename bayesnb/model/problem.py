@@ -200,6 +200,8 @@ class Problem:
         as a fit to all rows would. A model that was bound before the fit keeps its own categories.
     weighted : bool, default False
         Whether rows have weights other than one, which no function that takes these rows again knows.
+    rows_concentration : array of shape (classes,), or None
+        Concentration of the class prior of the rows, where `with_class_probs` has replaced it.
 
     Raises
     ------
@@ -234,6 +236,7 @@ class Problem:
     unlabelled: Unlabelled | None = None
     growing: bool = False
     weighted: bool = False
+    rows_concentration: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         self.model.require_blocks("statistics", self.statistics.blocks)
@@ -275,12 +278,28 @@ class Problem:
     def rows_class_prior(self) -> ClassPrior | None:
         """The class prior of the rows, where numbers give the class probabilities of another population; None if not.
 
-        Given probabilities say nothing of how often each class is among the rows, whose prior is Dirichlet(1).
+        Given probabilities say nothing of how often each class is among the rows, whose prior is Dirichlet(1), or that
+        of the fit whose probabilities `with_class_probs` has replaced.
         """
         given = self.model.description.class_probs
         if given is None or self.model.description.follows_labels:
             return None
-        return ClassPrior(np.ones(len(given)), None)
+        return ClassPrior(np.ones(len(given)) if self.rows_concentration is None else self.rows_concentration, None)
+
+    def with_class_probs(self, class_probs: Any) -> "Problem":
+        """The problem with the class probabilities of another population, shape (classes,)."""
+        description, source = self.model.description, self.learned_from
+        concentration = self.rows_concentration
+        if description.follows_labels:
+            concentration = np.zeros(len(class_probs))  # the mean is then the frequencies
+        elif description.class_probs is None:
+            concentration = np.array(self.model.class_prior.concentration)
+        return replace(
+            self,
+            model=self.model.with_class_probs(class_probs),
+            learned_from=None if source is None else source.with_class_probs(class_probs),
+            rows_concentration=concentration,
+        )
 
     @property
     def left_out_rows(self) -> tuple[float, ...]:

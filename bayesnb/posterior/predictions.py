@@ -20,7 +20,7 @@ from bayesnb.model.problem import Problem
 from bayesnb.model.program import Sites
 from bayesnb.model.reading import Cells, with_fallback
 from bayesnb.posterior.belief import Belief
-from bayesnb.posterior.density import function_of_array
+from bayesnb.posterior.function_of_array import function_of_array
 from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, proba_under, uncertainty_under
 
 # --------------------------------------------------------------------------------------------------
@@ -398,7 +398,7 @@ class Predictions:
         >>> jax.vmap(log_odds)(np.array(X)).shape
         (4,)
         """
-        return function_of_array(self.model, *self.belief.density.jax_density())
+        return function_of_array(self.model, self.belief.density)
 
     @property
     def sample_stats(self) -> dict[str, np.ndarray]:

@@ -31,6 +31,7 @@ from bayesnb.model.feature_weights import (
 from bayesnb.model.laplace import approximate, approximate_with_readings, log_factors_of_again
 from bayesnb.model.naive_bayes import Model, as_model
 from bayesnb.model.problem import Problem
+from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.kinds import Fitted, posterior_of
 from bayesnb.posterior.left_out import (
@@ -41,6 +42,7 @@ from bayesnb.posterior.left_out import (
     log_class_probs_without,
 )
 from bayesnb.posterior.posterior import Posterior, warn_of_lost_weights
+from bayesnb.posterior.prediction_sets import label_scores
 from bayesnb.posterior.weighted_posterior import WeightedPosterior, no_information
 
 NUM_CHAINS, NUM_DRAWS = 4, 1000
@@ -345,7 +347,13 @@ def _learn(
         gaussian=one.gaussian,
         no_information=share,
     )
-    return WeightedPosterior(unweighted, weights), remarks + of_labels, found.log_evidence
+    weighted = WeightedPosterior(unweighted, weights)
+    if not offers(unweighted, "draws of a sampler"):
+        of_features = np.pad((likelihood.log_ratio @ found.mode[: found.num_weights]).T, ((0, 0), (1, 0)))
+        log_proba = log_normalised(weighted.belief.density.joined(left_out.log_class_prob, of_features))
+        of_label = log_proba[np.arange(len(log_proba)), left_out.rows.codes]
+        weighted.label_scores = label_scores(weighted, of_label, left_out.rows, left_out.rows.weights)
+    return weighted, remarks + of_labels, found.log_evidence
 
 
 def _of_features(
