@@ -235,14 +235,14 @@ def test_help_gives_examples_the_exit_statuses_and_no_type_of_a_flag(command):
     assert "The exit status is 0 for success; 1 if check finds an extreme statistic" in whole
     assert "2 if an option, a file or a table cannot be used" in whole
     firsts = []
-    for verb in ("fit", "predict", "check", "compare"):
+    for verb in ("fit", "predict", "check", "drift", "compare"):
         text = command(verb, "--help").output
         calls = [line.strip() for line in text.split("Examples:\n")[1].split("\n\n")[0].splitlines()]
         assert all(call.startswith(f"bayesnb {verb} ") for call in calls)
         assert "The exit status is 0" in " ".join(text.split())
         assert "<bool>" not in text + shown
         firsts.append(calls[0])
-    assert [line.strip() for line in shown.split("Examples:")[1].splitlines()[1:5]] == firsts
+    assert [line.strip() for line in shown.split("Examples:")[1].splitlines()[1:6]] == firsts
     assert command("fit").exit_code == command("fit", "penguins", "--wings").exit_code == 2
 
 
@@ -370,6 +370,21 @@ def test_check_says_whether_a_statistic_is_extreme(command, fitted, tmp_path):
     result = command("check", model, tmp_path / "far.csv", "--target", "kind", "--replicates", 100)
     assert result.exit_code == 1
     assert "mean[size, a]" in result.output
+
+
+def test_drift_says_whether_a_column_has_moved(command, fitted, tmp_path):
+    table, model = fitted
+    result = command("drift", model, table)
+    assert result.exit_code == 0, result.output
+    assert "0 of 3 columns" in result.output and ".table" not in result.output
+    far = pd.concat([TABLE.assign(size=TABLE["size"] + 1000)] * 5)
+    far.to_csv(tmp_path / "far.csv", index=False)
+    result = command("drift", model, tmp_path / "far.csv", "--out", tmp_path / "drift.csv")
+    assert result.exit_code == 1, result.output
+    written = pd.read_csv(tmp_path / "drift.csv", index_col="column")
+    assert written.index.tolist() == ["size", "colour", "code", "class probabilities"]
+    assert written["drifted"].tolist() == [True, False, False, False]
+    assert "Drift given the class" in command("drift", model, tmp_path / "far.csv", "--target", "kind").output
 
 
 def test_a_column_of_text_that_is_empty_where_there_are_labels(fit_to):

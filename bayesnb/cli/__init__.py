@@ -1,4 +1,4 @@
-"""The command line: ``bayesnb fit``, ``predict``, ``check`` and ``compare``."""
+"""The command line: ``bayesnb fit``, ``predict``, ``check``, ``drift`` and ``compare``."""
 
 import re
 import sys
@@ -31,6 +31,7 @@ from bayesnb.inference.fit import fit
 from bayesnb.inference.nuts import NUTS
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
+from bayesnb.population.drift import drift
 from bayesnb.posterior.files import replace_file
 from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.posterior import Posterior
@@ -627,6 +628,45 @@ def check_command(
 
 
 # --------------------------------------------------------------------------------------------------
+# ``bayesnb drift``: have the columns of new rows moved?
+# --------------------------------------------------------------------------------------------------
+
+
+def _drift_command(
+    model: ModelFile,
+    table: TableFile,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column that holds the class, where it is known.")
+    ] = None,
+    missing: MissingText = None,
+    sep: Separator = ",",
+    decimal: DecimalSign = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="CSV file for the table of all columns.")] = None,
+    smallest: Annotated[float, typer.Option(metavar="SIZE", help="Smallest change, in standard deviations.")] = 0.1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the draws.")] = 0,
+) -> None:
+    """Say whether columns have moved since the fit, beyond what the classes explain.
+
+    The exit status is 0 if no column has, 1 if one has, 2 if the model or the table cannot be used.
+
+    \b
+    Examples:
+      bayesnb drift model.nc new.csv
+      bayesnb drift model.nc new.csv --target species --out drift.csv
+    """
+    with _errors_in_a_line():
+        _refuse_overwriting(out, table, model)
+        posterior = read_model(model)
+        rows = read_for(posterior.model, table, missing, target, sep=sep, decimal=decimal)
+        features, labels = (rows, None) if target is None else _rows_with_label(rows, target)
+        result = drift(posterior, features, labels, smallest=smallest, key=seed)
+        if out is not None:
+            _write(out, result.table.to_csv)
+        typer.echo(as_text(result.parts("more: --out FILE writes all" if out is None else f"more in {out}"), width()))
+    raise typer.Exit(1 if result.drifted else 0)
+
+
+# --------------------------------------------------------------------------------------------------
 # The program ``bayesnb``: its commands and its version
 # --------------------------------------------------------------------------------------------------
 
@@ -648,17 +688,18 @@ def main(
 ) -> None:
     """Naive Bayes as a generative model.
 
-    The exit status is 0 for success; 1 if check finds an extreme statistic, or compare does not find agreement; and 2
-    if an option, a file or a table cannot be used.
+    The exit status is 0 for success; 1 if check finds an extreme statistic, drift a column that has moved, or compare
+    no agreement; and 2 if an option, a file or a table cannot be used.
 
     \b
     Examples:
       bayesnb fit train.csv --target species --out model.nc
       bayesnb predict model.nc new.csv --out predictions.csv
       bayesnb check model.nc train.csv --target species
+      bayesnb drift model.nc new.csv
       bayesnb compare train.csv --target species --out comparison
     """
 
 
-for command in (_fit_command, _predict_command, check_command, _compare_command):
+for command in (_fit_command, _predict_command, check_command, _drift_command, _compare_command):
     app.command(command.__name__.lstrip("_").removesuffix("_command"))(command)
