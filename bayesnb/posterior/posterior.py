@@ -17,7 +17,7 @@ from bayesnb.families.bins import Resolution, as_written
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.blocks import ModelStatistics, parameter_notes
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.prior import CLASS_SITE, spread_class_prior
+from bayesnb.model.prior import CLASS_SITE, in_order_of_classes, spread_class_prior
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.program import draw_cells, draw_codes, to_table
 from bayesnb.posterior.belief import Belief, offers, require
@@ -262,6 +262,8 @@ class Posterior(Printed, Predictions):
         array([[0.136, 0.864]])
         """
         labels = self.classes.tolist()
+        if isinstance(class_probs, Mapping):
+            class_probs = in_order_of_classes(class_probs, labels)
         given = self.model.description.with_class_probs(class_probs)
         if given.class_probs is None or given.follows_labels:
             raise ValueError(f"class_probs is {class_probs!r}: give a probability for each class, which are {labels}")
