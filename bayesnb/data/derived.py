@@ -1,7 +1,7 @@
 """Columns derived of others by recipes, which need NumPy and Python's own library alone."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Self
@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb.core.checking import first_few, warn
-from bayesnb.data.tables import Column, Table, as_range, is_missing, items_at, shortened
+from bayesnb.data.tables import Column, RememberedTable, Table, as_range, is_missing, items_at, shortened
 
 # --------------------------------------------------------------------------------------------------
 # Dates: cells of a type of dates, and text in one form
@@ -205,6 +205,11 @@ class ArrangedTable(Table):
     @property
     def num_rows(self) -> int:
         return int(self.cells.num_rows)
+
+    def remembering(self) -> "ArrangedTable":
+        """The table for some rows at a time, in which columns that occur several times are read once."""
+        alone = len({*self.places}) == len(self.places)
+        return self if alone else replace(self, cells=RememberedTable(self.cells, self.cells.names))
 
     def _there(self, columns: Sequence[int]) -> Sequence[int] | None:
         """Positions in the other table; None if it lacks the cells of one of the columns."""
