@@ -370,7 +370,8 @@ def test_drift_says_whether_a_column_has_moved(command, fitted, tmp_path):
     table, model = fitted
     result = command("drift", model, table)
     assert result.exit_code == 0, result.output
-    assert "0 of 3 columns" in result.output and ".table" not in result.output
+    assert "0 of 3 columns" in result.output
+    assert ".table" not in result.output
     far = pd.concat([TABLE.assign(size=TABLE["size"] + 1000)] * 5)
     far.to_csv(tmp_path / "far.csv", index=False)
     result = command("drift", model, tmp_path / "far.csv", "--out", tmp_path / "drift.csv")

@@ -58,9 +58,10 @@ def drift(posterior: Any, X_new: Any, y_new: Any = None, *, smallest: float = 0.
     Notes
     -----
     For each column two hypotheses are compared: one distribution for old and new rows, or one each, both under the
-    prior of the fit. With the class probabilities q of the new rows and :math:`f_c` those of the N rows of the fit, an
-    old row of class c has the weight :math:`w_c \propto q_c / f_c`, and the weights add up to the effective number of
-    rows, :math:`(\sum_i w_i)^2 / \sum_i w_i^2`. The Bayes factor over draws of q is
+    prior of the fit, without labels that of its most frequent class. With the class probabilities q of the new rows and
+    :math:`f_c` those of the rows of the fit, an old row of class c has the weight :math:`w_c \propto q_c / f_c`, and
+    the weights add up to the effective number of rows, :math:`(\sum_i w_i)^2 / \sum_i w_i^2`. The Bayes factor over
+    draws of q is
 
     .. math:: B = \Bigl( E_q \bigl[ B(q)^{-1} \bigr] \Bigr)^{-1}, \qquad B(q) = \tfrac13 (V + S + V S),
 

@@ -225,8 +225,8 @@ def _lines_of_columns(
 ) -> list[dict[str, Any]]:
     """The line of each column.
 
-    `beside` has, for each class whose prior is taken, the weights of old and new rows. The size of several classes is
-    that of the one with the highest Bayes factor.
+    `beside` has, for each class whose prior is taken, the weights of old and new rows, several where these are not
+    known. The size of several classes is that of the one with the highest Bayes factor.
     """
     of_classes = [_lines_of_class(groups, states, c, weights, smallest, rng) for c, weights in beside.items()]
     every = np.ones(len(next(iter(beside.values()))[0][0]))
@@ -319,7 +319,7 @@ def drift_of_rows(
     codes = rows.of_classes(posterior.classes).codes if with_labels else np.zeros(len(rows), np.intp)
     n, of_rows = problem.statistics.classes.n, np.bincount(codes, minlength=len(posterior.classes))
     counts = [_counted(problem, rows.take(np.flatnonzero(codes == c)), c) for c in np.flatnonzero(of_rows)]
-    pairs, states, refused = columns_beside(problem, counts, with_labels=with_labels)
+    pairs, states, refused = columns_beside(problem, counts)
     if not states.new.total[..., [0, 2]].any():
         raise ValueError("every cell of X_new is missing: give rows with values, in columns of the names of the fit")
     own, every = np.eye(len(n)), np.ones(len(n))
@@ -328,7 +328,7 @@ def drift_of_rows(
         class_probs = rng.dirichlet(1.0 + of_rows, NUM_DRAWS)
     else:
         some = np.linspace(0, len(class_probs) - 1, CLASS_PROB_DRAWS).astype(int)
-        beside = {0: [(_old_weights(probs, n), every) for probs in class_probs[some]]}
+        beside = {int(n.argmax()): [(_old_weights(probs, n), every) for probs in class_probs[some]]}
     blocks, groups = zip(*pairs, strict=True)
     found = iter(_lines_of_columns(groups, states, beside, smallest, rng))
     lines = in_column_order(blocks, [list(islice(found, len(group.names))) for group in groups])

@@ -145,7 +145,7 @@ def total_variation(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 
 def columns_beside(
-    problem: Problem, counted: Sequence[Counted], *, with_labels: bool
+    problem: Problem, counted: Sequence[Counted]
 ) -> tuple[list[tuple[Block, OldAndNew]], StatesOldAndNew, dict[Any, str]]:
     """The columns of a fit beside those of new rows.
 
@@ -155,7 +155,6 @@ def columns_beside(
         That of the fit.
     counted : sequence of Counted
         Of the new rows of each class that has some; of all, if they have no labels.
-    with_labels : bool
 
     Returns
     -------
@@ -177,8 +176,8 @@ def columns_beside(
     states: list[list[Counts]] = []
     refused: dict[Any, str] = {}
     for block, *pair in zip(problem.resolved.blocks, problem.statistics.blocks, new.blocks, strict=True):
-        if reason := _why_not(block.family, with_labels=with_labels):
-            refused |= dict.fromkeys(features_of(block), reason)
+        if not isinstance(block.family, ConjugateFamily):
+            refused |= dict.fromkeys(features_of(block), f"{block.family.family_name} has no closed form")
             continue
         family, _ = family_alone(block)
         names = features_of(block) if family is None else labels_alone(block)
@@ -195,16 +194,6 @@ def columns_beside(
     before, after = (side_by_side(of_rows) for of_rows in zip(*states, strict=True))
     family = Categorical(np.ones(np.shape(before.total)))
     return found, StatesOldAndNew(names, family, before, after, [STATES] * len(names)), refused
-
-
-def _why_not(family: Any, *, with_labels: bool) -> str:
-    """Why a column cannot be looked at; empty if it can."""
-    if not isinstance(family, ConjugateFamily):
-        return f"{family.family_name} has no closed form"
-    numbers = [np.asarray(value) for value in family.hyperparameters().values() if value is not None]
-    if not with_labels and any((value != value[:1]).any() for value in numbers):
-        return "its prior differs by class, so that only labels, y_new, tell"
-    return ""
 
 
 def _alone(block: Block, statistics: Any) -> Any:

@@ -14,7 +14,7 @@ from readings import folder, table
 
 import bayesnb as nb
 
-SAMPLES, ROWS, FEWEST = 5, 300, 20
+SAMPLES, ROWS, FEWEST = 3, 300, 20
 OLD, NEW, REPEATS = 10_000, (20, 100, 1000, 1_000_000), 10
 SIZES = {
     "normal": (0.05, 0.1, 0.15, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0),
@@ -61,7 +61,11 @@ def rates(names: list[str]) -> Iterator[dict]:
         for _ in range(SAMPLES):
             same = rng.permutation(others)[:ROWS]
             found = nb.drift(fitted, X.iloc[same])
-            line = {"table": name, "same": found.drifted, "same, labels": nb.drift(fitted, X.iloc[same], y[same]).drifted}
+            line = {
+                "table": name,
+                "same": found.drifted,
+                "same, labels": nb.drift(fitted, X.iloc[same], y[same]).drifted,
+            }
             places = without_repeats(y[others], rng)
             if places is not None:
                 rows = others[places]
