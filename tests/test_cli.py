@@ -278,6 +278,9 @@ def test_a_fit_predicts_as_the_package_does(command, fitted):
     assert with_ends.columns.tolist() == [*found.columns, *ends]
     expected = nb.load(model).proba_interval(rows[0], prob=0.8)
     np.testing.assert_allclose(with_ends[ends], expected.reshape(len(TABLE), 4), rtol=1e-12)
+    given = predicted(command("predict", model, table, "--class-probs", "b=0.9", "--class-probs", "a=.1"))
+    expected = nb.load(model).with_class_probs([0.1, 0.9]).predict_proba(rows[0])
+    np.testing.assert_allclose(given[["proba_a", "proba_b"]], expected, rtol=1e-12)
 
 
 def test_a_fit_describes_columns_as_the_classifier_does(fit_to, penguins, tmp_path):
@@ -322,6 +325,9 @@ REFUSED = [
     (["predict", "{model}", "{table}", "--out", "{table}/out.csv"], "there is no folder"),
     (["predict", "{model}", "{table}", "--out", "."], "'.' is not a file that can be replaced"),
     (["predict", "{model}", "{table}", "--interval", "1.5"], "--interval is 1.5: give a number between 0 and 1"),
+    (["predict", "{model}", "{table}", "--class-probs", "a=1.5"], "class_probs names ['a'], the classes are"),
+    (["predict", "{model}", "{table}", "--class-probs", "a"], "--class-probs is 'a': write CLASS=PROB, such as a=0.05"),
+    (["predict", "{model}", "{table}", *["--class-probs", "a=.5"] * 2], "names the class 'a' twice"),
     (["check", "{model}", "{table}", "--target", "wings"], "column 'wings' is not there"),
     (["check", "{model}", "{table}", "--target", "colour"], "'red'"),
 ]

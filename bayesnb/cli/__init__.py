@@ -536,11 +536,16 @@ def _predict_command(
         float | None,
         typer.Option(metavar="PROB", help="Add a credible interval of each probability, such as of 0.89."),
     ] = None,
+    class_probs: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLASS=PROB", help="Probability of a class among these rows; once for each class."),
+    ] = None,
 ) -> None:
     """Predict the class of each row of a table, as CSV.
 
     The columns are the most probable class and the probability of each class. With --interval, lower and upper ends
-    follow. Columns of the table that the model does not use are ignored.
+    follow. Columns of the table that the model does not use are ignored. With --class-probs, the classes have other
+    probabilities than in the table of the fit.
 
     The exit status is 0 for success, 2 if the model or the table cannot be used.
 
@@ -548,10 +553,13 @@ def _predict_command(
     Examples:
       bayesnb predict model.nc new.csv --out predictions.csv
       bayesnb predict model.nc new.csv --interval 0.89
+      bayesnb predict model.nc new.csv --class-probs sick=0.05 --class-probs well=0.95
     """
     with _errors_in_a_line():
         _refuse_overwriting(out, table, model)
         posterior = read_model(model)
+        if class_probs:
+            posterior = posterior.with_class_probs(_read_class_probs(class_probs, posterior.classes.tolist()))
         rows = read_for(posterior.model, table, missing, sep=sep, decimal=decimal)
         proba = posterior.predict_proba(rows)
         found = pd.DataFrame(proba, columns=[f"proba_{label}" for label in posterior.classes])
@@ -562,6 +570,21 @@ def _predict_command(
                 found[[f"lower_{label}", f"upper_{label}"]] = ends[:, c]
         write = partial(found.to_csv, index=False)
         write(sys.stdout) if out is None else _write(out, write)
+
+
+def _read_class_probs(given: list[str], classes: list) -> dict[Any, float]:
+    """The probabilities of the option --class-probs, by label."""
+    labels, found = {str(label): label for label in classes}, {}
+    for text in given:
+        name, _, number = text.rpartition("=")
+        label = labels.get(name, name)
+        if label in found:
+            raise ValueError(f"--class-probs names the class {name!r} twice")
+        try:
+            found[label] = float(number)
+        except ValueError:
+            raise ValueError(f"--class-probs is {text!r}: write CLASS=PROB, such as {classes[0]}=0.05") from None
+    return found
 
 
 # --------------------------------------------------------------------------------------------------

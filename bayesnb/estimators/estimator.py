@@ -2,10 +2,10 @@
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import narwhals as nw
 import numpy as np
@@ -16,11 +16,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from bayesnb.core.arrays import PIECE_CELLS
-from bayesnb.core.checking import Params, listed, near_matches, proportion, warn, with_params
+from bayesnb.core.checking import Params, listed, near_matches, proportion, warn, warns_once, with_params
+from bayesnb.core.deferred import pd
+from bayesnb.core.label_scores import LabelScores
 from bayesnb.core.panels import yes_or_no
 from bayesnb.core.running import num_threads, results_in_order
 from bayesnb.data.labels import as_labels, warn_of_classes
-from bayesnb.data.read import as_frame, as_table, is_dask, one_row, with_names, with_one_row
+from bayesnb.data.read import as_frame, as_table, is_dask, one_row, read_rows, with_names, with_one_row
 from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct, is_missing, is_number, unmask
 from bayesnb.families.conjugate import number_of_values
 from bayesnb.inference.exact import Inference
@@ -28,9 +30,11 @@ from bayesnb.inference.fit import as_inference, read_table
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.reading import LARGEST_NUMBER, not_negative_up_to
-from bayesnb.posterior.belief import offers
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.files import save
+from bayesnb.posterior.left_out import DensityError
 from bayesnb.posterior.posterior import Posterior
+from bayesnb.posterior.prediction_sets import INSTEAD, scores_of_some
 
 # --------------------------------------------------------------------------------------------------
 # Labels, checked with scikit-learn's error messages
@@ -131,6 +135,8 @@ def read_numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     TypeError, ValueError
         If a cell is no number; scikit-learn's error follows the column, the row and the value.
     """
+    if isinstance(X, Table):
+        return _all_numbers(X)
     checked = _validated(estimator, X, reset=reset, numbers=True)
     # scikit-learn leaves dates, and lists that hold any object, as they are; before 1.9 also the texts of pandas 3.
     return _all_numbers(X) if checked.dtype.kind in "mMO" else checked
@@ -191,6 +197,8 @@ def read_counts(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
 
 def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
     """Check a table whose columns may have any type. A frame keeps its columns; an array is checked by scikit-learn."""
+    if isinstance(X, Table):
+        return X
     frame = as_frame(X)
     if isinstance(frame, nw.DataFrame):
         validate_data(estimator, X, skip_check_array=True, reset=reset)
@@ -286,6 +294,9 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
     decay: float = 1.0
     random_state: Any = None
 
+    _label_scores = cast("LabelScores | None", None)
+    """Leave-one-out probabilities of labels; not a field, so that it is no parameter."""
+
     _input_tags: ClassVar[dict[str, bool]] = {}
     """Tags of scikit-learn that differ from those of other estimators."""
 
@@ -331,6 +342,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """The problem with the categories that another table adds."""
         return problem
 
+    @warns_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, feature_names: Any = None) -> Self:
         """Fit the model.
 
@@ -358,6 +370,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             self._start(table, labels if labels.mask.any() else labels.data, sample_weight)
         return self
 
+    @warns_once
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, feature_names: Any = None
     ) -> Self:
@@ -423,6 +436,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """Fit a later batch, too."""
         problem, counted = count_more(self._extend(self._problem, table), table, labels, weight)
         self._settle(problem.add(counted, decay=self.decay))
+        self._label_scores = None
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows that were fitted. The result equals that of one fit to the remaining rows.
@@ -463,6 +477,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         # A new category gets a count of zero, so that a row that has it is an error of `take_away`.
         problem, counted = count_more(self._extend(self._problem, table), table, labels, weight)
         self._settle(problem.take_away(counted))
+        self._label_scores = None
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, shape (n_samples,)."""
@@ -483,6 +498,47 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         It includes factors that all classes share, such as the multinomial coefficient, which scikit-learn leaves out.
         """
         return self._predictor().log_joint(self.checked_table(X))
+
+    def predict_set(self, X: Any, coverage: float = 0.9, *, by_class: bool = False, empty: bool = False) -> np.ndarray:
+        """A set of labels for each row that holds the true one with a given probability, on average over rows.
+
+        The thresholds are those of the rows that weights of features were learned from, or of at most 2,000 rows of a
+        fit without such weights, each predicted from the others. `partial_fit` and `forget` compute them from the rows
+        that are kept, each time that the estimator learns anew.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        coverage, by_class, empty
+            As for `Posterior.predict_set`.
+
+        Returns
+        -------
+        array of bool, shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError, ValueError
+            If there is no exact leave-one-out (draws, point estimates, ``predictive="plugin"``, `var_smoothing`); after
+            `partial_fit` or `forget` without kept rows; and after `with_class_probs`.
+
+        Warns
+        -----
+        UserWarning
+            If classes are in every set because there are too few rows.
+        """
+        predictor = require(self._predictor(), "a closed form", "predict_set", INSTEAD)
+        if self._label_scores is None:
+            raise ValueError(
+                "predict_set has no leave-one-out probabilities of labels after partial_fit or forget without kept "
+                "rows, after with_class_probs, and with var_smoothing above 1e-9: fit all rows, with class_probs=... "
+                "where those are given; or give the rows, classifier.posterior_.predict_set(X, fitted=(X_fit, y_fit))"
+            )
+        proba = predictor.predict_proba(self._check_table(X))
+        return self._label_scores.sets(proba, self.classes_, coverage, by_class=by_class, empty=empty)
 
     def predict_interval(self, X: Any, *, prob: float = 0.89, num_draws: int | None = None) -> np.ndarray:
         """Credible interval of each class probability. With weights of features it reaches at least to the prediction.
@@ -566,6 +622,17 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             raise ValueError("every sample_weight is zero, so that no row counts: give a row a weight above zero")
         model = self._model(table, labels, sample_weight)
         self._settle(read_table(model, table, labels, sample_weight, self.classes_))
+        self._learn_from_rows(table, labels, sample_weight)
+
+    def _learn_from_rows(self, table: Table, labels: Any, weight: Any) -> None:
+        """Learn what statistics do not hold: leave-one-out probabilities of labels, for `predict_set`."""
+        scores, predictor = None, self._predictor()
+        # Without a row, smoothed statistics are not those of the other rows.
+        if offers(predictor, "a closed form") and self.posterior_.problem.statistics is self._problem.statistics:
+            rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
+            with suppress(DensityError):
+                scores = scores_of_some(predictor, rows, self._key())
+        self._label_scores = scores
 
     def _settle(self, problem: Problem) -> None:
         """Fit the problem and set the fitted attributes."""
@@ -637,15 +704,18 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         ValueError
             If it lacks a column. A name that is written wrongly would else be a missing cell.
         """
-        row, fitted = with_one_row(X), list(getattr(self, "feature_names_in_", ()))
-        if row is X or not fitted or not hasattr(row, "columns"):
+        row, fitted = with_one_row(X), getattr(self, "feature_names_in_", None)
+        if row is X or not isinstance(row, ArrayTable):
             return row
-        if missing := [name for name in fitted if name not in row]:
+        if fitted is None:  # scikit-learn warns of names
+            return pd.DataFrame(row.cells, columns=row.names).infer_objects()
+        names = tuple(fitted.tolist())
+        if missing := [name for name in names if name not in row.names]:
             raise ValueError(
-                f"the row has no {listed(missing)}{near_matches(missing[0], set(row) - set(fitted))}: give every "
-                "column of the fit, None for a missing cell"
+                f"the row has no {listed(missing)}{near_matches(missing[0], {*row.names}.difference(names))}: give "
+                "every column of the fit, None for a missing cell"
             )
-        return row[fitted]
+        return ArrayTable(row.cells[:, [row.names.index(name) for name in names]], names, named=True)
 
     def _require_y(self, y: Any) -> None:
         if y is None:

@@ -4,28 +4,26 @@ A density is a sum over blocks of columns. Posteriors differ in what a block is 
 whether the mean over draws is taken, and in whether features have weights.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import log_softmax, logsumexp
 
 from bayesnb.core.arrays import log
-from bayesnb.core.checking import a_type
-from bayesnb.core.deferred import constraints, in_float64, jax, jit, jnp, map_tree, pytree, with_derivative
+from bayesnb.core.deferred import in_float64, jax, jnp, map_tree, pytree
+from bayesnb.core.plain_formulas import mixed
 from bayesnb.core.running import results_in_order
-from bayesnb.data.schema import Schema
-from bayesnb.families.conjugate import cells_log_predictive
+from bayesnb.families.conjugate import cells_log_predictive, stated_scorer
 from bayesnb.families.family import Family, JointFamily, column_family, parameters_of_column
-from bayesnb.families.hyperparameters import accepts_fractions
 from bayesnb.families.kernels import times
 from bayesnb.model.blocks import summed
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.feature_weights import FeatureWeights, mixed
+from bayesnb.model.feature_weights import FeatureWeights
 from bayesnb.model.prior import ModelParameters
-from bayesnb.model.reading import LARGEST_COUNT, LARGEST_NUMBER, Cells, log_normalised, normalise_into
+from bayesnb.model.reading import Cells, Chunks, log_normalised, normalise_into
 from bayesnb.posterior.under_draws import flatten, log_sum, pieces_of_rows
 
 # --------------------------------------------------------------------------------------------------
@@ -42,6 +40,10 @@ class Integrated:
 
     varies: ClassVar[str] = "family"
     """The field that gets an axis of draws in a mean over draws."""
+
+    def scorer(self) -> Any:
+        """What the family states for a `Scorer`; None if it states nothing."""
+        return stated_scorer(self.family)
 
     def of_rows(self, x: Any, *, ratio: bool = False) -> Any:
         """Log density of each row under each class, NumPy or JAX, shape (rows, classes).
@@ -79,6 +81,9 @@ class WithParameters:
 
     varies: ClassVar[str] = "parameters"
 
+    def scorer(self) -> None:
+        """Nothing: families state constants of densities with the parameters integrated out."""
+
     def of_rows(self, x: Any, *, ratio: bool = False) -> Any:
         return self.family.row_log_likelihood(self.parameters, x, ratio=ratio)
 
@@ -110,8 +115,43 @@ class WithParameters:
 # --------------------------------------------------------------------------------------------------
 
 
+class LabelDensity(ABC):
+    """A density of encoded rows and classes that gives class probabilities."""
+
+    def chunks(self, chunks: Chunks) -> Chunks:
+        """Chunks of a table as the density reads them, given those of the model's blocks."""
+        return chunks
+
+    @abstractmethod
+    def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        """Two terms that sum to log joint densities plus a number for each row, which cancels in class probabilities.
+
+        Returns
+        -------
+        tuple of array, shapes (classes,) and (rows, classes)
+        """
+
+    @abstractmethod
+    def features(self, cells: Cells) -> Callable[[int, int, Any], np.ndarray]:
+        """Log densities of single features under each class, as `RowDensity.feature`, in rows whose cells are given.
+
+        Returns
+        -------
+        callable
+            Of block, feature and cells of the block; these may be others where they are counts of words.
+        """
+
+    def put_log_proba(self, cells: Cells, out: np.ndarray) -> None:
+        """Put log class probabilities into an array; -inf in every class for rows without density under any."""
+        out[...] = log_normalised(np.add(*self.log_ratio(cells)))
+
+    def put_proba(self, cells: Cells, out: np.ndarray) -> None:
+        """Put class probabilities into an array; zero in every class for rows without density under any."""
+        normalise_into(out, *self.log_ratio(cells))
+
+
 @dataclass(frozen=True)
-class RowDensity:
+class RowDensity(LabelDensity):
     """Densities of encoded rows together with each class: the sum over blocks.
 
     Attributes
@@ -126,6 +166,16 @@ class RowDensity:
     rest: ClassVar[str] = ""
     """Why features contribute more together than alone; empty if their log densities add up."""
 
+    is_sum: ClassVar[bool] = True
+    """Whether the density of a row is a function of the sum of what `feature` gives."""
+
+    feature_by_feature: ClassVar[Any] = False
+    """Whether the density of a row is computed so. Blocks of columns together are faster than a flat form."""
+
+    def weight(self, i: int, j: int) -> float:
+        """The weight of feature `j` of block `i`."""
+        return 1.0
+
     @in_float64
     def log_joint(self, cells: Cells) -> np.ndarray:
         """Log p(x, y=c | data) of encoded rows, shape (rows, classes)."""
@@ -134,26 +184,15 @@ class RowDensity:
 
     @in_float64
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        """Two terms that sum to `log_joint` plus a number for each row, which cancels in class probabilities.
-
-        Returns
-        -------
-        tuple of array, shapes (classes,) and (rows, classes)
-        """
         blocks = zip(self.blocks, cells, strict=True)
         return self.log_class_prob, summed(block.of_rows(x, ratio=True) for block, x in blocks)
+
+    def features(self, cells: Cells) -> Callable[[int, int, Any], np.ndarray]:
+        return self.feature
 
     def put_log_joint(self, cells: Cells, out: np.ndarray) -> None:
         """Put `log_joint` into an array, shape (rows, classes)."""
         out[...] = self.log_joint(cells)
-
-    def put_log_proba(self, cells: Cells, out: np.ndarray) -> None:
-        """Put log class probabilities into an array; -inf in every class for rows without density under any."""
-        out[...] = log_normalised(np.add(*self.log_ratio(cells)))
-
-    def put_proba(self, cells: Cells, out: np.ndarray) -> None:
-        """Put class probabilities into an array; zero in every class for rows without density under any."""
-        normalise_into(out, *self.log_ratio(cells))
 
     @in_float64
     def feature(self, i: int, j: int, x: Any) -> np.ndarray:
@@ -180,14 +219,12 @@ class RowDensity:
         block = self.blocks[i]
         if isinstance(block.family, JointFamily):
             return block, x
-        if (i, j) not in self._columns:
-            self._columns[i, j] = block.column(j)
-        return self._columns[i, j], x[:, j : j + 1]
+        return block.column(j), x[:, j : j + 1]
 
-    @cached_property
-    def _columns(self) -> dict[tuple[int, int], Any]:
-        """A cache of single-column blocks: to make one takes as long as the densities of a few rows."""
-        return {}
+    @property
+    def num_at_a_time(self) -> int:
+        """Number of draws under which JAX has the density of a cell at a time; one without draws."""
+        return 1 if self.log_class_prob.ndim == 1 else min(DRAWS, len(self.log_class_prob))
 
     def jax_density(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
         """`log_joint` for JAX.
@@ -229,6 +266,7 @@ class MeanOverDraws(RowDensity):
 
     # The density of the whole row is averaged over the draws.
     rest: ClassVar[str] = "the features depend on each other through the uncertain parameters"
+    is_sum: ClassVar[bool] = False
 
     @classmethod
     def of(cls, model: BoundModel, parameters: ModelParameters) -> "MeanOverDraws":
@@ -345,41 +383,60 @@ class WeightedDensity(RowDensity):
         "with a small probability the cells of a row say nothing about its label, which bounds the log odds"
     )
 
+    @property
+    def feature_by_feature(self) -> bool:
+        """Whether features have weights of their own, or the mean over draws of each is taken."""
+        return not self.weights.shared or bool(self.unweighted.rest)
+
     @in_float64
     def log_joint(self, cells: Cells) -> np.ndarray:
         features = ((i, j, x) for i, x in enumerate(cells) for j, _ in enumerate(self.positions[i]))
         return self.joined(self.log_class_prob, summed(self.feature(*feature) for feature in features))
 
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        if not self.weights.shared or self.unweighted.rest:
+        if self.feature_by_feature:
             density = self.log_joint(cells)
         else:
             _, of_features = self.unweighted.log_ratio(cells)
             density = self.joined(self.log_class_prob, times(self.weights.weight[0], of_features))
         return np.zeros(len(self.log_class_prob)), density
 
+    def weight(self, i: int, j: int) -> float:
+        return float(self.weights.weight[self.positions[i][j]])
+
     def feature(self, i: int, j: int, x: Any) -> np.ndarray:
-        if self.weights.weight[self.positions[i][j]] == 0:
+        if self.weight(i, j) == 0:
             return np.zeros((x.shape[0], len(self.log_class_prob)))
         return self.weighed(i, j, self.unweighted.feature(i, j, x), self.log_class_prob)
 
     def weighed(self, i: int, j: int, log_density: np.ndarray, log_class_prob: np.ndarray) -> np.ndarray:
         """What log densities (rows, classes) of feature `j` of block `i` add to the log joint density of their rows."""
         density = mixed(log_density, log_class_prob, self.weights.no_information_in_feature)
-        return times(self.weights.weight[self.positions[i][j]], density)
+        return times(self.weight(i, j), density)
 
     def joined(self, log_class_prob: np.ndarray, of_features: np.ndarray) -> np.ndarray:
         """Log joint densities of rows from log class probabilities and the sum of what `weighed` gives."""
         log_prior = log_softmax(log_class_prob + self.weights.offset, axis=-1)
         joint = log_prior + mixed(of_features, log_prior, self.weights.no_information)
-        return joint if self.log_given is None else joint + (self.log_given - log_class_prob)
+        return joint + self._log_correction(log_class_prob)
+
+    def _log_correction(self, log_class_prob: np.ndarray) -> Any:
+        """Log of given / rows; a class that is given no probability has none, also where it has no rows."""
+        if self.log_given is None:
+            return 0.0
+        nothing = np.full(log_class_prob.shape, -np.inf)
+        return np.subtract(self.log_given, log_class_prob, out=nothing, where=~np.isneginf(self.log_given))
+
+    @property
+    def num_at_a_time(self) -> int:
+        return self.unweighted.num_at_a_time
 
     def jax_density(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
         weights = self.weights
         log_prior = log_softmax(self.log_class_prob + weights.offset)
         shares = (share or None for share in (weights.no_information_in_feature, weights.no_information))
         of_blocks = [weights.weight[positions] for positions in self.positions]
-        correction = 0.0 if self.log_given is None else self.log_given - self.log_class_prob
+        correction = self._log_correction(self.log_class_prob)
         blocks = list(self.unweighted.blocks)
         return _weighted_sum, (self.log_class_prob, log_prior, correction, *shares, of_blocks, blocks)
 
@@ -389,173 +446,5 @@ def _weighted_sum(arrays: tuple[Any, ...], cells: Sequence[Any]) -> Any:
     total = jnp.zeros_like(log_prior)
     for weight, block, x in zip(weights, blocks, cells, strict=True):
         by_feature = jnp.moveaxis(block.features_in_jax(x), 1, -1)
-        total += (weight[:, None] * mixed(by_feature, log_class_prob, in_feature)).sum(axis=1)
-    return log_prior + correction + mixed(total, log_prior, in_row)
-
-
-# --------------------------------------------------------------------------------------------------
-# The joint density as a pure function, which JAX's transformations take
-# --------------------------------------------------------------------------------------------------
-
-
-def function_of_array(
-    model: BoundModel, density: Callable[[Any, Sequence[Any]], Any], arrays: Any
-) -> Callable[[Any], Any]:
-    """A pure function of an array of cells; `Posterior.log_joint_function` describes it.
-
-    Parameters
-    ----------
-    model : BoundModel
-    density : callable
-        A function of a module: maps `arrays` and the cells of each block to log joint densities (rows, classes).
-    arrays : pytree
-    """
-    num_columns, num_classes = len(model.schema.source_columns), len(model.schema.classes)
-    families = list(model.families)
-    sizes = {position: len(categories) for position, categories in model.schema.categories.items()}
-    places = [
-        (
-            np.take(model.schema.sources, block.columns).astype(np.int32),
-            np.array([float(sizes[position]) for position in block.columns]) if block.has_categories else None,
-            {j: own for j, position in enumerate(block.columns) if (own := _made_in_jax(model.schema, position))},
-        )
-        for block in model.blocks
-    ]
-    of_rows = jax.tree_util.Partial(_log_joint_of_array, jax.tree_util.Partial(density), families, places, arrays)
-
-    def log_joint(x: Any) -> Any:
-        cells = _floating_array(x)
-        if cells.shape[-1:] != (num_columns,):
-            raise ValueError(
-                f"x has shape {cells.shape}: its last axis must be the {num_columns} columns of the fit, "
-                f"{list(model.schema.source_columns[:10])}{' and so on' if num_columns > 10 else ''}"
-            )
-        try:
-            found = _rows_in_float64(of_rows, cells.reshape(-1, num_columns))
-        except jax.errors.JAXTypeError as error:
-            raise TypeError(
-                f"a density of {sorted({family.family_name for family in families})} needs numbers, which JAX does "
-                "not know under a transformation: write it with jax.numpy, without conditions on its arguments"
-            ) from error
-        return found.reshape(*cells.shape[:-1], num_classes)
-
-    return log_joint
-
-
-def _made_in_jax(schema: Schema, position: int) -> "jax.tree_util.Partial | None":
-    """How the cells of a column follow from those of its source, for JAX; None where they are the same.
-
-    Raises
-    ------
-    ValueError
-        If they follow from dates, which an array of numbers does not hold.
-    """
-    if position in schema.edges:
-        return jax.tree_util.Partial(_code_of_bin, np.array(schema.edges[position]))
-    column, source = schema.derivation(position), schema.sources[position]
-    if column is None or column.is_copy:
-        return None
-    if column.recipe == "missing":
-        return jax.tree_util.Partial(jnp.isnan)
-    if column.recipe != "category":
-        raise ValueError(
-            f"the model reads dates of the column {column.of!r}, which arrays of numbers do not hold: take log_joint, "
-            'or fit it without, NaiveBayesClassifier(descriptions="columns")'
-        )
-    own = schema.categories[position]
-    places = {category: float(code) for code, category in enumerate(own)}
-    if source in schema.categories:  # the array holds codes of the source's categories
-        values = np.arange(len(schema.categories[source]), dtype=np.float64)
-        codes = [places.get(category, len(own) - 1.0) for category in schema.categories[source]]
-    else:
-        values, codes = np.sort(np.array(own[:-1], dtype=np.float64)), [places[v] for v in sorted(own[:-1])]
-    return jax.tree_util.Partial(_code_of_value, values, np.array(codes), len(own) - 1.0)
-
-
-def _code_of_bin(edges: Any, x: Any) -> Any:
-    return jnp.where(jnp.isnan(x), jnp.nan, jnp.searchsorted(edges, x, side="right"))
-
-
-def _code_of_value(values: Any, codes: Any, other: float, x: Any) -> Any:
-    place = jnp.clip(jnp.searchsorted(values, x), 0, len(values) - 1)
-    return jnp.where(jnp.isnan(x), jnp.nan, jnp.where(values[place] == x, codes[place], other))
-
-
-def _floating_array(x: Any) -> Any:
-    """An array of floating-point numbers, at least float32."""
-    try:
-        array = jnp.asarray(x)
-    except (TypeError, ValueError) as error:
-        raise TypeError(
-            f"x is {a_type(x)} that JAX cannot hold ({error}): give an array of numbers, with the codes of "
-            "categories, which are positions in posterior.model.schema.categories[column]"
-        ) from None
-    if jnp.issubdtype(array.dtype, jnp.complexfloating):
-        raise TypeError("x holds complex numbers: give an array of real numbers")
-    return array.astype(jnp.promote_types(array.dtype, jnp.float32))
-
-
-def _slope_in_float64(of_rows: "jax.tree_util.Partial", at: tuple[Any], along: tuple[Any]) -> tuple[Any, Any]:
-    # JAX runs a backward pass outside this block, in its own precision. All derivatives are therefore computed here.
-    (rows,), (direction,) = at, along
-    with jax.enable_x64(True):
-        found, slopes = _row_values_and_slopes(of_rows, rows)
-    return found, jnp.einsum("crj,rj->rc", slopes, direction)
-
-
-@with_derivative(_slope_in_float64, nondiff_argnums=(0,))
-def _rows_in_float64(of_rows: "jax.tree_util.Partial", rows: Any) -> Any:
-    """A function of rows, each on its own, computed in float64 and returned in the precision of the rows."""
-    with jax.enable_x64(True):
-        return _row_values(of_rows, rows)
-
-
-@jit
-def _row_values(of_rows: "jax.tree_util.Partial", rows: Any) -> Any:
-    return of_rows(rows.astype(jnp.float64)).astype(rows.dtype)
-
-
-@jit
-def _row_values_and_slopes(of_rows: "jax.tree_util.Partial", rows: Any) -> tuple[Any, Any]:
-    """The function, shape (rows, classes), and its slopes along the columns, shape (classes, rows, columns)."""
-    found, backwards = jax.vjp(of_rows, rows.astype(jnp.float64))
-    classes = jnp.eye(found.shape[-1])
-    (slopes,) = jax.vmap(lambda of_class: backwards(jnp.broadcast_to(of_class, found.shape)))(classes)
-    return found.astype(rows.dtype), slopes.astype(rows.dtype)
-
-
-def _log_joint_of_array(
-    density: Callable[[Any, Sequence[Any]], Any],
-    families: Sequence[Family],
-    places: Sequence[tuple[Any, Any, Any]],
-    arrays: Any,
-    rows: Any,
-) -> Any:
-    """Log joint densities, shape (rows, classes); NaN in rows that the model does not allow."""
-    pairs = [_encoded(family, rows, *place) for family, place in zip(families, places, strict=True)]
-    cells, allowed = zip(*pairs, strict=True)
-    return jnp.where(jnp.stack(allowed).all(axis=0)[:, None], density(arrays, cells), jnp.nan)
-
-
-def _encoded(family: Family, rows: Any, columns: Any, sizes: Any, made: Mapping[int, Any]) -> tuple[Any, Any]:
-    """Cells of a block, shape (rows, columns), and which rows the family allows, shape (rows,), as `check_cells` does.
-
-    `columns` are the positions of the block's columns in the table, shape (rows, columns of the table). `sizes` has the
-    number of categories of each column if cells are their codes. `made` has, by position in the block, functions that
-    make cells of those of the source.
-    """
-    x = jnp.take(rows, columns, axis=1)
-    for j, own in made.items():
-        x = x.at[:, j].set(own(x[:, j]).astype(x.dtype))
-    if sizes is not None:
-        allowed = (x >= 0) & (x < sizes) & (x == jnp.rint(x)) | jnp.isnan(x)
-        return x, allowed.all(axis=1)
-    support = constraints.nonnegative if accepts_fractions(family) else family.support
-    allowed = support(x) & (x < jnp.inf)
-    if support is constraints.nonnegative_integer:
-        allowed &= x <= LARGEST_COUNT
-    elif x.dtype == jnp.float64:  # no smaller type holds LARGEST_NUMBER
-        allowed &= jnp.abs(x) <= LARGEST_NUMBER
-    if family.cell == "number":
-        allowed |= jnp.isnan(x)
-    return x, allowed.all(axis=1)
+        total += (weight[:, None] * mixed(by_feature, log_class_prob, in_feature, jnp)).sum(axis=1)
+    return log_prior + correction + mixed(total, log_prior, in_row, jnp)

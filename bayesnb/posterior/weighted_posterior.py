@@ -11,6 +11,7 @@ import pandas as pd
 from bayesnb.core.arrays import log
 from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
+from bayesnb.core.label_scores import LabelScores
 from bayesnb.core.panels import chosen
 from bayesnb.core.printing import DataTable, Paragraph, Piece
 from bayesnb.core.running import random_generator
@@ -183,6 +184,9 @@ class WeightedPosterior(Posterior):
 
     belief: WithWeights
     feature_weights: FeatureWeights
+
+    label_scores: LabelScores | None = None
+    """Of the rows that the weights were learned from; other rows, and files, have none."""
 
     def __init__(self, unweighted: Posterior, feature_weights: FeatureWeights) -> None:
         self.unweighted = unweighted

@@ -1,0 +1,1 @@
+"""Fitted models at work, with NumPy alone."""
