@@ -14,7 +14,8 @@ import xarray as xr
 from typer.testing import CliRunner
 
 import bayesnb as nb
-from bayesnb.cli import app, check_command, read_csv, read_for
+from bayesnb.cli import app, check_command
+from bayesnb.cli.csv_tables import read_csv, read_for
 
 
 @pytest.fixture(scope="module")

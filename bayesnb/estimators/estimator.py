@@ -537,7 +537,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
                 "rows, after with_class_probs, and with var_smoothing above 1e-9: fit all rows, with class_probs=... "
                 "where those are given; or give the rows, classifier.posterior_.predict_set(X, fitted=(X_fit, y_fit))"
             )
-        proba = predictor.predict_proba(self._check_table(X))
+        proba = predictor.predict_proba(self.checked_table(X))
         return self._label_scores.sets(proba, self.classes_, coverage, by_class=by_class, empty=empty)
 
     def predict_interval(self, X: Any, *, prob: float = 0.89, num_draws: int | None = None) -> np.ndarray:
