@@ -4,11 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.data.tables import Column, RememberedTable, Table, as_range, is_missing, items_at
+from bayesnb.core.checking import first_few, warn
+from bayesnb.data.tables import Column, RememberedTable, Table, as_range, is_missing, items_at, shortened
 
 # --------------------------------------------------------------------------------------------------
 # Dates: cells of a type of dates, and text in one form
@@ -34,21 +35,14 @@ def date_form(values: Sequence[Any], share: float) -> str | None:
     """
     values = values[:: max(1, len(values) // SOME)]
     some = [value for value in values if isinstance(value, str)]
-    found: dict[str, list[Any]] = {}
-    for form in FORMS:
-        # Most forms fail at the first values.
-        if any(_parsed(value, form) is not None for value in some[:FIRST]):
-            dates = [_parsed(value, form) for value in some]
-            if sum(date is not None for date in dates) >= max(1, share * len(values)):
-                found[form] = dates
-    most = max((_number(dates) for dates in found.values()), default=0)
-    best = {form: dates for form, dates in found.items() if _number(dates) == most}
-    first = next(iter(best), "")
-    return first if first and all(dates == best[first] for dates in best.values()) else None
-
-
-def _number(dates: Sequence[Any]) -> int:
-    return sum(date is not None for date in dates)
+    # Most forms fail at the first values.
+    forms = [form for form in FORMS if any(_parsed(value, form) is not None for value in some[:FIRST])]
+    found = {form: [_parsed(value, form) for value in some] for form in forms}
+    number = {form: len(dates) - dates.count(None) for form, dates in found.items()}
+    most = max(number.values(), default=0)
+    best = [form for form in forms if number[form] == most]
+    unambiguous = most >= max(1, share * len(values)) and all(found[form] == found[best[0]] for form in best)
+    return best[0] if unambiguous else None
 
 
 @lru_cache(2**14)
@@ -66,6 +60,22 @@ def moments_of(cells: np.ndarray, form: str | None = None) -> np.ndarray:
     if cells.dtype.kind == "M":
         return cells.astype("datetime64[us]")
     return np.array([_as_datetime(value, form) for value in cells.tolist()], dtype="datetime64[us]")
+
+
+def _read_dates(cells: np.ndarray, column: Column, form: str | None) -> np.ndarray:
+    """Cells of a column as `moments_of` gives them.
+
+    Warns
+    -----
+    UserWarning
+        If observed cells are no dates of this form.
+    """
+    moments = moments_of(cells, form)
+    if strange := {value: None for value in cells[np.isnat(moments)].tolist() if not is_missing(value)}:
+        where = f"column {column!r}: cells in another form than the dates of the fit ({form or ISO})"
+        shown = first_few([*map(shortened, strange)], 3)
+        warn(f"{where} count as missing: {shown}", UserWarning, same=(column, form))
+    return moments
 
 
 def _as_datetime(value: Any, form: str | None) -> Any:
@@ -157,6 +167,15 @@ class DerivedColumn:
         """Whether it has the cells of its source; a column that another recipe makes is a reading."""
         return self.recipe == COPY
 
+    @property
+    def date(self) -> tuple[Column, str | None] | None:
+        """The source and the form of its dates; None if it holds none."""
+        return (self.of, dict(self.settings).get("form")) if self.recipe == "date" else None
+
+    def made_of(self, cells: np.ndarray) -> np.ndarray:
+        """What the recipe makes of cells of the source."""
+        return RECIPES[self.recipe](cells, **dict(self.settings))
+
 
 @dataclass(frozen=True)
 class ArrangedTable(Table):
@@ -168,10 +187,20 @@ class ArrangedTable(Table):
         For each column, the position in the other table of the column or its source; -1 if it is not there.
     recipes : mapping
         By position, the derived columns that are no copies.
+    moments : mapping
+        By source and form, the dates of all rows.
     """
 
     places: Sequence[int] = ()
     recipes: Mapping[int, DerivedColumn] = field(default_factory=dict)
+    moments: Mapping[tuple[Column, Any], np.ndarray] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, table: Table, names: tuple[Column, ...], places: Sequence[int], recipes: Mapping[int, Any]) -> Self:
+        """The table with columns at these places; dates are read once for all that is derived of them."""
+        sources = {column.date: places[at] for at, column in recipes.items() if column.date}
+        moments = {date: _read_dates(table.stored_values(place, slice(None)), *date) for date, place in sources.items()}
+        return cls(table, names, table.named, table.non_negative, table.counted, places, recipes, moments)
 
     @property
     def num_rows(self) -> int:
@@ -198,9 +227,11 @@ class ArrangedTable(Table):
         return super().number_column(column, rows) if made else self.cells.number_column(self.places[column], rows)
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
-        cells = self.cells.stored_values(self.places[column], rows)
         recipe = self.recipes.get(column)
-        return cells if recipe is None else RECIPES[recipe.recipe](cells, **dict(recipe.settings))
+        if recipe is not None and recipe.date:
+            return recipe.made_of(self.moments[recipe.date][rows])
+        cells = self.cells.stored_values(self.places[column], rows)
+        return cells if recipe is None else recipe.made_of(cells)
 
     def declared_categories(self, column: int) -> tuple | None:
         return None if column in self.recipes else self.cells.declared_categories(self.places[column])

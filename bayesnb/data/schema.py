@@ -130,7 +130,7 @@ def warn_unseen(unseen: Mapping[Any, Mapping[Any, int]]) -> None:
     found = [(column, sum(values.values()), listed(values)) for column, values in unseen.items() if values]
     if not found:
         return
-    remedy = "a family with other=True, such as nb.Categorical(other=True), would give them probability"
+    remedy = "families with other=True, such as nb.Categorical(other=True), give them probability instead"
     if len(found) == 1:
         column, cells, shown = found[0]
         told = f"column {column!r}: {cells} cell(s) hold categories not seen in training ({shown}) and count as missing"
@@ -441,8 +441,7 @@ class Schema:
         if places == range(len(table.names)):
             return table
         recipes = {at: column for column, at in self._position_of_derived.items() if not column.is_copy}
-        names = self.names(range(len(self.columns)))
-        return ArrangedTable(table, names, table.named, table.non_negative, table.counted, places, recipes)
+        return ArrangedTable.of(table, self.names(range(len(self.columns))), places, recipes)
 
     @cached_property
     def counts_from_zero(self) -> dict[int, bool]:

@@ -2,10 +2,10 @@
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import narwhals as nw
 import numpy as np
@@ -16,12 +16,13 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from bayesnb.core.arrays import PIECE_CELLS
-from bayesnb.core.checking import Params, listed, near_matches, proportion, warn, with_params
+from bayesnb.core.checking import Params, listed, near_matches, proportion, warn, warns_once, with_params
 from bayesnb.core.deferred import pd
+from bayesnb.core.label_scores import LabelScores
 from bayesnb.core.panels import yes_or_no
 from bayesnb.core.running import num_threads, results_in_order
 from bayesnb.data.labels import as_labels, warn_of_classes
-from bayesnb.data.read import as_frame, as_table, is_dask, one_row, with_names, with_one_row
+from bayesnb.data.read import as_frame, as_table, is_dask, one_row, read_rows, with_names, with_one_row
 from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct, is_missing, is_number, unmask
 from bayesnb.families.conjugate import number_of_values
 from bayesnb.inference.exact import Inference
@@ -29,9 +30,11 @@ from bayesnb.inference.fit import as_inference, read_table
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.reading import LARGEST_NUMBER, not_negative_up_to
-from bayesnb.posterior.belief import offers
+from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.files import save
+from bayesnb.posterior.left_out import DensityError
 from bayesnb.posterior.posterior import Posterior
+from bayesnb.posterior.prediction_sets import INSTEAD, scores_of_some
 
 # --------------------------------------------------------------------------------------------------
 # Labels, checked with scikit-learn's error messages
@@ -291,6 +294,9 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
     decay: float = 1.0
     random_state: Any = None
 
+    _label_scores = cast("LabelScores | None", None)
+    """Leave-one-out probabilities of labels; not a field, so that it is no parameter."""
+
     _input_tags: ClassVar[dict[str, bool]] = {}
     """Tags of scikit-learn that differ from those of other estimators."""
 
@@ -336,6 +342,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """The problem with the categories that another table adds."""
         return problem
 
+    @warns_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, feature_names: Any = None) -> Self:
         """Fit the model.
 
@@ -363,6 +370,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             self._start(table, labels if labels.mask.any() else labels.data, sample_weight)
         return self
 
+    @warns_once
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, feature_names: Any = None
     ) -> Self:
@@ -428,6 +436,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """Fit a later batch, too."""
         problem, counted = count_more(self._extend(self._problem, table), table, labels, weight)
         self._settle(problem.add(counted, decay=self.decay))
+        self._label_scores = None
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows that were fitted. The result equals that of one fit to the remaining rows.
@@ -459,7 +468,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         check_is_fitted(self)
         with self._all_or_nothing():
             self._require_y(y)
-            table = self._check_table(X)
+            table = self.checked_table(X)
             labels = self._every_label(y, table, "forget")
             self._take_away(table, labels, sample_weight)
         return self
@@ -468,6 +477,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         # A new category gets a count of zero, so that a row that has it is an error of `take_away`.
         problem, counted = count_more(self._extend(self._problem, table), table, labels, weight)
         self._settle(problem.take_away(counted))
+        self._label_scores = None
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, shape (n_samples,)."""
@@ -476,18 +486,59 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predictive class probabilities, shape (n_samples, n_classes), columns in the order of `classes_`."""
-        return self._predictor().predict_proba(self._check_table(X))
+        return self._predictor().predict_proba(self.checked_table(X))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log of the predictive class probabilities, shape (n_samples, n_classes)."""
-        return self._predictor().predict_log_proba(self._check_table(X))
+        return self._predictor().predict_log_proba(self.checked_table(X))
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Log density log p(x, y) of each row with each class, shape (n_samples, n_classes).
 
         It includes factors that all classes share, such as the multinomial coefficient, which scikit-learn leaves out.
         """
-        return self._predictor().log_joint(self._check_table(X))
+        return self._predictor().log_joint(self.checked_table(X))
+
+    def predict_set(self, X: Any, coverage: float = 0.9, *, by_class: bool = False, empty: bool = False) -> np.ndarray:
+        """A set of labels for each row that holds the true one with a given probability, on average over rows.
+
+        The thresholds are those of the rows that weights of features were learned from, or of at most 2,000 rows of a
+        fit without such weights, each predicted from the others. `partial_fit` and `forget` compute them from the rows
+        that are kept, each time that the estimator learns anew.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        coverage, by_class, empty
+            As for `Posterior.predict_set`.
+
+        Returns
+        -------
+        array of bool, shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError, ValueError
+            If there is no exact leave-one-out (draws, point estimates, ``predictive="plugin"``, `var_smoothing`); after
+            `partial_fit` or `forget` without kept rows; and after `with_class_probs`.
+
+        Warns
+        -----
+        UserWarning
+            If classes are in every set because there are too few rows.
+        """
+        predictor = require(self._predictor(), "a closed form", "predict_set", INSTEAD)
+        if self._label_scores is None:
+            raise ValueError(
+                "predict_set has no leave-one-out probabilities of labels after partial_fit or forget without kept "
+                "rows, after with_class_probs, and with var_smoothing above 1e-9: fit all rows, with class_probs=... "
+                "where those are given; or give the rows, classifier.posterior_.predict_set(X, fitted=(X_fit, y_fit))"
+            )
+        proba = predictor.predict_proba(self._check_table(X))
+        return self._label_scores.sets(proba, self.classes_, coverage, by_class=by_class, empty=empty)
 
     def predict_interval(self, X: Any, *, prob: float = 0.89, num_draws: int | None = None) -> np.ndarray:
         """Credible interval of each class probability. With weights of features it reaches at least to the prediction.
@@ -504,7 +555,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         array of shape (n_samples, n_classes, 2)
             Lower and upper end.
         """
-        return self._posterior().proba_interval(self._check_table(X), prob=prob, num_draws=num_draws, key=self._key())
+        return self._posterior().proba_interval(self.checked_table(X), prob=prob, num_draws=num_draws, key=self._key())
 
     def explain(self, X_row: Any, class_: Any = None, against: Any = None, **options: Any) -> Any:
         """The log odds of two classes in a row, and what each feature contributes to them.
@@ -523,12 +574,12 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             `predict_log_proba`.
         """
         return self._predictor().explain(
-            self._check_table(one_row(self._by_name(_in_memory(X_row)))), class_, against, **options
+            self.checked_table(one_row(self._by_name(_in_memory(X_row)))), class_, against, **options
         )
 
     def to_datatree(self, X: Any = None, y: Any = None, **options: Any) -> Any:
         """The posterior as an ``xarray.DataTree`` for ArviZ; see `Posterior.to_datatree`."""
-        return self._posterior().to_datatree(None if X is None else self._check_table(X), y, **options)
+        return self._posterior().to_datatree(None if X is None else self.checked_table(X), y, **options)
 
     def save(self, path: Any, *, rows: bool = True) -> None:
         """Write the fitted estimator to a file, which `bayesnb.load` reads.
@@ -571,6 +622,17 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             raise ValueError("every sample_weight is zero, so that no row counts: give a row a weight above zero")
         model = self._model(table, labels, sample_weight)
         self._settle(read_table(model, table, labels, sample_weight, self.classes_))
+        self._learn_from_rows(table, labels, sample_weight)
+
+    def _learn_from_rows(self, table: Table, labels: Any, weight: Any) -> None:
+        """Learn what statistics do not hold: leave-one-out probabilities of labels, for `predict_set`."""
+        scores, predictor = None, self._predictor()
+        # Without a row, smoothed statistics are not those of the other rows.
+        if offers(predictor, "a closed form") and self.posterior_.problem.statistics is self._problem.statistics:
+            rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
+            with suppress(DensityError):
+                scores = scores_of_some(predictor, rows, self._key())
+        self._label_scores = scores
 
     def _settle(self, problem: Problem) -> None:
         """Fit the problem and set the fitted attributes."""
@@ -613,7 +675,24 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             return posterior  # it predicts as its mean does, but its mean might round to 0 or 1
         return posterior.plugin()
 
-    def _check_table(self, X: Any) -> Table:
+    def checked_table(self, X: Any) -> Table:
+        """A table as the fitted estimator reads it, for its posterior.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Table
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError, ValueError
+            If it is not a table of the columns of the fit.
+        """
         check_is_fitted(self)
         return self._read(self._by_name(_in_memory(X)), reset=False)
 

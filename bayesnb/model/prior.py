@@ -8,7 +8,19 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.deferred import dist, in_float64, is_jax, jax, jnp, leaves, map_tree, numpyro, pytree, to_numpy
+from bayesnb.core.deferred import (
+    dist,
+    float64,
+    in_float64,
+    is_jax,
+    jax,
+    jnp,
+    leaves,
+    map_tree,
+    numpyro,
+    pytree,
+    to_numpy,
+)
 from bayesnb.core.logarithms import LogProbability, SampledParameters, log_of_prob
 from bayesnb.data.schema import Schema
 from bayesnb.families.categories import dirichlet_log_evidence
@@ -65,6 +77,19 @@ class ClassPrior:
         return dirichlet_log_evidence(self.concentration, counts.n)
 
 
+def in_order_of_classes(probs: Mapping[Any, Any], labels: Sequence[Any]) -> list[Any]:
+    """Class probabilities of a mapping from label, in the order of the labels.
+
+    Raises
+    ------
+    ValueError
+        If it does not name exactly the labels.
+    """
+    if set(probs) != set(labels):
+        raise ValueError(f"class_probs names {list(probs)}, the classes are {labels}")
+    return [probs[label] for label in labels]
+
+
 def spread_class_prior(description: Any, classes: np.ndarray, counts: ClassCounts | None = None) -> ClassPrior:
     """The class prior as arrays with a number for each class, ones in the places of learned hyperparameters.
 
@@ -97,9 +122,7 @@ def spread_class_prior(description: Any, classes: np.ndarray, counts: ClassCount
         weight = counts.n.sum()
         return ClassPrior(None, counts.n / weight if weight > 0 else np.full(len(labels), 1 / len(labels)))
     if isinstance(probs, Mapping):
-        if set(probs) != set(labels):
-            raise ValueError(f"class_probs names {list(probs)}, the classes are {labels}")
-        return ClassPrior(None, np.array([probs[label] for label in labels], dtype=np.float64))
+        return ClassPrior(None, np.array(in_order_of_classes(probs, labels), dtype=np.float64))
     if probs.shape != classes.shape:
         raise ValueError(f"class_probs has {len(probs)} entries, there are {len(labels)} classes {labels}")
     return ClassPrior(None, probs)
@@ -126,6 +149,12 @@ class ModelParameters:
     class_prob: Any
     blocks: tuple[dict[str, Any], ...]
     hyperparameters: dict[str, Any] = field(default_factory=dict)
+
+    def with_class_probs(self, class_probs: np.ndarray) -> "ModelParameters":
+        """The same values with known class probabilities, whose concentration is then none of them."""
+        others = {name: value for name, value in self.hyperparameters.items() if name != "class_concentration"}
+        known = np.broadcast_to(class_probs, np.shape(self.class_prob)).copy()
+        return replace(self, class_prob=known, hyperparameters=others)
 
     def weights(self) -> dict[str, Any]:
         """Weights of features and offsets of classes by the names that results use, in a model that has some."""
@@ -289,7 +318,7 @@ class Prior:
         def sample(name: str, distribution: "dist.Distribution") -> np.ndarray:
             return draw(distribution, rng)
 
-        with jax.enable_x64(True):
+        with float64():
             classes, families = map_tree(spread, (self.classes, self.families))
             class_prob = np.asarray(classes.prior(sample))
             blocks = tuple(to_numpy(draw_from_prior(family, sample)) for family in families)
@@ -544,7 +573,7 @@ class LearnedPrior:
         """Independent draws of the hyperparameters alone, by name."""
         from bayesnb.families.draw import draw
 
-        with jax.enable_x64(True):
+        with float64():
             return {name: np.asarray(draw(self.hyperpriors[name], rng, sample_shape)) for name in self.names}
 
     def sampled(self, sample: Sample) -> Prior:

@@ -645,7 +645,7 @@ class WithWeights(Belief):
         return f"{kind}; {nothing} about the label with probability {self.weights.no_information:.2g}"
 
     @cached_property
-    def density(self) -> RowDensity:
+    def density(self) -> WeightedDensity:
         plain, positions = self.unweighted.density, self.model.positions
         return WeightedDensity(self.log_rows_prob, plain.blocks, plain, self.weights, positions, self.log_given)
 

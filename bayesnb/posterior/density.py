@@ -221,6 +221,11 @@ class RowDensity(LabelDensity):
             return block, x
         return block.column(j), x[:, j : j + 1]
 
+    @property
+    def num_at_a_time(self) -> int:
+        """Number of draws under which JAX has the density of a cell at a time; one without draws."""
+        return 1 if self.log_class_prob.ndim == 1 else min(DRAWS, len(self.log_class_prob))
+
     def jax_density(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
         """`log_joint` for JAX.
 
@@ -413,14 +418,25 @@ class WeightedDensity(RowDensity):
         """Log joint densities of rows from log class probabilities and the sum of what `weighed` gives."""
         log_prior = log_softmax(log_class_prob + self.weights.offset, axis=-1)
         joint = log_prior + mixed(of_features, log_prior, self.weights.no_information)
-        return joint if self.log_given is None else joint + (self.log_given - log_class_prob)
+        return joint + self._log_correction(log_class_prob)
+
+    def _log_correction(self, log_class_prob: np.ndarray) -> Any:
+        """Log of given / rows; a class that is given no probability has none, also where it has no rows."""
+        if self.log_given is None:
+            return 0.0
+        nothing = np.full(log_class_prob.shape, -np.inf)
+        return np.subtract(self.log_given, log_class_prob, out=nothing, where=~np.isneginf(self.log_given))
+
+    @property
+    def num_at_a_time(self) -> int:
+        return self.unweighted.num_at_a_time
 
     def jax_density(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
         weights = self.weights
         log_prior = log_softmax(self.log_class_prob + weights.offset)
         shares = (share or None for share in (weights.no_information_in_feature, weights.no_information))
         of_blocks = [weights.weight[positions] for positions in self.positions]
-        correction = 0.0 if self.log_given is None else self.log_given - self.log_class_prob
+        correction = self._log_correction(self.log_class_prob)
         blocks = list(self.unweighted.blocks)
         return _weighted_sum, (self.log_class_prob, log_prior, correction, *shares, of_blocks, blocks)
 

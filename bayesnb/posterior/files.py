@@ -26,6 +26,7 @@ import scipy.sparse
 import bayesnb.families as package
 from bayesnb.core.checking import as_path
 from bayesnb.core.deferred import dist, is_distribution, is_jax
+from bayesnb.core.exports import places_of
 from bayesnb.core.printing import Printed
 from bayesnb.data.derived import DerivedColumn
 from bayesnb.data.schema import Schema
@@ -57,14 +58,14 @@ def save(path: Any, value: Any, name: str = "value") -> None:
     replace_file(path, [content, _seal(content)])
 
 
-def read(path: Any, records: Sequence[type], families: Sequence[type[Family]]) -> Any:
+def read(path: Any, records: Mapping[str, Sequence[str]], families: Sequence[type[Family]]) -> Any:
     """What `save` wrote.
 
     Parameters
     ----------
     path : path-like
-    records : sequence of type
-        The records that a file may name, beside families and statistics.
+    records : mapping from str to sequence of str
+        The records that a file may name, beside families and statistics, by module below `bayesnb`.
     families : sequence of Family subclasses
         Families that are looked up first.
 
@@ -73,17 +74,14 @@ def read(path: Any, records: Sequence[type], families: Sequence[type[Family]]) -
     OSError, ValueError
         As for `bayesnb.load`.
     """
-    path, (h5netcdf, h5py) = as_path(path), _backend("load")
+    path, h5py = as_path(path), _backend("load")
     image = _sealed_image(path)
     try:
-        with h5py.File(h5py.h5f.open_file_image(image)) as file, h5netcdf.File(file, "r") as opened:
-            attributes = dict(opened.attrs)
-            arrays = {name: found[...] for name, found in opened.groups[GROUP].variables.items()}
-        if (written := int(attributes["bayesnb_format"])) != FORMAT:
-            what_next = "upgrade bayesnb" if written > FORMAT else "fit and save again"
-            raise ValueError(f"it has format {written}, this version of bayesnb reads {FORMAT}: {what_next}")
-        numbered = [arrays[f"v{i}"] for i in range(len(arrays))]
-        return _Reader(numbered, records, families).together(json.loads(attributes["bayesnb"]))
+        with h5py.File(h5py.h5f.open_file_image(image)) as file:
+            if (written := int(np.asarray(file.attrs["bayesnb_format"]).item())) != FORMAT:
+                what_next = "upgrade bayesnb" if written > FORMAT else "fit and save again"
+                raise ValueError(f"it has format {written}, this version of bayesnb reads {FORMAT}: {what_next}")
+            return _Reader(file[GROUP], records, families).together(json.loads(file.attrs["bayesnb"]))
     # A forged file may end in an error of any kind, a deep one in RecursionError.
     except Exception as error:
         raise ValueError(
@@ -194,10 +192,11 @@ def _narrow(data: np.ndarray) -> np.ndarray:
 class _Reader:
     """Rebuilds the values that `_Writer` converted."""
 
-    def __init__(self, arrays: Sequence[np.ndarray], records: Sequence[type], families: Sequence[type[Family]]) -> None:
-        self._arrays = arrays
-        self._given = records, families
-        self._classes = _classes_by_name(records, families)
+    def __init__(self, arrays: Any, records: Mapping[str, Sequence[str]], families: Sequence[type[Family]]) -> None:
+        self._arrays = arrays  # a group of HDF5
+        self._places = places_of({**records, **package.FAMILIES})
+        self._families = families
+        self._classes = _classes_by_name(families)
         self._records: list[Any] = []
 
     def together(self, text: Any) -> Any:
@@ -221,7 +220,7 @@ class _Reader:
         return TOGETHER[kind](*parts)
 
     def _array(self, dtype: str, shape: list[int], place: int) -> np.ndarray:
-        stored = self._arrays[place]
+        stored = self._arrays[f"v{place}"][...]
         if np.dtype(dtype).kind not in "biufmM":
             values = self.together(json.loads(stored.tobytes()))
             stored = np.fromiter(values, dtype=object, count=len(values))
@@ -234,11 +233,15 @@ class _Reader:
         would run code that the file chooses. ValueError if there is no such class.
         """
         module, _, alone = name.rpartition(".")
-        if name not in self._classes:
+        if name in self._places:
+            return getattr(import_module(self._places[name]), name)
+        if name not in self._classes:  # statistics come with their family
+            self._classes = _classes_by_name(self._families)
+        if name not in self._classes and not module:
             for file in iter_modules(package.__path__, f"{package.__name__}."):
                 import_module(file.name)
-            self._classes = _classes_by_name(*self._given)
-        by_short_name = {kind.__name__: kind for kind in [*_defined([Statistics]), *self._given[1]]}
+            self._classes = _classes_by_name(self._families)
+        by_short_name = {kind.__name__: kind for kind in [*_defined([Statistics]), *self._families]}
         found = self._classes.get(name) or by_short_name.get(alone if module else "")
         if found is None:
             raise ValueError(
@@ -248,9 +251,9 @@ class _Reader:
         return found
 
 
-def _classes_by_name(records: Sequence[type], families: Sequence[type[Family]]) -> dict[str, type]:
-    """Classes that a file may name, by name; of two families with one name, the given one or the last defined."""
-    return {_name_of(kind): kind for kind in [*_defined([Family, Statistics]), *records, *families]}
+def _classes_by_name(families: Sequence[type[Family]]) -> dict[str, type]:
+    """Families and statistics that are defined; of two families with one name, the given one or the last defined."""
+    return {_name_of(kind): kind for kind in [*_defined([Family, Statistics]), *families]}
 
 
 def _defined(kinds: Sequence[type]) -> Iterator[type]:
@@ -369,17 +372,19 @@ def _netcdf(attributes: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> byte
     HDF5 can also write to a Python file object, and so does xarray. HDF5 then calls Python whenever the garbage
     collector closes what is left of the file, which has crashed.
     """
-    h5netcdf, h5py = _backend("save")
+    h5py = _backend("save")
     # HDF5 refuses two open files of one name, also of files in memory and in several threads.
     with h5py.File(f"posterior-{uuid4().hex}", "w", driver="core", backing_store=False) as file:
-        with h5netcdf.File(file, "r+") as netcdf:
-            netcdf.attrs.update(attributes)
-            group = netcdf.create_group(GROUP)
-            for i, array in enumerate(arrays):
-                value = np.asarray(array, np.int8 if array.dtype == bool else None, order="C")
-                axes = [f"v{i}_{axis}" for axis in range(value.ndim)]
-                group.dimensions.update(dict(zip(axes, value.shape, strict=True)))
-                group.create_variable(f"v{i}", axes, value.dtype, data=value)
+        file.attrs.update(attributes)
+        group = file.create_group(GROUP)
+        for i, array in enumerate(arrays):
+            value = np.asarray(array, np.int8 if array.dtype == bool else None, order="C")
+            written = group.create_dataset(f"v{i}", data=value)
+            # The axes as netCDF has them. h5netcdf writes them too, but compares each array with those of all others.
+            for axis, length in enumerate(value.shape):
+                scale = group.create_dataset(f"v{i}_{axis}", (length,), ">f4")
+                scale.make_scale(f"This is a netCDF dimension but not a netCDF variable. {length:10}")
+                written.dims[axis].attach_scale(scale)
         file.flush()
         image: bytes = file.id.get_file_image()
     return image
@@ -431,11 +436,10 @@ def _seal(image: bytes) -> bytes:
     return b"\nbayesnb sha256 " + hashlib.sha256(image).hexdigest().encode() + b"\n"
 
 
-def _backend(verb: str) -> tuple[Any, Any]:
-    """The libraries that read and write netCDF, which an extra installs."""
+def _backend(verb: str) -> Any:
+    """The library that reads and writes HDF5, which an extra installs."""
     try:
-        import h5netcdf
         import h5py
     except ImportError as error:
-        raise ImportError(f"{verb} needs h5netcdf and h5py: pip install 'bayesnb[io]'") from error
-    return h5netcdf, h5py
+        raise ImportError(f"{verb} needs h5py: pip install 'bayesnb[io]'") from error
+    return h5py

@@ -1,30 +1,34 @@
 """The joint density as a pure function of an array, which JAX's transformations take."""
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from math import gcd
 from typing import Any
 
 import numpy as np
 
 from bayesnb.core.checking import a_type
-from bayesnb.core.deferred import constraints, jax, jit, jnp, with_derivative
+from bayesnb.core.deferred import constraints, jax, jit, jnp, map_tree, with_derivative
 from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family
 from bayesnb.families.hyperparameters import accepts_fractions
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.reading import LARGEST_COUNT, LARGEST_NUMBER
+from bayesnb.posterior.density import RowDensity
+
+NUMBERS = 2**20, 2**24
+"""Densities of cells that are computed at a time on a CPU, so that they stay near its cache, and on other devices, so
+that each operation takes longer than its start."""
 
 
-def function_of_array(
-    model: BoundModel, density: Callable[[Any, Sequence[Any]], Any], arrays: Any
-) -> Callable[[Any], Any]:
+def function_of_array(model: BoundModel, density: RowDensity) -> Callable[[Any], Any]:
     """A pure function of an array of cells; `Posterior.log_joint_function` describes it.
 
     Parameters
     ----------
     model : BoundModel
-    density : callable
-        A function of a module: maps `arrays` and the cells of each block to log joint densities (rows, classes).
-    arrays : pytree
+    density : RowDensity
+        That of the model's blocks.
     """
     num_columns, num_classes = len(model.schema.source_columns), len(model.schema.classes)
     families = list(model.families)
@@ -37,7 +41,13 @@ def function_of_array(
         )
         for block in model.blocks
     ]
-    of_rows = jax.tree_util.Partial(_log_joint_of_array, jax.tree_util.Partial(density), families, places, arrays)
+    of_blocks, arrays = density.jax_density()
+    of_rows = jax.tree_util.Partial(_log_joint_of_array, jax.tree_util.Partial(of_blocks), families, places, arrays)
+    numbers = num_columns * num_classes * density.num_at_a_time
+
+    def of_cells(cells: Any) -> Any:
+        found = _rows_in_float64(of_rows, numbers, cells.reshape(-1, num_columns))
+        return found.reshape(*cells.shape[:-1], num_classes)
 
     def log_joint(x: Any) -> Any:
         cells = _floating_array(x)
@@ -47,13 +57,12 @@ def function_of_array(
                 f"{list(model.schema.source_columns[:10])}{' and so on' if num_columns > 10 else ''}"
             )
         try:
-            found = _rows_in_float64(of_rows, cells.reshape(-1, num_columns))
+            return _where_they_are(of_cells, cells)
         except jax.errors.JAXTypeError as error:
             raise TypeError(
                 f"a density of {sorted({family.family_name for family in families})} needs numbers, which JAX does "
                 "not know under a transformation: write it with jax.numpy, without conditions on its arguments"
             ) from error
-        return found.reshape(*cells.shape[:-1], num_classes)
 
     return log_joint
 
@@ -111,33 +120,83 @@ def _floating_array(x: Any) -> Any:
     return array.astype(jnp.promote_types(array.dtype, jnp.float32))
 
 
-def _slope_in_float64(of_rows: "jax.tree_util.Partial", at: tuple[Any], along: tuple[Any]) -> tuple[Any, Any]:
+def _where_they_are(of_cells: Callable[[Any], Any], cells: Any) -> Any:
+    """A function of cells that gives each row on the devices that hold it, also on a mesh with Explicit axes."""
+    place = jax.typeof(cells).sharding
+    if not place.mesh.explicit_axes:
+        return of_cells(cells)
+    spec = jax.sharding.PartitionSpec(*place.spec[:-1], None)
+    return jax.sharding.auto_axes(of_cells, out_sharding=jax.sharding.NamedSharding(place.mesh, spec))(cells)
+
+
+def _slope_in_float64(of_rows: "jax.tree_util.Partial", numbers: int, at: tuple[Any], along: tuple[Any]) -> Any:
     # JAX runs a backward pass outside this block, in its own precision. All derivatives are therefore computed here.
     (rows,), (direction,) = at, along
     with jax.enable_x64(True):
-        found, slopes = _row_values_and_slopes(of_rows, rows)
-    return found, jnp.einsum("crj,rj->rc", slopes, direction)
+        found, slopes = _row_values_and_slopes(of_rows, numbers, rows)
+    # At their default precision, products of float32 on a GPU keep three digits.
+    return found, jnp.einsum("rcj,rj->rc", slopes, direction, precision="highest")
 
 
-@with_derivative(_slope_in_float64, nondiff_argnums=(0,))
-def _rows_in_float64(of_rows: "jax.tree_util.Partial", rows: Any) -> Any:
-    """A function of rows, each on its own, computed in float64 and returned in the precision of the rows."""
+@with_derivative(_slope_in_float64, nondiff_argnums=(0, 1))
+def _rows_in_float64(of_rows: "jax.tree_util.Partial", numbers: int, rows: Any) -> Any:
+    """A function of rows, each on its own, computed in float64 and returned in the precision of the rows.
+
+    `numbers` is the largest number of densities of cells that it has of a row at a time.
+    """
     with jax.enable_x64(True):
-        return _row_values(of_rows, rows)
+        return _row_values(of_rows, numbers, rows)
 
 
-@jit
-def _row_values(of_rows: "jax.tree_util.Partial", rows: Any) -> Any:
-    return of_rows(rows.astype(jnp.float64)).astype(rows.dtype)
+@jit(static_argnums=1)
+def _row_values(of_rows: "jax.tree_util.Partial", numbers: int, rows: Any) -> Any:
+    return _by_pieces(lambda part: of_rows(part.astype(jnp.float64)).astype(rows.dtype), numbers, rows)
 
 
-@jit
-def _row_values_and_slopes(of_rows: "jax.tree_util.Partial", rows: Any) -> tuple[Any, Any]:
-    """The function, shape (rows, classes), and its slopes along the columns, shape (classes, rows, columns)."""
-    found, backwards = jax.vjp(of_rows, rows.astype(jnp.float64))
-    classes = jnp.eye(found.shape[-1])
-    (slopes,) = jax.vmap(lambda of_class: backwards(jnp.broadcast_to(of_class, found.shape)))(classes)
-    return found.astype(rows.dtype), slopes.astype(rows.dtype)
+@jit(static_argnums=1)
+def _row_values_and_slopes(of_rows: "jax.tree_util.Partial", numbers: int, rows: Any) -> tuple[Any, Any]:
+    """The function, shape (rows, classes), and its slopes along the columns, shape (rows, classes, columns)."""
+
+    def of_piece(part: Any) -> tuple[Any, Any]:
+        found, backwards = jax.vjp(of_rows, part.astype(jnp.float64))
+        classes = jnp.eye(found.shape[-1])
+        (slopes,) = jax.vmap(lambda of_class: backwards(jnp.broadcast_to(of_class, found.shape)), out_axes=1)(classes)
+        return found.astype(rows.dtype), slopes.astype(rows.dtype)
+
+    return _by_pieces(of_piece, numbers, rows)
+
+
+def _by_pieces(function: Callable[[Any], Any], numbers: int, rows: Any) -> Any:
+    """A function of rows by pieces of them; the size of a piece follows the platform that runs it."""
+    of_cpu, of_others = (partial(_in_pieces, jax.jit(function), max(1, most // numbers)) for most in NUMBERS)
+    return jax.lax.platform_dependent(rows, cpu=of_cpu, default=of_others)
+
+
+def _in_pieces(function: Callable[[Any], Any], size: int, rows: Any) -> Any:
+    """A function of rows, each on its own, some at a time; the rows are the first axis of each array that it gives."""
+    number = len(rows)
+    if number <= size:
+        return function(rows)
+    # Of rows that lie on several devices, each device has an equal share of every piece: nothing moves between them.
+    shares = gcd(number, jax.device_count())
+    own, size = number // shares, -(-size // shares)
+    parts = rows.reshape(shares, own, -1)
+
+    def put(found: Any, i: Any) -> Any:
+        # The last piece may begin within the one before it: its first rows are then computed twice.
+        start = jnp.minimum(i * size, own - size)
+        piece = jax.lax.dynamic_slice_in_dim(parts, start, size, axis=1)
+        of_piece = map_tree(lambda part: part.reshape(shares, size, *part.shape[1:]), function(merged(piece)))
+        place = partial(jax.lax.dynamic_update_slice_in_dim, start_index=start, axis=1)
+        return map_tree(place, found, of_piece), None
+
+    def merged(part: Any) -> Any:
+        return part.reshape(-1, *part.shape[2:])
+
+    shapes = jax.eval_shape(function, rows[: shares * size])
+    nothing = map_tree(lambda part: jnp.zeros((shares, own, *part.shape[1:]), part.dtype), shapes)
+    found, _ = jax.lax.scan(put, nothing, jnp.arange(-(-own // size)))
+    return map_tree(merged, found)
 
 
 def _log_joint_of_array(

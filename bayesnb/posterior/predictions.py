@@ -406,7 +406,7 @@ class Predictions:
         >>> jax.vmap(log_odds)(np.array(X)).shape
         (4,)
         """
-        return function_of_array(self.model, *self.belief.density.jax_density())
+        return function_of_array(self.model, self.belief.density)
 
     @property
     def sample_stats(self) -> dict[str, np.ndarray]:

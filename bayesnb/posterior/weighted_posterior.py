@@ -11,6 +11,7 @@ import pandas as pd
 from bayesnb.core.arrays import log
 from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
+from bayesnb.core.label_scores import LabelScores
 from bayesnb.core.panels import chosen
 from bayesnb.core.printing import DataTable, Paragraph, Piece
 from bayesnb.core.running import random_generator
@@ -184,6 +185,9 @@ class WeightedPosterior(Posterior):
     belief: WithWeights
     feature_weights: FeatureWeights
 
+    label_scores: LabelScores | None = None
+    """Of the rows that the weights were learned from; other rows, and files, have none."""
+
     def __init__(self, unweighted: Posterior, feature_weights: FeatureWeights) -> None:
         self.unweighted = unweighted
         self.feature_weights = feature_weights
@@ -196,6 +200,16 @@ class WeightedPosterior(Posterior):
             None if problem is None or problem.rows_class_prior is None else log(class_probs),
         )
         super().__init__(problem, belief, unweighted.inference)
+
+    def _with_class_probs(self, class_probs: np.ndarray) -> "WeightedPosterior":
+        before = _rows_class_probs(self.unweighted)
+        if (lost := (before == 0.0) & (class_probs > 0.0)).any():
+            label = self.classes[lost].tolist()[0]
+            raise ValueError(
+                f"class {label!r} has probability zero in the rows from which the weights were learned, and "
+                f"{class_probs[lost][0]:.4g} in class_probs: its odds are not known; give it zero, or fit rows of it"
+            )
+        return WeightedPosterior(self.unweighted.with_class_probs(class_probs), self.feature_weights)
 
     @property
     def plain(self) -> Any:
