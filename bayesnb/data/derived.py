@@ -1,14 +1,14 @@
 """Columns derived of others by recipes, which need NumPy and Python's own library alone."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from bayesnb.data.tables import Column, Table, as_range, is_missing, items_at
+from bayesnb.data.tables import Column, RememberedTable, Table, as_range, is_missing, items_at
 
 # --------------------------------------------------------------------------------------------------
 # Dates: cells of a type of dates, and text in one form
@@ -176,6 +176,10 @@ class ArrangedTable(Table):
     @property
     def num_rows(self) -> int:
         return int(self.cells.num_rows)
+
+    def remembering(self) -> "ArrangedTable":
+        """The table for some rows at a time, in which derived columns and their sources are read together."""
+        return replace(self, cells=RememberedTable(self.cells, self.cells.names)) if self.recipes else self
 
     def _there(self, columns: Sequence[int]) -> Sequence[int] | None:
         """Positions in the other table; None if it lacks the cells of one of the columns."""

@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any, Self
 
@@ -162,13 +162,15 @@ def encode_categories(
         Receives the values that become NaN because they are not among the categories, with their number.
     """
     default = float(len(categories) - 1) if categories[-1] == OTHER else np.nan
-    lookup = {category: float(code) for code, category in enumerate(categories)}
+    lookup = _codes_of(tuple(categories))
     if values.dtype.kind in "biuf":
         present = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
         distinct, inverse = distinct_with_positions(values[present])
         of_distinct = np.array([lookup.get(value, -1.0) for value in distinct.tolist()])
         codes = np.full(len(values), np.nan)
         codes[present] = of_distinct[inverse] if distinct.size else 0.0
+    elif len(values) < FEW and (found := _found_one_by_one(values, lookup)) is not None:
+        codes = found
     else:
         met, positions = distinct_objects(values, column)
         of_met = [np.nan if is_missing(value) else lookup.get(value, -1.0) for value in met]
@@ -181,6 +183,29 @@ def encode_categories(
             for value in values[strange].tolist():
                 unseen[value] = unseen.get(value, 0) + 1
     return codes
+
+
+FEW = 2000
+"""Of fewer cells each is looked up: to find the distinct ones takes longer."""
+
+
+@lru_cache(256)
+def _codes_of(categories: tuple) -> dict[Any, float]:
+    return {category: float(code) for code, category in enumerate(categories)}
+
+
+def _found_one_by_one(values: np.ndarray, lookup: Mapping[Any, float]) -> np.ndarray | None:
+    """The code of each cell, NaN if it is missing and -1 for no category; None if a cell is not hashable."""
+    cells = values.tolist()
+    try:
+        found = [lookup.get(value, -1.0) for value in cells]
+    except TypeError:
+        return None
+    strange = [row for row, code in enumerate(found) if code < 0]
+    for row in strange:
+        if is_missing(cells[row]):
+            found[row] = np.nan
+    return np.array(found)
 
 
 def are_codes(cells: np.ndarray, size: int) -> bool:

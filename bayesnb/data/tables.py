@@ -1,8 +1,8 @@
 """Tables of any kind as rows and columns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
 from decimal import Decimal
 from fractions import Fraction
@@ -274,6 +274,10 @@ class Table(ABC):
         shown[~counted] = None
         return shown
 
+    def remembering(self) -> "Table":
+        """The table for some rows at a time, in which columns that occur several times are read once."""
+        return self
+
     def counting(self, weights: np.ndarray) -> Self:
         """The table in which the categorical cells of rows of weight zero are missing.
 
@@ -498,6 +502,43 @@ class SparseTable(Table):
         entries = self.cells.nnz
         number = 2 * -(-entries // (10 * self.chunk_cells)) if 8 * entries > self.chunk_cells else 1
         return csr_pieces(self.cells, max(1, -(-entries // number)))
+
+
+# --------------------------------------------------------------------------------------------------
+# Columns that several features read
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RememberedTable(Table):
+    """Another table, which is `cells`, each column of which is read once for the same rows."""
+
+    memory: dict[Any, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.cells.num_rows)
+
+    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
+        found: np.ndarray | None = self.cells.stored(columns, rows)
+        return found
+
+    def numbers(self, columns: Sequence[int], rows: slice, **options: Any) -> Any:
+        if any(options.values()):
+            return self.cells.numbers(columns, rows, **options)
+        return np.column_stack([self.number_column(column, rows) for column in columns])
+
+    def number_column(self, column: int, rows: slice) -> np.ndarray:
+        return self._once(self.cells.number_column, column, rows)
+
+    def stored_values(self, column: int, rows: slice) -> np.ndarray:
+        return self._once(self.cells.stored_values, column, rows)
+
+    def _once(self, read: Callable[[int, slice], np.ndarray], column: int, rows: slice) -> np.ndarray:
+        key = read.__name__, column, rows.start, rows.stop
+        if key not in self.memory:
+            self.memory[key] = read(column, rows)
+        return self.memory[key]
 
 
 def as_csr(X: Any) -> Any:

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from bayesnb.core.arrays import PIECE_CELLS
 from bayesnb.core.checking import Params, listed, near_matches, proportion, warn, with_params
+from bayesnb.core.deferred import pd
 from bayesnb.core.label_scores import LabelScores
 from bayesnb.core.panels import yes_or_no
 from bayesnb.core.running import num_threads, results_in_order
@@ -134,6 +135,8 @@ def read_numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     TypeError, ValueError
         If a cell is no number; scikit-learn's error follows the column, the row and the value.
     """
+    if isinstance(X, Table):
+        return _all_numbers(X)
     checked = _validated(estimator, X, reset=reset, numbers=True)
     # scikit-learn leaves dates, and lists that hold any object, as they are; before 1.9 also the texts of pandas 3.
     return _all_numbers(X) if checked.dtype.kind in "mMO" else checked
@@ -194,6 +197,8 @@ def read_counts(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
 
 def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
     """Check a table whose columns may have any type. A frame keeps its columns; an array is checked by scikit-learn."""
+    if isinstance(X, Table):
+        return X
     frame = as_frame(X)
     if isinstance(frame, nw.DataFrame):
         validate_data(estimator, X, skip_check_array=True, reset=reset)
@@ -679,15 +684,18 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         ValueError
             If it lacks a column. A name that is written wrongly would else be a missing cell.
         """
-        row, fitted = with_one_row(X), list(getattr(self, "feature_names_in_", ()))
-        if row is X or not fitted or not hasattr(row, "columns"):
+        row, fitted = with_one_row(X), getattr(self, "feature_names_in_", None)
+        if row is X or not isinstance(row, ArrayTable):
             return row
-        if missing := [name for name in fitted if name not in row]:
+        if fitted is None:  # scikit-learn warns of names
+            return pd.DataFrame(row.cells, columns=row.names).infer_objects()
+        names = tuple(fitted.tolist())
+        if missing := [name for name in names if name not in row.names]:
             raise ValueError(
-                f"the row has no {listed(missing)}{near_matches(missing[0], set(row) - set(fitted))}: give every "
-                "column of the fit, None for a missing cell"
+                f"the row has no {listed(missing)}{near_matches(missing[0], {*row.names}.difference(names))}: give "
+                "every column of the fit, None for a missing cell"
             )
-        return row[fitted]
+        return ArrayTable(row.cells[:, [row.names.index(name) for name in names]], names, named=True)
 
     def _require_y(self, y: Any) -> None:
         if y is None:

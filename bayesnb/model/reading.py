@@ -400,12 +400,13 @@ class Chunks:
             If a cell is not in the family's support. The error names the column, the row and the value.
         """
         unseen: dict[Any, dict[Any, int]] = {}
+        table = self.table.remembering()
 
         def of_block(block: Block) -> Any:
             family, as_stored = block.family, compact and "small types" in block.family.takes
             if block.has_categories:
-                return self._codes(block.columns, rows, unseen, as_stored=as_stored)
-            x = self.table.numbers(block.columns, rows, sparse="sparse" in family.takes, booleans=as_stored)
+                return self._codes(table, block.columns, rows, unseen, as_stored=as_stored)
+            x = table.numbers(block.columns, rows, sparse="sparse" in family.takes, booleans=as_stored)
             if self.table.non_negative and accepts_fractions(family):
                 return x
             return _checked_cells(x, block, rows, self.tolerant, unseen)
@@ -413,22 +414,24 @@ class Chunks:
         cells = tuple(map(of_block, self.blocks))
         return cells, {column: values for column, values in unseen.items() if values}
 
-    def _codes(self, columns: Sequence[int], rows: slice, unseen: dict[Any, Any], *, as_stored: bool) -> np.ndarray:
+    def _codes(
+        self, table: Table, columns: Sequence[int], rows: slice, unseen: dict[Any, Any], *, as_stored: bool
+    ) -> np.ndarray:
         """Cells as positions among their categories: float64 with NaN for missing cells, or integers that are codes."""
         schema = self.schema
         if as_stored and all(schema.counts_from_zero[column] for column in columns):
-            stored = self.table.stored(columns, rows)
+            stored = table.stored(columns, rows)
             size = min(len(schema.categories[column]) for column in columns)
             if stored is not None and stored.dtype.kind in "iu" and are_codes(stored, size):
                 return stored
         codes = []
         for column in columns:
             if column in schema.edges:
-                cells = self.table.number_column(column, rows)
+                cells = table.number_column(column, rows)
                 code = np.searchsorted(schema.edges[column], cells, side="right")
                 codes.append(np.where(np.isnan(cells), np.nan, code))
                 continue
-            (name,), cells = schema.names([column]), self.table.values(column, rows)
+            (name,), cells = schema.names([column]), table.values(column, rows)
             found: dict[Any, int] = {}
             codes.append(encode_categories(cells, schema.categories[column], name, found))
             # Features that describe a column twice meet the same values.

@@ -180,7 +180,8 @@ class Powers(Features):
         """Student-t densities of the numbers 0, 1, ..., given arrays that broadcast to (classes, features)."""
         arrays = np.broadcast_arrays(loc, scale, exponent, constant)
         no = np.zeros(arrays[0].shape[-1], dtype=np.intp)
-        return cls(np.arange(len(no)), no, no, no, *arrays, np.zeros(arrays[0].shape))
+        of_numbers = dict(zip(("loc", "scale", "exponent", "constant"), arrays, strict=True))
+        return cls(np.arange(len(no)), no, no, no, **of_numbers, at_zero=np.zeros(arrays[0].shape))
 
     def log_density(self, numbers: np.ndarray) -> np.ndarray:
         """Log densities from numbers (numbers, rows)."""
