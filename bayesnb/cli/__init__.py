@@ -21,6 +21,7 @@ from bayesnb.checks.compare import LARGEST_FIRST, Comparison, compare, largest_d
 from bayesnb.checks.predictive import check
 from bayesnb.core.checking import near_matches, proportion, warn
 from bayesnb.core.printing import DataTable, Paragraph, as_text, counted, width
+from bayesnb.core.sealed_files import replace_file
 from bayesnb.data.read import as_table
 from bayesnb.datasets import penguins_path
 from bayesnb.estimators.load import load
@@ -31,7 +32,6 @@ from bayesnb.inference.fit import fit
 from bayesnb.inference.nuts import NUTS
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
-from bayesnb.posterior.files import replace_file
 from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.descriptions import propose_descriptions

@@ -16,20 +16,21 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from bayesnb.core.arrays import PIECE_CELLS
-from bayesnb.core.checking import Params, listed, near_matches, proportion, warn, with_params
+from bayesnb.core.cells import LARGEST_NUMBER, is_missing, is_number, lacks_columns, unmask
+from bayesnb.core.checking import Params, listed, proportion, warn, with_params
 from bayesnb.core.deferred import pd
-from bayesnb.core.label_scores import LabelScores
+from bayesnb.core.label_scores import NO_SCORES, LabelScores
 from bayesnb.core.panels import yes_or_no
 from bayesnb.core.running import num_threads, results_in_order
 from bayesnb.data.labels import as_labels, warn_of_classes
 from bayesnb.data.read import as_frame, as_table, is_dask, one_row, read_rows, with_names, with_one_row
-from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct, is_missing, is_number, unmask
+from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct
 from bayesnb.families.conjugate import number_of_values
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, read_table
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, count_more
-from bayesnb.model.reading import LARGEST_NUMBER, not_negative_up_to
+from bayesnb.model.reading import not_negative_up_to
 from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.files import save
 from bayesnb.posterior.left_out import DensityError
@@ -530,11 +531,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """
         predictor = require(self._predictor(), "a closed form", "predict_set", INSTEAD)
         if self._label_scores is None:
-            raise ValueError(
-                "predict_set has no leave-one-out probabilities of labels after partial_fit or forget without kept "
-                "rows, and after with_class_probs: fit all rows, with class_probs=... where those are given; or give "
-                "them, classifier.posterior_.predict_set(X, fitted=(X_of_fit, y_of_fit))"
-            )
+            raise ValueError(NO_SCORES)
         proba = predictor.predict_proba(self._check_table(X))
         return self._label_scores.sets(proba, self.classes_, coverage, by_class=by_class, empty=empty)
 
@@ -691,10 +688,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             return pd.DataFrame(row.cells, columns=row.names).infer_objects()
         names = tuple(fitted.tolist())
         if missing := [name for name in names if name not in row.names]:
-            raise ValueError(
-                f"the row has no {listed(missing)}{near_matches(missing[0], {*row.names}.difference(names))}: give "
-                "every column of the fit, None for a missing cell"
-            )
+            raise lacks_columns(missing, {*row.names}.difference(names))
         return ArrayTable(row.cells[:, [row.names.index(name) for name in names]], names, named=True)
 
     def _require_y(self, y: Any) -> None:

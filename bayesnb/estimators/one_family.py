@@ -11,8 +11,9 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from bayesnb.core.arrays import any_missing, log
+from bayesnb.core.cells import is_missing
 from bayesnb.core.checking import warn
-from bayesnb.data.tables import ArrayTable, SparseTable, Table, is_missing
+from bayesnb.data.tables import ArrayTable, SparseTable, Table
 from bayesnb.estimators.estimator import Estimator, named, read_counts, read_mixed, read_numbers, whole_numbers
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.counts_and_waits import Poisson

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.checking import of_labels
 from bayesnb.core.deferred import dist, in_float64, is_jax, jax, jnp, leaves, map_tree, numpyro, pytree, to_numpy
 from bayesnb.core.logarithms import LogProbability, SampledParameters, log_of_prob
 from bayesnb.data.schema import Schema
@@ -96,13 +97,7 @@ def spread_class_prior(description: Any, classes: np.ndarray, counts: ClassCount
             raise ValueError('class_probs="empirical" needs data: fit the model')
         weight = counts.n.sum()
         return ClassPrior(None, counts.n / weight if weight > 0 else np.full(len(labels), 1 / len(labels)))
-    if isinstance(probs, Mapping):
-        if set(probs) != set(labels):
-            raise ValueError(f"class_probs names {list(probs)}, the classes are {labels}")
-        return ClassPrior(None, np.array([probs[label] for label in labels], dtype=np.float64))
-    if probs.shape != classes.shape:
-        raise ValueError(f"class_probs has {len(probs)} entries, there are {len(labels)} classes {labels}")
-    return ClassPrior(None, probs)
+    return ClassPrior(None, of_labels(probs, labels))
 
 
 PIECE = 250

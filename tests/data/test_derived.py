@@ -12,12 +12,12 @@ import pytest
 import scipy.sparse
 
 import bayesnb as nb
+from bayesnb.core.cells import is_missing
+from bayesnb.core.sealed_files import _seal
 from bayesnb.data import derived
 from bayesnb.data.derived import DerivedColumn
 from bayesnb.data.read import as_table
 from bayesnb.data.schema import Schema
-from bayesnb.data.tables import is_missing
-from bayesnb.posterior.files import _seal
 
 LIMIT = (("limit", 1.5),)
 
