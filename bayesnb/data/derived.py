@@ -56,8 +56,9 @@ class ArrangedTable(Table):
         return int(self.cells.num_rows)
 
     def remembering(self) -> "ArrangedTable":
-        """The table for some rows at a time, in which derived columns and their sources are read together."""
-        return replace(self, cells=RememberedTable(self.cells, self.cells.names)) if self.recipes else self
+        """The table for some rows at a time, in which columns that occur several times are read once."""
+        alone = len({*self.places}) == len(self.places)
+        return self if alone else replace(self, cells=RememberedTable(self.cells, self.cells.names))
 
     def _there(self, columns: Sequence[int]) -> Sequence[int] | None:
         """Positions in the other table; None if it lacks the cells of one of the columns."""

@@ -164,7 +164,7 @@ class Table(ABC):
             Give an array of bool if all cells are booleans.
         """
         # All columns at once if they share a type of numbers; else one by one, so that an error can name the column.
-        together = self.stored(columns, rows)
+        together = self.stored(columns, rows) if booleans or len(columns) > 1 else None
         if together is not None:
             return together if booleans and together.dtype == bool else together.astype(np.float64, copy=False)
         return np.column_stack([self.number_column(column, rows) for column in columns])

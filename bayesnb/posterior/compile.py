@@ -14,8 +14,8 @@ from bayesnb.families.bins import steps
 from bayesnb.families.hyperparameters import limits_of, support_of
 from bayesnb.model.blocks import Block, features_of, subjects_of
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.reading import Cells, normalise_into
-from bayesnb.posterior.density import RowDensity
+from bayesnb.model.reading import Cells, Chunks
+from bayesnb.posterior.density import LabelDensity, RowDensity
 from bayesnb.serve.scorer import NumberBins, Powers, Reading, Rises, Scorer, Tables, Vector, joined_features
 
 MOST_CODES = 2**16
@@ -39,26 +39,30 @@ class _Readings:
     ----------
     blocks : list of Block
         Those of the model with the columns whose reading no block before them has.
-    codes, numbers : list of Reading
+    codes, numbers : dict
+        Each reading with its place among the codes, or the numbers.
     at : list of dict
-        For each block of the model, by position of a column, its place among the codes or numbers.
+        For each block of the model, by position of a column, the place of its reading.
     """
 
     def __init__(self, model: BoundModel) -> None:
         self.blocks: list[Block] = []
-        self.codes: list[Reading] = []
-        self.numbers: list[Reading] = []
+        self.codes: dict[Reading, int] = {}
+        self.numbers: dict[Reading, int] = {}
         self.at = [self._read(model, block) for block in model.blocks]
 
     def _read(self, model: BoundModel, block: Block) -> dict[int, int]:
         known = self.codes if block.has_categories else self.numbers
-        own = [_reading(model, block, j) for j, _ in enumerate(block.columns)]
-        new = [j for j, reading in enumerate(own) if reading not in [*known, *own[:j]]]
-        known += [own[j] for j in new]
+        at, new = {}, []
+        for j, position in enumerate(block.columns):
+            if (reading := _reading(model, block, j)) not in known:
+                known[reading] = len(known)
+                new.append(j)
+            at[position] = known[reading]
         if new:
-            columns, labels = ([each[j] for j in new] for each in (block.columns, block.labels))
-            self.blocks.append(replace(block, columns=tuple(columns), labels=tuple(labels)))
-        return {position: known.index(reading) for position, reading in zip(block.columns, own, strict=True)}
+            columns, labels = (tuple(each[j] for j in new) for each in (block.columns, block.labels))
+            self.blocks.append(replace(block, columns=columns, labels=labels))
+        return at
 
 
 def _reading(model: BoundModel, block: Block, j: int) -> Reading:
@@ -86,8 +90,8 @@ def _reading(model: BoundModel, block: Block, j: int) -> Reading:
 
 
 @dataclass(frozen=True)
-class FlatDensity:
-    """A `Scorer` that reads tables, as `RowDensity` without factors that all classes share.
+class FlatDensity(LabelDensity):
+    """A `Scorer` that reads tables; it leaves out factors that all classes share.
 
     Attributes
     ----------
@@ -104,7 +108,10 @@ class FlatDensity:
 
     @cached_property
     def _num_categories(self) -> np.ndarray:
-        return np.array([[reading.num_codes] for reading in self.scorer.code_readings])
+        return np.array([reading.num_codes for reading in self.scorer.code_readings], dtype=np.intp)[:, None]
+
+    def chunks(self, chunks: Chunks) -> Chunks:
+        return replace(chunks, blocks=self.blocks)
 
     def read(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         """Codes (code readings, rows) and numbers (number readings, rows) from the cells of the blocks."""
@@ -117,17 +124,8 @@ class FlatDensity:
         return of_codes.astype(np.intp), np.concatenate([nothing, *numbers])
 
     @in_float64
-    def log_joint(self, cells: Cells) -> np.ndarray:
-        """Log joint densities up to a number for each row, shape (rows, classes)."""
-        return self.scorer.log_joint(*self.read(cells))
-
-    def put_log_proba(self, cells: Cells, out: np.ndarray) -> None:
-        """As `RowDensity.put_log_proba`."""
-        out[...] = self.scorer.log_proba(self.log_joint(cells))
-
-    def put_proba(self, cells: Cells, out: np.ndarray) -> None:
-        """As `RowDensity.put_proba`."""
-        normalise_into(out, np.zeros(out.shape[1]), self.log_joint(cells))
+    def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(len(self.scorer.classes)), self.scorer.log_joint(*self.read(cells))
 
 
 @in_float64
@@ -155,8 +153,10 @@ class _Parts:
 
     def __init__(self, model: BoundModel, density: RowDensity) -> None:
         self.model, self.density, self.readings = model, density, _Readings(model)
-        self.bins: list[tuple[int, tuple[float, ...]]] = []
+        self.sizes = [reading.num_codes for reading in self.readings.codes]
+        self.bins: dict[tuple[int, tuple[float, ...]], int] = {}
         self.entries: list[np.ndarray] = []
+        self.num_entries = 0
         self.codes: list[tuple[list[int], list[int]]] = []
         self.records: dict[type, list[Any]] = {Powers: [], Rises: [], Vector: []}
         self.features: dict[type, list[tuple[int, int]]] = {Tables: [], Powers: [], Rises: [], Vector: []}
@@ -184,13 +184,12 @@ class _Parts:
         block, at = self.model.blocks[i], self.readings.at[i]
         columns = block.columns if block.is_joint else block.columns[j : j + 1]
         if edges:
-            own = at[columns[0]], edges
-            self.bins += [own] * (own not in self.bins)
-            codings = [len(self.readings.codes) + self.bins.index(own)]
+            place = self.bins.setdefault((at[columns[0]], edges), len(self.bins))
+            codings = [len(self.readings.codes) + place]
             values = [np.array([*_below(block.family, edges), *edges, np.nan])]
         else:
             codings = [at[column] for column in columns]
-            sizes = [self.readings.codes[coding].num_codes for coding in codings]
+            sizes = [self.sizes[coding] for coding in codings]
             if prod(size + 1 for size in sizes) > MOST_CODES:
                 return False
             values = [np.array([*range(size), np.nan]) for size in sizes]
@@ -203,7 +202,8 @@ class _Parts:
         self.entries.append(self.density.feature(i, j, cells).T)
         self.codes.append((codings, [prod(shape[k + 1 :]) for k, _ in enumerate(shape)]))
         self.features[Tables].append((i, j))
-        return sum(entries.size for entries in self.entries) <= MOST_ENTRIES
+        self.num_entries += self.entries[-1].size
+        return self.num_entries <= MOST_ENTRIES
 
     def flat(self) -> FlatDensity:
         model, readings = self.model, self.readings

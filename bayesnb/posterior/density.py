@@ -4,9 +4,9 @@ A density is a sum over blocks of columns. Posteriors differ in what a block is 
 whether the mean over draws is taken, and in whether features have weights.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -23,7 +23,7 @@ from bayesnb.model.blocks import summed
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.feature_weights import FeatureWeights
 from bayesnb.model.prior import ModelParameters
-from bayesnb.model.reading import Cells, log_normalised, normalise_into
+from bayesnb.model.reading import Cells, Chunks, log_normalised, normalise_into
 from bayesnb.posterior.under_draws import flatten, log_sum, pieces_of_rows
 
 # --------------------------------------------------------------------------------------------------
@@ -115,8 +115,33 @@ class WithParameters:
 # --------------------------------------------------------------------------------------------------
 
 
+class LabelDensity(ABC):
+    """A density of encoded rows and classes that gives class probabilities."""
+
+    def chunks(self, chunks: Chunks) -> Chunks:
+        """Chunks of a table as the density reads them, given those of the model's blocks."""
+        return chunks
+
+    @abstractmethod
+    def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        """Two terms that sum to log joint densities plus a number for each row, which cancels in class probabilities.
+
+        Returns
+        -------
+        tuple of array, shapes (classes,) and (rows, classes)
+        """
+
+    def put_log_proba(self, cells: Cells, out: np.ndarray) -> None:
+        """Put log class probabilities into an array; -inf in every class for rows without density under any."""
+        out[...] = log_normalised(np.add(*self.log_ratio(cells)))
+
+    def put_proba(self, cells: Cells, out: np.ndarray) -> None:
+        """Put class probabilities into an array; zero in every class for rows without density under any."""
+        normalise_into(out, *self.log_ratio(cells))
+
+
 @dataclass(frozen=True)
-class RowDensity:
+class RowDensity(LabelDensity):
     """Densities of encoded rows together with each class: the sum over blocks.
 
     Attributes
@@ -134,6 +159,9 @@ class RowDensity:
     is_sum: ClassVar[bool] = True
     """Whether the density of a row is a function of the sum of what `feature` gives."""
 
+    feature_by_feature: ClassVar[Any] = False
+    """Whether the density of a row is computed so. Blocks of columns together are faster than a flat form."""
+
     def weight(self, i: int, j: int) -> float:
         """The weight of feature `j` of block `i`."""
         return 1.0
@@ -146,26 +174,12 @@ class RowDensity:
 
     @in_float64
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        """Two terms that sum to `log_joint` plus a number for each row, which cancels in class probabilities.
-
-        Returns
-        -------
-        tuple of array, shapes (classes,) and (rows, classes)
-        """
         blocks = zip(self.blocks, cells, strict=True)
         return self.log_class_prob, summed(block.of_rows(x, ratio=True) for block, x in blocks)
 
     def put_log_joint(self, cells: Cells, out: np.ndarray) -> None:
         """Put `log_joint` into an array, shape (rows, classes)."""
         out[...] = self.log_joint(cells)
-
-    def put_log_proba(self, cells: Cells, out: np.ndarray) -> None:
-        """Put log class probabilities into an array; -inf in every class for rows without density under any."""
-        out[...] = log_normalised(np.add(*self.log_ratio(cells)))
-
-    def put_proba(self, cells: Cells, out: np.ndarray) -> None:
-        """Put class probabilities into an array; zero in every class for rows without density under any."""
-        normalise_into(out, *self.log_ratio(cells))
 
     @in_float64
     def feature(self, i: int, j: int, x: Any) -> np.ndarray:
@@ -192,14 +206,7 @@ class RowDensity:
         block = self.blocks[i]
         if isinstance(block.family, JointFamily):
             return block, x
-        if (i, j) not in self._columns:
-            self._columns[i, j] = block.column(j)
-        return self._columns[i, j], x[:, j : j + 1]
-
-    @cached_property
-    def _columns(self) -> dict[tuple[int, int], Any]:
-        """A cache of single-column blocks: to make one takes as long as the densities of a few rows."""
-        return {}
+        return block.column(j), x[:, j : j + 1]
 
     @property
     def num_at_a_time(self) -> int:
@@ -363,13 +370,18 @@ class WeightedDensity(RowDensity):
         "with a small probability the cells of a row say nothing about its label, which bounds the log odds"
     )
 
+    @property
+    def feature_by_feature(self) -> bool:
+        """Whether features have weights of their own, or the mean over draws of each is taken."""
+        return not self.weights.shared or bool(self.unweighted.rest)
+
     @in_float64
     def log_joint(self, cells: Cells) -> np.ndarray:
         features = ((i, j, x) for i, x in enumerate(cells) for j, _ in enumerate(self.positions[i]))
         return self.joined(self.log_class_prob, summed(self.feature(*feature) for feature in features))
 
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        if not self.weights.shared or self.unweighted.rest:
+        if self.feature_by_feature:
             density = self.log_joint(cells)
         else:
             _, of_features = self.unweighted.log_ratio(cells)

@@ -21,6 +21,7 @@ from bayesnb.model.problem import Problem
 from bayesnb.model.program import Sites
 from bayesnb.model.reading import Cells
 from bayesnb.posterior.belief import Belief
+from bayesnb.posterior.density import LabelDensity
 from bayesnb.posterior.function_of_array import function_of_array
 from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, proba_under, uncertainty_under
 
@@ -230,10 +231,11 @@ class Predictions:
         ValueError, TypeError
             If X does not have the columns of the fit, or a cell is outside its family's support.
         """
-        return self._filled(self.belief.density.put_log_joint, X)
+        density = self.belief.density
+        return self._filled(density, density.put_log_joint, X)
 
-    def _filled(self, put: Callable[[Cells, np.ndarray], None], X: Any) -> np.ndarray:
-        return self.model.read(as_rows(X)).fill(put, len(self.model.schema.classes))
+    def _filled(self, density: LabelDensity, put: Callable[[Cells, np.ndarray], None], X: Any) -> np.ndarray:
+        return density.chunks(self.model.read(as_rows(X))).fill(put, len(self.model.schema.classes))
 
     @_partition_by_partition
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -243,7 +245,8 @@ class Predictions:
         -------
         array, shape (rows, classes)
         """
-        return with_fallback(self._filled(self.belief.density.put_log_proba, X), -np.inf, log(self.class_probs()))
+        density = self.belief.predicting
+        return with_fallback(self._filled(density, density.put_log_proba, X), -np.inf, log(self.class_probs()))
 
     @_partition_by_partition
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -265,7 +268,8 @@ class Predictions:
             If a row has probability zero under every class (only point estimates can do that): it gets the class
             probabilities, as if no feature had been seen.
         """
-        return with_fallback(self._filled(self.belief.density.put_proba, X), 0.0, self.class_probs())
+        density = self.belief.predicting
+        return with_fallback(self._filled(density, density.put_proba, X), 0.0, self.class_probs())
 
     @_partition_by_partition
     def predict(self, X: Any, *, loss: Any = None, confidence: float | None = None, abstain: Any = None) -> np.ndarray:
