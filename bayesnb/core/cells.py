@@ -3,10 +3,9 @@
 Fits and fitted models share it, and it needs NumPy alone.
 """
 
+import sys
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -21,19 +20,19 @@ Column = Any
 """Name of a column: any hashable value, its position where the table has no names."""
 
 
+MISSING = {"NAType", "NaTType", "MaskedConstant"}
+"""Types of missing cells of pandas and NumPy."""
+
+
 def is_missing(value: Any) -> bool:
     """Whether a cell is None, NaN, NaT or pandas.NA."""
-    return value is None or type(value).__name__ in {"NAType", "NaTType"} or value is np.ma.masked or value != value
-
-
-def is_number(value: Any) -> bool:
-    """Whether a cell is a number of Python or NumPy."""
-    return isinstance(value, int | float | np.number | Decimal | Fraction)
+    return value is None or type(value).__name__ in MISSING or value != value
 
 
 def unmask(values: Any) -> np.ndarray:
     """An array without a mask: masked cells become NaN in an array of floats, else None."""
-    if not isinstance(values, np.ma.MaskedArray):
+    # NumPy imports its masked arrays when they are first used.
+    if "numpy.ma" not in sys.modules or not isinstance(values, np.ma.MaskedArray):
         return values
     if values.dtype.kind == "f":
         return values.filled(np.nan)
@@ -83,7 +82,7 @@ def to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
                 "needs numbers: use nb.Categorical() for categories, count words first (scikit-learn's "
                 "CountVectorizer), or convert it"
             )
-        elif (number := as_float(value)) is not None:
+        elif (number := _as_float(value)) is not None:
             numbers[i] = number
         else:
             raise TypeError(
@@ -94,7 +93,7 @@ def to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
     return numbers
 
 
-def as_float(value: Any) -> float | None:
+def _as_float(value: Any) -> float | None:
     """A value as a number; None for anything else, also for dates, which NumPy would convert."""
     if isinstance(value, np.datetime64 | np.timedelta64):
         return None

@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import fields, replace
-from difflib import get_close_matches
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, Self
@@ -151,6 +150,8 @@ def near_matches(name: Any, names: Iterable[Any]) -> str:
 
     Empty if no name is close.
     """
+    from difflib import get_close_matches
+
     by_text = {str(each): each for each in names}
     found = [by_text[text] for text in get_close_matches(str(name), by_text, n=2, cutoff=0.7)]
     return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""
@@ -182,6 +183,8 @@ def _argument_names(called: Callable[..., Any]) -> list[str]:
 
 def _require_arguments(called: Callable[..., Any], given: Iterable[str]) -> None:
     """Raise TypeError for an argument that a class or function does not have, and say which one is meant."""
+    from difflib import get_close_matches
+
     own = _argument_names(called)
     for name in () if "**" in own else {*given}.difference(own):
         meant = [each for same in SAME_ARGUMENT.split("|") if name in (names := same.split()) for each in names]

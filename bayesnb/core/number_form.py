@@ -3,10 +3,14 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
 from math import nan
 from typing import Any
 
-from bayesnb.core.cells import Column, is_missing, is_number, shortened
+import numpy as np
+
+from bayesnb.core.cells import Column, is_missing, shortened
 from bayesnb.core.checking import first_few, warn
 
 UNIT = r"[%‰$€£¥₩₹₽₺₴¢]?"
@@ -49,6 +53,11 @@ class NumberForm:
         read = [nan if found is None or found[1] not in (None, self.unit) else found[0] for found in parts]
         strange = [v for v, x in zip(values, read, strict=True) if x != x and not is_missing(v) and v not in known]
         return read, strange
+
+
+def is_number(value: Any) -> bool:
+    """Whether a cell is a number of Python or NumPy."""
+    return isinstance(value, int | float | np.number | Decimal | Fraction)
 
 
 def parts_of_number(value: Any, decimal: str) -> tuple[float, str | None, str] | None:

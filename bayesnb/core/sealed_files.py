@@ -2,11 +2,9 @@
 
 import hashlib
 import os
-import shutil
 import stat
 from collections.abc import Sequence
 from pathlib import Path
-from uuid import uuid4
 
 
 def replace_file(path: Path, parts: Sequence[bytes | memoryview], what: str = "the posterior") -> None:
@@ -37,7 +35,7 @@ def replace_file(path: Path, parts: Sequence[bytes | memoryview], what: str = "t
         raise OSError(f"{str(path)!r} is not a file that can be replaced: give the path of a file")
     if not os.path.isdir(target.parent):
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to save into: make it first")
-    temporary = target.with_name(f".bayesnb-{uuid4().hex}.tmp")
+    temporary = target.with_name(f".bayesnb-{os.urandom(16).hex()}.tmp")
     try:
         with open(temporary, "xb") as file:
             for part in parts:
@@ -45,7 +43,7 @@ def replace_file(path: Path, parts: Sequence[bytes | memoryview], what: str = "t
             file.flush()
             os.fsync(file.fileno())
         if os.path.exists(target):
-            shutil.copymode(target, temporary)
+            os.chmod(temporary, stat.S_IMODE(os.stat(target).st_mode))
         os.replace(temporary, target)
     except BaseException as error:
         temporary.unlink(missing_ok=True)

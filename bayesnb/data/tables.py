@@ -12,8 +12,9 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import csr_pieces, csr_rows, without_duplicates
-from bayesnb.core.cells import Column, is_missing, is_number, require_hashable, to_numbers, unmask
+from bayesnb.core.cells import Column, is_missing, require_hashable, to_numbers, unmask
 from bayesnb.core.deferred import pd
+from bayesnb.core.number_form import is_number
 
 # --------------------------------------------------------------------------------------------------
 # Names and positions of columns

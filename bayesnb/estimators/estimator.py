@@ -16,10 +16,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from bayesnb.core.arrays import PIECE_CELLS
-from bayesnb.core.cells import LARGEST_NUMBER, is_missing, is_number, lacks_columns, unmask
+from bayesnb.core.cells import LARGEST_NUMBER, is_missing, lacks_columns, unmask
 from bayesnb.core.checking import Params, listed, proportion, warn, with_params
 from bayesnb.core.deferred import pd
 from bayesnb.core.label_scores import NO_SCORES, LabelScores
+from bayesnb.core.number_form import is_number
 from bayesnb.core.panels import yes_or_no
 from bayesnb.core.running import num_threads, results_in_order
 from bayesnb.data.labels import as_labels, warn_of_classes
@@ -32,7 +33,7 @@ from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.reading import not_negative_up_to
 from bayesnb.posterior.belief import offers, require
-from bayesnb.posterior.files import save
+from bayesnb.posterior.files import save, scorer_bytes
 from bayesnb.posterior.left_out import DensityError
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.prediction_sets import INSTEAD, left_out_scores
@@ -576,7 +577,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """The posterior as an ``xarray.DataTree`` for ArviZ; see `Posterior.to_datatree`."""
         return self._posterior().to_datatree(None if X is None else self._check_table(X), y, **options)
 
-    def save(self, path: Any, *, rows: bool = True) -> None:
+    def save(self, path: Any, *, rows: bool = True, scorer: bool | None = None) -> None:
         """Write the fitted estimator to a file, which `bayesnb.load` reads.
 
         The file holds the posterior as `Posterior.save` writes it, the parameters and the fitted attributes, and no
@@ -588,6 +589,8 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         rows : bool, default True
             Whether to write the rows with their labels that `NaiveBayesClassifier.partial_fit` keeps. Without them the
             file holds sums only, and weights of features learn on from later batches alone.
+        scorer : bool, optional
+            As for `Posterior.save`. That of `BernoulliNB` takes cells of zero and one.
 
         Raises
         ------
@@ -605,11 +608,15 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             raise TypeError(f"{name} is a class of your own, which load would not find: save posterior_, or pickle it")
         state = {key: value for key, value in vars(self).items() if key != "_kept" or yes_or_no("rows", rows)}
         try:
-            save(path, {"estimator": name} | state, name)
+            save(path, {"estimator": name} | state, name, self._scorer_bytes(scorer))
         except TypeError as error:
             if state.get("_kept") is None or "KeptRows" not in str(error):
                 raise
             raise TypeError(f"{error}; or leave out the rows that partial_fit keeps, save(path, rows=False)") from error
+
+    def _scorer_bytes(self, asked: bool | None) -> bytes:
+        """The flat form of what predicts, for a file."""
+        return scorer_bytes(self._predictor(), asked, self._label_scores)
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         proportion("decay", self.decay, or_one=True)

@@ -174,6 +174,16 @@ class BernoulliNB(_Counting, _Discrete):
     def _read(self, X: Any, *, reset: bool) -> Table:
         return named(self, self._binarized(read_numbers(self, X, reset=reset)))
 
+    def _scorer_bytes(self, asked: bool | None) -> bytes:
+        # The flat form takes zeros and ones, which only thresholds between them leave as they are.
+        if self.binarize is None or 0 <= self.binarize < 1:
+            return super()._scorer_bytes(asked)
+        if asked:
+            raise ValueError(
+                f"binarize={self.binarize:g} has no flat form: give X > {self.binarize:g} and binarize=None"
+            )
+        return b""
+
     def _binarized(self, X: Any) -> Any:
         """Cells as 0 and 1, missing ones as NaN."""
         assert_all_finite(X, allow_nan=True, estimator_name=type(self).__name__, input_name="X")

@@ -6,7 +6,7 @@ name. A file holds its class by name and the arguments, which are records themse
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from datetime import date, datetime, time
 from importlib import import_module
 from inspect import signature
@@ -19,9 +19,10 @@ import pandas as pd
 import scipy.sparse
 
 import bayesnb.families as package
-from bayesnb.core.checking import as_path
+from bayesnb.core.checking import as_path, one_of
 from bayesnb.core.deferred import dist, is_distribution, is_jax
 from bayesnb.core.exports import places_of
+from bayesnb.core.label_scores import LabelScores
 from bayesnb.core.printing import Printed
 from bayesnb.core.sealed_files import replace_file, seal, sealed_image
 from bayesnb.data.derived import DerivedColumn
@@ -30,6 +31,7 @@ from bayesnb.families.family import Family
 from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import EVERY_COLUMN
 from bayesnb.model.bound import BoundModel
+from bayesnb.posterior.belief import offers, require
 
 # --------------------------------------------------------------------------------------------------
 # Values as JSON and arrays, and back
@@ -45,13 +47,48 @@ TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
 """Types that a file holds as text, with functions to text and back."""
 
 
-def save(path: Any, value: Any, name: str = "value") -> None:
-    """Write a record or a dictionary, which errors call `name`, to a netCDF file; errors as for `Posterior.save`."""
+def save(path: Any, value: Any, name: str = "value", scorer: bytes = b"") -> None:
+    """Write a record or a dictionary, which errors call `name`, to a netCDF file; errors as for `Posterior.save`.
+
+    `scorer`, the bytes of the flat form, lies in the file as it is.
+    """
     path, writer = as_path(path), _Writer()
     # Python's JSON has words for infinite numbers, which may be labels.
     text = json.dumps(writer.apart(value, name))
-    content = _netcdf({"bayesnb_format": FORMAT, "bayesnb": text}, writer.arrays)
+    content = _netcdf({"bayesnb_format": FORMAT, "bayesnb": text}, writer.arrays, scorer)
     replace_file(path, [content, seal(content)])
+
+
+MOST_BYTES = 2**24
+"""A larger flat form is in a file only if it is asked for."""
+
+
+def scorer_bytes(posterior: Any, asked: bool | None, label_scores: LabelScores | None = None) -> bytes:
+    """The flat form of a posterior for `save`, empty if the file is to have none.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    asked : bool or None
+        What the user gives as `scorer`.
+    label_scores : LabelScores, optional
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is asked for and there is none; or if `asked` is none of the three.
+    """
+    one_of("scorer", asked, (None, True, False))
+    if asked is False or not (asked or offers(posterior, "a flat form")):
+        return b""
+    scorer = require(posterior, "a flat form", "save with scorer=True").belief.flat.scorer
+    try:
+        found: bytes = replace(scorer, label_scores=label_scores).to_bytes()
+    except TypeError:  # a label that JSON does not hold, such as a date
+        if asked:
+            raise
+        return b""
+    return found if asked or len(found) <= MOST_BYTES else b""
 
 
 def read(path: Any, records: Mapping[str, Sequence[str]], families: Sequence[type[Family]]) -> Any:
@@ -303,7 +340,7 @@ GROUP = "arrays"
 """Name of the group of arrays, which are numbered."""
 
 
-def _netcdf(attributes: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> bytes:
+def _netcdf(attributes: Mapping[str, Any], arrays: Sequence[np.ndarray], scorer: bytes) -> bytes:
     """The bytes of a netCDF file, made in HDF5's own memory.
 
     HDF5 can also write to a Python file object, and so does xarray. HDF5 then calls Python whenever the garbage
@@ -315,16 +352,24 @@ def _netcdf(attributes: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> byte
         file.attrs.update(attributes)
         group = file.create_group(GROUP)
         for i, array in enumerate(arrays):
-            value = np.asarray(array, np.int8 if array.dtype == bool else None, order="C")
-            written = group.create_dataset(f"v{i}", data=value)
-            # The axes as netCDF has them. h5netcdf writes them too, but compares each array with those of all others.
-            for axis, length in enumerate(value.shape):
-                scale = group.create_dataset(f"v{i}_{axis}", (length,), ">f4")
-                scale.make_scale(f"This is a netCDF dimension but not a netCDF variable. {length:10}")
-                written.dims[axis].attach_scale(scale)
+            _put_array(group, f"v{i}", np.asarray(array, np.int8 if array.dtype == bool else None, order="C"))
+        if scorer:
+            _put_array(file, "scorer", np.frombuffer(scorer, np.uint8))
         file.flush()
         image: bytes = file.id.get_file_image()
     return image
+
+
+def _put_array(group: Any, name: str, value: np.ndarray) -> None:
+    """Write an array, whole in one place, and its axes as netCDF has them.
+
+    h5netcdf writes them too, but compares each array with the axes of all others.
+    """
+    written = group.create_dataset(name, data=value)
+    for axis, length in enumerate(value.shape):
+        scale = group.create_dataset(f"{name}_{axis}", (length,), ">f4")
+        scale.make_scale(f"This is a netCDF dimension but not a netCDF variable. {length:10}")
+        written.dims[axis].attach_scale(scale)
 
 
 def _backend(verb: str) -> Any:

@@ -530,7 +530,7 @@ class Posterior(Printed, Predictions):
             raise ValueError("X and y come together: log p(y | x, theta) needs both")
         return tree_of_draws(self, X, y, predictions, num_chains, num_draws, key)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: Any, *, scorer: bool | None = None) -> None:
         """Write the posterior to a netCDF file, which `bayesnb.load` and ``xarray.open_datatree`` read.
 
         The file holds the model as JSON text and its numbers as float64 arrays, so that the posterior that `load`
@@ -544,6 +544,9 @@ class Posterior(Printed, Predictions):
         ----------
         path : path-like
             A file of this name is replaced.
+        scorer : bool, optional
+            Whether the file has the posterior's flat form too, with which `bayesnb.serve.load` predicts; by default if
+            there is one of at most 16 MB. Draws have none, nor point estimates of numbers, nor counts of words.
 
         Raises
         ------
@@ -554,11 +557,12 @@ class Posterior(Printed, Predictions):
             full, or the path names a folder or a device. What was at the path is unchanged.
         TypeError
             If a label or the name of a column is neither text, number, boolean, date, time nor a tuple of these, or the
-            inference is a class of your own: save the posterior of its draws that `from_samples` gives.
+            inference is a class of your own: save the posterior of its draws that `from_samples` gives. Also if a flat
+            form is asked for, and there is none.
         """
-        from bayesnb.posterior.files import save
+        from bayesnb.posterior.files import save, scorer_bytes
 
-        save(path, self)
+        save(path, self, scorer=scorer_bytes(self, scorer))
 
     @property
     def log_evidence(self) -> float:

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.cells import is_number
 from bayesnb.core.checking import first_few, warn
+from bayesnb.core.number_form import is_number
 from bayesnb.core.recipes import PARTS, date_form, date_part, gap_indicator, moments_of
 from bayesnb.data.derived import DerivedColumn
 from bayesnb.data.read import Rows

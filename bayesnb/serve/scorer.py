@@ -474,7 +474,7 @@ class Scorer:
         return MARKER + crc32(body).to_bytes(4, "little") + body
 
     @classmethod
-    def from_bytes(cls, raw: bytes) -> Self:
+    def from_bytes(cls, raw: bytes | memoryview) -> Self:
         """The scorer that `to_bytes` wrote. Bytes after it are left alone.
 
         Raises

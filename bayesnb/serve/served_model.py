@@ -25,7 +25,6 @@ from bayesnb.core.cells import (
 )
 from bayesnb.core.checking import a_type, as_path, known_probabilities, of_labels, require_no_new_class
 from bayesnb.core.label_scores import NO_SCORES, LabelScores
-from bayesnb.core.number_form import NumberForm, warn_of_no_numbers
 from bayesnb.core.plain_formulas import BEFORE, TOGETHER, two_classes, with_fallback
 from bayesnb.core.recipes import RECIPES
 from bayesnb.core.sealed_files import sealed_image
@@ -126,8 +125,7 @@ class ServedModel:
         self._scorer = scorer
         self.columns = scorer.columns
         mixed = len(kinds := {*map(type, scorer.classes)}) > 1 or tuple in kinds
-        self.classes = _objects(scorer.classes) if mixed else np.array(scorer.classes)
-        self._forms = [(column, NumberForm(decimal, unit, marks)) for column, decimal, unit, marks in scorer.forms]
+        self.classes = _object_cells(scorer.classes) if mixed else np.array(scorer.classes)
         self._code_readers = [_code_reader(reading, scorer.columns) for reading in scorer.code_readings]
         self._number_readers = [_number_reader(reading, scorer.columns) for reading in scorer.number_readings]
         numbers = scorer.number_readings
@@ -178,7 +176,7 @@ class ServedModel:
     def _read(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Codes and numbers of rows as a `Scorer` takes them."""
         columns, num_rows = self._columns_of(X)
-        if self._forms:
+        if self._scorer.forms:
             self._write_numbers(columns)
         unseen: dict[Any, dict[Any, int]] = {}
         codes = np.empty((len(self._code_readers), num_rows), dtype=np.intp)
@@ -199,10 +197,12 @@ class ServedModel:
 
     def _write_numbers(self, columns: list[Cells]) -> None:
         """Put numbers in place of the cells of columns whose numbers are written as text."""
+        from bayesnb.core.number_form import NumberForm, warn_of_no_numbers  # takes long to import, and few need it
+
         strange = {}
-        for column, form in self._forms:
+        for column, decimal, unit, marks in self._scorer.forms:
             cells = columns[column].tolist() if isinstance(columns[column], np.ndarray) else columns[column]
-            columns[column], strange[self.columns[column]] = form.read(cells)
+            columns[column], strange[self.columns[column]] = NumberForm(decimal, unit, marks).read(cells)
         warn_of_no_numbers(strange)
 
     def _check_numbers(self, numbers: np.ndarray, wrong: np.ndarray, unseen: dict[Any, dict[Any, int]]) -> None:
@@ -349,7 +349,7 @@ class ServedModel:
 # --------------------------------------------------------------------------------------------------
 
 
-def _objects(cells: Cells) -> np.ndarray:
+def _object_cells(cells: Cells) -> np.ndarray:
     return cells if isinstance(cells, np.ndarray) else np.fromiter(cells, dtype=object, count=len(cells))
 
 
@@ -360,7 +360,7 @@ def _as_numbers(cells: Cells, name: Any) -> np.ndarray:
             return np.array(cells, dtype=np.float64)
         except OverflowError:  # a whole number above all of float64
             pass
-    return to_numbers(_objects(cells), name, slice(0, None))
+    return to_numbers(_object_cells(cells), name, slice(0, None))
 
 
 def _number_reader(reading: Reading, columns: Sequence[Any]) -> tuple[int, Callable[[Cells], np.ndarray]]:
@@ -369,7 +369,7 @@ def _number_reader(reading: Reading, columns: Sequence[Any]) -> tuple[int, Calla
     if reading.recipe not in RECIPES:  # a copy
         return reading.column, partial(_as_numbers, name=name)
     recipe = partial(RECIPES[reading.recipe], **dict(reading.settings))
-    return reading.column, lambda cells: _as_numbers(recipe(_objects(cells)), name)
+    return reading.column, lambda cells: _as_numbers(recipe(_object_cells(cells)), name)
 
 
 def _code_reader(
@@ -393,7 +393,7 @@ def _code_reader(
 
     def codes_of(cells: Cells, unseen: dict[Any, dict[Any, int]]) -> list[int]:
         if recipe is not None:
-            cells = recipe(_objects(cells), **dict(reading.settings))
+            cells = recipe(_object_cells(cells), **dict(reading.settings))
         if isinstance(cells, np.ndarray):
             cells = cells.tolist()
         try:
