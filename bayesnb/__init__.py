@@ -34,6 +34,7 @@ _found, __dir__, __all__ = _exports(
         "inference.gibbs": ["Gibbs"],
         "inference.nuts": ["NUTS"],
         "model.naive_bayes": ["NaiveBayes"],
+        "population.drift": ["drift"],
         "plots.columns": ["plot_densities", "plot_spikes"],
         "plots.prior_posterior": ["plot_prior_posterior"],
         "plots.rows": ["plot_evidence", "plot_log_odds", "plot_proba"],

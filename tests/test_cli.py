@@ -235,14 +235,14 @@ def test_help_gives_examples_the_exit_statuses_and_no_type_of_a_flag(command):
     assert "The exit status is 0 for success; 1 if check finds an extreme statistic" in whole
     assert "2 if an option, a file or a table cannot be used" in whole
     firsts = []
-    for verb in ("fit", "predict", "check", "compare"):
+    for verb in ("fit", "predict", "check", "drift", "compare"):
         text = command(verb, "--help").output
         calls = [line.strip() for line in text.split("Examples:\n")[1].split("\n\n")[0].splitlines()]
         assert all(call.startswith(f"bayesnb {verb} ") for call in calls)
         assert "The exit status is 0" in " ".join(text.split())
         assert "<bool>" not in text + shown
         firsts.append(calls[0])
-    assert [line.strip() for line in shown.split("Examples:")[1].splitlines()[1:5]] == firsts
+    assert [line.strip() for line in shown.split("Examples:")[1].splitlines()[1:6]] == firsts
     assert command("fit").exit_code == command("fit", "penguins", "--wings").exit_code == 2
 
 
@@ -278,6 +278,9 @@ def test_a_fit_predicts_as_the_package_does(command, fitted):
     assert with_ends.columns.tolist() == [*found.columns, *ends]
     expected = nb.load(model).proba_interval(rows[0], prob=0.8)
     np.testing.assert_allclose(with_ends[ends], expected.reshape(len(TABLE), 4), rtol=1e-12)
+    given = predicted(command("predict", model, table, "--class-probs", "b=0.9", "--class-probs", "a=.1"))
+    expected = nb.load(model).with_class_probs([0.1, 0.9]).predict_proba(rows[0])
+    np.testing.assert_allclose(given[["proba_a", "proba_b"]], expected, rtol=1e-12)
 
 
 def test_a_fit_describes_columns_as_the_classifier_does(fit_to, penguins, tmp_path):
@@ -322,6 +325,9 @@ REFUSED = [
     (["predict", "{model}", "{table}", "--out", "{table}/out.csv"], "there is no folder"),
     (["predict", "{model}", "{table}", "--out", "."], "'.' is not a file that can be replaced"),
     (["predict", "{model}", "{table}", "--interval", "1.5"], "--interval is 1.5: give a number between 0 and 1"),
+    (["predict", "{model}", "{table}", "--class-probs", "a=1.5"], "class_probs names ['a'], the classes are"),
+    (["predict", "{model}", "{table}", "--class-probs", "a"], "--class-probs is 'a': write CLASS=PROB, such as a=0.05"),
+    (["predict", "{model}", "{table}", *["--class-probs", "a=.5"] * 2], "names the class 'a' twice"),
     (["check", "{model}", "{table}", "--target", "wings"], "column 'wings' is not there"),
     (["check", "{model}", "{table}", "--target", "colour"], "'red'"),
 ]
@@ -364,6 +370,21 @@ def test_check_says_whether_a_statistic_is_extreme(command, fitted, tmp_path):
     result = command("check", model, tmp_path / "far.csv", "--target", "kind", "--replicates", 100)
     assert result.exit_code == 1
     assert "mean[size, a]" in result.output
+
+
+def test_drift_says_whether_a_column_has_moved(command, fitted, tmp_path):
+    table, model = fitted
+    result = command("drift", model, table)
+    assert result.exit_code == 0, result.output
+    assert "0 of 3 columns" in result.output and ".table" not in result.output
+    far = pd.concat([TABLE.assign(size=TABLE["size"] + 1000)] * 5)
+    far.to_csv(tmp_path / "far.csv", index=False)
+    result = command("drift", model, tmp_path / "far.csv", "--out", tmp_path / "drift.csv")
+    assert result.exit_code == 1, result.output
+    written = pd.read_csv(tmp_path / "drift.csv", index_col="column")
+    assert written.index.tolist() == ["size", "colour", "code", "class probabilities"]
+    assert written["drifted"].tolist() == [True, False, False, False]
+    assert "Drift given the class" in command("drift", model, tmp_path / "far.csv", "--target", "kind").output
 
 
 def test_a_column_of_text_that_is_empty_where_there_are_labels(fit_to):

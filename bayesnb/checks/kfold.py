@@ -14,9 +14,8 @@ from arviz_stats import ELPDDataLOOKFold
 
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import warn, warn_of, whole_number
-from bayesnb.core.deferred import jax
 from bayesnb.core.plain_formulas import is_lost
-from bayesnb.core.running import as_key, progress_bar, random_generator, split
+from bayesnb.core.running import as_key, key_of_stream, progress_bar, random_generator, split
 from bayesnb.data.labels import read_labels
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.families.family import Family
@@ -164,7 +163,7 @@ def kfold(
     # A closed form draws nothing, and the search of EmpiricalBayes begins as it does by default.
     fold_keys: Iterator[Any] = repeat(0)
     if isinstance(posterior, Model | Family):
-        fold_keys = (jax.random.fold_in(folds_key, f) for f in count())
+        fold_keys = (key_of_stream(folds_key, f) for f in count())
         with gathered.warnings_of_fit("to all rows"):
             fitted = _fit_training(as_model(posterior), given, as_inference(inference), whole_key)
     else:

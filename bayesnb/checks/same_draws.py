@@ -9,7 +9,7 @@ import pandas as pd
 from scipy.special import eval_legendre, ndtr, ndtri
 
 from bayesnb.core.deferred import dist, jax
-from bayesnb.core.running import as_key, random_generator, split, steps
+from bayesnb.core.running import as_key, key_of_stream, random_generator, split, steps
 from bayesnb.data.read import as_rows, labelled_rows
 from bayesnb.families.conjugate import independent_pits
 from bayesnb.families.formulas import cdf, independent_pit, mean_and_sd, pit
@@ -460,7 +460,7 @@ def run_battery(
     ValueError
         If every parameter is certain.
     """
-    key_of_rows, key_of_draws, key_of_joints = split(jax.random.fold_in(as_key(key), OWN_STREAM), 3)
+    key_of_rows, key_of_draws, key_of_joints = split(key_of_stream(as_key(key), OWN_STREAM), 3)
     rng = random_generator(key_of_draws)
     parameters = exact.model.sites.parameters(
         sampled.model.sites.by_name(sampled.parameters), exact.closed_form.classes.probs

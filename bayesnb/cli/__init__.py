@@ -1,4 +1,4 @@
-"""The command line: ``bayesnb fit``, ``predict``, ``check`` and ``compare``."""
+"""The command line: ``bayesnb fit``, ``predict``, ``check``, ``drift`` and ``compare``."""
 
 import re
 import sys
@@ -32,6 +32,7 @@ from bayesnb.inference.fit import fit
 from bayesnb.inference.nuts import NUTS
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import NaiveBayes
+from bayesnb.population.drift import drift
 from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.descriptions import propose_descriptions
@@ -535,11 +536,16 @@ def _predict_command(
         float | None,
         typer.Option(metavar="PROB", help="Add a credible interval of each probability, such as of 0.89."),
     ] = None,
+    class_probs: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLASS=PROB", help="Probability of a class among these rows; once for each class."),
+    ] = None,
 ) -> None:
     """Predict the class of each row of a table, as CSV.
 
     The columns are the most probable class and the probability of each class. With --interval, lower and upper ends
-    follow. Columns of the table that the model does not use are ignored.
+    follow. Columns of the table that the model does not use are ignored. With --class-probs, the classes have other
+    probabilities than in the table of the fit.
 
     The exit status is 0 for success, 2 if the model or the table cannot be used.
 
@@ -547,10 +553,13 @@ def _predict_command(
     Examples:
       bayesnb predict model.nc new.csv --out predictions.csv
       bayesnb predict model.nc new.csv --interval 0.89
+      bayesnb predict model.nc new.csv --class-probs sick=0.05 --class-probs well=0.95
     """
     with _errors_in_a_line():
         _refuse_overwriting(out, table, model)
         posterior = read_model(model)
+        if class_probs:
+            posterior = posterior.with_class_probs(_read_class_probs(class_probs, posterior.classes.tolist()))
         rows = read_for(posterior.model, table, missing, sep=sep, decimal=decimal)
         proba = posterior.predict_proba(rows)
         found = pd.DataFrame(proba, columns=[f"proba_{label}" for label in posterior.classes])
@@ -561,6 +570,21 @@ def _predict_command(
                 found[[f"lower_{label}", f"upper_{label}"]] = ends[:, c]
         write = partial(found.to_csv, index=False)
         write(sys.stdout) if out is None else _write(out, write)
+
+
+def _read_class_probs(given: list[str], classes: list) -> dict[Any, float]:
+    """The probabilities of the option --class-probs, by label."""
+    labels, found = {str(label): label for label in classes}, {}
+    for text in given:
+        name, _, number = text.rpartition("=")
+        label = labels.get(name, name)
+        if label in found:
+            raise ValueError(f"--class-probs names the class {name!r} twice")
+        try:
+            found[label] = float(number)
+        except ValueError:
+            raise ValueError(f"--class-probs is {text!r}: write CLASS=PROB, such as {classes[0]}=0.05") from None
+    return found
 
 
 # --------------------------------------------------------------------------------------------------
@@ -604,6 +628,45 @@ def check_command(
 
 
 # --------------------------------------------------------------------------------------------------
+# ``bayesnb drift``: have the columns of new rows moved?
+# --------------------------------------------------------------------------------------------------
+
+
+def _drift_command(
+    model: ModelFile,
+    table: TableFile,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column that holds the class, where it is known.")
+    ] = None,
+    missing: MissingText = None,
+    sep: Separator = ",",
+    decimal: DecimalSign = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="CSV file for the table of all columns.")] = None,
+    smallest: Annotated[float, typer.Option(metavar="SIZE", help="Smallest change, in standard deviations.")] = 0.1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the draws.")] = 0,
+) -> None:
+    """Say whether columns have moved since the fit, beyond what the classes explain.
+
+    The exit status is 0 if no column has, 1 if one has, 2 if the model or the table cannot be used.
+
+    \b
+    Examples:
+      bayesnb drift model.nc new.csv
+      bayesnb drift model.nc new.csv --target species --out drift.csv
+    """
+    with _errors_in_a_line():
+        _refuse_overwriting(out, table, model)
+        posterior = read_model(model)
+        rows = read_for(posterior.model, table, missing, target, sep=sep, decimal=decimal)
+        features, labels = (rows, None) if target is None else _rows_with_label(rows, target)
+        result = drift(posterior, features, labels, smallest=smallest, key=seed)
+        if out is not None:
+            _write(out, result.table.to_csv)
+        typer.echo(as_text(result.parts("more: --out FILE writes all" if out is None else f"more in {out}"), width()))
+    raise typer.Exit(1 if result.drifted else 0)
+
+
+# --------------------------------------------------------------------------------------------------
 # The program ``bayesnb``: its commands and its version
 # --------------------------------------------------------------------------------------------------
 
@@ -625,17 +688,18 @@ def main(
 ) -> None:
     """Naive Bayes as a generative model.
 
-    The exit status is 0 for success; 1 if check finds an extreme statistic, or compare does not find agreement; and 2
-    if an option, a file or a table cannot be used.
+    The exit status is 0 for success; 1 if check finds an extreme statistic, drift a column that has moved, or compare
+    no agreement; and 2 if an option, a file or a table cannot be used.
 
     \b
     Examples:
       bayesnb fit train.csv --target species --out model.nc
       bayesnb predict model.nc new.csv --out predictions.csv
       bayesnb check model.nc train.csv --target species
+      bayesnb drift model.nc new.csv
       bayesnb compare train.csv --target species --out comparison
     """
 
 
-for command in (_fit_command, _predict_command, check_command, _compare_command):
+for command in (_fit_command, _predict_command, check_command, _drift_command, _compare_command):
     app.command(command.__name__.lstrip("_").removesuffix("_command"))(command)

@@ -216,7 +216,7 @@ def warn_unseen(unseen: Mapping[Any, Mapping[Any, int]]) -> None:
     found = [(column, sum(values.values()), listed(values)) for column, values in unseen.items() if values]
     if not found:
         return
-    remedy = "a family with other=True, such as nb.Categorical(other=True), would give them probability"
+    remedy = "families with other=True, such as nb.Categorical(other=True), give them probability instead"
     if len(found) == 1:
         column, cells, shown = found[0]
         told = f"column {column!r}: {cells} cell(s) hold categories not seen in training ({shown}) and count as missing"

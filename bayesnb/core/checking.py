@@ -83,12 +83,23 @@ def known_probabilities(value: Any) -> Any:
     return dict(value) if isinstance(value, Mapping) else probs
 
 
+def in_order_of_classes(probs: Mapping[Any, Any], labels: Sequence[Any]) -> list[Any]:
+    """Class probabilities of a mapping from label, in the order of the labels.
+
+    Raises
+    ------
+    ValueError
+        If it does not name exactly the labels.
+    """
+    if set(probs) != set(labels):
+        raise ValueError(f"class_probs names {list(probs)}, the classes are {labels}")
+    return [probs[label] for label in labels]
+
+
 def of_labels(probs: Any, labels: Sequence[Any]) -> np.ndarray:
     """What `known_probabilities` gives, as an array (classes,) in the order of labels; ValueError if they differ."""
     if isinstance(probs, Mapping):
-        if set(probs) != set(labels):
-            raise ValueError(f"class_probs names {list(probs)}, the classes are {list(labels)}")
-        return np.array([probs[label] for label in labels], dtype=np.float64)
+        return np.array(in_order_of_classes(probs, labels), dtype=np.float64)
     if len(probs) != len(labels):
         raise ValueError(f"class_probs has {len(probs)} entries, there are {len(labels)} classes {list(labels)}")
     return np.asarray(probs)

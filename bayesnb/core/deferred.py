@@ -46,7 +46,7 @@ class Deferred:
         module = _imported(self._path)
         if (scope := _waiting.get()) is not None and self._path not in WITHOUT_JAX:
             _waiting.set(None)
-            scope.enter_context(_imported("jax").enable_x64(True))
+            scope.enter_context(_computing_for_package())
         return getattr(module, name)
 
 
@@ -109,14 +109,18 @@ def is_distribution(x: Any) -> TypeGuard["dist.Distribution"]:
 
 
 _waiting: ContextVar[ExitStack | None] = ContextVar("waiting", default=None)
-"""The innermost context that will enable float64 once JAX is imported."""
+"""The innermost context that will enable float64, on the CPU, once JAX is imported."""
+
+
+_outside: ContextVar[tuple[Any, ...]] = ContextVar("_outside", default=())
+"""JAX's default device before the outermost `on_cpu`; empty outside of it."""
 
 
 @contextmanager
 def float64() -> Iterator[None]:
-    """A context in which JAX computes in float64. The user's global setting does not change."""
+    """A context in which JAX computes in float64 and on the CPU. The user's global settings do not change."""
     if "jax" in sys.modules:
-        with jax.enable_x64(True):
+        with _computing_for_package():
             yield
         return
     with ExitStack() as scope:
@@ -125,6 +129,45 @@ def float64() -> Iterator[None]:
             yield
         finally:
             _waiting.reset(token)
+
+
+@contextmanager
+def _computing_for_package() -> Iterator[None]:
+    with jax.enable_x64(True), on_cpu():
+        yield
+
+
+@contextmanager
+def on_cpu() -> Iterator[None]:
+    """A context in which JAX computes on the CPU, where tables are, whatever its default device."""
+    default = jax.config.jax_default_device
+    token = _outside.set(_outside.get() or (default,))
+    try:
+        with jax.default_device("cpu" if _has_cpu(jax.config.jax_platforms) else default):
+            yield
+    finally:
+        _outside.reset(token)
+
+
+@cache
+def _has_cpu(platforms: str | None) -> bool:
+    if not platforms or "cpu" in platforms.split(","):
+        return True
+    warnings.warn(
+        f"JAX_PLATFORMS is {platforms!r}, so that JAX has no CPU: what runs there otherwise runs on JAX's default "
+        f"device. JAX_PLATFORMS={platforms},cpu has both",
+        RuntimeWarning,
+        stacklevel=2,
+    )
+    return False
+
+
+@contextmanager
+def on_default_device() -> Iterator[None]:
+    """Inside `on_cpu`, a context in which JAX computes on the device that is its default outside."""
+    (device,) = _outside.get() or (jax.config.jax_default_device,)
+    with jax.default_device(device):
+        yield
 
 
 def settings_of_thread() -> Callable[[], AbstractContextManager[None]]:
@@ -322,7 +365,7 @@ def namespace(*arrays: Any) -> tuple[ModuleType, ModuleType]:
 
 
 def in_float64[**P, R](function: Callable[P, R]) -> Callable[P, R]:
-    """Run a function with JAX in float64. The user's global setting does not change."""
+    """Run a function with JAX in float64 and on the CPU. The user's global settings do not change."""
 
     @wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -344,7 +387,7 @@ def to_numpy(tree: Any) -> Any:
 
 @in_float64
 def compiled(formula: Callable[..., Any], *arguments: Any, **settings: Hashable) -> Any:
-    """The value of a formula, in float64.
+    """The value of a formula, in float64 and on the CPU.
 
     NumPyro's densities are a dozen operations or more. JAX compiles each of them for every shape if they run one by
     one, which takes longer than to compile them together.

@@ -12,8 +12,9 @@ MOST_SCORES = 1000
 
 NO_SCORES = (
     "predict_set has no leave-one-out probabilities of labels after partial_fit or forget without kept rows, after "
-    "with_class_probs, and in the file of a posterior: fit all rows, with class_probs=... where those are given; or "
-    "give them, classifier.posterior_.predict_set(X, fitted=(X_of_fit, y_of_fit))"
+    "with_class_probs, with var_smoothing above 1e-9, and in the file of a posterior: fit all rows, with "
+    "class_probs=... where those are given; or give the rows, "
+    "classifier.posterior_.predict_set(X, fitted=(X_fit, y_fit))"
 )
 """The error of `predict_set` without them."""
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from bayesnb.core.cells import is_missing
+from bayesnb.core.cells import Column, is_missing, shortened
+from bayesnb.core.checking import first_few, warn
 
 # --------------------------------------------------------------------------------------------------
 # Dates: cells of a type of dates, and text in one form
@@ -33,21 +34,14 @@ def date_form(values: Sequence[Any], share: float) -> str | None:
     """
     values = values[:: max(1, len(values) // SOME)]
     some = [value for value in values if isinstance(value, str)]
-    found: dict[str, list[Any]] = {}
-    for form in FORMS:
-        # Most forms fail at the first values.
-        if any(_parsed(value, form) is not None for value in some[:FIRST]):
-            dates = [_parsed(value, form) for value in some]
-            if sum(date is not None for date in dates) >= max(1, share * len(values)):
-                found[form] = dates
-    most = max((_number(dates) for dates in found.values()), default=0)
-    best = {form: dates for form, dates in found.items() if _number(dates) == most}
-    first = next(iter(best), "")
-    return first if first and all(dates == best[first] for dates in best.values()) else None
-
-
-def _number(dates: Sequence[Any]) -> int:
-    return sum(date is not None for date in dates)
+    # Most forms fail at the first values.
+    forms = [form for form in FORMS if any(_parsed(value, form) is not None for value in some[:FIRST])]
+    found = {form: [_parsed(value, form) for value in some] for form in forms}
+    number = {form: len(dates) - dates.count(None) for form, dates in found.items()}
+    most = max(number.values(), default=0)
+    best = [form for form in forms if number[form] == most]
+    unambiguous = most >= max(1, share * len(values)) and all(found[form] == found[best[0]] for form in best)
+    return best[0] if unambiguous else None
 
 
 @lru_cache(2**14)
@@ -65,6 +59,22 @@ def moments_of(cells: np.ndarray, form: str | None = None) -> np.ndarray:
     if cells.dtype.kind == "M":
         return cells.astype("datetime64[us]")
     return np.array([_as_datetime(value, form) for value in cells.tolist()], dtype="datetime64[us]")
+
+
+def read_dates(cells: np.ndarray, column: Column, form: str | None) -> np.ndarray:
+    """Cells of a column as `moments_of` gives them.
+
+    Warns
+    -----
+    UserWarning
+        If observed cells are no dates of this form.
+    """
+    moments = moments_of(cells, form)
+    if strange := {value: None for value in cells[np.isnat(moments)].tolist() if not is_missing(value)}:
+        where = f"column {column!r}: cells in another form than the dates of the fit ({form or ISO})"
+        shown = first_few([*map(shortened, strange)], 3)
+        warn(f"{where} count as missing: {shown}", UserWarning, same=(column, form))
+    return moments
 
 
 def _as_datetime(value: Any, form: str | None) -> Any:

@@ -19,7 +19,7 @@ import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from bayesnb.core.checking import as_path
-from bayesnb.core.deferred import is_jax, jax, settings_of_thread
+from bayesnb.core.deferred import is_jax, jax, on_cpu, settings_of_thread
 
 if TYPE_CHECKING:
     from tqdm import std
@@ -270,6 +270,7 @@ FEWEST = 16
 """Smallest number of keys that are split at a time."""
 
 
+@on_cpu()
 def as_key(key: Any) -> "jax.Array":
     """A JAX key from an int seed or a JAX key.
 
@@ -289,6 +290,7 @@ def as_key(key: Any) -> "jax.Array":
     raise TypeError(f"key is {key!r}: give an int seed or a JAX key")
 
 
+@on_cpu()
 def split(key: "jax.Array", number: int) -> "list[jax.Array]":
     """The keys of `jax.random.split`.
 
@@ -298,6 +300,12 @@ def split(key: "jax.Array", number: int) -> "list[jax.Array]":
     enough = max(FEWEST, 2 ** (number - 1).bit_length())
     numbers = np.asarray(jax.random.key_data(jax.random.split(key, enough)))
     return [jax.random.wrap_key_data(own, impl=jax.random.key_impl(key)) for own in numbers[:number]]
+
+
+@on_cpu()
+def key_of_stream(key: "jax.Array", number: int) -> "jax.Array":
+    """The key of `jax.random.fold_in`."""
+    return jax.random.fold_in(key, number)
 
 
 def random_generator(key: Any) -> np.random.Generator:

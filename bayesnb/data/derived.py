@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from bayesnb.core.cells import Column
-from bayesnb.core.recipes import COPY, RECIPES
+from bayesnb.core.recipes import COPY, RECIPES, read_dates
 from bayesnb.data.tables import RememberedTable, Table, as_range, items_at
 
 
@@ -35,6 +35,15 @@ class DerivedColumn:
         """Whether it has the cells of its source; a column that another recipe makes is a reading."""
         return self.recipe == COPY
 
+    @property
+    def date(self) -> tuple[Column, str | None] | None:
+        """The source and the form of its dates; None if it holds none."""
+        return (self.of, dict(self.settings).get("form")) if self.recipe == "date" else None
+
+    def made_of(self, cells: np.ndarray) -> np.ndarray:
+        """What the recipe makes of cells of the source."""
+        return RECIPES[self.recipe](cells, **dict(self.settings))
+
 
 @dataclass(frozen=True)
 class ArrangedTable(Table):
@@ -46,10 +55,20 @@ class ArrangedTable(Table):
         For each column, the position in the other table of the column or its source; -1 if it is not there.
     recipes : mapping
         By position, the derived columns that are no copies.
+    moments : mapping
+        By source and form, the dates of all rows.
     """
 
     places: Sequence[int] = ()
     recipes: Mapping[int, DerivedColumn] = field(default_factory=dict)
+    moments: Mapping[tuple[Column, Any], np.ndarray] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, table: Table, names: tuple[Column, ...], places: Sequence[int], recipes: Mapping[int, Any]) -> Self:
+        """The table with columns at these places; dates are read once for all that is derived of them."""
+        sources = {column.date: places[at] for at, column in recipes.items() if column.date}
+        moments = {date: read_dates(table.stored_values(place, slice(None)), *date) for date, place in sources.items()}
+        return cls(table, names, table.named, table.non_negative, table.counted, places, recipes, moments)
 
     @property
     def num_rows(self) -> int:
@@ -76,9 +95,11 @@ class ArrangedTable(Table):
         return super().number_column(column, rows) if made else self.cells.number_column(self.places[column], rows)
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
-        cells = self.cells.stored_values(self.places[column], rows)
         recipe = self.recipes.get(column)
-        return cells if recipe is None else RECIPES[recipe.recipe](cells, **dict(recipe.settings))
+        if recipe is not None and recipe.date:
+            return recipe.made_of(self.moments[recipe.date][rows])
+        cells = self.cells.stored_values(self.places[column], rows)
+        return cells if recipe is None else recipe.made_of(cells)
 
     def declared_categories(self, column: int) -> tuple | None:
         return None if column in self.recipes else self.cells.declared_categories(self.places[column])

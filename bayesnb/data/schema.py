@@ -382,8 +382,7 @@ class Schema:
         if places == range(len(table.names)):
             return table
         recipes = {at: column for column, at in self._position_of_derived.items() if not column.is_copy}
-        names = self.names(range(len(self.columns)))
-        return ArrangedTable(table, names, table.named, table.non_negative, table.counted, places, recipes)
+        return ArrangedTable.of(table, self.names(range(len(self.columns))), places, recipes)
 
     @cached_property
     def counts_from_zero(self) -> dict[int, bool]:

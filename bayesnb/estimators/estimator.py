@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from bayesnb.core.arrays import PIECE_CELLS
 from bayesnb.core.cells import LARGEST_NUMBER, is_missing, lacks_columns, unmask
-from bayesnb.core.checking import Params, listed, proportion, warn, with_params
+from bayesnb.core.checking import Params, listed, proportion, warn, warns_once, with_params
 from bayesnb.core.deferred import pd
 from bayesnb.core.label_scores import NO_SCORES, LabelScores
 from bayesnb.core.number_form import is_number
@@ -36,7 +36,7 @@ from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.files import save, scorer_bytes
 from bayesnb.posterior.left_out import DensityError
 from bayesnb.posterior.posterior import Posterior
-from bayesnb.posterior.prediction_sets import INSTEAD, left_out_scores
+from bayesnb.posterior.prediction_sets import INSTEAD, scores_of_some
 
 # --------------------------------------------------------------------------------------------------
 # Labels, checked with scikit-learn's error messages
@@ -344,6 +344,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """The problem with the categories that another table adds."""
         return problem
 
+    @warns_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, feature_names: Any = None) -> Self:
         """Fit the model.
 
@@ -371,6 +372,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             self._start(table, labels if labels.mask.any() else labels.data, sample_weight)
         return self
 
+    @warns_once
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, feature_names: Any = None
     ) -> Self:
@@ -468,7 +470,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         check_is_fitted(self)
         with self._all_or_nothing():
             self._require_y(y)
-            table = self._check_table(X)
+            table = self.checked_table(X)
             labels = self._every_label(y, table, "forget")
             self._take_away(table, labels, sample_weight)
         return self
@@ -486,18 +488,18 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predictive class probabilities, shape (n_samples, n_classes), columns in the order of `classes_`."""
-        return self._predictor().predict_proba(self._check_table(X))
+        return self._predictor().predict_proba(self.checked_table(X))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log of the predictive class probabilities, shape (n_samples, n_classes)."""
-        return self._predictor().predict_log_proba(self._check_table(X))
+        return self._predictor().predict_log_proba(self.checked_table(X))
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Log density log p(x, y) of each row with each class, shape (n_samples, n_classes).
 
         It includes factors that all classes share, such as the multinomial coefficient, which scikit-learn leaves out.
         """
-        return self._predictor().log_joint(self._check_table(X))
+        return self._predictor().log_joint(self.checked_table(X))
 
     def predict_set(self, X: Any, coverage: float = 0.9, *, by_class: bool = False, empty: bool = False) -> np.ndarray:
         """A set of labels for each row that holds the true one with a given probability, on average over rows.
@@ -522,8 +524,8 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         NotFittedError
             If the estimator is not fitted.
         TypeError, ValueError
-            If there is no exact leave-one-out (draws, point estimates, ``predictive="plugin"``); or after `partial_fit`
-            or `forget` without kept rows, and after `with_class_probs`.
+            If there is no exact leave-one-out (draws, point estimates, ``predictive="plugin"``, `var_smoothing`); after
+            `partial_fit` or `forget` without kept rows; and after `with_class_probs`.
 
         Warns
         -----
@@ -551,7 +553,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         array of shape (n_samples, n_classes, 2)
             Lower and upper end.
         """
-        return self._posterior().proba_interval(self._check_table(X), prob=prob, num_draws=num_draws, key=self._key())
+        return self._posterior().proba_interval(self.checked_table(X), prob=prob, num_draws=num_draws, key=self._key())
 
     def explain(self, X_row: Any, class_: Any = None, against: Any = None, **options: Any) -> Any:
         """The log odds of two classes in a row, and what each feature contributes to them.
@@ -570,12 +572,12 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             `predict_log_proba`.
         """
         return self._predictor().explain(
-            self._check_table(one_row(self._by_name(_in_memory(X_row)))), class_, against, **options
+            self.checked_table(one_row(self._by_name(_in_memory(X_row)))), class_, against, **options
         )
 
     def to_datatree(self, X: Any = None, y: Any = None, **options: Any) -> Any:
         """The posterior as an ``xarray.DataTree`` for ArviZ; see `Posterior.to_datatree`."""
-        return self._posterior().to_datatree(None if X is None else self._check_table(X), y, **options)
+        return self._posterior().to_datatree(None if X is None else self.checked_table(X), y, **options)
 
     def save(self, path: Any, *, rows: bool = True, scorer: bool | None = None) -> None:
         """Write the fitted estimator to a file, which `bayesnb.load` reads.
@@ -628,11 +630,12 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
 
     def _learn_from_rows(self, table: Table, labels: Any, weight: Any) -> None:
         """Learn what statistics do not hold: leave-one-out probabilities of labels, for `predict_set`."""
-        scores = None
-        if offers(predictor := self._predictor(), "a closed form"):
+        scores, predictor = None, self._predictor()
+        # Without a row, smoothed statistics are not those of the other rows.
+        if offers(predictor, "a closed form") and self.posterior_.problem.statistics is self._problem.statistics:
             rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
             with suppress(DensityError):
-                scores = left_out_scores(predictor, rows, self._key())
+                scores = scores_of_some(predictor, rows, self._key())
         self._label_scores = scores
 
     def _settle(self, problem: Problem) -> None:
@@ -676,7 +679,24 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             return posterior  # it predicts as its mean does, but its mean might round to 0 or 1
         return posterior.plugin()
 
-    def _check_table(self, X: Any) -> Table:
+    def checked_table(self, X: Any) -> Table:
+        """A table as the fitted estimator reads it, for its posterior.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Table
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError, ValueError
+            If it is not a table of the columns of the fit.
+        """
         check_is_fitted(self)
         return self._read(self._by_name(_in_memory(X)), reset=False)
 

@@ -1,5 +1,6 @@
 """Any naive Bayes model as an estimator."""
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
@@ -185,6 +186,41 @@ class NaiveBayesClassifier(Estimator):
             self._settle(problem)
             self._learn_from_rows(table, labels, weight)
         return self
+
+    def with_class_probs(self, class_probs: Any) -> Self:
+        """The fitted classifier for another population, in which the classes have known probabilities.
+
+        Parameters
+        ----------
+        class_probs : mapping from label to probability, or array-like of shape (n_classes,)
+            As for `Posterior.with_class_probs`.
+
+        Returns
+        -------
+        NaiveBayesClassifier
+            A fitted classifier of the same rows with this parameter `class_probs`, which `partial_fit` and `forget`
+            keep. This one is unchanged.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        TypeError, ValueError
+            As for `Posterior.with_class_probs`.
+
+        Examples
+        --------
+        >>> from bayesnb.estimators import NaiveBayesClassifier
+        >>> classifier = NaiveBayesClassifier().fit([[1], [1], [0], [0]], ["ill", "ill", "well", "well"])
+        >>> classifier.with_class_probs({"ill": 0.05, "well": 0.95}).predict([[1]]).tolist()
+        ['well']
+        """
+        check_is_fitted(self)
+        posterior = self.posterior_.with_class_probs(class_probs)
+        problem = self._problem.with_class_probs(posterior.class_probs())
+        other = copy(self)
+        other.__dict__.update(class_probs=class_probs, posterior_=posterior, _problem=problem, model_=problem.resolved)
+        return other
 
     def _begin(self, table: Table, labels: np.ndarray, weight: Any) -> None:
         self._start(table, labels, weight)

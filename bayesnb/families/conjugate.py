@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb.core.arrays import dense, row_pieces
-from bayesnb.core.deferred import compiled, dist, is_jax, jax, jnp, leaves, namespace
+from bayesnb.core.deferred import compiled, dist, float64, is_jax, jnp, leaves, namespace
 from bayesnb.families.family import (
     Family,
     JointFamily,
@@ -169,7 +169,7 @@ class ConjugateFamily(Family):
 
     def mean(self) -> dict[str, Any]:
         """Mean of every parameter; infinite where it does not exist."""
-        with jax.enable_x64(True):
+        with float64():
             return {name: formulas.mean_of(marginal) for name, marginal in self.marginals().items()}
 
     def row_log_predictive(self, x: Any, *, ratio: bool = False) -> Any:
@@ -411,7 +411,7 @@ def independent_pits(family: Family, parameters: Parameters, rng: np.random.Gene
         found[name] = formulas.independent_pit(distribution, np.asarray(parameters[name]), rng)
         return parameters[name]
 
-    with jax.enable_x64(True):
+    with float64():
         family.prior(note)
     return found
 

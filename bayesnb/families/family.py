@@ -14,7 +14,7 @@ import numpy as np
 
 from bayesnb.core.arrays import dense
 from bayesnb.core.checking import Params
-from bayesnb.core.deferred import Deferred, compiled, dist, is_jax, jax, jnp, map_tree
+from bayesnb.core.deferred import Deferred, compiled, dist, float64, is_jax, jax, jnp, map_tree
 from bayesnb.families.hyperparameters import (
     REAL,
     broadcast_hyperparameter,
@@ -593,7 +593,7 @@ class JointFamily(Family):
         """
         if self.cell != "count vector":
             return parameters
-        with jax.enable_x64(True):
+        with float64():
             return {"prob": np.asarray(self.likelihood(**parameters, total_count=1).mean)}
 
 

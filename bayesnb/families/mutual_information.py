@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.special import digamma, ndtr
 
-from bayesnb.core.deferred import constraints, dist, jax
+from bayesnb.core.deferred import constraints, dist, float64
 from bayesnb.core.running import results_in_order
 
 # --------------------------------------------------------------------------------------------------
@@ -230,7 +230,7 @@ def information_from_likelihood(
 
     # A rate of zero, the mode in a class without a cell, has no distribution; the limit of small rates has.
     parameters = {name: np.where(np.equal(value, 0.0), 1e-100, value) for name, value in parameters.items()}
-    with jax.enable_x64(True):
+    with float64():
         distribution = likelihood(**parameters)
         if distribution.event_shape:
             raise NotImplementedError(f"the likelihood {type(distribution).__name__} is one of vectors")

@@ -14,7 +14,18 @@ from scipy.special import softmax
 
 from bayesnb.core.arrays import dense
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import constraints, dist, in_float64, jax, jit, jnp, numpyro, to_numpy
+from bayesnb.core.deferred import (
+    constraints,
+    dist,
+    float64,
+    in_float64,
+    jax,
+    jit,
+    jnp,
+    numpyro,
+    on_default_device,
+    to_numpy,
+)
 from bayesnb.core.running import as_key, progress_bar, random_generator, results_in_order, split
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, Parameters, Sample, parameter_names
@@ -331,9 +342,9 @@ class NUTS(Inference):
         self, target: "Target | _SampledWeights", start_key: Any, chain_key: Any
     ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
         """Draws by site of the target's program, and the sampler's statistics, leading axes (chain, draw)."""
-        settings = self._settings(target)
         bar = progress_bar("NUTS: compiling", "step", self.progress)
-        with bar, jax.enable_x64(True):
+        with bar, float64(), on_default_device():
+            settings = self._settings(target)
             arguments = target.arguments
             keys = split(chain_key, self.num_chains)
             beginning = target.begin(random_generator(start_key), self.num_chains)
@@ -551,7 +562,7 @@ def sample_weights(
     found = []
     for size in np.unique(parts).tolist():  # a part may lack the weights of readings
         of_size = Mixture([part for part in around.parts if part.prior.num_weights == size])
-        target = _SampledWeights(likelihood.first(size), of_size)
+        target = _SampledWeights(likelihood.of_features(slice(size)), of_size)
         sites, stats = settings.sample(target, start_key, chain_key)
         draws = np.concatenate([sites["weight"], sites["offset"]], axis=-1)
         own = [*names[:size], *names[around.num_weights :]]

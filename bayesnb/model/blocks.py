@@ -265,6 +265,19 @@ def features_of(block: Block) -> tuple[Any, ...]:
     return (block.name,) if block.is_joint else block.labels
 
 
+def labels_alone(block: Block) -> tuple[Any, ...]:
+    """Names of a block's columns on their own; a joint block of categories is one column."""
+    return (block.name,) if block.is_joint and block.has_categories else block.labels
+
+
+def family_alone(block: Block, statistics: Any = None) -> tuple[Family | None, Any]:
+    """The family of a block's columns on their own, of a word in a count vector whether a token is it; statistics."""
+    family = block.family
+    if not isinstance(family, JointFamily):
+        return family, statistics
+    return family.of_each_column(), None if statistics is None else family.statistics_of_each_column(statistics)
+
+
 def subjects_of(block: Block, schema: Schema) -> list[tuple[Any, Any]]:
     """What each feature of a block describes: a column, or the columns of a joint block together.
 

@@ -202,9 +202,9 @@ class ConditionalLikelihood:
         """The likelihood of some rows."""
         return type(self)(self.log_ratio[:, rows], self.log_prior[:, rows], self.codes[rows], self.row_weights[rows])
 
-    def first(self, number: int) -> Self:
-        """The likelihood of the first weights, the others zero."""
-        return replace(self, log_ratio=np.ascontiguousarray(self.log_ratio[..., :number]))
+    def of_features(self, which: Any) -> Self:
+        """The likelihood of the weights at some positions, the others zero."""
+        return replace(self, log_ratio=np.ascontiguousarray(self.log_ratio[..., which]))
 
     def _sum(self, part: Callable[[Self, np.ndarray], Parts], point: np.ndarray) -> Parts:
         """The sum of the parts of all rows, computed in pieces by several threads."""

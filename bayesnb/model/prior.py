@@ -9,7 +9,19 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.checking import of_labels
-from bayesnb.core.deferred import dist, in_float64, is_jax, jax, jnp, leaves, map_tree, numpyro, pytree, to_numpy
+from bayesnb.core.deferred import (
+    dist,
+    float64,
+    in_float64,
+    is_jax,
+    jax,
+    jnp,
+    leaves,
+    map_tree,
+    numpyro,
+    pytree,
+    to_numpy,
+)
 from bayesnb.core.logarithms import LogProbability, SampledParameters, log_of_prob
 from bayesnb.data.schema import Schema
 from bayesnb.families.categories import dirichlet_log_evidence
@@ -290,7 +302,7 @@ class Prior:
         def sample(name: str, distribution: "dist.Distribution") -> np.ndarray:
             return draw(distribution, rng)
 
-        with jax.enable_x64(True):
+        with float64():
             classes, families = map_tree(spread, (self.classes, self.families))
             class_prob = np.asarray(classes.prior(sample))
             blocks = tuple(to_numpy(draw_from_prior(family, sample)) for family in families)
@@ -545,7 +557,7 @@ class LearnedPrior:
         """Independent draws of the hyperparameters alone, by name."""
         from bayesnb.families.draw import draw
 
-        with jax.enable_x64(True):
+        with float64():
             return {name: np.asarray(draw(self.hyperpriors[name], rng, sample_shape)) for name in self.names}
 
     def sampled(self, sample: Sample) -> Prior:

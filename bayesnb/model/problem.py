@@ -1,6 +1,6 @@
 """A model with the statistics of its data, rows without a label, categories that later rows bring."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from operator import add
@@ -16,12 +16,19 @@ from bayesnb.core.deferred import in_float64, leaves, map_tree, structure, to_nu
 from bayesnb.core.running import results_in_order
 from bayesnb.data.read import Rows, read_rows
 from bayesnb.data.schema import warn_of_twins
-from bayesnb.data.tables import Table
+from bayesnb.data.tables import Table, items_at
 from bayesnb.families.conjugate import ConjugateFamily, abilities, couples_classes
 from bayesnb.families.family import Family, JointFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Statistics
-from bayesnb.model.blocks import Block, ModelStatistics, side_by_side, statistics_of_features
+from bayesnb.model.blocks import (
+    Block,
+    ModelStatistics,
+    feature_names,
+    features_of,
+    side_by_side,
+    statistics_of_features,
+)
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ClassPrior, Prior, refuse_beyond_float64
 from bayesnb.model.reading import Counted, Unseen
@@ -317,34 +324,47 @@ class Problem:
     @property
     def described_once(self) -> "Problem":
         """The problem without the features of derived columns; itself if there are none."""
-        return self._of_first_columns(len(self.model.schema.source_columns))
+        return self._without_last(self.model.num_again)
 
     @property
     def without_readings(self) -> "Problem":
         """The problem without the readings of columns; itself if there are none."""
-        return self._of_first_columns(self.model.schema.first_reading)
+        return self._without_last(self.model.schema.num_readings)
 
-    def _of_first_columns(self, number: int) -> "Problem":
-        model, schema = self.model, self.model.schema
-        own = range(number)
-        if len(own) == len(schema.columns):
-            return self
+    def _without_last(self, number: int) -> "Problem":
+        return self.of_features(feature_names(self.model.blocks)[:-number]) if number else self
+
+    def of_features(self, names: Iterable[Any]) -> "Problem":
+        """The problem with some of its features, and no other derived columns.
+
+        Parameters
+        ----------
+        names : iterable
+            Those of `feature_names`. Features that one entry of the description has stay together.
+        """
+        model, schema, wanted = self.model, self.model.schema, {*names}
+        label = {p: name for block in model.blocks for p, name in zip(block.columns, features_of(block), strict=False)}
         positions = schema.positions_of(model.features)
-        features = {name: feature for name, feature in model.features.items() if positions[name][0] in own}
-        blocks = [i for i, columns in enumerate(model.layout) if columns[0] in own]
-        once = BoundModel.of(
-            replace(model.description, features=features),
-            replace(
-                schema,
-                columns=schema.columns[:number],
-                derived=schema.derived[: number - len(schema.source_columns)],
-                categories={place: found for place, found in schema.categories.items() if place < number},
-                edges={place: found for place, found in schema.edges.items() if place < number},
-            ),
-            [model.layout[i] for i in blocks],
+        features = {name: own for name, own in model.features.items() if {*map(label.get, positions[name])} & wanted}
+        described = {position for name in features for position in positions[name]}
+        columns = [*range(len(schema.source_columns)), *sorted(described - {*range(len(schema.source_columns))})]
+        place = {position: new for new, position in enumerate(columns)}
+        layout, counted = [], []
+        for block, statistics in zip(model.blocks, self.statistics.blocks, strict=True):
+            own = [j for j, position in enumerate(block.columns) if position in described]
+            if own:
+                layout.append([place[block.columns[j]] for j in own])
+                parts = [] if len(own) == len(block.columns) else statistics_of_features(block, statistics)
+                counted.append(side_by_side(items_at(parts, own)) if parts else statistics)
+        own_columns = replace(
+            schema,
+            columns=items_at(schema.columns, columns),
+            derived=tuple(filter(None, map(schema.derivation, columns))),
+            categories={place[p]: found for p, found in schema.categories.items() if p in place},
+            edges={place[p]: found for p, found in schema.edges.items() if p in place},
         )
-        counted = ModelStatistics(self.statistics.classes, tuple(self.statistics.blocks[i] for i in blocks))
-        return replace(self, model=once, statistics=counted)
+        bound = BoundModel.of(replace(model.description, features=features), own_columns, layout)
+        return replace(self, model=bound, statistics=ModelStatistics(self.statistics.classes, tuple(counted)))
 
     @cached_property
     @in_float64

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.checking import whole_number
-from bayesnb.core.deferred import constraints, is_distribution, jax, picture
+from bayesnb.core.deferred import constraints, float64, is_distribution, picture
 from bayesnb.core.forest import highest_places, how_many
 from bayesnb.core.panels import LINES, chosen, grid_of_panels, muted, number_x_axis
 from bayesnb.core.running import random_generator
@@ -158,7 +158,7 @@ def plot_prior_posterior(
     if classes is not None:
         codes = chosen("classes", classes, labels, most=len(LINES))
     everything = _parameter_panels(posterior, _sites(posterior, sites), codes)
-    with jax.enable_x64(True):
+    with float64():
         after, before = _after(posterior), _before(posterior)
         quantiles = {site: _quantile_grid(after[site]) for site in {panel.site for panel in everything}}
         shown = _most_different(everything, quantiles, whole_number("max_panels", max_panels))

@@ -18,7 +18,7 @@ from scipy.special import softmax
 from bayesnb.core.arrays import distinct_rows, row_pieces
 from bayesnb.core.running import results_in_order
 
-MOST_GROUPS = 2000
+MOST_GROUPS = 500
 """Rows with more distinct ratios than these are put into groups of nearly equal ones."""
 
 FINEST = 2.0**-9

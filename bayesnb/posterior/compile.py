@@ -1,6 +1,6 @@
 """Posteriors in flat form: how the density of a posterior becomes a `Scorer`, and how it reads tables."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import prod
@@ -126,6 +126,12 @@ class FlatDensity(LabelDensity):
     @in_float64
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(len(self.scorer.classes)), self.scorer.log_joint(*self.read(cells))
+
+    @in_float64
+    def features(self, cells: Cells) -> Callable[[int, int, Any], np.ndarray]:
+        added = np.moveaxis(self.scorer.contributions(*self.read(cells)), 0, -1)
+        nothing = np.zeros(added.shape[1:])
+        return lambda i, j, _: added[self.places[i, j]] if (i, j) in self.places else nothing
 
 
 @in_float64

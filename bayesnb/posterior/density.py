@@ -131,6 +131,16 @@ class LabelDensity(ABC):
         tuple of array, shapes (classes,) and (rows, classes)
         """
 
+    @abstractmethod
+    def features(self, cells: Cells) -> Callable[[int, int, Any], np.ndarray]:
+        """Log densities of single features under each class, as `RowDensity.feature`, in rows whose cells are given.
+
+        Returns
+        -------
+        callable
+            Of block, feature and cells of the block; these may be others where they are counts of words.
+        """
+
     def put_log_proba(self, cells: Cells, out: np.ndarray) -> None:
         """Put log class probabilities into an array; -inf in every class for rows without density under any."""
         out[...] = log_normalised(np.add(*self.log_ratio(cells)))
@@ -176,6 +186,9 @@ class RowDensity(LabelDensity):
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         blocks = zip(self.blocks, cells, strict=True)
         return self.log_class_prob, summed(block.of_rows(x, ratio=True) for block, x in blocks)
+
+    def features(self, cells: Cells) -> Callable[[int, int, Any], np.ndarray]:
+        return self.feature
 
     def put_log_joint(self, cells: Cells, out: np.ndarray) -> None:
         """Put `log_joint` into an array, shape (rows, classes)."""
@@ -405,7 +418,14 @@ class WeightedDensity(RowDensity):
         """Log joint densities of rows from log class probabilities and the sum of what `weighed` gives."""
         log_prior = log_softmax(log_class_prob + self.weights.offset, axis=-1)
         joint = log_prior + mixed(of_features, log_prior, self.weights.no_information)
-        return joint if self.log_given is None else joint + (self.log_given - log_class_prob)
+        return joint + self._log_correction(log_class_prob)
+
+    def _log_correction(self, log_class_prob: np.ndarray) -> Any:
+        """Log of given / rows; a class that is given no probability has none, also where it has no rows."""
+        if self.log_given is None:
+            return 0.0
+        nothing = np.full(log_class_prob.shape, -np.inf)
+        return np.subtract(self.log_given, log_class_prob, out=nothing, where=~np.isneginf(self.log_given))
 
     @property
     def num_at_a_time(self) -> int:
@@ -416,7 +436,7 @@ class WeightedDensity(RowDensity):
         log_prior = log_softmax(self.log_class_prob + weights.offset)
         shares = (share or None for share in (weights.no_information_in_feature, weights.no_information))
         of_blocks = [weights.weight[positions] for positions in self.positions]
-        correction = 0.0 if self.log_given is None else self.log_given - self.log_class_prob
+        correction = self._log_correction(self.log_class_prob)
         blocks = list(self.unweighted.blocks)
         return _weighted_sum, (self.log_class_prob, log_prior, correction, *shares, of_blocks, blocks)
 

@@ -17,7 +17,7 @@ from bayesnb.data.read import as_row
 from bayesnb.model.blocks import Block, columns_alone, features_of, subjects_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.belief import offers
-from bayesnb.posterior.predictions import FEW, NATS, nats_of
+from bayesnb.posterior.predictions import NATS, nats_of
 
 OFFSETS = "; it holds the offsets of the classes, because the class probabilities are given"
 """What the features contribute together under given class probabilities, if they have weights."""
@@ -185,9 +185,10 @@ def evidence_of_row(
     """The log odds of two classes in a row of a `Posterior`; `Posterior.explain` describes arguments and errors."""
     proportion("prob", prob)
     scale = nats_of(unit, UNITS)
-    model = posterior.model
-    cells = model.read(as_row(X_row)).whole()
-    log_joint = np.add(*posterior.belief.density.log_ratio(cells))[0]
+    model, density = posterior.model, posterior.belief.predicting
+    chunks = model.read(as_row(X_row))
+    cells, read = chunks.whole(), density.chunks(chunks).whole(warn=False)
+    log_joint = np.add(*density.log_ratio(read))[0]
     pair = two_classes(posterior.classes.tolist(), log_joint, class_, against)
     class_, against = (posterior.classes.tolist()[c] for c in pair)
     total = _odds(log_joint, pair)
@@ -218,10 +219,11 @@ def evidence_of_row(
         of_columns = np.add.reduceat(np.concatenate(by_block, axis=-1)[..., order], starts, axis=-1)
         return np.concatenate([_odds(log_class_prob, pair)[..., None], of_columns], axis=-1)
 
-    found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(posterior.belief.density.feature(i, j, x), pair))
+    of_feature = density.features(read)
+    found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(of_feature(i, j, x), pair))
     belief, draws = posterior.belief, None
     if offers(posterior, "a distribution of the parameters"):
-        drawn, parameters = belief.model, belief.draw(None, num_draws, key, FEW)
+        drawn, parameters = belief.model, posterior.few_draws(None, num_draws, key)
         draws = parts(
             drawn.log_class_prob(parameters),
             lambda i, j, x: _odds(drawn.feature_log_likelihood(parameters, i, j, x), pair),

@@ -393,6 +393,9 @@ class Fitted(Protocol):
 
     posterior_: Any
 
+    def checked_table(self, X: Any) -> Any:
+        """A table as the estimator reads it, for its posterior."""
+
 
 def posterior_of(given: Any, name: str = "posterior") -> Posterior:
     """The posterior itself, or that of a fitted estimator.
@@ -438,6 +441,11 @@ def posterior_of(given: Any, name: str = "posterior") -> Posterior:
     raise TypeError(
         f"{name} is {a_type(given)}: give what nb.fit(model, X, y) returns, or a fitted estimator of bayesnb.estimators"
     )
+
+
+def table_for(given: Any, X: Any) -> Any:
+    """A table as a fitted estimator reads it for its posterior; as it is for a posterior."""
+    return X if isinstance(given, Posterior) else given.checked_table(X)
 
 
 def posterior_of_features[**P, R](

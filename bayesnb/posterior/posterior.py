@@ -8,11 +8,11 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb.core.arrays import dense
-from bayesnb.core.checking import warn, warns_once, whole_number
+from bayesnb.core.checking import a_type, in_order_of_classes, warn, warns_once, whole_number
 from bayesnb.core.deferred import pd
 from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus
 from bayesnb.core.running import random_generator
-from bayesnb.data.read import as_table
+from bayesnb.data.read import as_table, labelled_rows
 from bayesnb.families.bins import Resolution, as_written
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.blocks import ModelStatistics, parameter_notes
@@ -262,6 +262,8 @@ class Posterior(Printed, Predictions):
         array([[0.136, 0.864]])
         """
         labels = self.classes.tolist()
+        if isinstance(class_probs, Mapping):
+            class_probs = in_order_of_classes(class_probs, labels)
         given = self.model.description.with_class_probs(class_probs)
         if given.class_probs is None or given.follows_labels:
             raise ValueError(f"class_probs is {class_probs!r}: give a probability for each class, which are {labels}")
@@ -434,9 +436,14 @@ class Posterior(Printed, Predictions):
         array([[ True, False,  True],
                [ True, False,  True]])
         """
-        from bayesnb.posterior.prediction_sets import scores_of_fitted
+        from bayesnb.posterior.prediction_sets import INSTEAD, scores_of_rows
 
-        scores = scores_of_fitted(self, *fitted)
+        if not (isinstance(fitted, tuple) and len(fitted) in (2, 3)):
+            raise TypeError(f"fitted is {a_type(fitted)}: give the rows of the fit, (X, y) or (X, y, sample_weight)")
+        exact = require(self, "a closed form", "predict_set", INSTEAD)
+        rows = labelled_rows(*fitted, classes=self.classes)
+        warn_of_lost_weights(self, fitted[2:] or None, len(rows))
+        scores = scores_of_rows(exact, rows, rows.weights)
         return scores.sets(self.predict_proba(X), self.classes, coverage, by_class=by_class, empty=empty)
 
     def simulate(

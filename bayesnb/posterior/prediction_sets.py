@@ -6,10 +6,8 @@ import numpy as np
 
 from bayesnb.core.label_scores import LabelScores
 from bayesnb.core.running import random_generator
-from bayesnb.data.read import Rows, labelled_rows
-from bayesnb.posterior.belief import require
+from bayesnb.data.read import Rows
 from bayesnb.posterior.left_out import leave_one_out
-from bayesnb.posterior.posterior import Posterior, warn_of_lost_weights
 
 INSTEAD = "nb.kfold(model, X, y, inference=...), whose exp(elpd_i) are probabilities of labels without their rows"
 """What is left without exact leave-one-out, for errors."""
@@ -18,9 +16,9 @@ MOST_ROWS, FEWEST_OF_CLASS = 2000, 100
 """Rows that are left out of a fit without weights of features: so many, and from each class at least the second."""
 
 
-def label_scores(posterior: Posterior, of_label: np.ndarray, rows: Rows, weights: np.ndarray) -> LabelScores:
+def label_scores(posterior: Any, of_label: np.ndarray, rows: Rows, weights: np.ndarray) -> LabelScores:
     """The scores of rows, given the log probabilities of their labels and the weights with which they count."""
-    problem: Any = posterior.problem
+    problem = posterior.problem
     n = problem.statistics.classes.n
     ratio = np.ones(len(n))
     if problem.rows_class_prior is not None:
@@ -28,14 +26,13 @@ def label_scores(posterior: Posterior, of_label: np.ndarray, rows: Rows, weights
     return LabelScores.of(np.exp(of_label), rows.codes, weights, ratio)
 
 
-def left_out_scores(posterior: Posterior, rows: Rows, key: Any) -> LabelScores:
-    """The scores of at most `MOST_ROWS` rows of a closed form, drawn at random from each class.
+def scores_of_rows(posterior: Any, rows: Rows, weights: np.ndarray) -> LabelScores:
+    """The scores of rows of a closed form, each predicted from the others; errors as for `leave_one_out`."""
+    return label_scores(posterior, leave_one_out(posterior, rows).of_label, rows, weights)
 
-    Raises
-    ------
-    ValueError
-        As `leave_one_out`.
-    """
+
+def scores_of_some(posterior: Any, rows: Rows, key: Any) -> LabelScores:
+    """As `scores_of_rows`, of at most `MOST_ROWS` rows, drawn at random from each class."""
     rng, most = random_generator(key), max(MOST_ROWS // len(rows.classes), FEWEST_OF_CLASS)
     chosen, weights = [], rows.weights.copy()
     for c in range(len(rows.classes)):
@@ -44,19 +41,4 @@ def left_out_scores(posterior: Posterior, rows: Rows, key: Any) -> LabelScores:
         weights[some] *= weights[own].sum() / weights[some].sum() if len(own) > most else 1.0
         chosen.append(some)
     which = np.concatenate(chosen)
-    some_rows = rows.take(which).alone()
-    return label_scores(posterior, leave_one_out(posterior, some_rows).of_label, some_rows, weights[which])
-
-
-def scores_of_fitted(posterior: Posterior, X: Any, y: Any, sample_weight: Any = None) -> LabelScores:
-    """The scores of the rows of a fit, as a user gives them.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As `loo_scores`.
-    """
-    exact = require(posterior, "a closed form", "predict_set", INSTEAD)
-    rows = labelled_rows(X, y, sample_weight, classes=exact.classes)
-    warn_of_lost_weights(exact, sample_weight, len(rows))
-    return label_scores(exact, leave_one_out(exact, rows).of_label, rows, rows.weights)
+    return scores_of_rows(posterior, rows.take(which).alone(), weights[which])

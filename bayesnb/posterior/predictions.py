@@ -9,7 +9,7 @@ import numpy as np
 
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import one_of, proportion
-from bayesnb.core.deferred import pd
+from bayesnb.core.deferred import leaves, pd
 from bayesnb.core.panels import percent
 from bayesnb.core.plain_formulas import with_fallback
 from bayesnb.data.labels import as_labels
@@ -191,6 +191,10 @@ def summary_frame(sites: Sites, columns: Mapping[str, Mapping[str, Any]]) -> Any
 
 FEW = 250
 """Draws from each chain of a closed form, by default, for what passes over the rows once for each draw."""
+
+
+KEPT_BYTES = 2**26
+"""Most bytes of draws that a posterior keeps."""
 
 
 class Predictions:
@@ -466,7 +470,21 @@ class Predictions:
     ) -> tuple[BoundModel, Any, ModelParameters]:
         """Model, rows and draws of the parameters; unreadable rows raise before anything is drawn."""
         X = as_rows(X)
-        return self.belief.model, X, self.belief.draw(num_chains, num_draws, key, FEW)
+        return self.belief.model, X, self.few_draws(num_chains, num_draws, key)
+
+    def few_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        """Draws of all parameters for what passes over rows, leading axes (chain, draw): `FEW` in each of four chains.
+
+        The last ones of the default number are kept, up to `KEPT_BYTES`, for further calls with the same key.
+        """
+        if num_chains is not None or num_draws is not None or not isinstance(key, int):
+            return self.belief.draw(num_chains, num_draws, key, FEW)
+        kept, drawn = vars(self).get("_kept_draws", (None, None))
+        if drawn is None or kept != key:
+            drawn = self.belief.draw(None, None, key, FEW)
+            if sum(np.size(leaf) for leaf in leaves(drawn)) * 8 <= KEPT_BYTES:
+                self._kept_draws = key, drawn
+        return drawn
 
     def log_joint_draws(
         self, X: Any, *, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0

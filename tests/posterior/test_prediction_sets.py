@@ -101,6 +101,17 @@ def test_an_estimator_has_the_sets_of_its_posterior_and_of_its_file(data, name, 
             np.testing.assert_array_equal(again.predict_set(new, coverage, by_class=by_class), found)
 
 
+def test_known_class_probabilities_give_the_sets_of_a_fit_with_them(data):
+    X, y, _, new = data
+    given = {"a": 0.2, "b": 0.1, "c": 0.7}
+    plain = nb.fit(described(), X, y)
+    for posterior, options in ((plain, {"feature_weights": None}), (nb.weight_features(plain, X, y), {})):
+        found = posterior.with_class_probs(given).predict_set(new, 0.8, fitted=(X, y))
+        fitted = nb.NaiveBayesClassifier(described(), class_probs=given, **options).fit(X, y)
+        np.testing.assert_array_equal(found, fitted.predict_set(new, 0.8))
+        assert (found != posterior.predict_set(new, 0.8, fitted=(X, y))).any()
+
+
 @pytest.mark.parametrize("name", ["BernoulliNB", "CategoricalNB", "GaussianNB", "MultinomialNB", "PoissonNB"])
 def test_estimators_of_one_family_have_sets(name, rng):
     codes = rng.integers(0, 2, 50)
@@ -220,6 +231,13 @@ def test_without_exact_leave_one_out_an_error_names_kfold(data, options):
             fitted.posterior_.predict_set(X, fitted=(X, y))
 
 
+def test_statistics_that_are_smoothed_leave_no_row_out(data):
+    X, y, _, _ = data
+    fitted = estimators.GaussianNB(var_smoothing=0.1).fit(X[["size"]], y)
+    with pytest.raises(ValueError, match="with var_smoothing above 1e-9: fit"):
+        fitted.predict_set(X[["size"]])
+
+
 def test_a_class_of_few_rows_is_in_every_set_with_a_warning(data):
     X, y, _, new = data
     few = np.flatnonzero(y == "c")[8:]
@@ -246,3 +264,10 @@ def test_rows_that_were_not_fitted_are_an_error(data):
         posterior.predict_set(X, fitted=(X, np.repeat("a", ROWS)))
     with pytest.warns(UserWarning, match="the rows of the fit had weights"):
         nb.fit(described(), X, y, sample_weight=weights + 1).predict_set(X, fitted=(X, y))
+
+
+@pytest.mark.parametrize("fitted", [None, [[1.0], ["a"]], ([[1.0]],)])
+def test_rows_of_the_fit_that_are_no_table_with_labels_are_an_error(data, fitted):
+    X, y, _, _ = data
+    with pytest.raises(TypeError, match=r"fitted is a.*: give the rows of the fit, \(X, y\) or"):
+        nb.fit(described(), X, y).predict_set(X, fitted=fitted)
