@@ -535,7 +535,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         predictor = require(self._predictor(), "a closed form", "predict_set", INSTEAD)
         if self._label_scores is None:
             raise ValueError(NO_SCORES)
-        proba = predictor.predict_proba(self._check_table(X))
+        proba = predictor.predict_proba(self.checked_table(X))
         return self._label_scores.sets(proba, self.classes_, coverage, by_class=by_class, empty=empty)
 
     def predict_interval(self, X: Any, *, prob: float = 0.89, num_draws: int | None = None) -> np.ndarray:

@@ -1,7 +1,7 @@
 """A saved classifier at work: rows as a service has them, read and checked as the estimator does, with NumPy alone."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from types import NoneType
@@ -26,7 +26,7 @@ from bayesnb.core.cells import (
 from bayesnb.core.checking import a_type, as_path, known_probabilities, of_labels, require_no_new_class
 from bayesnb.core.label_scores import NO_SCORES, LabelScores
 from bayesnb.core.plain_formulas import BEFORE, TOGETHER, two_classes, with_fallback
-from bayesnb.core.recipes import RECIPES
+from bayesnb.core.recipes import RECIPES, read_dates
 from bayesnb.core.sealed_files import sealed_image
 from bayesnb.serve.scorer import MARKER, Reading, Scorer
 
@@ -126,18 +126,19 @@ class ServedModel:
         self.columns = scorer.columns
         mixed = len(kinds := {*map(type, scorer.classes)}) > 1 or tuple in kinds
         self.classes = _object_cells(scorer.classes) if mixed else np.array(scorer.classes)
-        self._code_readers = [_code_reader(reading, scorer.columns) for reading in scorer.code_readings]
-        self._number_readers = [_number_reader(reading, scorer.columns) for reading in scorer.number_readings]
-        numbers = scorer.number_readings
-        self._lowest, self._highest, self._whole, self._accurate = (
-            np.array([[value] for value in values])
-            for values in (
-                [reading.lowest for reading in numbers],
-                [reading.highest for reading in numbers],
-                [reading.whole for reading in numbers],
-                [min(reading.highest, ACCURATE_COUNT if reading.whole else np.inf) for reading in numbers],
-            )
-        )
+        codes, numbers = scorer.code_readings, scorer.number_readings
+        # Dates are read once for all that is derived of them, and follow the columns.
+        self._dates = list(dict.fromkeys(date for one in (*codes, *numbers) if (date := _date_of(one))))
+        place: Any = {date: len(self.columns) + k for k, date in enumerate(self._dates)}
+        at = [place.get(_date_of(one), one.column) for one in (*codes, *numbers)]
+        code_readers = [_code_reader(one, self.columns[one.column]) for one in codes]
+        number_readers = [_number_reader(one, self.columns[one.column]) for one in numbers]
+        self._code_readers = list(zip(at[: len(codes)], code_readers, strict=True))
+        self._number_readers = list(zip(at[len(codes) :], number_readers, strict=True))
+        self._lowest = np.array([[one.lowest] for one in numbers])
+        self._whole = np.array([[one.whole] for one in numbers])
+        accurate = [min(one.highest, ACCURATE_COUNT if one.whole else np.inf) for one in numbers]
+        self._highest = np.array(accurate)[:, None]
 
     # ----------------------------------------------------------------------------------------------
     # Rows as codes and numbers
@@ -178,6 +179,7 @@ class ServedModel:
         columns, num_rows = self._columns_of(X)
         if self._scorer.forms:
             self._write_numbers(columns)
+        columns += [read_dates(_object_cells(columns[at]), self.columns[at], form) for at, form in self._dates]
         unseen: dict[Any, dict[Any, int]] = {}
         codes = np.empty((len(self._code_readers), num_rows), dtype=np.intp)
         for k, (column, encode) in enumerate(self._code_readers):
@@ -186,8 +188,8 @@ class ServedModel:
         for k, (column, read) in enumerate(self._number_readers):
             numbers[k] = read(columns[column])
         if numbers.size:
-            # A missing cell compares as false, and a family with a smaller range than float64 as true.
-            wrong = (numbers < self._lowest) | (numbers > self._accurate)
+            # A missing cell compares as false.
+            wrong = (numbers < self._lowest) | (numbers > self._highest)
             wrong |= self._whole & (numbers != np.rint(numbers)) & (numbers == numbers)
             if wrong.any():
                 self._check_numbers(numbers, wrong, unseen)
@@ -363,29 +365,30 @@ def _as_numbers(cells: Cells, name: Any) -> np.ndarray:
     return to_numbers(_object_cells(cells), name, slice(0, None))
 
 
-def _number_reader(reading: Reading, columns: Sequence[Any]) -> tuple[int, Callable[[Cells], np.ndarray]]:
-    """The column of a reading of numbers, and the function of its cells."""
-    name = columns[reading.column]
+def _date_of(reading: Reading) -> tuple[int, str | None] | None:
+    """The column and the form of the dates that a reading is made of; None if of none."""
+    return (reading.column, dict(reading.settings).get("form")) if reading.recipe == "date" else None
+
+
+def _number_reader(reading: Reading, name: Any) -> Callable[[Cells], np.ndarray]:
+    """The function of the cells of a column that gives numbers."""
     if reading.recipe not in RECIPES:  # a copy
-        return reading.column, partial(_as_numbers, name=name)
+        return partial(_as_numbers, name=name)
     recipe = partial(RECIPES[reading.recipe], **dict(reading.settings))
-    return reading.column, lambda cells: _as_numbers(recipe(_object_cells(cells)), name)
+    return lambda cells: _as_numbers(recipe(_object_cells(cells)), name)
 
 
-def _code_reader(
-    reading: Reading, columns: Sequence[Any]
-) -> tuple[int, Callable[[Cells, dict[Any, dict[Any, int]]], Any]]:
-    """The column of a reading of codes, and the function of its cells and of the values that were not seen."""
-    name, missing = columns[reading.column], reading.num_codes
+def _code_reader(reading: Reading, name: Any) -> Callable[[Cells, dict[Any, dict[Any, int]]], Any]:
+    """The function of the cells of a column that gives codes, and puts values that were not seen into a dict."""
+    missing = reading.num_codes
     if reading.edges is not None:
-        _, numbers_of = _number_reader(reading, columns)
-        edges = np.array(reading.edges)
+        numbers_of, edges = _number_reader(reading, name), np.array(reading.edges)
 
         def codes_of_numbers(cells: Cells, unseen: dict[Any, dict[Any, int]]) -> np.ndarray:
             numbers = numbers_of(cells)
             return np.where(np.isnan(numbers), missing, np.searchsorted(edges, numbers, side="right"))
 
-        return reading.column, codes_of_numbers
+        return codes_of_numbers
     recipe = RECIPES.get(reading.recipe)
     lookup = {category: code for code, category in enumerate(reading.categories or ())}
     codes = lookup | {None: missing}
@@ -409,4 +412,4 @@ def _code_reader(
                 unseen[name] = new
         return found
 
-    return reading.column, codes_of
+    return codes_of
