@@ -19,6 +19,7 @@ from bayesnb.checks.predictive import check
 from bayesnb.cli.csv_tables import choose_model, labels_as_written, read_csv, read_for, rows_with_label, without_unnamed
 from bayesnb.core.checking import proportion
 from bayesnb.core.printing import DataTable, Paragraph, as_text, counted, width
+from bayesnb.core.sealed_files import replace_file
 from bayesnb.data.read import as_table
 from bayesnb.estimators.load import load
 from bayesnb.families.binned import Histogram
@@ -26,7 +27,6 @@ from bayesnb.families.conjugate import couples_classes
 from bayesnb.inference.fit import fit
 from bayesnb.inference.nuts import NUTS
 from bayesnb.population.drift import drift
-from bayesnb.posterior.files import replace_file
 from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.descriptions import propose_descriptions

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from bayesnb.core.cells import OutsideSupport, warn_unseen
 from bayesnb.core.checking import whole_number
 from bayesnb.data.labels import warn_of_absent_classes, warn_of_classes
 from bayesnb.data.read import as_table, check_weights, is_dask, read_rows, split_labels, with_names
-from bayesnb.data.schema import OutsideSupport, warn_unseen
 from bayesnb.data.tables import SparseTable, Table, distinct
 from bayesnb.estimators.estimator import Estimator, check_classes, check_labels, read_mixed, with_fitted_columns
 from bayesnb.estimators.kept_rows import KeptRows, with_all_rows

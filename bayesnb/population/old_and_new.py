@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.cells import OutsideSupport
 from bayesnb.core.checking import first_few
 from bayesnb.core.deferred import map_tree
-from bayesnb.data.schema import OutsideSupport
 from bayesnb.families.bins import BinnedFamily
 from bayesnb.families.categories import Categorical
 from bayesnb.families.conjugate import ConjugateFamily
