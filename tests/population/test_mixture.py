@@ -31,6 +31,16 @@ def test_draws_have_the_moments_of_the_sum_over_all_labels(case, rng):
     np.testing.assert_allclose(draws.std(axis=0), sd, rtol=0.05)
 
 
+def test_long_steps_cost_acceptance_and_nothing_else(rng, monkeypatch):
+    monkeypatch.setattr(mixture, "STEP", 1.3)
+    monkeypatch.setattr(mixture, "NUM_MOVES", 40)
+    ratios = np.exp(2.0 * rng.normal(size=(6, 3)))
+    draws = ClassProbsDensity.of(ratios, np.ones(3)).draw(NUM_DRAWS, rng)
+    mean, sd = moments_of_class_probs(ratios, np.ones(3))
+    assert (np.abs(draws.mean(axis=0) - mean) < 4.5 * sd / np.sqrt(NUM_DRAWS)).all()
+    np.testing.assert_allclose(draws.std(axis=0), sd, rtol=0.05)
+
+
 def test_one_class_has_probability_one(rng):
     assert (ClassProbsDensity.of(np.ones((3, 1)), np.ones(1)).draw(5, rng) == 1.0).all()
 
