@@ -59,6 +59,15 @@ def test_factors_are_those_of_the_rows_themselves(case):
     np.testing.assert_allclose(found["marginal"][:2], factors_of_rows(family, old, new), rtol=1e-9)
 
 
+def test_each_class_has_its_own_prior():
+    (old, y_old), (new, y_new) = FAMILIES[0].table(60), FAMILIES[0].table(40, seed=8)
+    numbers = {"a": 1.0, "b": 20.0}
+    posterior = nb.fit(nb.NaiveBayes(nb.Bernoulli([[1.0], [20.0]])), old, y_old)
+    by_class = [factors_of_rows(nb.Bernoulli(numbers[c]), old[y_old == c], new[y_new == c]) for c in numbers]
+    found = nb.drift(posterior, new, y_new).table["log_bayes_factor"][:2]
+    np.testing.assert_allclose(found, np.sum(by_class, axis=0), rtol=1e-9)
+
+
 def test_without_labels_old_rows_have_the_class_probabilities_of_the_new_ones():
     case = next(case for case in FAMILIES if case.name == "gaussian")
     (old, y_old), (new, _) = case.table(80, holes=True), case.table(50, seed=8)
@@ -92,7 +101,7 @@ def test_the_line_of_the_classes_has_a_closed_form():
 
 # Family, old and new cells given a generator and a number, what moved, and by how much.
 CHANGES = {
-    "normal": (nb.Gaussian(), lambda r, n: r.normal(5, 2, n), lambda r, n: r.normal(6, 2, n), "mean", 0.5),
+    "normal": (nb.Gaussian(), lambda r, n: r.normal(5, 2, n), lambda r, n: r.normal(6, 3, n), "mean", 0.5),
     "spread": (nb.Gaussian(), lambda r, n: r.normal(5, 2, n), lambda r, n: r.normal(5, 3, n), "spread", 1.5),
     "log normal": (
         nb.LogNormal(),
