@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.arrays import dense, row_pieces
 from bayesnb.core.deferred import in_float64
 from bayesnb.data.schema import OTHER
 from bayesnb.families.bins import steps
@@ -124,9 +125,9 @@ class FlatDensity(LabelDensity):
 
     def read(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         """Codes (code readings, rows) and numbers (number readings, rows) from the cells of the blocks."""
-        pairs = list(zip(self.blocks, cells, strict=True))
-        codes, numbers = ([x.T for block, x in pairs if block.has_categories == is_coded] for is_coded in (True, False))
-        nothing = np.empty((0, len(cells[0])))
+        pairs = [(block.has_categories, dense(x).T) for block, x in zip(self.blocks, cells, strict=True)]
+        codes, numbers = ([x for is_coded, x in pairs if is_coded == wanted] for wanted in (True, False))
+        nothing = np.empty((0, cells[0].shape[0]))
         of_codes = np.concatenate([nothing, *codes])
         missing = np.isnan(of_codes)
         of_codes[missing] = np.broadcast_to(self._num_categories, of_codes.shape)[missing]
@@ -134,7 +135,11 @@ class FlatDensity(LabelDensity):
 
     @in_float64
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        return np.zeros(len(self.scorer.classes)), self.scorer.log_joint(*self.read(cells))
+        num_rows, num_classes = cells[0].shape[0], len(self.scorer.classes)
+        found = np.empty((num_rows, num_classes))
+        for rows in row_pieces(num_rows, num_classes * len(self.scorer.subject)):
+            found[rows] = self.scorer.log_joint(*self.read(tuple(x[rows] for x in cells)))
+        return np.zeros(num_classes), found
 
     @in_float64
     def features(self, cells: Cells) -> Callable[[int, int, Any], np.ndarray]:
