@@ -48,7 +48,7 @@ _found, __dir__, __all__ = _exports(
         "selection.descriptions": ["propose_descriptions", "tree_columns"],
         "selection.weighing": ["weight_features"],
     },
-    submodules=["datasets", "estimators", "families", "results"],
+    submodules=["datasets", "estimators", "families", "results", "serve"],
 )
 
 

@@ -1,7 +1,7 @@
 """Sets of labels that hold the true one with a given probability, from leave-one-out probabilities of labels."""
 
 from dataclasses import dataclass
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -9,6 +9,14 @@ from bayesnb.core.checking import listed, proportion, warn
 
 MOST_SCORES = 1000
 """Largest number of order statistics of a class."""
+
+NO_SCORES = (
+    "predict_set has no leave-one-out probabilities of labels after partial_fit or forget without kept rows, after "
+    "with_class_probs, with var_smoothing above 1e-9, and in the file of a posterior: fit all rows, with "
+    "class_probs=... where those are given; or give the rows, "
+    "classifier.posterior_.predict_set(X, fitted=(X_fit, y_fit))"
+)
+"""The error of `predict_set` without them."""
 
 ROUNDING = 1e-9
 """Relative error of sums of weights."""
@@ -41,6 +49,9 @@ class LabelScores:
     code: np.ndarray
     weight: np.ndarray
     class_ratio: np.ndarray
+
+    axes: ClassVar[dict[str, str]] = {"score": "S", "code": "S", "weight": "S", "class_ratio": "C"}
+    """Which axes have the same length."""
 
     @classmethod
     def of(cls, score: np.ndarray, code: np.ndarray, weight: np.ndarray, class_ratio: np.ndarray) -> Self:

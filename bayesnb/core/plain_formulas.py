@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.cells import shortened
+from bayesnb.core.checking import is_one_of, near_matches, warn
+
 # --------------------------------------------------------------------------------------------------
 # Stirling's series, for NumPy and for JAX
 # --------------------------------------------------------------------------------------------------
@@ -81,3 +84,92 @@ def mixed(log_density: Any, log_prior: Any, share: Any, xp: Any = np) -> Any:
     pooled = sum(density[..., c] * prior[..., c] for c in classes)
     with np.errstate(divide="ignore"):
         return highest + xp.log((1.0 - share) * density + share * pooled[..., None])
+
+
+# --------------------------------------------------------------------------------------------------
+# Rows that no class can have
+# --------------------------------------------------------------------------------------------------
+
+
+def with_fallback(found: np.ndarray, nothing: float, instead: np.ndarray) -> np.ndarray:
+    """The probabilities found, with `instead` for rows that are `nothing` in every class, and a warning of them."""
+    lost = is_lost(found, nothing)
+    if lost.any():
+        # A row is reported if it is impossible under any draw.
+        rows = np.flatnonzero(lost.reshape(-1, lost.shape[-1]).any(axis=0))
+        warn_lost(len(rows), int(rows[0]))
+        return np.where(lost[..., None], np.broadcast_to(instead, found.shape), found)
+    return found
+
+
+def is_lost(found: np.ndarray, nothing: float) -> np.ndarray:
+    """Which rows are `nothing` in every class, the shape without the classes."""
+    lost = found[..., 0] == nothing
+    lost[lost] = (found[lost] == nothing).all(axis=-1)
+    return lost
+
+
+def warn_lost(number: int, first: int) -> None:
+    """Warn of rows that no class can have, given how many and the position of one."""
+    warn(
+        f"{number} row(s), the first of them row {first}, have probability zero "
+        "under every class, because an estimate is exactly 0 or 1; they get the class probabilities. Use "
+        "nb.NUTS(), or nb.Exact() for conjugate families, which give every row a probability",
+        UserWarning,
+    )
+
+
+# --------------------------------------------------------------------------------------------------
+# The two classes whose log odds explain a row
+# --------------------------------------------------------------------------------------------------
+
+BEFORE = "before any cell"
+"""Name of the part without features: the log odds of the class probabilities."""
+
+TOGETHER = "features together"
+"""Name of the joint part of the features, where their parts do not add up."""
+
+
+def two_classes(labels: list[Any], log_joint: np.ndarray, class_: Any, against: Any) -> tuple[int, int]:
+    """Positions of the two classes of an explanation; the most probable ones take the places that are free.
+
+    Parameters
+    ----------
+    labels : list
+        Of all classes.
+    log_joint : array, shape (classes,)
+        Of the row.
+    class_, against : label or None
+        What the user gives.
+
+    Raises
+    ------
+    ValueError
+        If there is one class, or a label is no class, or both are the same.
+    """
+    if len(labels) < 2:
+        raise ValueError(f"there is one class, {labels[0]!r}: log odds need two, so fit with the labels of another")
+    for name, label in (("class_", class_), ("against", against)):
+        if label is not None and not is_one_of(label, labels):
+            raise ValueError(
+                f"{name} is {shortened(label)}, which is no class{near_matches(label, labels)}: give one of {labels}"
+            )
+    if class_ is not None and class_ == against:
+        raise ValueError(f"class_ and against are both {class_!r}: give two different classes of {labels}")
+    by_probability = [labels[c] for c in np.argsort(-log_joint, kind="stable")]
+    if class_ is None:
+        class_ = next(label for label in by_probability if against is None or label != against)
+    if against is None:
+        against = next(label for label in by_probability if label != class_)
+    return labels.index(class_), labels.index(against)
+
+
+def log_correction(log_given: Any, log_class_prob: np.ndarray) -> Any:
+    """Log of given class probabilities over those of the rows, zero if there are none; the arrays broadcast.
+
+    A class that is given no probability has none, also where it has no rows.
+    """
+    if log_given is None:
+        return 0.0
+    nothing = np.full(log_class_prob.shape, -np.inf)
+    return np.subtract(log_given, log_class_prob, out=nothing, where=~np.isneginf(log_given))

@@ -10,12 +10,14 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse
 
+from bayesnb.core.cells import Column, shortened
 from bayesnb.core.checking import a_type, listed, near_matches
 from bayesnb.core.deferred import is_jax, jax
+from bayesnb.core.number_form import NumberForm
 from bayesnb.core.printing import counted
 from bayesnb.data.labels import Labels, read_labels
-from bayesnb.data.tables import ArrayTable, Column, FrameTable, SparseTable, Table, as_csr, shortened
-from bayesnb.data.written_numbers import NumberForm, with_numbers
+from bayesnb.data.tables import ArrayTable, FrameTable, SparseTable, Table, as_csr
+from bayesnb.data.written_numbers import with_numbers
 
 # --------------------------------------------------------------------------------------------------
 # Weights of rows

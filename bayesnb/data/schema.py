@@ -9,17 +9,16 @@ from typing import Any, Self
 
 import numpy as np
 
+from bayesnb.core.cells import OTHER, Column, is_missing
 from bayesnb.core.checking import first_few, listed, near_matches, sort_categories, warn
+from bayesnb.core.number_form import NumberForm
 from bayesnb.data.derived import ArrangedTable, DerivedColumn
-from bayesnb.data.tables import Column, Table, as_range, distinct_objects, distinct_with_positions, is_missing, items_at
-from bayesnb.data.written_numbers import NumberForm, with_numbers
+from bayesnb.data.tables import Table, as_range, distinct_objects, distinct_with_positions, items_at
+from bayesnb.data.written_numbers import with_numbers
 
 # --------------------------------------------------------------------------------------------------
 # Categories of a column: declared, or found in its cells
 # --------------------------------------------------------------------------------------------------
-
-OTHER = "<other>"
-"""Label of the category of all values that were never seen."""
 
 
 def with_other(column: Column, categories: tuple, other: bool) -> tuple:
@@ -80,64 +79,6 @@ def warn_of_twins(values: Iterable[Any], where: str, what: str) -> None:
 
 def _text_of(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-@dataclass(frozen=True)
-class OutsideSupport:
-    """A column with cells that its family cannot hold, and that count as missing.
-
-    Attributes
-    ----------
-    column : hashable
-        Its name.
-    family : str
-        Name of the family.
-    holds : str
-        What the family holds.
-    """
-
-    column: Column
-    family: str
-    holds: str
-
-
-def _warn_outside(cells: Mapping[OutsideSupport, Mapping[Any, int]]) -> None:
-    if not cells:
-        return
-    found = [
-        f"{sum(values.values())} in column {key.column!r}, such as {next(iter(values)):g}, which is not {key.holds} "
-        f"({key.family})"
-        for key, values in cells.items()
-    ]
-    name, shown = next(iter(cells)).column, first_few(found, between="; ")
-    warn(
-        f"cells outside the support of families that were chosen count as missing: {shown}. Give a family that holds "
-        f"them, nb.NaiveBayes.from_frame(X, y, families={{{name!r}: nb.Gaussian()}})",
-        UserWarning,
-    )
-
-
-def warn_unseen(unseen: Mapping[Any, Mapping[Any, int]]) -> None:
-    """Warn of categories that were not seen in training, and of cells outside the support: once, for all columns.
-
-    Parameters
-    ----------
-    unseen : dict
-        For each column, the number of cells of each such category; for each `OutsideSupport`, that of such cells.
-    """
-    _warn_outside({key: cells for key, cells in unseen.items() if isinstance(key, OutsideSupport)})
-    unseen = {key: values for key, values in unseen.items() if not isinstance(key, OutsideSupport)}
-    found = [(column, sum(values.values()), listed(values)) for column, values in unseen.items() if values]
-    if not found:
-        return
-    remedy = "families with other=True, such as nb.Categorical(other=True), give them probability instead"
-    if len(found) == 1:
-        column, cells, shown = found[0]
-        told = f"column {column!r}: {cells} cell(s) hold categories not seen in training ({shown}) and count as missing"
-    else:
-        each = first_few([f"{column!r} in {cells} cell(s) ({shown})" for column, cells, shown in found])
-        told = f"{len(found)} columns hold categories not seen in training, which count as missing: {each}"
-    warn(f"{told}; {remedy}", UserWarning)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -16,22 +16,24 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from bayesnb.core.arrays import PIECE_CELLS
-from bayesnb.core.checking import Params, listed, near_matches, proportion, warn, warns_once, with_params
+from bayesnb.core.cells import LARGEST_NUMBER, is_missing, lacks_columns, unmask
+from bayesnb.core.checking import Params, listed, proportion, warn, warns_once, with_params
 from bayesnb.core.deferred import pd
-from bayesnb.core.label_scores import LabelScores
+from bayesnb.core.label_scores import NO_SCORES, LabelScores
+from bayesnb.core.number_form import is_number
 from bayesnb.core.panels import yes_or_no
 from bayesnb.core.running import num_threads, results_in_order
 from bayesnb.data.labels import as_labels, warn_of_classes
 from bayesnb.data.read import as_frame, as_table, is_dask, one_row, read_rows, with_names, with_one_row
-from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct, is_missing, is_number, unmask
+from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct
 from bayesnb.families.conjugate import number_of_values
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, read_table
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, count_more
-from bayesnb.model.reading import LARGEST_NUMBER, not_negative_up_to
+from bayesnb.model.reading import not_negative_up_to
 from bayesnb.posterior.belief import offers, require
-from bayesnb.posterior.files import save
+from bayesnb.posterior.files import save, scorer_bytes
 from bayesnb.posterior.left_out import DensityError
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.prediction_sets import INSTEAD, scores_of_some
@@ -532,12 +534,8 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """
         predictor = require(self._predictor(), "a closed form", "predict_set", INSTEAD)
         if self._label_scores is None:
-            raise ValueError(
-                "predict_set has no leave-one-out probabilities of labels after partial_fit or forget without kept "
-                "rows, after with_class_probs, and with var_smoothing above 1e-9: fit all rows, with class_probs=... "
-                "where those are given; or give the rows, classifier.posterior_.predict_set(X, fitted=(X_fit, y_fit))"
-            )
-        proba = predictor.predict_proba(self._check_table(X))
+            raise ValueError(NO_SCORES)
+        proba = predictor.predict_proba(self.checked_table(X))
         return self._label_scores.sets(proba, self.classes_, coverage, by_class=by_class, empty=empty)
 
     def predict_interval(self, X: Any, *, prob: float = 0.89, num_draws: int | None = None) -> np.ndarray:
@@ -581,7 +579,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """The posterior as an ``xarray.DataTree`` for ArviZ; see `Posterior.to_datatree`."""
         return self._posterior().to_datatree(None if X is None else self.checked_table(X), y, **options)
 
-    def save(self, path: Any, *, rows: bool = True) -> None:
+    def save(self, path: Any, *, rows: bool = True, scorer: bool | None = None) -> None:
         """Write the fitted estimator to a file, which `bayesnb.load` reads.
 
         The file holds the posterior as `Posterior.save` writes it, the parameters and the fitted attributes, and no
@@ -592,7 +590,10 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         path : path-like
         rows : bool, default True
             Whether to write the rows with their labels that `NaiveBayesClassifier.partial_fit` keeps. Without them the
-            file holds sums only, and weights of features learn on from later batches alone.
+            file holds sums and the sorted probabilities of labels that `predict_set` needs, and weights of features
+            learn on from later batches alone.
+        scorer : bool, optional
+            As for `Posterior.save`. That of `BernoulliNB` takes cells of zero and one.
 
         Raises
         ------
@@ -610,11 +611,15 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             raise TypeError(f"{name} is a class of your own, which load would not find: save posterior_, or pickle it")
         state = {key: value for key, value in vars(self).items() if key != "_kept" or yes_or_no("rows", rows)}
         try:
-            save(path, {"estimator": name} | state, name)
+            save(path, {"estimator": name} | state, name, self._scorer_bytes(scorer))
         except TypeError as error:
             if state.get("_kept") is None or "KeptRows" not in str(error):
                 raise
             raise TypeError(f"{error}; or leave out the rows that partial_fit keeps, save(path, rows=False)") from error
+
+    def _scorer_bytes(self, asked: bool | None) -> bytes:
+        """The flat form of what predicts, for a file."""
+        return scorer_bytes(self._predictor(), asked, self._label_scores)
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         proportion("decay", self.decay, or_one=True)
@@ -711,10 +716,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             return pd.DataFrame(row.cells, columns=row.names).infer_objects()
         names = tuple(fitted.tolist())
         if missing := [name for name in names if name not in row.names]:
-            raise ValueError(
-                f"the row has no {listed(missing)}{near_matches(missing[0], {*row.names}.difference(names))}: give "
-                "every column of the fit, None for a missing cell"
-            )
+            raise lacks_columns(missing, {*row.names}.difference(names))
         return ArrayTable(row.cells[:, [row.names.index(name) for name in names]], names, named=True)
 
     def _require_y(self, y: Any) -> None:

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from bayesnb.core.cells import OutsideSupport, warn_unseen
 from bayesnb.core.checking import whole_number
 from bayesnb.data.labels import warn_of_absent_classes, warn_of_classes
 from bayesnb.data.read import as_table, check_weights, is_dask, read_rows, split_labels, with_names
-from bayesnb.data.schema import OutsideSupport, warn_unseen
 from bayesnb.data.tables import SparseTable, Table, distinct
 from bayesnb.estimators.estimator import Estimator, check_classes, check_labels, read_mixed, with_fitted_columns
 from bayesnb.estimators.kept_rows import KeptRows, with_all_rows
@@ -219,7 +219,8 @@ class NaiveBayesClassifier(Estimator):
         posterior = self.posterior_.with_class_probs(class_probs)
         problem = self._problem.with_class_probs(posterior.class_probs())
         other = copy(self)
-        other.__dict__.update(class_probs=class_probs, posterior_=posterior, _problem=problem, model_=problem.resolved)
+        fitted = {"posterior_": posterior, "_problem": problem, "model_": problem.resolved, "_label_scores": None}
+        other.__dict__.update(class_probs=class_probs, **fitted)
         return other
 
     def _begin(self, table: Table, labels: np.ndarray, weight: Any) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.cells import is_missing
 from bayesnb.core.checking import a_type, first_few, listed
 from bayesnb.core.deferred import leaves, map_tree, pytree, structure
 from bayesnb.data.schema import Schema
-from bayesnb.data.tables import as_range, is_missing, items_at
+from bayesnb.data.tables import as_range, items_at
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, column_family, listed_categories
 from bayesnb.families.feature_inclusion import FeatureInclusion

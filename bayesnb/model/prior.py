@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.checking import of_labels
 from bayesnb.core.deferred import (
     dist,
     float64,
@@ -77,19 +78,6 @@ class ClassPrior:
         return dirichlet_log_evidence(self.concentration, counts.n)
 
 
-def in_order_of_classes(probs: Mapping[Any, Any], labels: Sequence[Any]) -> list[Any]:
-    """Class probabilities of a mapping from label, in the order of the labels.
-
-    Raises
-    ------
-    ValueError
-        If it does not name exactly the labels.
-    """
-    if set(probs) != set(labels):
-        raise ValueError(f"class_probs names {list(probs)}, the classes are {labels}")
-    return [probs[label] for label in labels]
-
-
 def spread_class_prior(description: Any, classes: np.ndarray, counts: ClassCounts | None = None) -> ClassPrior:
     """The class prior as arrays with a number for each class, ones in the places of learned hyperparameters.
 
@@ -121,11 +109,7 @@ def spread_class_prior(description: Any, classes: np.ndarray, counts: ClassCount
             raise ValueError('class_probs="empirical" needs data: fit the model')
         weight = counts.n.sum()
         return ClassPrior(None, counts.n / weight if weight > 0 else np.full(len(labels), 1 / len(labels)))
-    if isinstance(probs, Mapping):
-        return ClassPrior(None, np.array(in_order_of_classes(probs, labels), dtype=np.float64))
-    if probs.shape != classes.shape:
-        raise ValueError(f"class_probs has {len(probs)} entries, there are {len(labels)} classes {labels}")
-    return ClassPrior(None, probs)
+    return ClassPrior(None, of_labels(probs, labels))
 
 
 PIECE = 250

@@ -10,11 +10,12 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import csr_rows, distinct_rows, stacked
+from bayesnb.core.cells import warn_unseen
 from bayesnb.core.checking import listed, proportion, sort_categories, warn
 from bayesnb.core.deferred import in_float64, leaves, map_tree, structure, to_numpy
 from bayesnb.core.running import results_in_order
 from bayesnb.data.read import Rows, read_rows
-from bayesnb.data.schema import warn_of_twins, warn_unseen
+from bayesnb.data.schema import warn_of_twins
 from bayesnb.data.tables import Table, items_at
 from bayesnb.families.conjugate import ConjugateFamily, abilities, couples_classes
 from bayesnb.families.family import Family, JointFamily

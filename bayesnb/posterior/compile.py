@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.arrays import dense, row_pieces
+from bayesnb.core.cells import LARGEST_COUNT, LARGEST_NUMBER, OTHER
 from bayesnb.core.deferred import in_float64
-from bayesnb.data.schema import OTHER
 from bayesnb.families.bins import steps
 from bayesnb.families.hyperparameters import limits_of, support_of
 from bayesnb.model.blocks import Block, features_of, subjects_of
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.reading import LARGEST_COUNT, LARGEST_NUMBER, Cells, Chunks
+from bayesnb.model.reading import Cells, Chunks
 from bayesnb.posterior.density import LabelDensity, RowDensity
 from bayesnb.serve.scorer import (
     MultivariateT,

@@ -14,7 +14,7 @@ from scipy.special import log_softmax, logsumexp
 
 from bayesnb.core.arrays import log
 from bayesnb.core.deferred import in_float64, jax, jnp, map_tree, pytree
-from bayesnb.core.plain_formulas import mixed
+from bayesnb.core.plain_formulas import log_correction, mixed
 from bayesnb.core.running import results_in_order
 from bayesnb.families.conjugate import cells_log_predictive, stated_scorer
 from bayesnb.families.family import Family, JointFamily, column_family, parameters_of_column
@@ -418,7 +418,206 @@ class WeightedDensity(RowDensity):
         """Log joint densities of rows from log class probabilities and the sum of what `weighed` gives."""
         log_prior = log_softmax(log_class_prob + self.weights.offset, axis=-1)
         joint = log_prior + mixed(of_features, log_prior, self.weights.no_information)
-        return joint + self._log_correction(log_class_prob)
+        return joint + log_correction(self.log_given, log_class_prob)
+
+    @property
+    def num_at_a_time(self) -> int:
+        """Number of draws under which JAX has the density of a cell at a time; one without draws."""
+        return 1 if self.log_class_prob.ndim == 1 else min(DRAWS, len(self.log_class_prob))
+
+    def jax_density(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
+        """`log_joint` for JAX.
+
+        Returns
+        -------
+        tuple of callable and pytree
+            A pure function, and the arrays that are its first argument. Its second argument is the cells of each block,
+            shape (rows, columns), all of them inside the support.
+        """
+        return _sum_of_blocks, (self.log_class_prob, list(self.blocks))
+
+
+def _sum_of_blocks(arrays: tuple[Any, Sequence[Any]], cells: Sequence[Any]) -> Any:
+    log_class_prob, blocks = arrays
+    return sum((block.of_rows(x) for block, x in zip(blocks, cells, strict=True)), start=log_class_prob)
+
+
+# --------------------------------------------------------------------------------------------------
+# The mean over draws
+# --------------------------------------------------------------------------------------------------
+
+DRAWS = 64
+"""Number of draws whose cell densities JAX holds in memory at a time."""
+
+
+@dataclass(frozen=True)
+class MeanOverDraws(RowDensity):
+    """The mean of densities over draws of the parameters; log class probabilities have shape (draws, classes).
+
+    Attributes
+    ----------
+    forms : RowDensity or None
+        Closed forms given draws of the hyperparameters, axis of the draws first, over which the density of a whole row
+        is averaged in place of the draws. A feature alone has the mean over the draws.
+    """
+
+    forms: RowDensity | None = None
+
+    # The density of the whole row is averaged over the draws.
+    rest: ClassVar[str] = "the features depend on each other through the uncertain parameters"
+    is_sum: ClassVar[bool] = False
+
+    @classmethod
+    def of(cls, model: BoundModel, parameters: ModelParameters) -> "MeanOverDraws":
+        """The mean over draws of a model's parameters, leading axes (chain, draw)."""
+        draws = flatten(parameters)
+        pairs = zip(model.families, draws.blocks, strict=True)
+        return cls(
+            log(draws.class_prob), [WithParameters(family, dict(values), num_leading=1) for family, values in pairs]
+        )
+
+    @in_float64
+    def log_joint(self, cells: Cells) -> np.ndarray:
+        return self._mean_of_draws(cells) if self.forms is None else _mean_of_forms(self.forms, cells)
+
+    def _mean_of_draws(self, cells: Cells) -> np.ndarray:
+        # One class and some rows at a time, so that no array of all draws, rows and classes is needed.
+        num_draws, num_classes = self.log_class_prob.shape
+        result = np.empty((cells[0].shape[0], num_classes))
+
+        def pieces() -> Iterator[tuple[int, slice, list[Callable]]]:
+            for c in range(num_classes):
+                blocks = zip(self.blocks, cells, strict=True)
+                densities = [block.block_of_class(c).density_under_draws(x) for block, x in blocks]
+                yield from ((c, rows, densities) for rows in pieces_of_rows(len(result)))
+
+        def put(piece: tuple[int, slice, list[Callable]]) -> None:
+            c, rows, densities = piece
+            joint = summed(of_rows(rows)[..., 0] for of_rows in densities) + self.log_class_prob[:, c, None]
+            result[rows, c] = log_sum(joint)
+
+        list(results_in_order(put, pieces()))
+        return result - np.log(num_draws)
+
+    def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        return np.zeros(self.log_class_prob.shape[-1]), self.log_joint(cells)
+
+    def feature_density(self, i: int, j: int, x: Any) -> np.ndarray:
+        # Draws weigh their densities by the class probabilities, as in the density of a row over that without cells.
+        under_draws, prob = self.feature_under_draws(i, j, x), np.exp(self.log_class_prob)
+        pieces = [(np.exp(under_draws(rows)) * prob[:, None]).sum(axis=0) for rows in pieces_of_rows(x.shape[0])]
+        with np.errstate(invalid="ignore"):
+            return np.concatenate(pieces) / prob.sum(axis=0)
+
+    def feature_under_draws(self, i: int, j: int, x: Any) -> Callable[[slice], np.ndarray]:
+        """As `feature`, under each draw; a function of rows (draws, rows, classes)."""
+        block, cells = self._feature(i, j, x)
+        return block.density_under_draws(cells)
+
+    @in_float64
+    def feature(self, i: int, j: int, x: Any) -> np.ndarray:
+        under_draws, num_draws = self.feature_under_draws(i, j, x), len(self.log_class_prob)
+        pieces = [logsumexp(under_draws(rows), axis=0) - np.log(num_draws) for rows in pieces_of_rows(x.shape[0])]
+        return np.concatenate(pieces) if pieces else np.empty((0, self.log_class_prob.shape[-1]))
+
+    def jax_density(self) -> tuple[Callable[[Any, Sequence[Any]], Any], Any]:
+        each: RowDensity = self.forms or self
+        return _mean_of_sums, (each.log_class_prob, list(each.blocks))
+
+
+def _mean_of_forms(forms: RowDensity, cells: Cells) -> np.ndarray:
+    """Log of the mean over closed forms, axis of the draws first."""
+    number = len(forms.log_class_prob)
+    each = (map_tree(lambda leaf, s=s: leaf[s], tuple(forms.blocks)) for s in range(number))
+    pairs = zip(forms.log_class_prob, each, strict=True)
+    return logsumexp([RowDensity(*form).log_joint(cells) for form in pairs], axis=0) - np.log(number)
+
+
+def _mean_of_sums(arrays: tuple[Any, Sequence[Any]], cells: Sequence[Any]) -> Any:
+    log_class_prob, blocks = arrays
+
+    def of_draw(draw: tuple[Any, Sequence[Any]]) -> Any:
+        of_classes, values = draw
+        drawn = [replace(block, **{block.varies: value}) for block, value in zip(blocks, values, strict=True)]
+        return _sum_of_blocks((of_classes, drawn), cells)
+
+    return _log_mean(of_draw, (log_class_prob, [getattr(block, block.varies) for block in blocks]))
+
+
+def _log_mean(of_one: Callable[[Any], Any], many: Any) -> Any:
+    """Log of the mean of exponentials of a function of each entry of a pytree's first axis."""
+    # The backward pass recomputes the densities, so that only their sums are kept.
+    found = jax.lax.map(jax.checkpoint(of_one), many, batch_size=DRAWS)
+    return jax.scipy.special.logsumexp(found, axis=0) - np.log(len(found))
+
+
+# --------------------------------------------------------------------------------------------------
+# Weights of features
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WeightedDensity(RowDensity):
+    """Product of the feature densities, each raised to its weight (see `mixed`).
+
+    Attributes
+    ----------
+    log_class_prob : array, shape (classes,)
+        Those of the rows from which the weights were learned, without offsets.
+    unweighted : RowDensity
+    weights : FeatureWeights
+    positions : sequence of sequence of int
+        For each block the positions of its features among the weights.
+    log_given : array of shape (classes,), or None
+        Log class probabilities of another population, if they are given. The odds are then multiplied by given / rows
+        (prior correction; King and Zeng 2001, *Political Analysis* 9, 137-163).
+    """
+
+    unweighted: RowDensity
+    weights: FeatureWeights
+    positions: Sequence[Sequence[int]]
+    log_given: np.ndarray | None = None
+
+    rest: ClassVar[str] = (
+        "with a small probability the cells of a row say nothing about its label, which bounds the log odds"
+    )
+
+    @property
+    def feature_by_feature(self) -> bool:
+        """Whether features have weights of their own, or the mean over draws of each is taken."""
+        return not self.weights.shared or bool(self.unweighted.rest)
+
+    @in_float64
+    def log_joint(self, cells: Cells) -> np.ndarray:
+        features = ((i, j, x) for i, x in enumerate(cells) for j, _ in enumerate(self.positions[i]))
+        return self.joined(self.log_class_prob, summed(self.feature(*feature) for feature in features))
+
+    def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        if self.feature_by_feature:
+            density = self.log_joint(cells)
+        else:
+            _, of_features = self.unweighted.log_ratio(cells)
+            density = self.joined(self.log_class_prob, times(self.weights.weight[0], of_features))
+        return np.zeros(len(self.log_class_prob)), density
+
+    def weight(self, i: int, j: int) -> float:
+        return float(self.weights.weight[self.positions[i][j]])
+
+    def feature(self, i: int, j: int, x: Any) -> np.ndarray:
+        if self.weight(i, j) == 0:
+            return np.zeros((x.shape[0], len(self.log_class_prob)))
+        return self.weighed(i, j, self.unweighted.feature(i, j, x), self.log_class_prob)
+
+    def weighed(self, i: int, j: int, log_density: np.ndarray, log_class_prob: np.ndarray) -> np.ndarray:
+        """What log densities (rows, classes) of feature `j` of block `i` add to the log joint density of their rows."""
+        density = mixed(log_density, log_class_prob, self.weights.no_information_in_feature)
+        return times(self.weight(i, j), density)
+
+    def joined(self, log_class_prob: np.ndarray, of_features: np.ndarray) -> np.ndarray:
+        """Log joint densities of rows from log class probabilities and the sum of what `weighed` gives."""
+        log_prior = log_softmax(log_class_prob + self.weights.offset, axis=-1)
+        joint = log_prior + mixed(of_features, log_prior, self.weights.no_information)
+        return joint + log_correction(self.log_given, log_class_prob)
 
     def _log_correction(self, log_class_prob: np.ndarray) -> Any:
         """Log of given / rows; a class that is given no probability has none, also where it has no rows."""
@@ -436,7 +635,7 @@ class WeightedDensity(RowDensity):
         log_prior = log_softmax(self.log_class_prob + weights.offset)
         shares = (share or None for share in (weights.no_information_in_feature, weights.no_information))
         of_blocks = [weights.weight[positions] for positions in self.positions]
-        correction = self._log_correction(self.log_class_prob)
+        correction = log_correction(self.log_given, self.log_class_prob)
         blocks = list(self.unweighted.blocks)
         return _weighted_sum, (self.log_class_prob, log_prior, correction, *shares, of_blocks, blocks)
 

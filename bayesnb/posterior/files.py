@@ -4,17 +4,12 @@ A record is an object that its arguments make again: it has each argument of its
 name. A file holds its class by name and the arguments, which are records themselves, arrays, text and numbers.
 """
 
-import hashlib
 import json
-import os
-import shutil
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from datetime import date, datetime, time
 from importlib import import_module
 from inspect import signature
-from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 from uuid import uuid4
@@ -24,16 +19,19 @@ import pandas as pd
 import scipy.sparse
 
 import bayesnb.families as package
-from bayesnb.core.checking import as_path
+from bayesnb.core.checking import as_path, one_of
 from bayesnb.core.deferred import dist, is_distribution, is_jax
 from bayesnb.core.exports import places_of
+from bayesnb.core.label_scores import LabelScores
 from bayesnb.core.printing import Printed
+from bayesnb.core.sealed_files import replace_file, seal, sealed_image
 from bayesnb.data.derived import DerivedColumn
 from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family
 from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import EVERY_COLUMN
 from bayesnb.model.bound import BoundModel
+from bayesnb.posterior.belief import offers, require
 
 # --------------------------------------------------------------------------------------------------
 # Values as JSON and arrays, and back
@@ -49,13 +47,48 @@ TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
 """Types that a file holds as text, with functions to text and back."""
 
 
-def save(path: Any, value: Any, name: str = "value") -> None:
-    """Write a record or a dictionary, which errors call `name`, to a netCDF file; errors as for `Posterior.save`."""
+def save(path: Any, value: Any, name: str = "value", scorer: bytes = b"") -> None:
+    """Write a record or a dictionary, which errors call `name`, to a netCDF file; errors as for `Posterior.save`.
+
+    `scorer`, the bytes of the flat form, lies in the file as it is.
+    """
     path, writer = as_path(path), _Writer()
     # Python's JSON has words for infinite numbers, which may be labels.
     text = json.dumps(writer.apart(value, name))
-    content = _netcdf({"bayesnb_format": FORMAT, "bayesnb": text}, writer.arrays)
-    replace_file(path, [content, _seal(content)])
+    content = _netcdf({"bayesnb_format": FORMAT, "bayesnb": text}, writer.arrays, scorer)
+    replace_file(path, [content, seal(content)])
+
+
+MOST_BYTES = 2**24
+"""A larger flat form is in a file only if it is asked for."""
+
+
+def scorer_bytes(posterior: Any, asked: bool | None, label_scores: LabelScores | None = None) -> bytes:
+    """The flat form of a posterior for `save`, empty if the file is to have none.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    asked : bool or None
+        What the user gives as `scorer`.
+    label_scores : LabelScores, optional
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is asked for and there is none; or if `asked` is none of the three.
+    """
+    one_of("scorer", asked, (None, True, False))
+    if asked is False or not (asked or offers(posterior, "a flat form")):
+        return b""
+    scorer = require(posterior, "a flat form", "save with scorer=True").belief.flat.scorer
+    try:
+        found: bytes = replace(scorer, label_scores=label_scores).to_bytes()
+    except TypeError:  # a label that JSON does not hold, such as a date
+        if asked:
+            raise
+        return b""
+    return found if asked or len(found) <= MOST_BYTES else b""
 
 
 def read(path: Any, records: Mapping[str, Sequence[str]], families: Sequence[type[Family]]) -> Any:
@@ -75,7 +108,7 @@ def read(path: Any, records: Mapping[str, Sequence[str]], families: Sequence[typ
         As for `bayesnb.load`.
     """
     path, h5py = as_path(path), _backend("load")
-    image = _sealed_image(path)
+    image = sealed_image(path)
     try:
         with h5py.File(h5py.h5f.open_file_image(image)) as file:
             if (written := int(np.asarray(file.attrs["bayesnb_format"]).item())) != FORMAT:
@@ -296,77 +329,18 @@ TOGETHER: dict[str, Callable[..., Any]] = {
 
 
 # --------------------------------------------------------------------------------------------------
-# Write a file whole or not at all
-# --------------------------------------------------------------------------------------------------
-
-
-def replace_file(path: Path, parts: Sequence[bytes | memoryview], what: str = "the posterior") -> None:
-    """Write a file to a temporary path in the same folder, then give it the final path in one step.
-
-    At each moment the path names the old file or the new one, whole, whatever interrupts the writer and however many
-    processes write to it. Who has the old file open goes on reading it. A process that is killed while it writes may
-    leave a file ``.bayesnb-*.tmp`` in the folder; nothing reads it.
-
-    Parameters
-    ----------
-    path : Path
-        A symbolic link stays, and the file that it names is replaced. The permissions of a file that is replaced stay.
-    parts : sequence of bytes
-        The content, one part after the other.
-    what : str
-        Name of the content in errors.
-
-    Raises
-    ------
-    OSError
-        If the folder does not exist or may not be written to, the disk is full, or the path names something other than
-        a file. The error has the class of its cause, such as PermissionError, and names the path.
-    """
-    # Unlike those of pathlib, these functions raise no error for a name that is too long or may not be looked up.
-    target = Path(os.path.realpath(path))
-    if os.path.exists(target) and not os.path.isfile(target):
-        raise OSError(f"{str(path)!r} is not a file that can be replaced: give the path of a file")
-    if not os.path.isdir(target.parent):
-        raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to save into: make it first")
-    temporary = target.with_name(f".bayesnb-{uuid4().hex}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        if os.path.exists(target):
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            reason = error.strerror or error
-            # Python chooses the error's class by its number.
-            raise OSError(
-                error.errno,
-                f"{what} is not saved ({reason}), and what was at the path is unchanged: free space or permit "
-                "writing in the folder, or save elsewhere",
-                str(path),
-            ) from error
-        raise
-
-
-# --------------------------------------------------------------------------------------------------
 # The file itself: JSON text and numbered arrays in netCDF, followed by a checksum
 # --------------------------------------------------------------------------------------------------
 
 FORMAT = 4
 """Version of the file's layout; any other is an error."""
 
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
-"""The first bytes of an HDF5 file."""
 
 GROUP = "arrays"
 """Name of the group of arrays, which are numbered."""
 
 
-def _netcdf(attributes: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> bytes:
+def _netcdf(attributes: Mapping[str, Any], arrays: Sequence[np.ndarray], scorer: bytes) -> bytes:
     """The bytes of a netCDF file, made in HDF5's own memory.
 
     HDF5 can also write to a Python file object, and so does xarray. HDF5 then calls Python whenever the garbage
@@ -378,62 +352,24 @@ def _netcdf(attributes: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> byte
         file.attrs.update(attributes)
         group = file.create_group(GROUP)
         for i, array in enumerate(arrays):
-            value = np.asarray(array, np.int8 if array.dtype == bool else None, order="C")
-            written = group.create_dataset(f"v{i}", data=value)
-            # The axes as netCDF has them. h5netcdf writes them too, but compares each array with those of all others.
-            for axis, length in enumerate(value.shape):
-                scale = group.create_dataset(f"v{i}_{axis}", (length,), ">f4")
-                scale.make_scale(f"This is a netCDF dimension but not a netCDF variable. {length:10}")
-                written.dims[axis].attach_scale(scale)
+            _put_array(group, f"v{i}", np.asarray(array, np.int8 if array.dtype == bool else None, order="C"))
+        if scorer:
+            _put_array(file, "scorer", np.frombuffer(scorer, np.uint8))
         file.flush()
         image: bytes = file.id.get_file_image()
     return image
 
 
-def _sealed_image(path: Path) -> bytes:
-    """The netCDF of a file that ends with its seal.
+def _put_array(group: Any, name: str, value: np.ndarray) -> None:
+    """Write an array, whole in one place, and its axes as netCDF has them.
 
-    The file is read once: another process may put a new one in its place. HDF5 takes apart only bytes that `save`
-    wrote: it keeps text of any length in a heap without a checksum, and some damage to the heap makes it read forever.
-    xarray would read the file too, but leaves a filter of warnings behind.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read: FileNotFoundError, IsADirectoryError and so on, by its cause.
-    ValueError
-        If the file is not one of `save`'s, or is cut short or changed.
+    h5netcdf writes them too, but compares each array with the axes of all others.
     """
-    try:
-        mode = path.stat().st_mode
-        content = path.read_bytes() if stat.S_ISREG(mode) else b""
-    except OSError as error:
-        if isinstance(error, FileNotFoundError):
-            raise FileNotFoundError(f"there is no file {str(path)!r}") from None
-        raise OSError(error.errno, f"the file cannot be read ({error.strerror})", str(path)) from error
-    if not stat.S_ISREG(mode):
-        kind, what = (IsADirectoryError, "folder") if stat.S_ISDIR(mode) else (ValueError, "device or a pipe")
-        raise kind(f"{str(path)!r} is a {what}: give the path of a file")
-    # The superblock states HDF5's length (HDF5 File Format Specification, section II.A).
-    place = 40 if content[8:9] < b"\x02" else 28
-    end = int.from_bytes(content[place : place + 8], "little")
-    if not content.startswith(SIGNATURE) or len(content) < end:
-        raise ValueError(f"{str(path)!r} cannot be read as netCDF: it is cut short, or was not written by save")
-    image, seal = content[:end], content[end:]
-    if not seal and b"modeling_interface" in image:
-        raise ValueError(
-            f"{str(path)!r} holds draws from to_datatree, not a posterior from save: read it with arviz.from_netcdf"
-        )
-    if seal != _seal(image):
-        why = "its checksum does not match" if seal else "it has no checksum, or it is not a posterior that save wrote"
-        raise ValueError(
-            f"{str(path)!r} was changed after it was saved: {why}; take another copy of the file, or fit and save again"
-        )
-    return image
-
-
-def _seal(image: bytes) -> bytes:
-    return b"\nbayesnb sha256 " + hashlib.sha256(image).hexdigest().encode() + b"\n"
+    written = group.create_dataset(name, data=value)
+    for axis, length in enumerate(value.shape):
+        scale = group.create_dataset(f"{name}_{axis}", (length,), ">f4")
+        scale.make_scale(f"This is a netCDF dimension but not a netCDF variable. {length:10}")
+        written.dims[axis].attach_scale(scale)
 
 
 def _backend(verb: str) -> Any:

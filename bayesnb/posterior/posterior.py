@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb.core.arrays import dense
-from bayesnb.core.checking import a_type, warn, warns_once, whole_number
+from bayesnb.core.checking import a_type, in_order_of_classes, warn, warns_once, whole_number
 from bayesnb.core.deferred import pd
 from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus
 from bayesnb.core.running import random_generator
@@ -17,7 +17,7 @@ from bayesnb.families.bins import Resolution, as_written
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.blocks import ModelStatistics, parameter_notes
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.prior import CLASS_SITE, in_order_of_classes, spread_class_prior
+from bayesnb.model.prior import CLASS_SITE, spread_class_prior
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.program import draw_cells, draw_codes, to_table
 from bayesnb.posterior.belief import Belief, offers, require
@@ -433,8 +433,8 @@ class Posterior(Printed, Predictions):
         >>> beaks = X[["bill_depth_mm"]]
         >>> posterior = nb.fit(nb.Gaussian(), beaks, y)
         >>> posterior.predict_set(beaks[:2], fitted=(beaks, y))
-        array([[ True, False,  True],
-               [ True, False,  True]])
+        array([[ True,  True, False],
+               [ True, False, False]])
         """
         from bayesnb.posterior.prediction_sets import INSTEAD, scores_of_rows
 
@@ -537,7 +537,7 @@ class Posterior(Printed, Predictions):
             raise ValueError("X and y come together: log p(y | x, theta) needs both")
         return tree_of_draws(self, X, y, predictions, num_chains, num_draws, key)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: Any, *, scorer: bool | None = None) -> None:
         """Write the posterior to a netCDF file, which `bayesnb.load` and ``xarray.open_datatree`` read.
 
         The file holds the model as JSON text and its numbers as float64 arrays, so that the posterior that `load`
@@ -551,6 +551,9 @@ class Posterior(Printed, Predictions):
         ----------
         path : path-like
             A file of this name is replaced.
+        scorer : bool, optional
+            Whether the file has the posterior's flat form too, with which `bayesnb.serve.load` predicts; by default if
+            there is one of at most 16 MB. Draws have none, nor point estimates of numbers, nor counts of words.
 
         Raises
         ------
@@ -561,11 +564,12 @@ class Posterior(Printed, Predictions):
             full, or the path names a folder or a device. What was at the path is unchanged.
         TypeError
             If a label or the name of a column is neither text, number, boolean, date, time nor a tuple of these, or the
-            inference is a class of your own: save the posterior of its draws that `from_samples` gives.
+            inference is a class of your own: save the posterior of its draws that `from_samples` gives. Also if a flat
+            form is asked for, and there is none.
         """
-        from bayesnb.posterior.files import save
+        from bayesnb.posterior.files import save, scorer_bytes
 
-        save(path, self)
+        save(path, self, scorer=scorer_bytes(self, scorer))
 
     @property
     def log_evidence(self) -> float:

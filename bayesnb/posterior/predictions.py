@@ -11,6 +11,7 @@ from bayesnb.core.arrays import log
 from bayesnb.core.checking import one_of, proportion
 from bayesnb.core.deferred import leaves, pd
 from bayesnb.core.panels import percent
+from bayesnb.core.plain_formulas import with_fallback
 from bayesnb.data.labels import as_labels
 from bayesnb.data.read import as_rows, is_dask, map_partitions
 from bayesnb.model.blocks import parameter_notes
@@ -18,7 +19,7 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
 from bayesnb.model.program import Sites
-from bayesnb.model.reading import Cells, with_fallback
+from bayesnb.model.reading import Cells
 from bayesnb.posterior.belief import Belief
 from bayesnb.posterior.density import LabelDensity
 from bayesnb.posterior.function_of_array import function_of_array

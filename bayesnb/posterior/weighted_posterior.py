@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.core.arrays import log
+from bayesnb.core.checking import require_no_new_class
 from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
 from bayesnb.core.label_scores import LabelScores
@@ -202,13 +203,7 @@ class WeightedPosterior(Posterior):
         super().__init__(problem, belief, unweighted.inference)
 
     def _with_class_probs(self, class_probs: np.ndarray) -> "WeightedPosterior":
-        before = _rows_class_probs(self.unweighted)
-        if (lost := (before == 0.0) & (class_probs > 0.0)).any():
-            label = self.classes[lost].tolist()[0]
-            raise ValueError(
-                f"class {label!r} has probability zero in the rows from which the weights were learned, and "
-                f"{class_probs[lost][0]:.4g} in class_probs: its odds are not known; give it zero, or fit rows of it"
-            )
+        require_no_new_class(_rows_class_probs(self.unweighted), class_probs, self.classes.tolist())
         return WeightedPosterior(self.unweighted.with_class_probs(class_probs), self.feature_weights)
 
     @property

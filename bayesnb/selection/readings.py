@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.checking import first_few, warn
-from bayesnb.data.derived import PARTS, DerivedColumn, date_form, date_part, gap_indicator, moments_of
+from bayesnb.core.number_form import is_number
+from bayesnb.core.recipes import PARTS, date_form, date_part, gap_indicator, moments_of
+from bayesnb.data.derived import DerivedColumn
 from bayesnb.data.read import Rows
-from bayesnb.data.tables import ArrayTable, SparseTable, Table, distinct_objects, is_number
+from bayesnb.data.tables import ArrayTable, SparseTable, Table, distinct_objects
 from bayesnb.data.written_numbers import NEARLY_ALL, are_dates
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.family import Family

@@ -10,7 +10,8 @@ from zlib import crc32
 
 import numpy as np
 
-from bayesnb.core.plain_formulas import mixed, rising_in_numpy
+from bayesnb.core.label_scores import LabelScores
+from bayesnb.core.plain_formulas import log_correction, mixed, rising_in_numpy
 
 # --------------------------------------------------------------------------------------------------
 # How cells become codes and numbers
@@ -338,6 +339,8 @@ class Scorer:
         s of a row and of a cell.
     forms : tuple of (int, str, str, tuple of str)
         Columns whose numbers are written as text: position, decimal sign, unit, and texts that mark a missing cell.
+    label_scores : LabelScores, optional
+        Leave-one-out probabilities of labels, from which sets of labels follow.
 
     Examples
     --------
@@ -378,6 +381,7 @@ class Scorer:
     share: float = 0.0
     share_of_feature: float = 0.0
     forms: tuple[tuple[int, str, str, tuple[str, ...]], ...] = ()
+    label_scores: LabelScores | None = None
 
     axes: ClassVar[dict[str, str]] = dict.fromkeys(("log_class_prob", "offset", "log_given"), "C")
 
@@ -439,7 +443,7 @@ class Scorer:
     def joined(self, of_features: np.ndarray) -> np.ndarray:
         """`log_joint` from the sum of the contributions of all features, shape (rows, classes)."""
         joint = self._log_prior + mixed(of_features, self._log_prior, self.share)
-        return joint if self.log_given is None else joint + (self.log_given - self.log_class_prob)
+        return joint + log_correction(self.log_given, self.log_class_prob)
 
     @staticmethod
     def log_proba(log_joint: np.ndarray) -> np.ndarray:
@@ -470,7 +474,7 @@ class Scorer:
         return MARKER + crc32(body).to_bytes(4, "little") + body
 
     @classmethod
-    def from_bytes(cls, raw: bytes) -> Self:
+    def from_bytes(cls, raw: bytes | memoryview) -> Self:
         """The scorer that `to_bytes` wrote. Bytes after it are left alone.
 
         Raises
@@ -507,7 +511,8 @@ class Scorer:
         """Raise ValueError if parts do not fit each other, so that predictions could fail or read other memory."""
         _insist(all(0 <= share < 1 for share in (self.share, self.share_of_feature)), "of a share")
         num_codes, num_numbers, number = len(self.code_readings), len(self.number_readings), len(self.classes)
-        for record in (self, self.tables, self.students, self.counts, *self.vectors, *self.bins):
+        scores = [] if self.label_scores is None else [self.label_scores]
+        for record in (self, self.tables, self.students, self.counts, *self.vectors, *self.bins, *scores):
             _check_axes(record, number)
         for bins in self.bins:
             _insist(0 <= bins.number < num_numbers, "of bins")
@@ -518,6 +523,7 @@ class Scorer:
             *((numbers, num_numbers) for numbers in described),
             (self.tables.coding, num_codes + len(self.bins)),
             (self.subject, len(self.subjects)),
+            *((one.code, number) for one in scores),
         ):
             _insist(places.dtype.kind == "i" and bool(((places >= 0) & (places < most)).all()), "of a feature")
         sizes = [reading.num_codes for reading in self.code_readings]
@@ -537,7 +543,8 @@ MARKER = b"\x93bayesnb scorer 1\x00"
 """How the bytes of a scorer begin, with the version of their form."""
 
 RECORDS = {
-    kind.__name__: kind for kind in (Scorer, Reading, NumberBins, Tables, StudentT, RisingFactorials, MultivariateT)
+    kind.__name__: kind
+    for kind in (Scorer, Reading, NumberBins, Tables, StudentT, RisingFactorials, MultivariateT, LabelScores)
 }
 
 

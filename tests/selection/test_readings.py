@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import bayesnb as nb
 from bayesnb.cli import app
-from bayesnb.data.derived import date_part
+from bayesnb.core.recipes import date_part
 from bayesnb.data.read import as_table
 from bayesnb.model.blocks import feature_names
 from bayesnb.model.feature_weights import ConditionalLikelihood
