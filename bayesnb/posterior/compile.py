@@ -191,7 +191,7 @@ class _Parts:
     def add(self, i: int, j: int) -> bool:
         """Add a feature; False if it is in no flat form."""
         block = self.model.blocks[i]
-        edges = _edges(block.family)
+        edges = _edges_of_parts(block.family)
         if block.has_categories or edges:
             return self._add_table(i, j, edges)
         if i not in self.stated:
@@ -213,7 +213,7 @@ class _Parts:
         if edges:
             place = self.bins.setdefault((at[columns[0]], edges), len(self.bins))
             codings = [len(self.readings.codes) + place]
-            values = [np.array([*_below(block.family, edges), *edges, np.nan])]
+            values = [np.array([*_below_parts(block.family, edges), *edges, np.nan])]
         else:
             codings = [at[column] for column in columns]
             sizes = [self.sizes[coding] for coding in codings]
@@ -284,7 +284,7 @@ class _Parts:
         return Tables(np.concatenate(self.entries, axis=1), np.cumsum([0, *sizes[:-1]]), coding, stride)
 
 
-def _edges(family: Any) -> tuple[float, ...]:
+def _edges_of_parts(family: Any) -> tuple[float, ...]:
     """Ascending numbers between which the ratios of a density are constant, each in the part above it; none if smooth.
 
     A part is represented by its lower end.
@@ -300,7 +300,7 @@ def _edges(family: Any) -> tuple[float, ...]:
     return tuple(sorted({*inner[:-1], float(np.nextafter(inner[-1], np.inf)), *zero}))
 
 
-def _below(family: Any, edges: tuple[float, ...]) -> tuple[float, ...]:
+def _below_parts(family: Any, edges: tuple[float, ...]) -> tuple[float, ...]:
     """A number below all edges."""
     return (float(np.nextafter(edges[0], -np.inf)),) if steps(family) else (edges[0] - 1.0,)
 
