@@ -204,7 +204,9 @@ class ServedModel:
         strange = {}
         for column, decimal, unit, marks in self._scorer.forms:
             cells = columns[column].tolist() if isinstance(columns[column], np.ndarray) else columns[column]
-            columns[column], strange[self.columns[column]] = NumberForm(decimal, unit, marks).read(cells)
+            require_hashable(cells, name := self.columns[column])
+            columns[column], others = NumberForm(decimal, unit, marks).read(cells)
+            strange[name] = list(dict.fromkeys(others))
         warn_of_no_numbers(strange)
 
     def _check_numbers(self, numbers: np.ndarray, wrong: np.ndarray, unseen: dict[Any, dict[Any, int]]) -> None:
