@@ -14,7 +14,8 @@ import xarray as xr
 from typer.testing import CliRunner
 
 import bayesnb as nb
-from bayesnb.cli import app, check_command, read_csv, read_for
+from bayesnb.cli import app, check_command
+from bayesnb.cli.csv_tables import read_csv, read_for
 
 
 @pytest.fixture(scope="module")
@@ -376,7 +377,8 @@ def test_drift_says_whether_a_column_has_moved(command, fitted, tmp_path):
     table, model = fitted
     result = command("drift", model, table)
     assert result.exit_code == 0, result.output
-    assert "0 of 3 columns" in result.output and ".table" not in result.output
+    assert "0 of 3 columns" in result.output
+    assert ".table" not in result.output
     far = pd.concat([TABLE.assign(size=TABLE["size"] + 1000)] * 5)
     far.to_csv(tmp_path / "far.csv", index=False)
     result = command("drift", model, tmp_path / "far.csv", "--out", tmp_path / "drift.csv")

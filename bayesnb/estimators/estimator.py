@@ -590,7 +590,8 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         path : path-like
         rows : bool, default True
             Whether to write the rows with their labels that `NaiveBayesClassifier.partial_fit` keeps. Without them the
-            file holds sums only, and weights of features learn on from later batches alone.
+            file holds sums and the sorted probabilities of labels that `predict_set` needs, and weights of features
+            learn on from later batches alone.
         scorer : bool, optional
             As for `Posterior.save`. That of `BernoulliNB` takes cells of zero and one.
 

@@ -219,7 +219,8 @@ class NaiveBayesClassifier(Estimator):
         posterior = self.posterior_.with_class_probs(class_probs)
         problem = self._problem.with_class_probs(posterior.class_probs())
         other = copy(self)
-        other.__dict__.update(class_probs=class_probs, posterior_=posterior, _problem=problem, model_=problem.resolved)
+        fitted = {"posterior_": posterior, "_problem": problem, "model_": problem.resolved, "_label_scores": None}
+        other.__dict__.update(class_probs=class_probs, **fitted)
         return other
 
     def _begin(self, table: Table, labels: np.ndarray, weight: Any) -> None:

@@ -310,7 +310,7 @@ class Family(Params, ABC):
 
         Returns
         -------
-        Powers, Rises, Vector or None
+        StudentT, RisingFactorials, MultivariateT or None
             A record of `bayesnb.serve.scorer`, its numbers the positions of the columns. None, the default, if the
             density has no such form: the posterior then predicts by `ConjugateFamily.row_log_predictive`.
         """

@@ -26,7 +26,7 @@ from bayesnb.families.family import (
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import Support, broadcast_hyperparameter, filled_cells, given, support_of
 from bayesnb.families.statistics import Counts, Statistics
-from bayesnb.serve.scorer import Powers
+from bayesnb.serve.scorer import StudentT
 
 # --------------------------------------------------------------------------------------------------
 # Statistics of cells that may be zero: the number of other cells, and the statistics of their values
@@ -246,9 +246,9 @@ class Hurdle(ConjugateFamily):
         of_zeros = self._of_zeros.row_log_predictive(nonzero, ratio=ratio)
         return of_zeros + self.family.row_log_predictive(values, ratio=ratio)
 
-    def scorer(self) -> Powers | None:
+    def scorer(self) -> StudentT | None:
         found = stated_scorer(self.family)
-        if not isinstance(found, Powers):
+        if not isinstance(found, StudentT):
             return None
         of_zero, of_others = np.moveaxis(self._of_zeros.log_predictive_table(), -1, 0)
         has_zero = np.ones_like(found.has_zero)

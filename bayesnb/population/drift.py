@@ -58,9 +58,10 @@ def drift(posterior: Any, X_new: Any, y_new: Any = None, *, smallest: float = 0.
     Notes
     -----
     For each column two hypotheses are compared: one distribution for old and new rows, or one each, both under the
-    prior of the fit. With the class probabilities q of the new rows and :math:`f_c` those of the N rows of the fit, an
-    old row of class c has the weight :math:`w_c \propto q_c / f_c`, and the weights add up to the effective number of
-    rows, :math:`(\sum_i w_i)^2 / \sum_i w_i^2`. The Bayes factor over draws of q is
+    prior of the fit, without labels that of its most frequent class. With the class probabilities q of the new rows and
+    :math:`f_c` those of the rows of the fit, an old row of class c has the weight :math:`w_c \propto q_c / f_c`, and
+    the weights add up to the effective number of rows, :math:`(\sum_i w_i)^2 / \sum_i w_i^2`. The Bayes factor over
+    draws of q is
 
     .. math:: B = \Bigl( E_q \bigl[ B(q)^{-1} \bigr] \Bigr)^{-1}, \qquad B(q) = \tfrac13 (V + S + V S),
 
@@ -76,17 +77,19 @@ def drift(posterior: Any, X_new: Any, y_new: Any = None, *, smallest: float = 0.
 
     Examples
     --------
-    Heavier penguins, of the same species in the same proportions:
+    New rows in which one species is missing, and heavier ones:
 
+    >>> import numpy as np
     >>> import bayesnb as nb
     >>> X, y = nb.datasets.penguins()
-    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X.iloc[::2], y.iloc[::2])
-    >>> nb.drift(posterior, X.iloc[1::2]).drifted
+    >>> old, new = np.array_split(np.random.default_rng(0).permutation(len(X)), 2)
+    >>> posterior = nb.fit(nb.NaiveBayes.from_frame(X), X.iloc[old], y.iloc[old])
+    >>> others = X.iloc[new][y.iloc[new] != "Adelie"]
+    >>> nb.drift(posterior, others).drifted
     False
-    >>> heavier = X.iloc[1::2].assign(body_mass_g=lambda rows: rows["body_mass_g"] + 500)
-    >>> found = nb.drift(posterior, heavier, y.iloc[1::2])
+    >>> found = nb.drift(posterior, others.assign(body_mass_g=others["body_mass_g"] + 1000))
     >>> found.table.index[found.table["drifted"]].tolist()
-    ['body_mass_g']
+    ['body_mass_g', 'class probabilities']
     """
     given = require(posterior_of(posterior), "data", "drift")
     X, y = split_labels(X_new, y_new)

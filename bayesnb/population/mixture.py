@@ -10,7 +10,7 @@ tail. Its density has the exponents a in place of a - 1, and its mode is inside 
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import softmax
@@ -66,7 +66,7 @@ class ClassProbsDensity:
     def of(cls, ratios: np.ndarray, concentration: np.ndarray) -> Self:
         """The density given likelihood ratios (rows, classes), in any scale for each row."""
         ratios, weights = _groups(ratios, np.ones(len(ratios)), 0.0)
-        mode = _mode(ratios, weights, concentration)
+        mode = mode_of(ratios, concentration, weights)
         proba, products = _proba(ratios, mode), _products(ratios, weights, mode)
         width = FINEST
         while len(proba) > MOST_GROUPS:
@@ -153,7 +153,7 @@ def _groups(proba: np.ndarray, weights: np.ndarray, width: float) -> tuple[np.nd
     return np.stack(sums, axis=1) / total[:, None], total
 
 
-def _mode(ratios: np.ndarray, weights: np.ndarray, concentration: np.ndarray) -> np.ndarray:
+def mode_of(ratios: np.ndarray, concentration: np.ndarray, weights: np.ndarray, start: Any = None) -> np.ndarray:
     """The mode on the scale of log odds, by Newton's method on the simplex with steps that raise the density."""
 
     def log_density(probs: np.ndarray) -> float:
@@ -161,7 +161,7 @@ def _mode(ratios: np.ndarray, weights: np.ndarray, concentration: np.ndarray) ->
         of_rows = results_in_order(lambda rows: np.log(ratios[rows] @ probs) @ weights[rows], list(pieces))
         return sum(of_rows, np.log(probs) @ concentration)
 
-    probs = np.full(ratios.shape[1], 1.0 / ratios.shape[1])
+    probs = np.full(ratios.shape[1], 1.0 / ratios.shape[1]) if start is None else start
     value = log_density(probs)
     for _ in range(MOST_STEPS):
         curvature = _products(ratios, weights, probs) + np.diag(concentration)

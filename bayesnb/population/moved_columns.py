@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-from scipy.special import expit, gammaln, logit, logsumexp
+from scipy.special import expit, logit, logsumexp
 
 from bayesnb.core.checking import first_few, proportion, whole_number
 from bayesnb.core.deferred import in_float64
@@ -17,6 +17,7 @@ from bayesnb.core.panels import grid_of_panels
 from bayesnb.core.printing import DataTable, Heading, Paragraph, Piece, Printed, counted
 from bayesnb.data.read import Rows
 from bayesnb.data.schema import Schema
+from bayesnb.families.categories import dirichlet_log_evidence
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.statistics import ClassCounts
 from bayesnb.inference.exact import Exact
@@ -109,8 +110,8 @@ class Drift(Printed):
     table: pd.DataFrame
     with_labels: bool
     not_looked_at: Mapping[Any, str]
-    _strongest: Sequence[OldAndNew] = field(default=(), compare=False)
-    _weights: Weights = field(default=(np.ones(0), np.ones(0)), compare=False)
+    _strongest: Sequence[OldAndNew] = field(compare=False)
+    _weights: Weights = field(compare=False)
 
     @property
     def drifted(self) -> bool:
@@ -225,8 +226,8 @@ def _lines_of_columns(
 ) -> list[dict[str, Any]]:
     """The line of each column.
 
-    `beside` has, for each class whose prior is taken, the weights of old and new rows. The size of several classes is
-    that of the one with the highest Bayes factor.
+    `beside` has, for each class whose prior is taken, the weights of old and new rows, several where these are not
+    known. The size of several classes is that of the one with the highest Bayes factor.
     """
     of_classes = [_lines_of_class(groups, states, c, weights, smallest, rng) for c, weights in beside.items()]
     every = np.ones(len(next(iter(beside.values()))[0][0]))
@@ -275,13 +276,9 @@ def _line_of_classes(n: np.ndarray, class_probs: np.ndarray, smallest: float, rn
     mean, one = class_probs.mean(axis=0), np.ones(len(n))
     concentration = float(mean @ (1.0 - mean) / max(class_probs.var(axis=0).sum(), TINY)) - 1.0
     number = np.maximum(concentration * mean - 1.0, 0.0)
-    log_factor = _log_beta(one + n) + _log_beta(one + number) - _log_beta(one) - _log_beta(one + n + number)
+    own, of_new, joint = (dirichlet_log_evidence(one, counts) for counts in (n, number, n + number))
     changes = {"classes": total_variation(rng.dirichlet(one + n, len(class_probs)), class_probs)}
-    return {"log_bayes_factor": log_factor} | _size(changes, smallest)
-
-
-def _log_beta(concentration: np.ndarray) -> float:
-    return float(gammaln(concentration).sum() - gammaln(concentration.sum()))
+    return {"log_bayes_factor": own + of_new - joint} | _size(changes, smallest)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -318,8 +315,8 @@ def drift_of_rows(
     problem.require_numbers()
     codes = rows.of_classes(posterior.classes).codes if with_labels else np.zeros(len(rows), np.intp)
     n, of_rows = problem.statistics.classes.n, np.bincount(codes, minlength=len(posterior.classes))
-    counts = [_counted(problem, rows.take(np.flatnonzero(codes == c)), c) for c in np.flatnonzero(of_rows)]
-    pairs, states, refused = columns_beside(problem, counts, with_labels=with_labels)
+    counts = [_count_new_rows(problem, rows.take(np.flatnonzero(codes == c)), c) for c in np.flatnonzero(of_rows)]
+    pairs, states, refused = columns_beside(problem, counts)
     if not states.new.total[..., [0, 2]].any():
         raise ValueError("every cell of X_new is missing: give rows with values, in columns of the names of the fit")
     own, every = np.eye(len(n)), np.ones(len(n))
@@ -328,17 +325,17 @@ def drift_of_rows(
         class_probs = rng.dirichlet(1.0 + of_rows, NUM_DRAWS)
     else:
         some = np.linspace(0, len(class_probs) - 1, CLASS_PROB_DRAWS).astype(int)
-        beside = {0: [(_old_weights(probs, n), every) for probs in class_probs[some]]}
+        beside = {int(n.argmax()): [(_old_weights(probs, n), every) for probs in class_probs[some]]}
     blocks, groups = zip(*pairs, strict=True)
     found = iter(_lines_of_columns(groups, states, beside, smallest, rng))
     lines = in_column_order(blocks, [list(islice(found, len(group.names))) for group in groups])
-    table = _as_table(lines, _line_of_classes(n, class_probs, smallest, rng))
+    table = _table_of_lines(lines, _line_of_classes(n, class_probs, smallest, rng))
     order = np.argsort([-line["log_bayes_factor"] for line in lines], kind="stable")
     strongest = [group.column(place) for group, place, _, changes in (lines[k]["of"] for k in order) if changes]
     return Drift(table, with_labels, refused, strongest[:MOST], (_old_weights(class_probs.mean(axis=0), n), every))
 
 
-def _as_table(lines: Sequence[Mapping[str, Any]], of_classes: Mapping[str, Any]) -> pd.DataFrame:
+def _table_of_lines(lines: Sequence[Mapping[str, Any]], of_classes: Mapping[str, Any]) -> pd.DataFrame:
     """The table of a result; each of its lines has moved with the same prior probability, together one half."""
     names = [line["of"].group.names[line["of"].place] for line in lines]
     table = pd.DataFrame([*lines, of_classes], pd.Index([*names, CLASSES], name="column", tupleize_cols=False))
@@ -347,7 +344,7 @@ def _as_table(lines: Sequence[Mapping[str, Any]], of_classes: Mapping[str, Any])
     return table[TABLE]
 
 
-def _counted(problem: Problem, rows: Rows, of_class: Any) -> Counted:
+def _count_new_rows(problem: Problem, rows: Rows, of_class: Any) -> Counted:
     """Statistics of some new rows, all in one class."""
     return problem.model.read(rows.alone().table).count(np.full(len(rows), of_class), adds=True)
 

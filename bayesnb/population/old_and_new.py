@@ -92,14 +92,14 @@ class OldAndNew:
         if kind == "zero or one":
             shares = np.stack([1.0 - shares, shares], axis=-1)
         if kind in ("category", "zero or one"):
-            return {} if isinstance(self.family, JointFamily) else {"category": total_variation(*_split(shares))}
+            return {} if isinstance(self.family, JointFamily) else {"category": total_variation(*_each_class(shares))}
         try:
-            mean, sd = map(_split, _mean_and_sd(self.family, values))
+            mean, sd = map(_each_class, _moments_of_cells(self.family, values))
         except NotImplementedError:
             return {}
         found = {"mean": (mean[1] - mean[0]) / sd[0], "spread": np.log(sd[1] / sd[0])}
         if isinstance(self.family, BinnedFamily):
-            found["values"] = total_variation(*_split(shares))
+            found["values"] = total_variation(*_each_class(shares))
         elif (nonzero := values.get("nonzero_prob")) is not None:
             found["zeros"] = nonzero[:, 0] - nonzero[:, 1]
         return found
@@ -110,7 +110,7 @@ class OldAndNew:
         return OldAndNew(self.names[j : j + 1], family, old, new, self.categories[j : j + 1])
 
 
-class StatesOldAndNew(OldAndNew):
+class _StatesOldAndNew(OldAndNew):
     """Which of `STATES` the cells of columns hold."""
 
     def _apart(self, values: dict[str, Any]) -> dict[str, np.ndarray]:
@@ -118,12 +118,12 @@ class StatesOldAndNew(OldAndNew):
         return {"gaps": gaps, "unseen values": unseen}
 
 
-def _split(by_class: Any) -> tuple[Any, Any]:
+def _each_class(by_class: Any) -> tuple[Any, Any]:
     """Numbers of the old and of the new rows, given them with the classes on the second axis."""
     return by_class[:, 0], by_class[:, 1]
 
 
-def _mean_and_sd(family: Any, values: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
+def _moments_of_cells(family: Any, values: dict[str, Any]) -> tuple[np.ndarray, np.ndarray]:
     """Mean and standard deviation of cells; of their logarithms if these moments are the parameters."""
     if {"mean", "variance"} <= {*values}:
         return values["mean"], np.sqrt(values["variance"])
@@ -145,8 +145,8 @@ def total_variation(old: np.ndarray, new: np.ndarray) -> np.ndarray:
 
 
 def columns_beside(
-    problem: Problem, counted: Sequence[Counted], *, with_labels: bool
-) -> tuple[list[tuple[Block, OldAndNew]], StatesOldAndNew, dict[Any, str]]:
+    problem: Problem, counted: Sequence[Counted]
+) -> tuple[list[tuple[Block, OldAndNew]], _StatesOldAndNew, dict[Any, str]]:
     """The columns of a fit beside those of new rows.
 
     Parameters
@@ -155,13 +155,12 @@ def columns_beside(
         That of the fit.
     counted : sequence of Counted
         Of the new rows of each class that has some; of all, if they have no labels.
-    with_labels : bool
 
     Returns
     -------
     list of (block, values)
         The cells of each block that hold a value of the fit.
-    StatesOldAndNew
+    _StatesOldAndNew
         Which of `STATES` each cell holds, the columns of all these blocks.
     dict from name to reason
         Features that cannot be looked at.
@@ -177,13 +176,13 @@ def columns_beside(
     states: list[list[Counts]] = []
     refused: dict[Any, str] = {}
     for block, *pair in zip(problem.resolved.blocks, problem.statistics.blocks, new.blocks, strict=True):
-        if reason := _why_not(block.family, with_labels=with_labels):
-            refused |= dict.fromkeys(features_of(block), reason)
+        if not isinstance(block.family, ConjugateFamily):
+            refused |= dict.fromkeys(features_of(block), f"{block.family.family_name} has no closed form")
             continue
         family, _ = family_alone(block)
         names = features_of(block) if family is None else labels_alone(block)
-        old, own = (_alone(block, statistics) for statistics in pair)
-        found.append((block, OldAndNew(names, family or block.family, old, own, _labels(block, problem))))
+        old, own = (_statistics_alone(block, statistics) for statistics in pair)
+        found.append((block, OldAndNew(names, family or block.family, old, own, _categories_alone(block, problem))))
         unseen = np.zeros((2, len(rows[0]), len(names)))
         for each in counted:
             unseen[1] += (each.statistics.classes.n > 0)[:, None] * _unseen(each, block, len(names))
@@ -194,20 +193,10 @@ def columns_beside(
     names = tuple(name for _, values in found for name in values.names)
     before, after = (side_by_side(of_rows) for of_rows in zip(*states, strict=True))
     family = Categorical(np.ones(np.shape(before.total)))
-    return found, StatesOldAndNew(names, family, before, after, [STATES] * len(names)), refused
+    return found, _StatesOldAndNew(names, family, before, after, [STATES] * len(names)), refused
 
 
-def _why_not(family: Any, *, with_labels: bool) -> str:
-    """Why a column cannot be looked at; empty if it can."""
-    if not isinstance(family, ConjugateFamily):
-        return f"{family.family_name} has no closed form"
-    numbers = [np.asarray(value) for value in family.hyperparameters().values() if value is not None]
-    if not with_labels and any((value != value[:1]).any() for value in numbers):
-        return "its prior differs by class, so that only labels, y_new, tell"
-    return ""
-
-
-def _alone(block: Block, statistics: Any) -> Any:
+def _statistics_alone(block: Block, statistics: Any) -> Any:
     """Statistics of a block's columns alone; a count vector counts as one token, because words come in bursts."""
     family, alone = family_alone(block, statistics)
     if family is None or isinstance(family, JointFamily):
@@ -215,7 +204,7 @@ def _alone(block: Block, statistics: Any) -> Any:
     return alone * (statistics.n / np.maximum(alone.n, 1.0)) if block.has_totals else alone
 
 
-def _labels(block: Block, problem: Problem) -> Sequence[tuple[Any, ...]]:
+def _categories_alone(block: Block, problem: Problem) -> Sequence[tuple[Any, ...]]:
     """The categories of each column of a block on its own; none for numbers."""
     if not block.has_categories:
         return ()

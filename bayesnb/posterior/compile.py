@@ -16,7 +16,16 @@ from bayesnb.model.blocks import Block, features_of, subjects_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.reading import Cells, Chunks
 from bayesnb.posterior.density import LabelDensity, RowDensity
-from bayesnb.serve.scorer import NumberBins, Powers, Reading, Rises, Scorer, Tables, Vector, joined_features
+from bayesnb.serve.scorer import (
+    MultivariateT,
+    NumberBins,
+    Reading,
+    RisingFactorials,
+    Scorer,
+    StudentT,
+    Tables,
+    joined_features,
+)
 
 MOST_CODES = 2**16
 """Most codes of a feature, over all its columns together."""
@@ -164,8 +173,13 @@ class _Parts:
         self.entries: list[np.ndarray] = []
         self.num_entries = 0
         self.codes: list[tuple[list[int], list[int]]] = []
-        self.records: dict[type, list[Any]] = {Powers: [], Rises: [], Vector: []}
-        self.features: dict[type, list[tuple[int, int]]] = {Tables: [], Powers: [], Rises: [], Vector: []}
+        self.records: dict[type, list[Any]] = {StudentT: [], RisingFactorials: [], MultivariateT: []}
+        self.features: dict[type, list[tuple[int, int]]] = {
+            Tables: [],
+            StudentT: [],
+            RisingFactorials: [],
+            MultivariateT: [],
+        }
         self.stated: dict[int, Any] = {}
         """For each block what its family states."""
 
@@ -182,7 +196,9 @@ class _Parts:
             return False
         at = [self.readings.at[i][position] for position in block.columns]
         kind = type(record)
-        self.records[kind].append(replace(record, numbers=np.array(at)) if kind is Vector else record.take(j, at[j]))
+        self.records[kind].append(
+            replace(record, numbers=np.array(at)) if kind is MultivariateT else record.take(j, at[j])
+        )
         self.features[kind].append((i, j))
         return True
 
@@ -229,8 +245,8 @@ class _Parts:
         )
         kinds = {
             "tables": self._tables() if self.entries else None,
-            "powers": joined_features(self.records[Powers]),
-            "rises": joined_features(self.records[Rises]),
+            "students": joined_features(self.records[StudentT]),
+            "counts": joined_features(self.records[RisingFactorials]),
         }
         forms = model.description.number_forms
         scorer = Scorer.of(
@@ -239,7 +255,7 @@ class _Parts:
             code_readings=tuple(readings.codes),
             number_readings=tuple(readings.numbers),
             bins=tuple(NumberBins(number, np.array(edges)) for number, edges in self.bins),
-            vectors=tuple(self.records[Vector]),
+            vectors=tuple(self.records[MultivariateT]),
             weight=np.array([density.weight(*feature) for feature in order[len(self.features[Tables]) :]]),
             subjects=subjects,
             subject=subject,

@@ -433,8 +433,8 @@ class Posterior(Printed, Predictions):
         >>> beaks = X[["bill_depth_mm"]]
         >>> posterior = nb.fit(nb.Gaussian(), beaks, y)
         >>> posterior.predict_set(beaks[:2], fitted=(beaks, y))
-        array([[ True, False,  True],
-               [ True, False,  True]])
+        array([[ True,  True, False],
+               [ True, False, False]])
         """
         from bayesnb.posterior.prediction_sets import INSTEAD, scores_of_rows
 

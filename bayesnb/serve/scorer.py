@@ -145,7 +145,7 @@ def joined_features[F: Features](parts: Sequence[F]) -> F | None:
 
 
 @dataclass(frozen=True)
-class Powers(Features):
+class StudentT(Features):
     r"""Features whose log density is :math:`c + e \log(1 + q)`: Student-t and Lomax densities, perhaps beside a zero.
 
     Attributes
@@ -201,7 +201,7 @@ class Powers(Features):
 
 
 @dataclass(frozen=True)
-class Rises(Features):
+class RisingFactorials(Features):
     r"""Features of counts, whose log density is a difference of logarithms of rising factorials.
 
     It is :math:`c + r(a, x) - r(b, s + x)` with :math:`r(a, x) = \log\Gamma(a + x) - \log\Gamma(a)`, or
@@ -243,7 +243,7 @@ class Rises(Features):
 
 
 @dataclass(frozen=True)
-class Vector:
+class MultivariateT:
     """A feature of several numbers whose density is multivariate Student-t.
 
     Attributes
@@ -323,7 +323,7 @@ class Scorer:
         How a row becomes codes and numbers, in the order in which the features count them.
     bins : tuple of NumberBins
         Further codes, made of numbers.
-    tables, powers, rises, vectors
+    tables, students, counts, vectors
         The features, kind by kind.
     weight : array, shape (features,)
         Of the features that are no tables.
@@ -369,9 +369,9 @@ class Scorer:
     number_readings: tuple[Reading, ...]
     bins: tuple[NumberBins, ...]
     tables: Tables
-    powers: Powers
-    rises: Rises
-    vectors: tuple[Vector, ...]
+    students: StudentT
+    counts: RisingFactorials
+    vectors: tuple[MultivariateT, ...]
     weight: np.ndarray
     subjects: tuple[Any, ...]
     subject: np.ndarray
@@ -390,8 +390,8 @@ class Scorer:
         """A scorer with nothing in place of what is not given."""
         number = len(log_class_prob)
         nothing: dict[str, Any] = dict.fromkeys(("code_readings", "number_readings", "bins", "vectors"), ())
-        nothing |= {"tables": _nothing_of(Tables, number), "powers": _nothing_of(Powers, number)}
-        nothing |= {"rises": _nothing_of(Rises, number), "weight": np.ones(0), "offset": np.zeros(number)}
+        nothing |= {"tables": _nothing_of(Tables, number), "students": _nothing_of(StudentT, number)}
+        nothing |= {"counts": _nothing_of(RisingFactorials, number), "weight": np.ones(0), "offset": np.zeros(number)}
         return cls(**nothing | given, log_class_prob=log_class_prob)
 
     def with_class_probs(self, probs: np.ndarray) -> Self:
@@ -420,7 +420,7 @@ class Scorer:
         codes = np.concatenate([codes, *(bins.codes(numbers)[None] for bins in self.bins)])
         parts = [self.tables.log_density(codes)]
         if len(self.weight):
-            kinds = (self.powers, self.rises)
+            kinds = (self.students, self.counts)
             dense = [kind.log_density(numbers) for kind in kinds if len(kind.number)]
             density = np.concatenate([*dense, *(vector.log_density(numbers) for vector in self.vectors)], axis=1)
             by_class = mixed(np.moveaxis(density, 0, -1), self.log_class_prob, self.share_of_feature)
@@ -512,13 +512,13 @@ class Scorer:
         _insist(all(0 <= share < 1 for share in (self.share, self.share_of_feature)), "of a share")
         num_codes, num_numbers, number = len(self.code_readings), len(self.number_readings), len(self.classes)
         scores = [] if self.label_scores is None else [self.label_scores]
-        for record in (self, self.tables, self.powers, self.rises, *self.vectors, *self.bins, *scores):
+        for record in (self, self.tables, self.students, self.counts, *self.vectors, *self.bins, *scores):
             _check_axes(record, number)
         for bins in self.bins:
             _insist(0 <= bins.number < num_numbers, "of bins")
         for reading in (*self.code_readings, *self.number_readings):
             _insist(0 <= reading.column < len(self.columns), "of a reading")
-        described = [self.powers.number, self.rises.number, *(vector.numbers for vector in self.vectors)]
+        described = [self.students.number, self.counts.number, *(vector.numbers for vector in self.vectors)]
         for places, most in (
             *((numbers, num_numbers) for numbers in described),
             (self.tables.coding, num_codes + len(self.bins)),
@@ -531,7 +531,7 @@ class Scorer:
         last = self.tables.start + (np.array([*sizes, 0])[self.tables.coding] * self.tables.stride).sum(axis=1)
         inside = (self.tables.start >= 0) & (self.tables.stride >= 0).all(axis=1)
         _insist(bool((inside & (last < self.tables.entries.shape[1])).all()), "of a table")
-        of_kinds = len(self.powers.number) + len(self.rises.number) + len(self.vectors)
+        of_kinds = len(self.students.number) + len(self.counts.number) + len(self.vectors)
         _insist(len(self.weight) == of_kinds and len(self.subject) == of_kinds + len(self.tables.start), "of weights")
 
 
@@ -542,7 +542,10 @@ class Scorer:
 MARKER = b"\x93bayesnb scorer 1\x00"
 """How the bytes of a scorer begin, with the version of their form."""
 
-RECORDS = {kind.__name__: kind for kind in (Scorer, Reading, NumberBins, Tables, Powers, Rises, Vector, LabelScores)}
+RECORDS = {
+    kind.__name__: kind
+    for kind in (Scorer, Reading, NumberBins, Tables, StudentT, RisingFactorials, MultivariateT, LabelScores)
+}
 
 
 def _nothing_of(kind: Any, num_classes: int) -> Any:

@@ -110,6 +110,9 @@ def test_known_class_probabilities_give_the_sets_of_a_fit_with_them(data):
         fitted = nb.NaiveBayesClassifier(described(), class_probs=given, **options).fit(X, y)
         np.testing.assert_array_equal(found, fitted.predict_set(new, 0.8))
         assert (found != posterior.predict_set(new, 0.8, fitted=(X, y))).any()
+    moved = nb.NaiveBayesClassifier(described()).fit(X, y).with_class_probs(given)
+    with pytest.raises(ValueError, match=r"after with_class_probs.*class_probs="):
+        moved.predict_set(new)
 
 
 @pytest.mark.parametrize("name", ["BernoulliNB", "CategoricalNB", "GaussianNB", "MultinomialNB", "PoissonNB"])

@@ -8,7 +8,7 @@ import pytest
 from scipy import special, stats
 
 from bayesnb.core.plain_formulas import rising_in_numpy
-from bayesnb.serve.scorer import MARKER, NumberBins, Powers, Reading, Rises, Scorer, Tables, Vector
+from bayesnb.serve.scorer import MARKER, MultivariateT, NumberBins, Reading, RisingFactorials, Scorer, StudentT, Tables
 
 RNG = np.random.default_rng(5)
 ROWS = np.array([[0.0, 1.0, np.nan, 17.0, 2.0, np.nan], [0.4, 3.0, 2.0, np.nan, 80.0, np.nan]])
@@ -19,10 +19,10 @@ DF = np.array([3.0, 40.0, 2.5])
 ONE, NONE = np.ones(1, int), np.zeros(1, int)
 
 
-def student(is_log: np.ndarray, has_zero: np.ndarray) -> Powers:
+def student(is_log: np.ndarray, has_zero: np.ndarray) -> StudentT:
     """Of 2 A degrees of freedom."""
     constant = special.gammaln(A + 0.5) - special.gammaln(A) + 0.5 * np.log(B / np.pi)
-    return Powers(NONE, is_log, NONE, has_zero, LOC, B, -(A + 0.5), constant, AT_ZERO)
+    return StudentT(NONE, is_log, NONE, has_zero, LOC, B, -(A + 0.5), constant, AT_ZERO)
 
 
 def expected_student(x: np.ndarray) -> np.ndarray:
@@ -38,28 +38,28 @@ def expected_vector(x: np.ndarray) -> np.ndarray:
     return np.array([[of_class(row, c) for c in range(3)] for row in x])
 
 
-LOMAX = Powers(NONE, NONE, ONE, NONE, 0 * LOC, B, -(A + 1), np.log(A) - np.log(B), AT_ZERO)
-POISSON = Rises(NONE, np.array([np.nan]), A, np.log1p(B), -A * np.log1p(1 / B))
+LOMAX = StudentT(NONE, NONE, ONE, NONE, 0 * LOC, B, -(A + 1), np.log(A) - np.log(B), AT_ZERO)
+POISSON = RisingFactorials(NONE, np.array([np.nan]), A, np.log1p(B), -A * np.log1p(1 / B))
 BEYOND = A.max() + 20 * B  # no log-gamma function
-BETA = Rises(NONE, np.array([2.5]), BEYOND, A + BEYOND, rising_in_numpy(A, np.array(2.5)))
+BETA = RisingFactorials(NONE, np.array([2.5]), BEYOND, A + BEYOND, rising_in_numpy(A, np.array(2.5)))
 KINDS = {
-    "Lomax": ({"powers": LOMAX}, lambda x: stats.lomax(A[:, 0], scale=B[:, 0]).logpdf(x[:, :1])),
-    "Student-t": ({"powers": student(NONE, NONE)}, lambda x: expected_student(x[:, :1])),
+    "Lomax": ({"students": LOMAX}, lambda x: stats.lomax(A[:, 0], scale=B[:, 0]).logpdf(x[:, :1])),
+    "Student-t": ({"students": student(NONE, NONE)}, lambda x: expected_student(x[:, :1])),
     "logarithm beside zero": (
-        {"powers": student(ONE, ONE)},
+        {"students": student(ONE, ONE)},
         lambda x: np.where(x[:, :1] == 0, AT_ZERO[:, 0], expected_student(np.log(np.maximum(x[:, :1], 1e-9)))),
     ),
     "gamma of counts": (
-        {"rises": POISSON},
+        {"counts": POISSON},
         lambda x: stats.nbinom(A[:, 0], B[:, 0] / (1 + B[:, 0])).logpmf(np.nan_to_num(x[:, :1])),
     ),
     "beta of counts": (
-        {"rises": BETA},
+        {"counts": BETA},
         lambda x: (
             special.betaln(A[:, 0] + 2.5, BEYOND[:, 0] + np.nan_to_num(x[:, :1])) - special.betaln(A, BEYOND)[:, 0]
         ),
     ),
-    "vector": ({"vectors": (Vector(np.arange(2), CENTRE, MATRIX, DF),)}, expected_vector),
+    "vector": ({"vectors": (MultivariateT(np.arange(2), CENTRE, MATRIX, DF),)}, expected_vector),
 }
 
 
@@ -88,7 +88,7 @@ def whole() -> Scorer:
         "code_readings": (Reading(0, categories=("p", 1)), Reading(1, categories=(True, 2.5, ("q", 3)), others=True)),
         "bins": (NumberBins(1, np.array([0.4, 3.0])),),
         "tables": Tables(entries, np.array([0, 12]), np.array([[0, 1], [2, 0]]), np.array([[4, 1], [1, 0]])),
-        "powers": LOMAX,
+        "students": LOMAX,
         "weight": np.array([0.5]),
         "subject": np.array([0, 1, 1]),
         "subjects": ("x", "y"),
@@ -170,14 +170,14 @@ FORGED = {
     "shape": forged(RAW, b"[3, 16]", b"[3, 99]"),
     "negative shape": forged(RAW, b"[3, 16]", b"[3, -6]"),
     "type": forged(RAW, b'"<f8"', b'"|O8"'),
-    "another record": forged(RAW, b'"record": "Tables"', b'"record": "Powers"'),
+    "another record": forged(RAW, b'"record": "Tables"', b'"record": "Scorer"'),
     "no record": forged(RAW, b'"record": "Tables"', b'"record": "Tablet"'),
     "column": forged(RAW, b'"column": 1', b'"column": 7'),
     "share": forged(RAW, b'"share": 0.01', b'"share": 1e99'),
     "no array": forged(RAW, b'"array": 1', b'"array": 9'),
     "place": replace(whole(), tables=replace(whole().tables, start=np.array([0, 13]))).to_bytes(),
     "code": replace(whole(), tables=replace(whole().tables, coding=np.array([[0, 1], [3, 0]]))).to_bytes(),
-    "number": replace(whole(), powers=replace(LOMAX, number=np.array([-1]))).to_bytes(),
+    "number": replace(whole(), students=replace(LOMAX, number=np.array([-1]))).to_bytes(),
     "classes": replace(whole(), classes=("a", "b")).to_bytes(),
     "weights": replace(whole(), weight=np.ones(2)).to_bytes(),
     "bins": replace(whole(), bins=(NumberBins(2, np.zeros(2)),)).to_bytes(),
