@@ -117,8 +117,8 @@ class ServedModel:
     ...     posterior.save(Path(folder, "model.nc"))
     ...     model = nb.serve.load(Path(folder, "model.nc"))
     >>> model.predict_proba([[1, None], [0, 1]]).round(3)
-    array([[0.75 , 0.25 ],
-           [0.333, 0.667]])
+    array([[0.771, 0.229],
+           [0.297, 0.703]])
     """
 
     def __init__(self, scorer: Scorer) -> None:
