@@ -162,3 +162,14 @@ def two_classes(labels: list[Any], log_joint: np.ndarray, class_: Any, against: 
     if against is None:
         against = next(label for label in by_probability if label != class_)
     return labels.index(class_), labels.index(against)
+
+
+def log_correction(log_given: Any, log_class_prob: np.ndarray) -> Any:
+    """Log of given class probabilities over those of the rows, zero if there are none; the arrays broadcast.
+
+    A class that is given no probability has none, also where it has no rows.
+    """
+    if log_given is None:
+        return 0.0
+    nothing = np.full(log_class_prob.shape, -np.inf)
+    return np.subtract(log_given, log_class_prob, out=nothing, where=~np.isneginf(log_given))

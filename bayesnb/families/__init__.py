@@ -31,5 +31,6 @@ __getattr__, __dir__, __all__ = _exports(
         "families.moments": ["Moments", "Scatter"],
         "families.statistics": ["ClassCounts", "Counts", "Levels", "Statistics", "class_sums", "observed_weight"],
         "families.words": ["Annotations"],
+        "serve.scorer": ["MultivariateT", "RisingFactorials", "StudentT"],
     },
 )

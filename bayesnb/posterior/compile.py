@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.arrays import dense, row_pieces
 from bayesnb.core.cells import LARGEST_COUNT, LARGEST_NUMBER, OTHER
 from bayesnb.core.deferred import in_float64
 from bayesnb.families.bins import steps
@@ -124,9 +125,9 @@ class FlatDensity(LabelDensity):
 
     def read(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
         """Codes (code readings, rows) and numbers (number readings, rows) from the cells of the blocks."""
-        pairs = list(zip(self.blocks, cells, strict=True))
-        codes, numbers = ([x.T for block, x in pairs if block.has_categories == is_coded] for is_coded in (True, False))
-        nothing = np.empty((0, len(cells[0])))
+        pairs = [(block.has_categories, dense(x).T) for block, x in zip(self.blocks, cells, strict=True)]
+        codes, numbers = ([x for is_coded, x in pairs if is_coded == wanted] for wanted in (True, False))
+        nothing = np.empty((0, cells[0].shape[0]))
         of_codes = np.concatenate([nothing, *codes])
         missing = np.isnan(of_codes)
         of_codes[missing] = np.broadcast_to(self._num_categories, of_codes.shape)[missing]
@@ -134,7 +135,11 @@ class FlatDensity(LabelDensity):
 
     @in_float64
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        return np.zeros(len(self.scorer.classes)), self.scorer.log_joint(*self.read(cells))
+        num_rows, num_classes = cells[0].shape[0], len(self.scorer.classes)
+        found = np.empty((num_rows, num_classes))
+        for rows in row_pieces(num_rows, num_classes * len(self.scorer.subject)):
+            found[rows] = self.scorer.log_joint(*self.read(tuple(x[rows] for x in cells)))
+        return np.zeros(num_classes), found
 
     @in_float64
     def features(self, cells: Cells) -> Callable[[int, int, Any], np.ndarray]:
@@ -186,7 +191,7 @@ class _Parts:
     def add(self, i: int, j: int) -> bool:
         """Add a feature; False if it is in no flat form."""
         block = self.model.blocks[i]
-        edges = _edges(block.family)
+        edges = _edges_of_parts(block.family)
         if block.has_categories or edges:
             return self._add_table(i, j, edges)
         if i not in self.stated:
@@ -208,7 +213,7 @@ class _Parts:
         if edges:
             place = self.bins.setdefault((at[columns[0]], edges), len(self.bins))
             codings = [len(self.readings.codes) + place]
-            values = [np.array([*_below(block.family, edges), *edges, np.nan])]
+            values = [np.array([*_below_parts(block.family, edges), *edges, np.nan])]
         else:
             codings = [at[column] for column in columns]
             sizes = [self.sizes[coding] for coding in codings]
@@ -279,7 +284,7 @@ class _Parts:
         return Tables(np.concatenate(self.entries, axis=1), np.cumsum([0, *sizes[:-1]]), coding, stride)
 
 
-def _edges(family: Any) -> tuple[float, ...]:
+def _edges_of_parts(family: Any) -> tuple[float, ...]:
     """Ascending numbers between which the ratios of a density are constant, each in the part above it; none if smooth.
 
     A part is represented by its lower end.
@@ -295,7 +300,7 @@ def _edges(family: Any) -> tuple[float, ...]:
     return tuple(sorted({*inner[:-1], float(np.nextafter(inner[-1], np.inf)), *zero}))
 
 
-def _below(family: Any, edges: tuple[float, ...]) -> tuple[float, ...]:
+def _below_parts(family: Any, edges: tuple[float, ...]) -> tuple[float, ...]:
     """A number below all edges."""
     return (float(np.nextafter(edges[0], -np.inf)),) if steps(family) else (edges[0] - 1.0,)
 

@@ -14,7 +14,7 @@ from scipy.special import log_softmax, logsumexp
 
 from bayesnb.core.arrays import log
 from bayesnb.core.deferred import in_float64, jax, jnp, map_tree, pytree
-from bayesnb.core.plain_formulas import mixed
+from bayesnb.core.plain_formulas import log_correction, mixed
 from bayesnb.core.running import results_in_order
 from bayesnb.families.conjugate import cells_log_predictive, stated_scorer
 from bayesnb.families.family import Family, JointFamily, column_family, parameters_of_column
@@ -418,14 +418,7 @@ class WeightedDensity(RowDensity):
         """Log joint densities of rows from log class probabilities and the sum of what `weighed` gives."""
         log_prior = log_softmax(log_class_prob + self.weights.offset, axis=-1)
         joint = log_prior + mixed(of_features, log_prior, self.weights.no_information)
-        return joint + self._log_correction(log_class_prob)
-
-    def _log_correction(self, log_class_prob: np.ndarray) -> Any:
-        """Log of given / rows; a class that is given no probability has none, also where it has no rows."""
-        if self.log_given is None:
-            return 0.0
-        nothing = np.full(log_class_prob.shape, -np.inf)
-        return np.subtract(self.log_given, log_class_prob, out=nothing, where=~np.isneginf(self.log_given))
+        return joint + log_correction(self.log_given, log_class_prob)
 
     @property
     def num_at_a_time(self) -> int:
@@ -436,7 +429,7 @@ class WeightedDensity(RowDensity):
         log_prior = log_softmax(self.log_class_prob + weights.offset)
         shares = (share or None for share in (weights.no_information_in_feature, weights.no_information))
         of_blocks = [weights.weight[positions] for positions in self.positions]
-        correction = self._log_correction(self.log_class_prob)
+        correction = log_correction(self.log_given, self.log_class_prob)
         blocks = list(self.unweighted.blocks)
         return _weighted_sum, (self.log_class_prob, log_prior, correction, *shares, of_blocks, blocks)
 

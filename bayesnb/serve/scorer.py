@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 
 from bayesnb.core.label_scores import LabelScores
-from bayesnb.core.plain_formulas import mixed, rising_in_numpy
+from bayesnb.core.plain_formulas import log_correction, mixed, rising_in_numpy
 
 # --------------------------------------------------------------------------------------------------
 # How cells become codes and numbers
@@ -443,7 +443,7 @@ class Scorer:
     def joined(self, of_features: np.ndarray) -> np.ndarray:
         """`log_joint` from the sum of the contributions of all features, shape (rows, classes)."""
         joint = self._log_prior + mixed(of_features, self._log_prior, self.share)
-        return joint if self.log_given is None else joint + (self.log_given - self.log_class_prob)
+        return joint + log_correction(self.log_given, self.log_class_prob)
 
     @staticmethod
     def log_proba(log_joint: np.ndarray) -> np.ndarray:

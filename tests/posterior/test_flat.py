@@ -1,11 +1,12 @@
 """The flat form of a density predicts what the density itself does, for every family and kind of posterior."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
+import jax
 import numpy as np
 import pandas as pd
 import pytest
-from cases import FAMILIES
+from cases import FAMILIES, Exponential
 from trees import feature_weights
 
 import bayesnb as nb
@@ -14,7 +15,7 @@ from bayesnb.inference.fit import read_table
 from bayesnb.model.blocks import feature_names
 from bayesnb.posterior import compile as compile_module
 from bayesnb.posterior.belief import offers, require
-from bayesnb.serve.scorer import Scorer
+from bayesnb.serve.scorer import Scorer, StudentT
 
 WITHOUT = {"multinomial", "outside multinomial", "user's exponential", "numpyro exponential"}
 """Families with a closed form whose densities have no flat form."""
@@ -71,6 +72,36 @@ def test_every_family_in_every_kind_of_posterior(name, kind):
     assert offers(posterior, "a flat form") == expected
     if expected:
         assert_flat(posterior, pd.concat([X, new]))
+
+
+@dataclass(frozen=True)
+class Waits(Exponential):
+    """A family from outside that states its constants."""
+
+    def scorer(self):
+        constant = np.log(self.concentration / self.rate)
+        found = StudentT.of(0.0 * self.rate, self.rate, -(self.concentration + 1), constant)
+        return replace(found, is_linear=np.ones_like(found.is_linear))
+
+
+@dataclass(frozen=True)
+class DoubledWaits(Waits):
+    """Another density, whose constants are not those of the base class."""
+
+    def cell_log_predictive(self, x):
+        return 2 * super().cell_log_predictive(x)
+
+
+for kind in (Waits, DoubledWaits):
+    jax.tree_util.register_dataclass(kind)
+
+
+def test_a_family_from_outside_states_its_constants():
+    X, y = CLOSED["user's exponential"].table(40, holes=True)
+    assert_flat(weighted(nb.fit(nb.NaiveBayes(Waits()), X, y)), X)
+    assert nb.fit(nb.NaiveBayes(DoubledWaits()), X, y).belief.flat is None
+    assert nb.fit(nb.NaiveBayes(nb.Hurdle(DoubledWaits())), X, y).belief.flat is None
+    assert_flat(weighted(nb.fit(nb.NaiveBayes(nb.Hurdle(Waits())), X.mask(X > 2, 0.0), y)), X.mask(X > 2, 0.0))
 
 
 def test_without_a_flat_form_the_error_says_so(posteriors):
