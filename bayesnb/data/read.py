@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse
 
-from bayesnb.core.checking import a_type, listed, near_matches
+from bayesnb.core.checking import a_type, listed, near_matches, require_readable
 from bayesnb.core.deferred import is_jax, jax, pd
 from bayesnb.core.printing import counted
 from bayesnb.data.labels import Labels, read_labels
@@ -37,6 +37,7 @@ def check_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
     """
     if sample_weight is None:
         return np.ones(num_rows)
+    require_readable("sample_weight", sample_weight)
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
@@ -109,6 +110,7 @@ def as_table(X: Any, name: str = "X") -> Table:
     """
     if isinstance(X, Table):
         return X
+    require_readable(name, X)
     if is_jax(X) and isinstance(X, jax.core.Tracer):
         raise TypeError(TRACED)
     if is_dask(X):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from bayesnb.core.checking import Params, a_type, with_params
+from bayesnb.core.checking import Params, a_type, require_readable, with_params
 from bayesnb.core.deferred import dist, is_distribution, structure
 from bayesnb.core.printing import Code, Heading, Piece, Printed
 from bayesnb.data.derived import DerivedColumn
@@ -123,6 +123,7 @@ def _read_class_probs(value: Any) -> Any:
 
 
 def _array_of_numbers(name: str, value: Any) -> np.ndarray:
+    require_readable(name, value)
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
