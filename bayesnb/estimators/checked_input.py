@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_non_negative, validate_data
 
 from bayesnb.core.arrays import PIECE_CELLS
 from bayesnb.core.cells import LARGEST_NUMBER, is_missing, unmask
-from bayesnb.core.checking import warn
+from bayesnb.core.checking import require_readable, warn
 from bayesnb.core.number_form import is_number
 from bayesnb.core.running import num_threads, results_in_order
 from bayesnb.data.labels import as_labels
@@ -48,6 +48,7 @@ def check_labels(y: Any, num_rows: int, unlabelled: Any = None) -> np.ma.MaskedA
     ValueError
         If `y` has another length or shape, a missing or infinite label, quantities instead of labels, or no label.
     """
+    require_readable("y", y)
     labels = column_or_1d(unmask(y), warn=True)
     check_consistent_length(np.empty(num_rows), labels)
     missing = _without_label(labels, unlabelled)
@@ -131,6 +132,7 @@ def read_numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 def _validated(estimator: BaseEstimator, X: Any, *, reset: bool, numbers: bool) -> Any:
     """An array or sparse array checked by scikit-learn; our own message comes before its error."""
+    require_readable("X", X)
     options: Any = {
         "accept_sparse": ["csr", "csc"],
         "ensure_all_finite": False,

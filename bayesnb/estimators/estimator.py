@@ -17,7 +17,7 @@ from bayesnb.core.deferred import pd
 from bayesnb.core.label_scores import NO_SCORES, LabelScores
 from bayesnb.core.panels import yes_or_no
 from bayesnb.data.labels import warn_of_classes
-from bayesnb.data.read import one_row, read_rows, with_names, with_one_row
+from bayesnb.data.read import check_weights, one_row, read_rows, with_names, with_one_row
 from bayesnb.data.tables import ArrayTable, Table, distinct
 from bayesnb.estimators.checked_input import check_classes, check_labels, in_memory
 from bayesnb.families.conjugate import number_of_values
@@ -372,7 +372,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         proportion("decay", self.decay, or_one=True)
-        if sample_weight is not None and not np.any(np.asarray(sample_weight)):
+        if sample_weight is not None and not check_weights(sample_weight, len(labels)).any():
             raise ValueError("every sample_weight is zero, so that no row counts: give a row a weight above zero")
         model = self._model(table, labels, sample_weight)
         self._settle(read_table(model, table, labels, sample_weight, self.classes_))
