@@ -34,6 +34,7 @@ _found, __dir__, __all__ = _exports(
         "inference.gibbs": ["Gibbs"],
         "inference.nuts": ["NUTS"],
         "model.naive_bayes": ["NaiveBayes"],
+        "population.class_probs": ["estimate_class_probs"],
         "population.drift": ["drift"],
         "plots.columns": ["plot_densities", "plot_spikes"],
         "plots.prior_posterior": ["plot_prior_posterior"],

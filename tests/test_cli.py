@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 import bayesnb as nb
 from bayesnb.cli import app, check_command
-from bayesnb.cli.csv_tables import read_csv, read_for
+from bayesnb.cli.csv_tables import read_csv, read_used_columns
 
 
 @pytest.fixture(scope="module")
@@ -463,7 +463,7 @@ def test_rows_and_cells_that_are_missing_are_counted(fit_to, tmp_path):
 def test_categories_that_were_numbers_at_the_fit_are_read_as_numbers(tmp_path):
     TABLE[TABLE["code"] != "x"].to_csv(tmp_path / "new.csv", index=False)
     numbers = nb.fit(nb.Categorical(categories=(1, 2)), pd.DataFrame({"code": [1, 2, 1]}), [0, 1, 1])
-    rows = read_for(numbers.model, str(tmp_path / "new.csv"), None, also="code")
+    rows = read_used_columns(numbers.model, str(tmp_path / "new.csv"), None, also="code")
     assert rows.columns.tolist() == ["code"]
     assert rows["code"].tolist() == [1, 2, 2, 1, 1]
 
@@ -472,7 +472,7 @@ def test_categories_that_were_numbers_at_the_fit_are_read_as_numbers(tmp_path):
 def test_labels_are_read_as_they_were_at_the_fit(tmp_path, labels, text):
     model = nb.fit(nb.NaiveBayes.from_frame(TABLE[["size", "code"]]), TABLE[["size", "code"]], labels).model
     TABLE.assign(kind=labels).to_csv(tmp_path / "table.csv", index=False)
-    rows = read_for(model, str(tmp_path / "table.csv"), None, also="kind")
+    rows = read_used_columns(model, str(tmp_path / "table.csv"), None, also="kind")
     assert rows["kind"].tolist() == labels
     assert all(isinstance(label, str) == text for label in rows["kind"].tolist())
     assert rows["code"].tolist() == TABLE["code"].tolist()
@@ -527,7 +527,7 @@ def test_a_class_may_have_a_name_that_marks_missing_cells(fit_to, command, tmp_p
         assert word in nb.load(tmp_path / "model.nc").classes
         checked = command("check", tmp_path / "model.nc", tmp_path / "table.csv", *KIND, "--replicates", 5)
         assert checked.exit_code in (0, 1), checked.output
-        read = read_for(nb.load(tmp_path / "model.nc").model, str(tmp_path / "table.csv"), None, also="kind")
+        read = read_used_columns(nb.load(tmp_path / "model.nc").model, str(tmp_path / "table.csv"), None, also="kind")
         assert (read["kind"] == word).sum() == kinds.count(word)
 
 
@@ -540,7 +540,9 @@ def test_words_of_missing_labels_are_missing_where_classes_are_numbers(fit_to, t
     assert "Rows without a kind, left out: 1" in result.output
     classes = nb.load(tmp_path / "model.nc").classes.tolist()
     assert classes == sorted(set(kinds[:5]))
-    read = read_for(nb.load(tmp_path / "model.nc").model, str(tmp_path / "table.csv"), options[1:], also="kind")
+    read = read_used_columns(
+        nb.load(tmp_path / "model.nc").model, str(tmp_path / "table.csv"), options[1:], also="kind"
+    )
     assert read["kind"].isna().tolist() == [False] * 5 + [True]
 
 

@@ -16,7 +16,14 @@ import typer
 
 from bayesnb.checks.compare import LARGEST_FIRST, Comparison, compare, largest_differences
 from bayesnb.checks.predictive import check
-from bayesnb.cli.csv_tables import choose_model, labels_as_written, read_csv, read_for, rows_with_label, without_unnamed
+from bayesnb.cli.csv_tables import (
+    choose_model,
+    labels_as_written,
+    read_csv,
+    read_used_columns,
+    rows_with_label,
+    without_unnamed,
+)
 from bayesnb.core.checking import proportion
 from bayesnb.core.printing import DataTable, Paragraph, as_text, counted, width
 from bayesnb.core.sealed_files import replace_file
@@ -319,7 +326,7 @@ def _predict_command(
         posterior = read_model(model)
         if class_probs:
             posterior = posterior.with_class_probs(_read_class_probs(class_probs, posterior.classes.tolist()))
-        rows = read_for(posterior.model, table, missing, sep=sep, decimal=decimal)
+        rows = read_used_columns(posterior.model, table, missing, sep=sep, decimal=decimal)
         proba = posterior.predict_proba(rows)
         found = pd.DataFrame(proba, columns=[f"proba_{label}" for label in posterior.classes])
         found.insert(0, "class", posterior.classes[proba.argmax(axis=1)])
@@ -374,7 +381,7 @@ def check_command(
     with _errors_in_a_line():
         _refuse_overwriting(out, table, model)
         posterior = read_model(model)
-        rows = read_for(posterior.model, table, missing, target, sep=sep, decimal=decimal)
+        rows = read_used_columns(posterior.model, table, missing, target, sep=sep, decimal=decimal)
         features, labels = rows_with_label(rows, target)
         result = check(posterior, features, labels, num_replicates=replicates, key=seed)
         if out is not None:
@@ -416,7 +423,7 @@ def _drift_command(
     with _errors_in_a_line():
         _refuse_overwriting(out, table, model)
         posterior = read_model(model)
-        rows = read_for(posterior.model, table, missing, target, sep=sep, decimal=decimal)
+        rows = read_used_columns(posterior.model, table, missing, target, sep=sep, decimal=decimal)
         features, labels = (rows, None) if target is None else rows_with_label(rows, target)
         result = drift(posterior, features, labels, smallest=smallest, key=seed)
         if out is not None:

@@ -210,7 +210,9 @@ def choose_model(
     return model
 
 
-def read_for(model: BoundModel, table: str, missing: list[str] | None, also: Any = None, **how: Any) -> pd.DataFrame:
+def read_used_columns(
+    model: BoundModel, table: str, missing: list[str] | None, also: Any = None, **how: Any
+) -> pd.DataFrame:
     """The columns of a file that a model uses, and one more if it is named; the others are left out.
 
     Categories and classes are read with the types of the fit, whatever the other cells of the column are. `sep` and

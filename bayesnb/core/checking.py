@@ -13,6 +13,8 @@ from typing import Any, Self
 
 import numpy as np
 
+from bayesnb.core.deferred import is_jax
+
 # --------------------------------------------------------------------------------------------------
 # Checks of numbers that a user gives, and parts of the texts of errors
 # --------------------------------------------------------------------------------------------------
@@ -29,6 +31,21 @@ def a_type(value: Any) -> str:
     name = type(value).__name__
     vowel = name[0] in "aeioAEIO" or name.startswith(("nd", "Un"))
     return f"{'an' if vowel else 'a'} {name}"
+
+
+def require_readable(name: str, value: Any) -> None:
+    """Raise TypeError for arrays that NumPy cannot read: sparse ones of JAX, and those of other libraries on a GPU."""
+    if is_jax(value):
+        return
+    if type(value).__module__.startswith("jax.experimental.sparse"):
+        raise TypeError(f"{name} is {a_type(value)}, a sparse array of JAX: make a dense one of it, with .todense()")
+    device = getattr(getattr(value, "device", None), "type", "cpu")
+    if hasattr(value, "__cuda_array_interface__") or (isinstance(device, str) and device != "cpu"):
+        copied = ".get()" if hasattr(value, "get") else ".cpu()"
+        raise TypeError(
+            f"{name} is {a_type(value)} in the memory of a GPU: copy it to the CPU, with {copied}, or give JAX's array "
+            "of it, jax.numpy.from_dlpack(...)"
+        )
 
 
 def whole_number(name: str, value: Any, *, or_zero: bool = False) -> int:
@@ -61,6 +78,7 @@ def proportion(name: str, value: Any, *, or_one: bool = False) -> float:
 
 def array_of_numbers(name: str, value: Any) -> np.ndarray:
     """An argument as an array of float64; TypeError if it holds something else."""
+    require_readable(name, value)
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):

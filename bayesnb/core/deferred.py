@@ -46,7 +46,8 @@ class Deferred:
         module = _imported(self._path)
         if (scope := _waiting.get()) is not None and self._path not in WITHOUT_JAX:
             _waiting.set(None)
-            scope.enter_context(_computing_for_package())
+            _imported("jax")
+            scope.enter_context(float64())
         return getattr(module, name)
 
 
@@ -116,13 +117,13 @@ _outside: ContextVar[tuple[Any, ...]] = ContextVar("_outside", default=())
 """JAX's default device before the outermost `on_cpu`; empty outside of it."""
 
 
-@contextmanager
-def float64() -> Iterator[None]:
+def float64() -> AbstractContextManager[None]:
     """A context in which JAX computes in float64 and on the CPU. The user's global settings do not change."""
-    if "jax" in sys.modules:
-        with _computing_for_package():
-            yield
-        return
+    return on_cpu(precise=True) if "jax" in sys.modules else _once_jax_is_imported()
+
+
+@contextmanager
+def _once_jax_is_imported() -> Iterator[None]:
     with ExitStack() as scope:
         token = _waiting.set(scope)
         try:
@@ -132,18 +133,13 @@ def float64() -> Iterator[None]:
 
 
 @contextmanager
-def _computing_for_package() -> Iterator[None]:
-    with jax.enable_x64(True), on_cpu():
-        yield
-
-
-@contextmanager
-def on_cpu() -> Iterator[None]:
+def on_cpu(precise: bool | None = None) -> Iterator[None]:
     """A context in which JAX computes on the CPU, where tables are, whatever its default device."""
-    default = jax.config.jax_default_device
-    token = _outside.set(_outside.get() or (default,))
+    config = jax.config
+    device = "cpu" if _has_cpu(config.jax_platforms) else config.jax_default_device
+    token = _outside.set(_outside.get() or (config.jax_default_device,))
     try:
-        with jax.default_device("cpu" if _has_cpu(jax.config.jax_platforms) else default):
+        with jax.enable_x64(config.jax_enable_x64 if precise is None else precise), jax.default_device(device):
             yield
     finally:
         _outside.reset(token)

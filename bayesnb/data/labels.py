@@ -10,7 +10,7 @@ import numpy as np
 
 from bayesnb.core.arrays import weighted_values
 from bayesnb.core.cells import is_missing, shortened, unmask
-from bayesnb.core.checking import a_type, listed, sort_categories, warn, whole_number
+from bayesnb.core.checking import a_type, listed, require_readable, sort_categories, warn, whole_number
 from bayesnb.core.deferred import is_jax
 from bayesnb.data.schema import warn_of_twins
 from bayesnb.data.tables import distinct
@@ -205,6 +205,7 @@ def read_labels(y: Any, num_rows: int, name: str = "y") -> Labels:
     """
     if y is None:
         raise ValueError("y is None: give a label for each row")
+    require_readable(name, y)
     if isinstance(y, str | bytes):
         raise TypeError(f"{name} is the text {y!r}: give a value for each row, a list or an array")
     has_values = any(hasattr(y, method) for method in ("__iter__", "__getitem__", "__array__"))

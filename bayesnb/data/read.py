@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.cells import Column, shortened
-from bayesnb.core.checking import a_type, listed, near_matches
+from bayesnb.core.checking import a_type, listed, near_matches, require_readable
 from bayesnb.core.deferred import is_jax, jax
 from bayesnb.core.number_form import NumberForm
 from bayesnb.core.printing import counted
@@ -39,6 +39,7 @@ def check_weights(sample_weight: Any, num_rows: int) -> np.ndarray:
     """
     if sample_weight is None:
         return np.ones(num_rows)
+    require_readable("sample_weight", sample_weight)
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError):
@@ -111,6 +112,7 @@ def as_table(X: Any, name: str = "X") -> Table:
     """
     if isinstance(X, Table):
         return X
+    require_readable(name, X)
     if is_jax(X) and isinstance(X, jax.core.Tracer):
         raise TypeError(TRACED)
     if is_dask(X):

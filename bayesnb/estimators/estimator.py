@@ -17,14 +17,14 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, valida
 
 from bayesnb.core.arrays import PIECE_CELLS
 from bayesnb.core.cells import LARGEST_NUMBER, is_missing, lacks_columns, unmask
-from bayesnb.core.checking import Params, listed, proportion, warn, warns_once, with_params
+from bayesnb.core.checking import Params, listed, proportion, require_readable, warn, warns_once, with_params
 from bayesnb.core.deferred import pd
 from bayesnb.core.label_scores import NO_SCORES, LabelScores
 from bayesnb.core.number_form import is_number
 from bayesnb.core.panels import yes_or_no
 from bayesnb.core.running import num_threads, results_in_order
 from bayesnb.data.labels import as_labels, warn_of_classes
-from bayesnb.data.read import as_frame, as_table, is_dask, one_row, read_rows, with_names, with_one_row
+from bayesnb.data.read import as_frame, as_table, check_weights, is_dask, one_row, read_rows, with_names, with_one_row
 from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct
 from bayesnb.families.conjugate import number_of_values
 from bayesnb.inference.exact import Inference
@@ -63,6 +63,7 @@ def check_labels(y: Any, num_rows: int, unlabelled: Any = None) -> np.ma.MaskedA
     ValueError
         If `y` has another length or shape, a missing or infinite label, quantities instead of labels, or no label.
     """
+    require_readable("y", y)
     labels = column_or_1d(unmask(y), warn=True)
     check_consistent_length(np.empty(num_rows), labels)
     missing = _without_label(labels, unlabelled)
@@ -146,6 +147,7 @@ def read_numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
 
 def _validated(estimator: BaseEstimator, X: Any, *, reset: bool, numbers: bool) -> Any:
     """An array or sparse array checked by scikit-learn; our own message comes before its error."""
+    require_readable("X", X)
     options: Any = {
         "accept_sparse": ["csr", "csc"],
         "ensure_all_finite": False,
@@ -623,7 +625,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         proportion("decay", self.decay, or_one=True)
-        if sample_weight is not None and not np.any(np.asarray(sample_weight)):
+        if sample_weight is not None and not check_weights(sample_weight, len(labels)).any():
             raise ValueError("every sample_weight is zero, so that no row counts: give a row a weight above zero")
         model = self._model(table, labels, sample_weight)
         self._settle(read_table(model, table, labels, sample_weight, self.classes_))

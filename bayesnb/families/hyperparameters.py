@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.checking import require_readable
 from bayesnb.core.deferred import constraints, dist, is_distribution, jax, leaves, namespace
 
 
@@ -160,6 +161,7 @@ def require_numbers(family: str, name: str, value: Any, *, positive: bool) -> No
         require_hyperprior(f"{family}({name}=...)", value, positive=positive)
         return
     if value is None or not isinstance(value, str | int | float | list | tuple | np.ndarray | np.generic):
+        require_readable(f"{family}({name}=...)", value)
         return
     try:
         numbers = np.asarray(value, dtype=np.float64)

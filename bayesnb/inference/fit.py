@@ -441,7 +441,7 @@ def from_parameters(
         block = resolved.blocks[site.block]
         owner = block.name if site.column is None else block.labels[site.column]
         name = _given_name(parameters, owner, block.family, site.parameter, alone=alone)
-        sites[site.name] = np.asarray(parameters[name], dtype=np.float64)
+        sites[site.name] = parameters[name]
         read.add(name)
     for name in parameters:
         if name not in read:

@@ -347,7 +347,7 @@ class Problem:
         positions = schema.positions_of(model.features)
         features = {name: own for name, own in model.features.items() if {*map(label.get, positions[name])} & wanted}
         described = {position for name in features for position in positions[name]}
-        columns = [*range(len(schema.source_columns)), *sorted(described - {*range(len(schema.source_columns))})]
+        columns = [p for p in range(len(schema.columns)) if p in described or p < len(schema.source_columns)]
         place = {position: new for new, position in enumerate(columns)}
         layout, counted = [], []
         for block, statistics in zip(model.blocks, self.statistics.blocks, strict=True):

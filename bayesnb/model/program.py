@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.checking import require_readable
 from bayesnb.core.deferred import dist, in_float64, jnp, numpyro, pd
 from bayesnb.data.labels import as_labels
 from bayesnb.data.schema import Schema
@@ -165,6 +166,7 @@ def _site_array(sites: Mapping[str, Any], name: str, event: tuple[int, ...], kno
         if known is not None:
             return np.asarray(known)
         raise ValueError(f"no values for {name!r}: there are {sorted(map(str, sites))}")
+    require_readable(f"the value of {name!r}", sites[name])
     value = np.asarray(sites[name], dtype=np.float64)
     if value.shape[value.ndim - len(event) :] != event or value.ndim < len(event):
         raise ValueError(f"{name!r} has shape {value.shape}, which does not end in {event}")

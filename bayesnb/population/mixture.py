@@ -144,7 +144,8 @@ def _groups(proba: np.ndarray, weights: np.ndarray, width: float) -> tuple[np.nd
     """Means and weights of groups of rows that are equal, or nearly equal where a width is given."""
     cells = np.rint(np.sqrt(proba) / width) if width else proba
     found = distinct_rows([cells], 1.0)
-    assert found is not None
+    if found is None:  # no rows
+        return proba, weights
     first, position = found
     total = np.bincount(position, weights)
     if not width:

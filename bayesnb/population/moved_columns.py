@@ -174,9 +174,10 @@ class Drift(Printed):
         number = f"{self.table['drifted'].iloc[:-1].sum()} of {counted(len(self.table) - 1, 'column')}"
         how = "given the class" if self.with_labels else "beyond what the class probabilities explain"
         shown = self.table.sort_values("log_bayes_factor", ascending=False, kind="stable")[SHOWN]
+        shown = shown.round(dict.fromkeys(("size", "lower", "upper"), 3))
         told = [f"{name!r}, because {reason}" for name, reason in self.not_looked_at.items()]
         note = [Paragraph(f"Not looked at: {first_few(told, between='; ')}.")] if told else []
-        return [Heading(f"Drift {how}: {number}"), DataTable(shown, rest=rest), *note]
+        return [Heading(f"Drift {how}: {number}"), DataTable(shown, ".3g", rest), *note]
 
 
 def _as_posterior(columns: Sequence[OldAndNew], weights: Weights) -> Posterior:

@@ -133,10 +133,13 @@ def _moments_of_cells(family: Any, values: dict[str, Any]) -> tuple[np.ndarray, 
 def total_variation(old: np.ndarray, new: np.ndarray) -> np.ndarray:
     """How much of the probability moved, given draws of shares, shape (draws, ..., values).
 
-    It is what the values gained that gained in the mean of the draws.
+    Half the sum of the changes of all values, in the direction of their means. Noise adds to it: the expected square of
+    a change that is not there is its variance. The draws are moved to where the mean squares lose their variances.
     """
-    gain = new - old
-    return (gain * (gain.mean(axis=0) > 0)).sum(axis=-1)
+    change = new - old
+    mean, variance = change.mean(axis=0), change.var(axis=0)
+    noise = abs(mean) - np.sqrt(np.maximum(mean**2 - variance, 0.0))
+    return (change * np.sign(mean) - noise).sum(axis=-1) / 2.0
 
 
 # --------------------------------------------------------------------------------------------------

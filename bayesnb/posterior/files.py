@@ -31,7 +31,7 @@ from bayesnb.families.family import Family
 from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import EVERY_COLUMN
 from bayesnb.model.bound import BoundModel
-from bayesnb.posterior.belief import offers, require
+from bayesnb.posterior.belief import offers
 
 # --------------------------------------------------------------------------------------------------
 # Values as JSON and arrays, and back
@@ -79,11 +79,16 @@ def scorer_bytes(posterior: Any, asked: bool | None, label_scores: LabelScores |
         If it is asked for and there is none; or if `asked` is none of the three.
     """
     one_of("scorer", asked, (None, True, False))
-    if asked is False or not (asked or offers(posterior, "a flat form")):
+    there = asked is not False and offers(posterior, "a flat form")
+    if asked and not there:
+        raise ValueError(
+            "scorer=True, but the posterior has no flat form: draws, counts of words, point estimates of numbers and "
+            "families of your own without a `scorer` have none; save without it, and predict with nb.load"
+        )
+    if not there:
         return b""
-    scorer = require(posterior, "a flat form", "save with scorer=True").belief.flat.scorer
     try:
-        found: bytes = replace(scorer, label_scores=label_scores).to_bytes()
+        found: bytes = replace(posterior.belief.flat.scorer, label_scores=label_scores).to_bytes()
     except TypeError:  # a label that JSON does not hold, such as a date
         if asked:
             raise

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.cells import LARGEST_COUNT, LARGEST_NUMBER
-from bayesnb.core.checking import a_type
+from bayesnb.core.checking import a_type, require_readable
 from bayesnb.core.deferred import constraints, jax, jit, jnp, map_tree, with_derivative
 from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family
@@ -16,7 +16,7 @@ from bayesnb.families.hyperparameters import accepts_fractions
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.density import RowDensity
 
-NUMBERS = 2**20, 2**24
+NUMBERS = 2**19, 2**24
 """Densities of cells that are computed at a time on a CPU, so that they stay near its cache, and on other devices, so
 that each operation takes longer than its start."""
 
@@ -108,6 +108,7 @@ def _code_of_value(values: Any, codes: Any, other: float, x: Any) -> Any:
 
 def _floating_array(x: Any) -> Any:
     """An array of floating-point numbers, at least float32."""
+    require_readable("x", x)
     try:
         array = jnp.asarray(x)
     except (TypeError, ValueError) as error:

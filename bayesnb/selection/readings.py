@@ -54,9 +54,11 @@ def readings_of(model: NaiveBayes, rows: Rows, exclude: Iterable[str] = ()) -> d
     described = {column for name, (_, columns) in model.features.items() for column in _names(table, name, columns)}
     places = [place for place, name in enumerate(table.names) if name in described]
     every = [*_of_gaps(rows, places), *_of_names(rows, places), *_of_dates(rows, described, excluded)]
-    left_out = {*excluded, *table.names, *model.features}
+    taken = {*table.names, *model.features}
     return {
-        column.name: (family, [column]) for kind, column, family in every if left_out.isdisjoint((kind, column.name))
+        column.name: (family, [column])
+        for kind, column, family in every
+        if kind not in excluded and column.name not in taken
     }
 
 

@@ -117,8 +117,8 @@ class ServedModel:
     ...     posterior.save(Path(folder, "model.nc"))
     ...     model = nb.serve.load(Path(folder, "model.nc"))
     >>> model.predict_proba([[1, None], [0, 1]]).round(3)
-    array([[0.75 , 0.25 ],
-           [0.333, 0.667]])
+    array([[0.771, 0.229],
+           [0.297, 0.703]])
     """
 
     def __init__(self, scorer: Scorer) -> None:
@@ -204,7 +204,9 @@ class ServedModel:
         strange = {}
         for column, decimal, unit, marks in self._scorer.forms:
             cells = columns[column].tolist() if isinstance(columns[column], np.ndarray) else columns[column]
-            columns[column], strange[self.columns[column]] = NumberForm(decimal, unit, marks).read(cells)
+            require_hashable(cells, name := self.columns[column])
+            columns[column], others = NumberForm(decimal, unit, marks).read(cells)
+            strange[name] = list(dict.fromkeys(others))
         warn_of_no_numbers(strange)
 
     def _check_numbers(self, numbers: np.ndarray, wrong: np.ndarray, unseen: dict[Any, dict[Any, int]]) -> None:

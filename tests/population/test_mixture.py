@@ -1,28 +1,13 @@
 """Class probabilities of rows given likelihood ratios: draws against sums over all labels."""
 
-import itertools
-
 import numpy as np
 import pytest
-from scipy.special import gammaln
+from every_labelling import moments_of_class_probs
 
 import bayesnb.population.mixture as mixture
 from bayesnb.population.mixture import ClassProbsDensity
 
 NUM_DRAWS = 8000
-
-
-def by_enumeration(ratios, concentration):
-    """Mean and standard deviation of the class probabilities: a mixture of one Dirichlet for each labelling."""
-    number, classes = ratios.shape
-    total, mean, square = 0.0, 0.0, 0.0
-    for codes in itertools.product(range(classes), repeat=number):
-        count = np.bincount(codes, minlength=classes) + concentration
-        weight = np.prod(ratios[range(number), codes]) * np.exp(gammaln(count).sum() - gammaln(count.sum()))
-        total, mean = total + weight, mean + weight * count / count.sum()
-        square = square + weight * count * (count + 1) / (count.sum() * (count.sum() + 1))
-    mean = mean / total
-    return mean, np.sqrt(square / total - mean**2)
 
 
 CASES = {
@@ -40,8 +25,18 @@ def test_draws_have_the_moments_of_the_sum_over_all_labels(case, rng):
     rows, classes, concentration, spread = CASES[case]
     ratios, prior = np.exp(spread * rng.normal(size=(rows, classes))), np.broadcast_to(concentration, classes)
     draws = ClassProbsDensity.of(ratios, prior).draw(NUM_DRAWS, rng)
-    mean, sd = by_enumeration(ratios, prior)
+    mean, sd = moments_of_class_probs(ratios, prior)
     np.testing.assert_allclose(draws.sum(axis=1), 1.0, rtol=1e-12)
+    assert (np.abs(draws.mean(axis=0) - mean) < 4.5 * sd / np.sqrt(NUM_DRAWS)).all()
+    np.testing.assert_allclose(draws.std(axis=0), sd, rtol=0.05)
+
+
+def test_long_steps_cost_acceptance_and_nothing_else(rng, monkeypatch):
+    monkeypatch.setattr(mixture, "STEP", 1.3)
+    monkeypatch.setattr(mixture, "NUM_MOVES", 40)
+    ratios = np.exp(2.0 * rng.normal(size=(6, 3)))
+    draws = ClassProbsDensity.of(ratios, np.ones(3)).draw(NUM_DRAWS, rng)
+    mean, sd = moments_of_class_probs(ratios, np.ones(3))
     assert (np.abs(draws.mean(axis=0) - mean) < 4.5 * sd / np.sqrt(NUM_DRAWS)).all()
     np.testing.assert_allclose(draws.std(axis=0), sd, rtol=0.05)
 

@@ -1,7 +1,7 @@
 """How often `nb.drift` is wrong where only the classes have moved, or nothing has, and how small a change it finds.
 
 ``python tools/benchmarks/rates_of_drift.py`` prints the numbers in docs/guide/drift.md. The tables lie
-where real_data.py looks. ``--parts rates,power`` and names of tables after it ask for those only.
+where real_data.py looks. ``--parts rates,power`` and names of tables or shapes after it ask for those only.
 """
 
 import argparse
@@ -112,9 +112,9 @@ def simulated(number: int, probs: list[float], shape: str, size: float, rng: np.
     return pd.DataFrame(X).rename(columns=str), y
 
 
-def power() -> Iterator[dict]:
+def power(shapes: list[str]) -> Iterator[dict]:
     """The smallest size that is found in nine of ten samples; a million rows have one sample."""
-    for shape, sizes in SIZES.items():
+    for shape, sizes in ((shape, SIZES[shape]) for shape in shapes):
         fitted = nb.NaiveBayesClassifier().fit(*simulated(OLD, [0.5, 0.5], shape, 0.0, np.random.default_rng(0)))
 
         def found(size: float, number: int, shape=shape, fitted=fitted) -> bool:
@@ -127,21 +127,20 @@ def power() -> Iterator[dict]:
         for number in NEW:
             place = bisect_left(sizes, True, key=partial(found, number=number))
             line[f"{number:,} rows"] = sizes[place] if place < len(sizes) else np.inf
-        print(line, flush=True)
         yield line
 
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("tables", nargs="*")
+    parser.add_argument("names", nargs="*")
     parser.add_argument("--parts", default="rates,power")
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     every = sorted(path.name.removesuffix(".csv.gz") for path in folder().glob("tables*/*.csv.gz"))
     if "rates" in asked.parts:
-        lines = pd.DataFrame(rates(asked.tables or every))
+        lines = pd.DataFrame(rates(asked.names or every))
         numbers = lines.drop(columns="table").astype(float)
         print(numbers.groupby(lines["table"]).mean().round(2).to_string())
         print(pd.DataFrame({"share": numbers.mean().round(3), "samples": numbers.count()}).to_string())
     if "power" in asked.parts:
-        print(pd.DataFrame(power()).set_index("shape").to_string())
+        print(pd.DataFrame(power(asked.names or [*SIZES])).set_index("shape").to_string())
