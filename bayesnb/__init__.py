@@ -3,7 +3,8 @@
 import sys as _sys
 from typing import Any as _Any
 
-import lazy_loader as _lazy
+from bayesnb.core.exports import exports as _exports
+from bayesnb.families import FAMILIES as _FAMILIES
 
 if "numpyro" in _sys.modules:  # perhaps put there by ArviZ
     from bayesnb.core.deferred import import_numpyro as _import_numpyro
@@ -12,10 +13,9 @@ if "numpyro" in _sys.modules:  # perhaps put there by ArviZ
 
 __version__ = "0.2.0"
 
-_found, __dir__, __all__ = _lazy.attach(
+_found, __dir__, __all__ = _exports(
     __name__,
-    submodules=["datasets", "estimators", "families", "results"],
-    submod_attrs={
+    {
         "checks.calibration": ["calibration"],
         "checks.compare": ["compare"],
         "checks.kfold": ["kfold"],
@@ -26,18 +26,7 @@ _found, __dir__, __all__ = _lazy.attach(
         "crowd.fit_annotations": ["fit_annotations"],
         "estimators.generic": ["NaiveBayesClassifier"],
         "estimators.load": ["load"],
-        "families.binned": ["Histogram", "PolyaTree"],
-        "families.categories": ["Bernoulli", "Categorical"],
-        "families.dirichlet_multinomial": ["DirichletMultinomial"],
-        "families.gaussian": ["Gaussian", "LogNormal"],
-        "families.given": ["Given"],
-        "families.hurdle": ["Hurdle"],
-        "families.joint_categorical": ["JointCategorical"],
-        "families.multivariate_gaussian": ["MultivariateGaussian"],
-        "families.counts_and_waits": ["Binomial", "Exponential", "Geometric", "NegativeBinomial", "Poisson"],
-        "families.all_trees": ["AllTrees"],
-        "families.two_parameters": ["Beta", "Gamma", "VonMises"],
-        "families.words": ["Multinomial"],
+        **_FAMILIES,
         "inference.batches": ["fit_batches", "fit_parquet"],
         "inference.em": ["EM", "MAP", "MLE"],
         "inference.exact": ["ConvergenceWarning", "EmpiricalBayes", "Exact"],
@@ -45,6 +34,8 @@ _found, __dir__, __all__ = _lazy.attach(
         "inference.gibbs": ["Gibbs"],
         "inference.nuts": ["NUTS"],
         "model.naive_bayes": ["NaiveBayes"],
+        "population.class_probs": ["estimate_class_probs"],
+        "population.drift": ["drift"],
         "plots.columns": ["plot_densities", "plot_spikes"],
         "plots.prior_posterior": ["plot_prior_posterior"],
         "plots.rows": ["plot_evidence", "plot_log_odds", "plot_proba"],
@@ -58,6 +49,7 @@ _found, __dir__, __all__ = _lazy.attach(
         "selection.descriptions": ["propose_descriptions", "tree_columns"],
         "selection.weighing": ["weight_features"],
     },
+    submodules=["datasets", "estimators", "families", "results", "serve"],
 )
 
 

@@ -14,7 +14,8 @@ import xarray as xr
 from typer.testing import CliRunner
 
 import bayesnb as nb
-from bayesnb.cli import app, check_command, read_csv, read_for
+from bayesnb.cli import app, check_command
+from bayesnb.cli.csv_tables import read_csv, read_used_columns
 
 
 @pytest.fixture(scope="module")
@@ -235,14 +236,14 @@ def test_help_gives_examples_the_exit_statuses_and_no_type_of_a_flag(command):
     assert "The exit status is 0 for success; 1 if check finds an extreme statistic" in whole
     assert "2 if an option, a file or a table cannot be used" in whole
     firsts = []
-    for verb in ("fit", "predict", "check", "compare"):
+    for verb in ("fit", "predict", "check", "drift", "compare"):
         text = command(verb, "--help").output
         calls = [line.strip() for line in text.split("Examples:\n")[1].split("\n\n")[0].splitlines()]
         assert all(call.startswith(f"bayesnb {verb} ") for call in calls)
         assert "The exit status is 0" in " ".join(text.split())
         assert "<bool>" not in text + shown
         firsts.append(calls[0])
-    assert [line.strip() for line in shown.split("Examples:")[1].splitlines()[1:5]] == firsts
+    assert [line.strip() for line in shown.split("Examples:")[1].splitlines()[1:6]] == firsts
     assert command("fit").exit_code == command("fit", "penguins", "--wings").exit_code == 2
 
 
@@ -278,6 +279,9 @@ def test_a_fit_predicts_as_the_package_does(command, fitted):
     assert with_ends.columns.tolist() == [*found.columns, *ends]
     expected = nb.load(model).proba_interval(rows[0], prob=0.8)
     np.testing.assert_allclose(with_ends[ends], expected.reshape(len(TABLE), 4), rtol=1e-12)
+    given = predicted(command("predict", model, table, "--class-probs", "b=0.9", "--class-probs", "a=.1"))
+    expected = nb.load(model).with_class_probs([0.1, 0.9]).predict_proba(rows[0])
+    np.testing.assert_allclose(given[["proba_a", "proba_b"]], expected, rtol=1e-12)
 
 
 def test_a_fit_describes_columns_as_the_classifier_does(fit_to, penguins, tmp_path):
@@ -322,6 +326,9 @@ REFUSED = [
     (["predict", "{model}", "{table}", "--out", "{table}/out.csv"], "there is no folder"),
     (["predict", "{model}", "{table}", "--out", "."], "'.' is not a file that can be replaced"),
     (["predict", "{model}", "{table}", "--interval", "1.5"], "--interval is 1.5: give a number between 0 and 1"),
+    (["predict", "{model}", "{table}", "--class-probs", "a=1.5"], "class_probs names ['a'], the classes are"),
+    (["predict", "{model}", "{table}", "--class-probs", "a"], "--class-probs is 'a': write CLASS=PROB, such as a=0.05"),
+    (["predict", "{model}", "{table}", *["--class-probs", "a=.5"] * 2], "names the class 'a' twice"),
     (["check", "{model}", "{table}", "--target", "wings"], "column 'wings' is not there"),
     (["check", "{model}", "{table}", "--target", "colour"], "'red'"),
 ]
@@ -364,6 +371,22 @@ def test_check_says_whether_a_statistic_is_extreme(command, fitted, tmp_path):
     result = command("check", model, tmp_path / "far.csv", "--target", "kind", "--replicates", 100)
     assert result.exit_code == 1
     assert "mean[size, a]" in result.output
+
+
+def test_drift_says_whether_a_column_has_moved(command, fitted, tmp_path):
+    table, model = fitted
+    result = command("drift", model, table)
+    assert result.exit_code == 0, result.output
+    assert "0 of 3 columns" in result.output
+    assert ".table" not in result.output
+    far = pd.concat([TABLE.assign(size=TABLE["size"] + 1000)] * 5)
+    far.to_csv(tmp_path / "far.csv", index=False)
+    result = command("drift", model, tmp_path / "far.csv", "--out", tmp_path / "drift.csv")
+    assert result.exit_code == 1, result.output
+    written = pd.read_csv(tmp_path / "drift.csv", index_col="column")
+    assert written.index.tolist() == ["size", "colour", "code", "class probabilities"]
+    assert written["drifted"].tolist() == [True, False, False, False]
+    assert "Drift given the class" in command("drift", model, tmp_path / "far.csv", "--target", "kind").output
 
 
 def test_a_column_of_text_that_is_empty_where_there_are_labels(fit_to):
@@ -440,7 +463,7 @@ def test_rows_and_cells_that_are_missing_are_counted(fit_to, tmp_path):
 def test_categories_that_were_numbers_at_the_fit_are_read_as_numbers(tmp_path):
     TABLE[TABLE["code"] != "x"].to_csv(tmp_path / "new.csv", index=False)
     numbers = nb.fit(nb.Categorical(categories=(1, 2)), pd.DataFrame({"code": [1, 2, 1]}), [0, 1, 1])
-    rows = read_for(numbers.model, str(tmp_path / "new.csv"), None, also="code")
+    rows = read_used_columns(numbers.model, str(tmp_path / "new.csv"), None, also="code")
     assert rows.columns.tolist() == ["code"]
     assert rows["code"].tolist() == [1, 2, 2, 1, 1]
 
@@ -449,7 +472,7 @@ def test_categories_that_were_numbers_at_the_fit_are_read_as_numbers(tmp_path):
 def test_labels_are_read_as_they_were_at_the_fit(tmp_path, labels, text):
     model = nb.fit(nb.NaiveBayes.from_frame(TABLE[["size", "code"]]), TABLE[["size", "code"]], labels).model
     TABLE.assign(kind=labels).to_csv(tmp_path / "table.csv", index=False)
-    rows = read_for(model, str(tmp_path / "table.csv"), None, also="kind")
+    rows = read_used_columns(model, str(tmp_path / "table.csv"), None, also="kind")
     assert rows["kind"].tolist() == labels
     assert all(isinstance(label, str) == text for label in rows["kind"].tolist())
     assert rows["code"].tolist() == TABLE["code"].tolist()
@@ -504,7 +527,7 @@ def test_a_class_may_have_a_name_that_marks_missing_cells(fit_to, command, tmp_p
         assert word in nb.load(tmp_path / "model.nc").classes
         checked = command("check", tmp_path / "model.nc", tmp_path / "table.csv", *KIND, "--replicates", 5)
         assert checked.exit_code in (0, 1), checked.output
-        read = read_for(nb.load(tmp_path / "model.nc").model, str(tmp_path / "table.csv"), None, also="kind")
+        read = read_used_columns(nb.load(tmp_path / "model.nc").model, str(tmp_path / "table.csv"), None, also="kind")
         assert (read["kind"] == word).sum() == kinds.count(word)
 
 
@@ -517,7 +540,9 @@ def test_words_of_missing_labels_are_missing_where_classes_are_numbers(fit_to, t
     assert "Rows without a kind, left out: 1" in result.output
     classes = nb.load(tmp_path / "model.nc").classes.tolist()
     assert classes == sorted(set(kinds[:5]))
-    read = read_for(nb.load(tmp_path / "model.nc").model, str(tmp_path / "table.csv"), options[1:], also="kind")
+    read = read_used_columns(
+        nb.load(tmp_path / "model.nc").model, str(tmp_path / "table.csv"), options[1:], also="kind"
+    )
     assert read["kind"].isna().tolist() == [False] * 5 + [True]
 
 

@@ -54,6 +54,27 @@ def test_closed_forms_import_neither_jax_nor_numpyro(tmp_path):
     run(code, str(tmp_path))
 
 
+def test_a_load_imports_the_modules_that_the_file_names(tmp_path):
+    """One family for each module with a closed form; a posterior's file needs no scikit-learn either."""
+    counts = np.random.default_rng(0).poisson(3.0, (40, 9))
+    kinds = nb.Categorical(), nb.PolyaTree(range(0, 16, 2)), nb.Poisson(), nb.Gaussian(rate=2.0), nb.Geometric()
+    model = nb.NaiveBayes(
+        {f"f{i}": (family, [i]) for i, family in enumerate(kinds)}
+        | {"given": (nb.Given(), [5, 6]), "pair": (nb.JointCategorical(), [7, 8])}
+    )
+    nb.fit(model, counts, np.arange(40) % 2).save(tmp_path / "posterior.nc")
+    code = """
+        import sys
+        import bayesnb as nb
+
+        nb.load(sys.argv[1])
+        others = {"jax", "numpyro", "scipy.stats", "sklearn", "tqdm", "xarray", "h5netcdf", "lazy_loader"}
+        others |= {f"bayesnb.{name}" for name in ("crowd", "inference.nuts", "families.all_trees")}
+        assert not others & sys.modules.keys(), others & sys.modules.keys()
+    """
+    run(code, str(tmp_path / "posterior.nc"))
+
+
 def test_classes_are_trees_where_another_finder_finds_jax():
     code = """
         import sys

@@ -17,6 +17,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 import bayesnb as nb
 from bayesnb.checks import replicates, same_draws
 from bayesnb.core.arrays import csr_pieces, csr_rows
+from bayesnb.core.cells import LARGEST_NUMBER
 from bayesnb.core.running import num_threads, results_in_order
 from bayesnb.data.labels import read_labels
 from bayesnb.data.tables import distinct
@@ -27,7 +28,7 @@ from bayesnb.families.kernels import products_with
 from bayesnb.families.statistics import Membership
 from bayesnb.families.words import Documents, log_coefficient
 from bayesnb.model.problem import Unlabelled
-from bayesnb.model.reading import LARGEST_NUMBER, log_normalised, not_negative_up_to
+from bayesnb.model.reading import log_normalised, not_negative_up_to
 from bayesnb.posterior.diagnostics import ess_of_mean, rhat_and_ess
 
 

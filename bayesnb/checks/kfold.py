@@ -14,6 +14,7 @@ from arviz_stats import ELPDDataLOOKFold
 
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import warn, warn_of, whole_number
+from bayesnb.core.plain_formulas import is_lost
 from bayesnb.core.running import as_key, key_of_stream, progress_bar, random_generator, split
 from bayesnb.data.labels import read_labels
 from bayesnb.data.read import Rows, read_rows
@@ -24,7 +25,7 @@ from bayesnb.inference.fit import as_inference, problem_of, warn_of_quantities
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.naive_bayes import Model, as_model
-from bayesnb.model.reading import Cells, is_lost, log_normalised
+from bayesnb.model.reading import Cells, log_normalised
 from bayesnb.posterior.belief import require
 from bayesnb.posterior.kinds import AveragedPosterior, ExactPosterior, Fitted, posterior_of
 from bayesnb.posterior.left_out import require_rows_of_fit

@@ -1,37 +1,39 @@
-"""The command line: ``bayesnb fit``, ``predict``, ``check`` and ``compare``."""
+"""The command line: ``bayesnb fit``, ``predict``, ``check``, ``drift`` and ``compare``."""
 
-import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
-from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-import numpy as np
 import pandas as pd
 import typer
 
 from bayesnb.checks.compare import LARGEST_FIRST, Comparison, compare, largest_differences
 from bayesnb.checks.predictive import check
-from bayesnb.core.checking import near_matches, proportion, warn
+from bayesnb.cli.csv_tables import (
+    choose_model,
+    labels_as_written,
+    read_csv,
+    read_used_columns,
+    rows_with_label,
+    without_unnamed,
+)
+from bayesnb.core.checking import proportion
 from bayesnb.core.printing import DataTable, Paragraph, as_text, counted, width
+from bayesnb.core.sealed_files import replace_file
 from bayesnb.data.read import as_table
-from bayesnb.datasets import penguins_path
 from bayesnb.estimators.load import load
 from bayesnb.families.binned import Histogram
-from bayesnb.families.categories import Categorical
 from bayesnb.families.conjugate import couples_classes
 from bayesnb.inference.fit import fit
 from bayesnb.inference.nuts import NUTS
-from bayesnb.model.bound import BoundModel
-from bayesnb.model.naive_bayes import NaiveBayes
-from bayesnb.posterior.files import replace_file
+from bayesnb.population.drift import drift
 from bayesnb.posterior.kinds import ExactPosterior
 from bayesnb.posterior.posterior import Posterior
 from bayesnb.selection.descriptions import propose_descriptions
@@ -89,7 +91,7 @@ def _message_line(kind: str, message: Any, colour: str) -> None:
 
 
 # --------------------------------------------------------------------------------------------------
-# Tables on the command line: read from CSV files, split into features and labels, and described by a model
+# Arguments and options that several commands take
 # --------------------------------------------------------------------------------------------------
 
 TableFile = Annotated[
@@ -109,241 +111,6 @@ MissingText = Annotated[
 ]
 Separator = Annotated[str, typer.Option("--sep", metavar="CHAR", help="What separates the cells, such as ';'.")]
 DecimalSign = Annotated[str | None, typer.Option("--decimal", metavar="SIGN", help="Decimal sign, '.' or ','.")]
-
-IN_OPTIONS = (
-    "On the command line: --categorical NAME for families={'NAME': nb.Categorical()}, --drop NAME for "
-    "exclude=['NAME'], --missing MARK for na_values"
-)
-
-UNNAMED = re.compile(r"Unnamed: \d+")
-"""What pandas calls a column whose header is empty."""
-
-NO_CELL = "#N/A #NA -1.#IND -1.#QNAN -NaN -nan 1.#IND 1.#QNAN <NA> N/A NA NULL NaN None n/a nan null"
-MISSING = ["", "#N/A N/A", *NO_CELL.split()]
-"""Cells that pandas takes as missing. Classes may have these names, except the first."""
-
-
-def read_csv(
-    table: str,
-    missing: list[str] | None,
-    text: list[str] | None = None,
-    label: str | None = None,
-    classes: Any = None,
-    *,
-    sep: str = ",",
-    decimal: str | None = None,
-) -> pd.DataFrame:
-    """The table in a file.
-
-    Parameters
-    ----------
-    table : str
-        Path of the file, ``"-"`` for the standard input, or ``"penguins"``.
-    missing : list of str, optional
-        Marks of missing cells, in addition to those of pandas.
-    text : list of str, optional
-        Columns to read as text, even if they look like numbers.
-    label : str, optional
-        The column of labels, which is also in `text`. A word such as NA may be a class there.
-    classes : sequence, optional
-        The classes, if they are known.
-    sep, decimal : str, optional
-        The separator of cells, and the decimal sign.
-
-    Raises
-    ------
-    ValueError
-        If the file does not exist or cannot be read as CSV, its header has a name twice, or its rows have more cells
-        than the header and neither names nor commas at their ends.
-    """
-    path = penguins_path() if table == "penguins" else Path(table)
-    if table != "-" and not path.is_file():
-        raise ValueError(f"there is no file {table!r}")
-    content, sep = sys.stdin.read() if table == "-" else "", sep.replace("\\t", "\t")
-    if len(sep) != 1 or (decimal not in (None, ".", ",")):
-        raise ValueError(f"--sep is {sep!r}, --decimal {decimal!r}: give one character, and '.' or ','")
-
-    def read(**options: Any) -> pd.DataFrame:
-        source: Any = StringIO(content) if table == "-" else path
-        # In pieces, the default, a column may be numbers in one piece and text in the next.
-        numbers = {"sep": sep, "decimal": decimal or "."}
-        return pd.read_csv(source, low_memory=False, keep_default_na=False, **numbers, **options)
-
-    try:
-        header = read(header=None, nrows=1, dtype=str).iloc[0]
-        first = read(nrows=1000, dtype=str)
-        marks = {name: [*(MISSING[:1] if name == label else MISSING), *(missing or [])] for name in first.columns}
-        used = range(first.shape[1]) if _end_in_commas(first) else None
-        frame = read(na_values=marks, dtype=dict.fromkeys(text or [], str), usecols=used)
-    except Exception as error:  # each kind of archive has errors of its own
-        raise ValueError(f"{table!r} cannot be read as CSV: {error}") from None
-    for name in header[header.duplicated() & (header != "")]:
-        raise ValueError(f"{table!r} has the column {name!r} twice: give each column a name of its own")
-    return frame.assign(**{label: _labels(frame[label], classes)}) if label in frame and label is not None else frame
-
-
-def _end_in_commas(rows: pd.DataFrame) -> bool:
-    """Whether the rows, whose cells are text, have more cells than the header because they end in commas.
-
-    pandas takes the cells in front of the header's columns as names of rows, as R writes them: texts or whole numbers,
-    all different.
-
-    Raises
-    ------
-    ValueError
-        If they can be neither; or either, where they are texts or 1, 2, 3 and so on before an empty last column.
-    """
-    if rows.empty or isinstance(names := rows.index, pd.RangeIndex):
-        return False
-    commas = not rows.iloc[:, -1].str.strip().any()
-    unique = names.nlevels == 1 and names.is_unique
-    numbers = np.asarray(pd.to_numeric(names, errors="coerce") if unique else [0.5])
-    usual = np.isnan(numbers).any() or np.array_equal(numbers, np.arange(1, len(rows) + 1))
-    if usual if commas else (numbers % 1 > 0).any():
-        raise ValueError(
-            "its rows have more cells than the header: give each column a name, cut commas at the ends, or say what "
-            "separates the cells (--sep ';' --decimal ,)"
-        )
-    return commas
-
-
-def _labels(labels: pd.Series, classes: Sequence[Any] | None) -> pd.Series:
-    """Labels that were read as text, without words such as NA, unless they name a class.
-
-    Where classes are not known, they name one if the other labels are text.
-
-    Warns
-    -----
-    UserWarning
-        If they then do.
-    """
-    words = labels.isin({*MISSING}.difference(map(str, classes or ())))
-    others = labels[~words].dropna()
-    if classes is None and words.any() and _labels_as_written(others) is others:
-        word = labels[words].iloc[0]
-        warn(f"{word!r} is a class of {labels.name!r}; if it marks a missing label, add --missing {word}", UserWarning)
-        return labels
-    return labels.mask(words)
-
-
-def _labels_as_written(labels: pd.Series) -> pd.Series:
-    """Labels that were read as text, as the numbers or booleans that they are; 01 and 1.50 are no such numbers."""
-    numbers = pd.to_numeric(labels, errors="coerce")
-    if (numbers.astype(str) == labels).all():
-        return numbers
-    return labels == "True" if labels.isin(["True", "False"]).all() else labels
-
-
-def _without_unnamed(table: pd.DataFrame, asked_for: Iterable[str]) -> pd.DataFrame:
-    """The table without columns that have no name in the header, such as an index that pandas wrote.
-
-    Warns
-    -----
-    UserWarning
-        If there are any.
-    """
-    unnamed = [name for name in table.columns if UNNAMED.fullmatch(str(name)) and name not in asked_for]
-    if unnamed:
-        warn(
-            f"column {unnamed[0]!r} has no name in the header, as a number of the rows has, and is left out: give it a "
-            "name to make it a feature",
-            UserWarning,
-        )
-    return table.drop(columns=unnamed)
-
-
-def _rows_with_label(table: pd.DataFrame, target: str, drop: Sequence[str] = ()) -> tuple[pd.DataFrame, pd.Series]:
-    """Features and labels of the rows that have a label.
-
-    Raises
-    ------
-    ValueError
-        If a column does not exist, no row has a label, or no column is left.
-    """
-    left_out = [target, *drop]
-    _require_table_columns(table, left_out)
-    labelled = table[table[target].notna()]
-    if labelled.empty:
-        raise ValueError(f"no row has a {target!r}: --target names the column that holds the class")
-    features = labelled.drop(columns=left_out)
-    if not features.columns.size:
-        raise ValueError(f"the table has no column besides {left_out}: a model needs at least one feature")
-    return features, labelled[target]
-
-
-def _require_table_columns(table: pd.DataFrame, columns: list[str]) -> None:
-    """Raise ValueError for a table that lacks a column."""
-    for column in columns:
-        if column not in table.columns:
-            names = list(table.columns)
-            marks = [mark for mark in (";", "\t", "|") if len(names) == 1 and mark in names[0]]
-            hint = f"; they are separated by {marks[0]!r}, give --sep {marks[0]!r}" if marks else ""
-            raise ValueError(
-                f"column {column!r} is not there{near_matches(column, names)}: the columns are {names}{hint}"
-            )
-
-
-def _choose_model(
-    features: pd.DataFrame, labels: pd.Series, categorical: list[str], decimal: Any, exclude: list[str]
-) -> NaiveBayes:
-    """A model of a table by the evidence of its columns given the labels; those in `categorical` hold categories.
-
-    Warns
-    -----
-    UserWarning
-        If the family of a column probably misleads. The warning gives the options of the command line too.
-    """
-    _require_table_columns(features, categorical)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        families = {column: Categorical() for column in categorical}
-        model = NaiveBayes.from_frame(features, labels, families=families, decimal=decimal, exclude=exclude)
-    for warning in caught:
-        warn(f"{warning.message}. {IN_OPTIONS}", warning.category)
-    return model
-
-
-def read_for(model: BoundModel, table: str, missing: list[str] | None, also: Any = None, **how: Any) -> pd.DataFrame:
-    """The columns of a file that a model uses, and one more if it is named; the others are left out.
-
-    Categories and classes are read with the types of the fit, whatever the other cells of the column are. `sep` and
-    `decimal` are those of `read_csv`.
-
-    Raises
-    ------
-    ValueError
-        If the file cannot be read, or lacks a column.
-    """
-    schema = model.schema
-    used = model.used_columns
-    places = [position for position in schema.categories if position not in schema.edges]
-    values: dict[Any, Any] = {name: schema.categories[p] for p, name in zip(places, schema.names(places), strict=True)}
-    if also is not None:
-        values[also] = schema.classes.tolist()
-    # The model knows the written form of the numbers in these columns.
-    decimal, forms = how.get("decimal"), model.description.number_forms
-    texts = [*values, *(() if decimal else forms)]
-    frame = read_csv(table, missing, texts, also, values.get(also), **how)
-    if lacking := [column for column in used if column not in frame.columns]:
-        raise ValueError(f"column {lacking[0]!r} is missing in {table!r}: the model uses {used}")
-    _require_table_columns(frame, [] if also is None else [also])
-    frame = frame[used if also is None or also in used else [*used, also]]
-    typed = [name for name in frame.columns if name not in forms]
-    return frame.assign(**{name: _with_types(frame[name], values.get(name, ()), decimal or ".") for name in typed})
-
-
-def _with_types(column: pd.Series, values: Iterable[Any], decimal: str) -> pd.Series:
-    """A column of text with known values in their own types; others become numbers, unless the values are text.
-
-    A cell that is neither stays text, so that only this cell is an error or an unseen category.
-    """
-    known: dict[str, Any] = {str(value).replace(".", decimal): value for value in values}
-    # pandas reads these as booleans where it chooses the type, as it did at the fit.
-    known |= {form(text): v for text, v in known.items() if isinstance(v, bool) for form in (str.upper, str.lower)}
-    if pd.api.types.is_numeric_dtype(column) or (known and all(isinstance(value, str) for value in values)):
-        return column
-    numbers = pd.to_numeric(column, errors="coerce")
-    return column.map(known).where(column.isin(known), numbers.astype(object).where(numbers.notna(), column))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -367,11 +134,11 @@ def _fit_exactly(
     If it is a model `to_sample`, columns whose family couples the classes, which NUTS does not take, are histograms.
     """
     drop, categorical = drop or [], categorical or []
-    named = _without_unnamed(read_csv(table, text=[target], label=target, **how), [target, *drop, *categorical])
-    features, labels = _rows_with_label(named, target, drop)
-    labels = _labels_as_written(labels)
+    named = without_unnamed(read_csv(table, text=[target], label=target, **how), [target, *drop, *categorical])
+    features, labels = rows_with_label(named, target, drop)
+    labels = labels_as_written(labels)
     dates = [] if to_sample else [name for name in dates_to_read(as_table(features)) if name not in categorical]
-    model = _choose_model(features, labels, categorical, how["decimal"], dates)
+    model = choose_model(features, labels, categorical, how["decimal"], dates)
     if to_sample:
         other: Any = {name: Histogram() if couples_classes(one) else one for name, (one, _) in model.features.items()}
         model = replace(model, features=other)
@@ -535,11 +302,16 @@ def _predict_command(
         float | None,
         typer.Option(metavar="PROB", help="Add a credible interval of each probability, such as of 0.89."),
     ] = None,
+    class_probs: Annotated[
+        list[str] | None,
+        typer.Option(metavar="CLASS=PROB", help="Probability of a class among these rows; once for each class."),
+    ] = None,
 ) -> None:
     """Predict the class of each row of a table, as CSV.
 
     The columns are the most probable class and the probability of each class. With --interval, lower and upper ends
-    follow. Columns of the table that the model does not use are ignored.
+    follow. Columns of the table that the model does not use are ignored. With --class-probs, the classes have other
+    probabilities than in the table of the fit.
 
     The exit status is 0 for success, 2 if the model or the table cannot be used.
 
@@ -547,11 +319,14 @@ def _predict_command(
     Examples:
       bayesnb predict model.nc new.csv --out predictions.csv
       bayesnb predict model.nc new.csv --interval 0.89
+      bayesnb predict model.nc new.csv --class-probs sick=0.05 --class-probs well=0.95
     """
     with _errors_in_a_line():
         _refuse_overwriting(out, table, model)
         posterior = read_model(model)
-        rows = read_for(posterior.model, table, missing, sep=sep, decimal=decimal)
+        if class_probs:
+            posterior = posterior.with_class_probs(_read_class_probs(class_probs, posterior.classes.tolist()))
+        rows = read_used_columns(posterior.model, table, missing, sep=sep, decimal=decimal)
         proba = posterior.predict_proba(rows)
         found = pd.DataFrame(proba, columns=[f"proba_{label}" for label in posterior.classes])
         found.insert(0, "class", posterior.classes[proba.argmax(axis=1)])
@@ -561,6 +336,21 @@ def _predict_command(
                 found[[f"lower_{label}", f"upper_{label}"]] = ends[:, c]
         write = partial(found.to_csv, index=False)
         write(sys.stdout) if out is None else _write(out, write)
+
+
+def _read_class_probs(given: list[str], classes: list) -> dict[Any, float]:
+    """The probabilities of the option --class-probs, by label."""
+    labels, found = {str(label): label for label in classes}, {}
+    for text in given:
+        name, _, number = text.rpartition("=")
+        label = labels.get(name, name)
+        if label in found:
+            raise ValueError(f"--class-probs names the class {name!r} twice")
+        try:
+            found[label] = float(number)
+        except ValueError:
+            raise ValueError(f"--class-probs is {text!r}: write CLASS=PROB, such as {classes[0]}=0.05") from None
+    return found
 
 
 # --------------------------------------------------------------------------------------------------
@@ -591,8 +381,8 @@ def check_command(
     with _errors_in_a_line():
         _refuse_overwriting(out, table, model)
         posterior = read_model(model)
-        rows = read_for(posterior.model, table, missing, target, sep=sep, decimal=decimal)
-        features, labels = _rows_with_label(rows, target)
+        rows = read_used_columns(posterior.model, table, missing, target, sep=sep, decimal=decimal)
+        features, labels = rows_with_label(rows, target)
         result = check(posterior, features, labels, num_replicates=replicates, key=seed)
         if out is not None:
             _write(out, result.table.to_csv)
@@ -601,6 +391,45 @@ def check_command(
         if result.note:
             typer.echo(result.note)
     raise typer.Exit(1 if result.extreme else 0)
+
+
+# --------------------------------------------------------------------------------------------------
+# ``bayesnb drift``: have the columns of new rows moved?
+# --------------------------------------------------------------------------------------------------
+
+
+def _drift_command(
+    model: ModelFile,
+    table: TableFile,
+    target: Annotated[
+        str | None, typer.Option(metavar="COLUMN", help="Column that holds the class, where it is known.")
+    ] = None,
+    missing: MissingText = None,
+    sep: Separator = ",",
+    decimal: DecimalSign = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE", help="CSV file for the table of all columns.")] = None,
+    smallest: Annotated[float, typer.Option(metavar="SIZE", help="Smallest change, in standard deviations.")] = 0.1,
+    seed: Annotated[int, typer.Option(metavar="N", help="Seed of the draws.")] = 0,
+) -> None:
+    """Say whether columns have moved since the fit, beyond what the classes explain.
+
+    The exit status is 0 if no column has, 1 if one has, 2 if the model or the table cannot be used.
+
+    \b
+    Examples:
+      bayesnb drift model.nc new.csv
+      bayesnb drift model.nc new.csv --target species --out drift.csv
+    """
+    with _errors_in_a_line():
+        _refuse_overwriting(out, table, model)
+        posterior = read_model(model)
+        rows = read_used_columns(posterior.model, table, missing, target, sep=sep, decimal=decimal)
+        features, labels = (rows, None) if target is None else rows_with_label(rows, target)
+        result = drift(posterior, features, labels, smallest=smallest, key=seed)
+        if out is not None:
+            _write(out, result.table.to_csv)
+        typer.echo(as_text(result.parts("more: --out FILE writes all" if out is None else f"more in {out}"), width()))
+    raise typer.Exit(1 if result.drifted else 0)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -625,17 +454,18 @@ def main(
 ) -> None:
     """Naive Bayes as a generative model.
 
-    The exit status is 0 for success; 1 if check finds an extreme statistic, or compare does not find agreement; and 2
-    if an option, a file or a table cannot be used.
+    The exit status is 0 for success; 1 if check finds an extreme statistic, drift a column that has moved, or compare
+    no agreement; and 2 if an option, a file or a table cannot be used.
 
     \b
     Examples:
       bayesnb fit train.csv --target species --out model.nc
       bayesnb predict model.nc new.csv --out predictions.csv
       bayesnb check model.nc train.csv --target species
+      bayesnb drift model.nc new.csv
       bayesnb compare train.csv --target species --out comparison
     """
 
 
-for command in (_fit_command, _predict_command, check_command, _compare_command):
+for command in (_fit_command, _predict_command, check_command, _drift_command, _compare_command):
     app.command(command.__name__.lstrip("_").removesuffix("_command"))(command)

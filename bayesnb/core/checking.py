@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import fields, replace
-from difflib import get_close_matches
 from functools import cache, wraps
 from pathlib import Path
 from typing import Any, Self
@@ -77,6 +76,62 @@ def proportion(name: str, value: Any, *, or_one: bool = False) -> float:
     return float(value)
 
 
+def array_of_numbers(name: str, value: Any) -> np.ndarray:
+    """An argument as an array of float64; TypeError if it holds something else."""
+    require_readable(name, value)
+    try:
+        return np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise TypeError(f"{name} is {value!r}: give numbers") from None
+
+
+def known_probabilities(value: Any) -> Any:
+    """Class probabilities that a user gives, as an array or a mapping from label; they are not checked against classes.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If they are no probabilities that sum to one.
+    """
+    probs = array_of_numbers("class_probs", list(value.values()) if isinstance(value, Mapping) else value)
+    if probs.ndim != 1 or not (np.isfinite(probs) & (probs >= 0)).all():
+        raise ValueError(f"class_probs is {value!r}: give a probability, zero or more, for each class")
+    if not np.isclose(probs.sum(), 1.0, rtol=0, atol=1e-8):
+        raise ValueError(f"class_probs sum to {probs.sum():.10g}, not to one: divide them by their sum")
+    return dict(value) if isinstance(value, Mapping) else probs
+
+
+def in_order_of_classes(probs: Mapping[Any, Any], labels: Sequence[Any]) -> list[Any]:
+    """Class probabilities of a mapping from label, in the order of the labels.
+
+    Raises
+    ------
+    ValueError
+        If it does not name exactly the labels.
+    """
+    if set(probs) != set(labels):
+        raise ValueError(f"class_probs names {list(probs)}, the classes are {labels}")
+    return [probs[label] for label in labels]
+
+
+def of_labels(probs: Any, labels: Sequence[Any]) -> np.ndarray:
+    """What `known_probabilities` gives, as an array (classes,) in the order of labels; ValueError if they differ."""
+    if isinstance(probs, Mapping):
+        return np.array(in_order_of_classes(probs, labels), dtype=np.float64)
+    if len(probs) != len(labels):
+        raise ValueError(f"class_probs has {len(probs)} entries, there are {len(labels)} classes {list(labels)}")
+    return np.asarray(probs)
+
+
+def require_no_new_class(before: np.ndarray, probs: np.ndarray, labels: Sequence[Any]) -> None:
+    """Raise ValueError if a class without probability among the rows, whose odds are not known, is to have some."""
+    if (lost := np.flatnonzero((before == 0.0) & (probs > 0.0))).size:
+        raise ValueError(
+            f"class {labels[lost[0]]!r} has probability zero in the rows from which the weights were learned, and "
+            f"{probs[lost[0]]:.4g} in class_probs: its odds are not known; give it zero, or fit rows of it"
+        )
+
+
 def is_one_of(given: Any, known: Iterable[Any]) -> bool:
     """Whether a value is one of some; a frame and an array, which have no single answer to ``==``, are not."""
     return isinstance(given, Hashable) and given in dict.fromkeys(known)
@@ -124,6 +179,8 @@ def near_matches(name: Any, names: Iterable[Any]) -> str:
 
     Empty if no name is close.
     """
+    from difflib import get_close_matches
+
     by_text = {str(each): each for each in names}
     found = [by_text[text] for text in get_close_matches(str(name), by_text, n=2, cutoff=0.7)]
     return f" (did you mean {' or '.join(map(repr, found))}?)" if found else ""
@@ -155,6 +212,8 @@ def _argument_names(called: Callable[..., Any]) -> list[str]:
 
 def _require_arguments(called: Callable[..., Any], given: Iterable[str]) -> None:
     """Raise TypeError for an argument that a class or function does not have, and say which one is meant."""
+    from difflib import get_close_matches
+
     own = _argument_names(called)
     for name in () if "**" in own else {*given}.difference(own):
         meant = [each for same in SAME_ARGUMENT.split("|") if name in (names := same.split()) for each in names]

@@ -7,6 +7,7 @@ import numpy as np
 import scipy.special
 
 from bayesnb.core.deferred import is_jax, jax, jit, jnp, namespace, with_derivative
+from bayesnb.core.plain_formulas import rest_by_series, rising_by_series
 
 HALF_LOG_2_PI = 0.5 * float(np.log(2 * np.pi))
 
@@ -92,7 +93,7 @@ def log_rising(a: Any, x: Any) -> Any:
         return _rising_in_jax(jnp.asarray(a, dtype), jnp.asarray(x, dtype))
     if np.all(a < 16):
         return _rising_by_log_gamma(a, x)
-    return _from_sixteen(a, _rising_by_series(a, x), lambda: _rising_by_log_gamma(a, x))
+    return _from_sixteen(a, rising_by_series(a, x), lambda: _rising_by_log_gamma(a, x))
 
 
 def _from_sixteen(z: Any, by_series: Any, below: Callable[[], Any]) -> Any:
@@ -112,7 +113,7 @@ def _slope_of_rising(at: tuple[Any, Any], direction: tuple[Any, Any]) -> tuple[A
 @with_derivative(_slope_of_rising)
 @jit
 def _rising_in_jax(a: Any, x: Any) -> Any:
-    return _from_sixteen(a, _rising_by_series(a, x), lambda: _rising_by_log_gamma(a, x))
+    return _from_sixteen(a, rising_by_series(a, x, jnp), lambda: _rising_by_log_gamma(a, x))
 
 
 def _digamma_rise(a: Any, x: Any) -> Any:
@@ -136,14 +137,6 @@ def _rising_by_log_gamma(a: Any, x: Any) -> Any:
     return special.gammaln(a + x) - special.gammaln(a)
 
 
-def _rising_by_series(a: Any, x: Any) -> Any:
-    """`log_rising` for a >= 16; for smaller a, a finite number without meaning."""
-    xp, _ = namespace(a, x)
-    large = xp.maximum(a, 16.0)
-    logs = (large + x - 0.5) * xp.log1p(x / large) + x * (xp.log(large) - 1)
-    return logs + (stirling_rest(large + x) - _rest_by_series(large))
-
-
 def stirling_rest(z: Any) -> Any:
     r"""Difference between the log-gamma function and Stirling's formula, for z > 0.
 
@@ -156,7 +149,7 @@ def stirling_rest(z: Any) -> Any:
 
 
 def _rest(z: Any) -> Any:
-    return _from_sixteen(z, _rest_by_series(z), lambda: _rest_of_small(z))
+    return _from_sixteen(z, rest_by_series(z, namespace(z)[0]), lambda: _rest_of_small(z))
 
 
 _rest_in_jax = jit(_rest)
@@ -167,13 +160,6 @@ def _rest_of_small(z: Any) -> Any:
     xp, special = namespace(z)
     low = xp.where(z < 16, z, 1.0)
     return special.gammaln(low) - (low - 0.5) * xp.log(low) + low - HALF_LOG_2_PI
-
-
-def _rest_by_series(z: Any) -> Any:
-    xp, _ = namespace(z)
-    large = xp.maximum(z, 16.0)
-    square = 1 / large**2
-    return (1 / 12 - square * (1 / 360 - square * (1 / 1260 - square / 1680))) / large
 
 
 def log_choose(one: Any, other: Any) -> Any:

@@ -13,15 +13,16 @@ from importlib import import_module
 from operator import length_hint
 from pathlib import Path
 from threading import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from threadpoolctl import ThreadpoolController
-from tqdm import std
-from tqdm.auto import tqdm
 
 from bayesnb.core.checking import as_path
 from bayesnb.core.deferred import is_jax, jax, on_cpu, settings_of_thread
+
+if TYPE_CHECKING:
+    from tqdm import std
 
 # --------------------------------------------------------------------------------------------------
 # Apply a function to the chunks of a table in several threads.
@@ -187,29 +188,34 @@ FIRST_LINE, NEXT_LINE = 2.0, 10.0
 """Seconds before the first line of text, and between further lines."""
 
 
-class _Lines(std.tqdm):
-    """Progress as lines of text, for an output that is no terminal."""
+@cache
+def _text_bar() -> "type[std.tqdm]":
+    """Progress as lines of text, for an output that is no terminal. tqdm takes long to import."""
+    from tqdm import std
 
-    def __init__(self, *args: Any, **options: Any) -> None:
-        self._due = time.monotonic() + FIRST_LINE
-        super().__init__(*args, **options)
+    class Lines(std.tqdm):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            self._due = time.monotonic() + FIRST_LINE
+            super().__init__(*args, **options)
 
-    def display(self, msg: str | None = None, pos: int | None = None) -> None:
-        if msg is not None or time.monotonic() < self._due:
-            return
-        self._due = time.monotonic() + NEXT_LINE
-        done, elapsed = self.n, self.format_dict["elapsed"]
-        line = f"{self.desc.removesuffix(': ')}: {done:,}{f' of {self.total:,}' if self.total else ''} {self.unit}s"
-        line += f", {self.format_interval(elapsed)} so far"
-        if done and self.total:
-            line += f", about {self.format_interval(elapsed / done * (self.total - done))} left"
-        self.fp.write(f"{line}\n")
-        self.fp.flush()
+        def display(self, msg: str | None = None, pos: int | None = None) -> None:
+            if msg is not None or time.monotonic() < self._due:
+                return
+            self._due = time.monotonic() + NEXT_LINE
+            done, elapsed = self.n, self.format_dict["elapsed"]
+            line = f"{self.desc.removesuffix(': ')}: {done:,}{f' of {self.total:,}' if self.total else ''} {self.unit}s"
+            line += f", {self.format_interval(elapsed)} so far"
+            if done and self.total:
+                line += f", about {self.format_interval(elapsed / done * (self.total - done))} left"
+            self.fp.write(f"{line}\n")
+            self.fp.flush()
+
+    return Lines
 
 
 def progress_bar(
     what: str, unit: str, asked: bool | None, *, items: Any = None, total: int | None = None, **options: Any
-) -> std.tqdm:
+) -> "std.tqdm":
     """A progress bar; lines of text where the output is neither a terminal nor a notebook.
 
     Parameters
@@ -231,7 +237,11 @@ def progress_bar(
     if asked is None:
         asked = "CI" not in os.environ
         if not (sys.stderr.isatty() or "ipykernel" in sys.modules):
-            return _Lines(items, desc=what, unit=unit, total=total, disable=not asked, **(options | {"leave": False}))
+            return _text_bar()(
+                items, desc=what, unit=unit, total=total, disable=not asked, **(options | {"leave": False})
+            )
+    from tqdm.auto import tqdm
+
     return tqdm(items, desc=what, unit=unit, total=total, disable=not asked, **options)
 
 

@@ -523,7 +523,7 @@ class AnnotationFit(Printed, AnnotationFigures):
         Raises
         ------
         ImportError
-            Without h5netcdf and h5py, the extra ``bayesnb[io]``.
+            Without h5py, the extra ``bayesnb[io]``.
         OSError
             As for `Posterior.save`.
         TypeError

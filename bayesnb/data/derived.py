@@ -1,136 +1,14 @@
-"""Columns derived of others by recipes, which need NumPy and Python's own library alone."""
+"""Columns derived of others by recipes."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
-from functools import lru_cache
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Self
 
 import numpy as np
 
-from bayesnb.data.tables import Column, Table, as_range, is_missing, items_at
-
-# --------------------------------------------------------------------------------------------------
-# Dates: cells of a type of dates, and text in one form
-# --------------------------------------------------------------------------------------------------
-
-ISO = "ISO 8601"
-"""The form of texts that `datetime.fromisoformat` reads, with a time or without, except those of digits alone."""
-
-DAYS: tuple[str, ...] = ("%Y/%m/%d", "%Y.%m.%d", "%d.%m.%Y", "%d/%m/%Y", "%m/%d/%Y", "%d-%m-%Y", "%m-%d-%Y", "%d.%m.%y")
-DAYS += ("%d/%m/%y", "%m/%d/%y", "%d %b %Y", "%d-%b-%Y", "%d-%b-%y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y")
-TIMES = ("", " %H:%M", " %H:%M:%S", " %I:%M %p", " %I:%M:%S %p")
-FORMS = (ISO, *(day + time for day in DAYS for time in TIMES))
-"""The forms of dates in text, as `datetime.strptime` takes them."""
-
-FIRST, SOME = 20, 2000
-"""So many values are tried in each form of dates: the second number where one of the first has the form."""
-
-
-def date_form(values: Sequence[Any], share: float) -> str | None:
-    """The one form in which at least a share of some distinct values are dates; None if there is none, or several.
-
-    Two forms are one where they give the same dates, and ambiguous where they do not, as with 03/04/2021.
-    """
-    values = values[:: max(1, len(values) // SOME)]
-    some = [value for value in values if isinstance(value, str)]
-    found: dict[str, list[Any]] = {}
-    for form in FORMS:
-        # Most forms fail at the first values.
-        if any(_parsed(value, form) is not None for value in some[:FIRST]):
-            dates = [_parsed(value, form) for value in some]
-            if sum(date is not None for date in dates) >= max(1, share * len(values)):
-                found[form] = dates
-    most = max((_number(dates) for dates in found.values()), default=0)
-    best = {form: dates for form, dates in found.items() if _number(dates) == most}
-    first = next(iter(best), "")
-    return first if first and all(dates == best[first] for dates in best.values()) else None
-
-
-def _number(dates: Sequence[Any]) -> int:
-    return sum(date is not None for date in dates)
-
-
-@lru_cache(2**14)
-def _parsed(text: str, form: str) -> datetime | None:
-    try:
-        if form != ISO:
-            return datetime.strptime(text.strip(), form)
-        return None if text.strip().isdecimal() else datetime.fromisoformat(text.strip()).replace(tzinfo=None)
-    except ValueError:
-        return None
-
-
-def moments_of(cells: np.ndarray, form: str | None = None) -> np.ndarray:
-    """Cells of dates as datetime64[us]; those that are none are NaT."""
-    if cells.dtype.kind == "M":
-        return cells.astype("datetime64[us]")
-    return np.array([_as_datetime(value, form) for value in cells.tolist()], dtype="datetime64[us]")
-
-
-def _as_datetime(value: Any, form: str | None) -> Any:
-    if isinstance(value, str):
-        return _parsed(value, form or ISO)
-    if is_missing(value) or not hasattr(value, "year"):
-        return None
-    hour, minute, second = (int(getattr(value, name, 0)) for name in ("hour", "minute", "second"))
-    return datetime(value.year, value.month, value.day, hour, minute, second)
-
-
-# --------------------------------------------------------------------------------------------------
-# Recipes, and the columns that they make
-# --------------------------------------------------------------------------------------------------
-
-
-def gap_indicator(cells: np.ndarray) -> np.ndarray:
-    """Whether each cell is missing, as 0 and 1."""
-    if cells.dtype.kind in "fc":
-        return np.isnan(cells).astype(np.float64)
-    if cells.dtype.kind in "mM":
-        return np.isnat(cells).astype(np.float64)
-    if cells.dtype.kind in "biu":
-        return np.zeros(len(cells))
-    values = cells.tolist()
-    known = {value: float(is_missing(value)) for value in {*values}}
-    return np.array([known[value] for value in values])
-
-
-PARTS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
-    "day": lambda moments: (moments - np.datetime64("2000-01-01", "us")) / np.timedelta64(1, "D"),
-    "month": lambda moments: moments.astype("datetime64[M]").astype(np.int64) % 12 + 1.0,
-    "weekday": lambda moments: (moments.astype("datetime64[D]").astype(np.int64) + 3) % 7 + 1.0,
-    "hour": lambda moments: moments.astype("datetime64[h]").astype(np.int64) % 24 + 0.0,
-}
-"""Parts of dates as numbers: days since 2000, months from 1, weekdays from 1 (Monday), hours from 0."""
-
-
-def date_part(cells: np.ndarray, part: str, form: str | None = None) -> np.ndarray:
-    """A part of dates as numbers, NaN where a cell is no date.
-
-    Parameters
-    ----------
-    cells : array, shape (cells,)
-    part : str
-        One of `PARTS`.
-    form : str, optional
-        The form of dates in text, by default ISO 8601.
-    """
-    moments = moments_of(cells, form)
-    numbers = np.full(len(cells), np.nan)
-    known = ~np.isnat(moments)
-    numbers[known] = PARTS[part](moments[known])
-    return numbers
-
-
-COPY = "copy"
-"""The recipe of a column that has the cells of its source."""
-
-RECIPES: dict[str, Callable[..., np.ndarray]] = {
-    "missing": gap_indicator,
-    "category": lambda cells: cells,
-    "date": date_part,
-}
-"""By name, functions of the cells of a source, shape (rows,) in their own type, and of settings; NumPy alone."""
+from bayesnb.core.cells import Column
+from bayesnb.core.recipes import COPY, RECIPES, read_dates
+from bayesnb.data.tables import RememberedTable, Table, as_range, items_at
 
 
 @dataclass(frozen=True)
@@ -157,6 +35,15 @@ class DerivedColumn:
         """Whether it has the cells of its source; a column that another recipe makes is a reading."""
         return self.recipe == COPY
 
+    @property
+    def date(self) -> tuple[Column, str | None] | None:
+        """The source and the form of its dates; None if it holds none."""
+        return (self.of, dict(self.settings).get("form")) if self.recipe == "date" else None
+
+    def made_of(self, cells: np.ndarray) -> np.ndarray:
+        """What the recipe makes of cells of the source."""
+        return RECIPES[self.recipe](cells, **dict(self.settings))
+
 
 @dataclass(frozen=True)
 class ArrangedTable(Table):
@@ -168,14 +55,29 @@ class ArrangedTable(Table):
         For each column, the position in the other table of the column or its source; -1 if it is not there.
     recipes : mapping
         By position, the derived columns that are no copies.
+    moments : mapping
+        By source and form, the dates of all rows.
     """
 
     places: Sequence[int] = ()
     recipes: Mapping[int, DerivedColumn] = field(default_factory=dict)
+    moments: Mapping[tuple[Column, Any], np.ndarray] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, table: Table, names: tuple[Column, ...], places: Sequence[int], recipes: Mapping[int, Any]) -> Self:
+        """The table with columns at these places; dates are read once for all that is derived of them."""
+        sources = {column.date: places[at] for at, column in recipes.items() if column.date}
+        moments = {date: read_dates(table.stored_values(place, slice(None)), *date) for date, place in sources.items()}
+        return cls(table, names, table.named, table.non_negative, table.counted, places, recipes, moments)
 
     @property
     def num_rows(self) -> int:
         return int(self.cells.num_rows)
+
+    def remembering(self) -> "ArrangedTable":
+        """The table for some rows at a time, in which columns that occur several times are read once."""
+        alone = len({*self.places}) == len(self.places)
+        return self if alone else replace(self, cells=RememberedTable(self.cells, self.cells.names))
 
     def _there(self, columns: Sequence[int]) -> Sequence[int] | None:
         """Positions in the other table; None if it lacks the cells of one of the columns."""
@@ -193,9 +95,11 @@ class ArrangedTable(Table):
         return super().number_column(column, rows) if made else self.cells.number_column(self.places[column], rows)
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
-        cells = self.cells.stored_values(self.places[column], rows)
         recipe = self.recipes.get(column)
-        return cells if recipe is None else RECIPES[recipe.recipe](cells, **dict(recipe.settings))
+        if recipe is not None and recipe.date:
+            return recipe.made_of(self.moments[recipe.date][rows])
+        cells = self.cells.stored_values(self.places[column], rows)
+        return cells if recipe is None else recipe.made_of(cells)
 
     def declared_categories(self, column: int) -> tuple | None:
         return None if column in self.recipes else self.cells.declared_categories(self.places[column])

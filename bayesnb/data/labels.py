@@ -9,10 +9,11 @@ import narwhals as nw
 import numpy as np
 
 from bayesnb.core.arrays import weighted_values
+from bayesnb.core.cells import is_missing, shortened, unmask
 from bayesnb.core.checking import a_type, listed, require_readable, sort_categories, warn, whole_number
 from bayesnb.core.deferred import is_jax
 from bayesnb.data.schema import warn_of_twins
-from bayesnb.data.tables import distinct, is_missing, shortened, unmask
+from bayesnb.data.tables import distinct
 
 
 def as_labels(y: Any) -> np.ndarray:

@@ -10,12 +10,14 @@ import narwhals as nw
 import numpy as np
 import scipy.sparse
 
+from bayesnb.core.cells import Column, shortened
 from bayesnb.core.checking import a_type, listed, near_matches, require_readable
-from bayesnb.core.deferred import is_jax, jax, pd
+from bayesnb.core.deferred import is_jax, jax
+from bayesnb.core.number_form import NumberForm
 from bayesnb.core.printing import counted
 from bayesnb.data.labels import Labels, read_labels
-from bayesnb.data.tables import ArrayTable, Column, FrameTable, SparseTable, Table, as_csr, shortened
-from bayesnb.data.written_numbers import NumberForm, with_numbers
+from bayesnb.data.tables import ArrayTable, FrameTable, SparseTable, Table, as_csr
+from bayesnb.data.written_numbers import with_numbers
 
 # --------------------------------------------------------------------------------------------------
 # Weights of rows
@@ -501,16 +503,25 @@ def one_row(X_row: Any) -> Any:
 def with_one_row(X: Any) -> Any:
     """A mapping, a pandas series or a list of values as a table of one row; anything else as it is.
 
-    A one-dimensional array stays one: it may be a row or a column.
+    A one-dimensional array stays one: it may be a row or a column. A mapping or a series becomes an `ArrayTable`: a
+    data frame takes longer than a prediction.
     """
     if isinstance(X, Mapping) and not scipy.sparse.issparse(X):  # a DOK array is a dict
-        return pd.DataFrame([dict(X)])
+        return _row_of_objects(X.keys(), X.values())
     # Whoever gives a series has imported pandas, which takes a third of a second.
     if "pandas" in sys.modules and isinstance(X, sys.modules["pandas"].Series):
-        return X.to_frame().T.infer_objects()
+        _refuse_duplicates(X.index.tolist(), "X")
+        return _row_of_objects(X.index.tolist(), X.tolist())
     if isinstance(X, list | tuple) and X and not any(np.iterable(cell) and not isinstance(cell, str) for cell in X):
         return np.array([X], dtype=object)  # of a list, scikit-learn makes numbers beside text text
     return X
+
+
+def _row_of_objects(names: Iterable[Any], values: Iterable[Any]) -> ArrayTable:
+    cells = np.empty((1, len(names := tuple(names))), dtype=object)
+    for column, value in enumerate(values):  # a value may be a list
+        cells[0, column] = value
+    return ArrayTable(cells, names, named=True)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -3,23 +3,22 @@
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import chain
 from typing import Any, Self
 
 import numpy as np
 
+from bayesnb.core.cells import OTHER, Column, is_missing
 from bayesnb.core.checking import first_few, listed, near_matches, sort_categories, warn
+from bayesnb.core.number_form import NumberForm
 from bayesnb.data.derived import ArrangedTable, DerivedColumn
-from bayesnb.data.tables import Column, Table, as_range, distinct_objects, distinct_with_positions, is_missing, items_at
-from bayesnb.data.written_numbers import NumberForm, with_numbers
+from bayesnb.data.tables import Table, as_range, distinct_objects, distinct_with_positions, items_at
+from bayesnb.data.written_numbers import with_numbers
 
 # --------------------------------------------------------------------------------------------------
 # Categories of a column: declared, or found in its cells
 # --------------------------------------------------------------------------------------------------
-
-OTHER = "<other>"
-"""Label of the category of all values that were never seen."""
 
 
 def with_other(column: Column, categories: tuple, other: bool) -> tuple:
@@ -82,64 +81,6 @@ def _text_of(value: Any) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-@dataclass(frozen=True)
-class OutsideSupport:
-    """A column with cells that its family cannot hold, and that count as missing.
-
-    Attributes
-    ----------
-    column : hashable
-        Its name.
-    family : str
-        Name of the family.
-    holds : str
-        What the family holds.
-    """
-
-    column: Column
-    family: str
-    holds: str
-
-
-def _warn_outside(cells: Mapping[OutsideSupport, Mapping[Any, int]]) -> None:
-    if not cells:
-        return
-    found = [
-        f"{sum(values.values())} in column {key.column!r}, such as {next(iter(values)):g}, which is not {key.holds} "
-        f"({key.family})"
-        for key, values in cells.items()
-    ]
-    name, shown = next(iter(cells)).column, first_few(found, between="; ")
-    warn(
-        f"cells outside the support of families that were chosen count as missing: {shown}. Give a family that holds "
-        f"them, nb.NaiveBayes.from_frame(X, y, families={{{name!r}: nb.Gaussian()}})",
-        UserWarning,
-    )
-
-
-def warn_unseen(unseen: Mapping[Any, Mapping[Any, int]]) -> None:
-    """Warn of categories that were not seen in training, and of cells outside the support: once, for all columns.
-
-    Parameters
-    ----------
-    unseen : dict
-        For each column, the number of cells of each such category; for each `OutsideSupport`, that of such cells.
-    """
-    _warn_outside({key: cells for key, cells in unseen.items() if isinstance(key, OutsideSupport)})
-    unseen = {key: values for key, values in unseen.items() if not isinstance(key, OutsideSupport)}
-    found = [(column, sum(values.values()), listed(values)) for column, values in unseen.items() if values]
-    if not found:
-        return
-    remedy = "a family with other=True, such as nb.Categorical(other=True), would give them probability"
-    if len(found) == 1:
-        column, cells, shown = found[0]
-        told = f"column {column!r}: {cells} cell(s) hold categories not seen in training ({shown}) and count as missing"
-    else:
-        each = first_few([f"{column!r} in {cells} cell(s) ({shown})" for column, cells, shown in found])
-        told = f"{len(found)} columns hold categories not seen in training, which count as missing: {each}"
-    warn(f"{told}; {remedy}", UserWarning)
-
-
 # --------------------------------------------------------------------------------------------------
 # Cells of a column as codes: positions among its categories
 # --------------------------------------------------------------------------------------------------
@@ -162,13 +103,15 @@ def encode_categories(
         Receives the values that become NaN because they are not among the categories, with their number.
     """
     default = float(len(categories) - 1) if categories[-1] == OTHER else np.nan
-    lookup = {category: float(code) for code, category in enumerate(categories)}
+    lookup = _codes_of(tuple(categories))
     if values.dtype.kind in "biuf":
         present = ~np.isnan(values) if values.dtype.kind == "f" else np.ones(len(values), dtype=bool)
         distinct, inverse = distinct_with_positions(values[present])
         of_distinct = np.array([lookup.get(value, -1.0) for value in distinct.tolist()])
         codes = np.full(len(values), np.nan)
         codes[present] = of_distinct[inverse] if distinct.size else 0.0
+    elif len(values) < FEW and (found := _found_one_by_one(values, lookup)) is not None:
+        codes = found
     else:
         met, positions = distinct_objects(values, column)
         of_met = [np.nan if is_missing(value) else lookup.get(value, -1.0) for value in met]
@@ -181,6 +124,29 @@ def encode_categories(
             for value in values[strange].tolist():
                 unseen[value] = unseen.get(value, 0) + 1
     return codes
+
+
+FEW = 2000
+"""Of fewer cells each is looked up: to find the distinct ones takes longer."""
+
+
+@lru_cache(256)
+def _codes_of(categories: tuple) -> dict[Any, float]:
+    return {category: float(code) for code, category in enumerate(categories)}
+
+
+def _found_one_by_one(values: np.ndarray, lookup: Mapping[Any, float]) -> np.ndarray | None:
+    """The code of each cell, NaN if it is missing and -1 for no category; None if a cell is not hashable."""
+    cells = values.tolist()
+    try:
+        found = [lookup.get(value, -1.0) for value in cells]
+    except TypeError:
+        return None
+    strange = [row for row, code in enumerate(found) if code < 0]
+    for row in strange:
+        if is_missing(cells[row]):
+            found[row] = np.nan
+    return np.array(found)
 
 
 def are_codes(cells: np.ndarray, size: int) -> bool:
@@ -416,8 +382,7 @@ class Schema:
         if places == range(len(table.names)):
             return table
         recipes = {at: column for column, at in self._position_of_derived.items() if not column.is_copy}
-        names = self.names(range(len(self.columns)))
-        return ArrangedTable(table, names, table.named, table.non_negative, table.counted, places, recipes)
+        return ArrangedTable.of(table, self.names(range(len(self.columns))), places, recipes)
 
     @cached_property
     def counts_from_zero(self) -> dict[int, bool]:

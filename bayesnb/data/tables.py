@@ -1,11 +1,9 @@
 """Tables of any kind as rows and columns."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import date, time, timedelta
-from decimal import Decimal
-from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
 
@@ -14,15 +12,13 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import csr_pieces, csr_rows, without_duplicates
-from bayesnb.core.checking import a_type
+from bayesnb.core.cells import Column, is_missing, require_hashable, to_numbers, unmask
 from bayesnb.core.deferred import pd
+from bayesnb.core.number_form import is_number
 
 # --------------------------------------------------------------------------------------------------
 # Names and positions of columns
 # --------------------------------------------------------------------------------------------------
-
-Column = Any
-"""Name of a column: any hashable value, its position where the table has no names."""
 
 
 def _index(columns: Sequence[int]) -> Any:
@@ -55,94 +51,11 @@ def as_range(columns: Sequence[int]) -> Sequence[int]:
 # --------------------------------------------------------------------------------------------------
 
 
-def is_missing(value: Any) -> bool:
-    """Whether a cell is None, NaN, NaT or pandas.NA."""
-    return value is None or type(value).__name__ in {"NAType", "NaTType"} or value is np.ma.masked or value != value
-
-
-def is_number(value: Any) -> bool:
-    """Whether a cell is a number of Python or NumPy."""
-    return isinstance(value, int | float | np.number | Decimal | Fraction)
-
-
 def _are_times(values: np.ndarray) -> bool:
     """Whether any observed cell of a column is a date, time or duration."""
     kinds = {type(value) for value in values if not is_missing(value)}
     times = (date, time, timedelta, np.datetime64, np.timedelta64)
     return bool(kinds) and all(issubclass(kind, times) or kind.__name__ == "Period" for kind in kinds)
-
-
-def unmask(values: Any) -> np.ndarray:
-    """An array without a mask: masked cells become NaN in an array of floats, else None."""
-    if not isinstance(values, np.ma.MaskedArray):
-        return values
-    if values.dtype.kind == "f":
-        return values.filled(np.nan)
-    objects = np.asarray(values.data).astype(object)
-    objects[np.ma.getmaskarray(values)] = None
-    return objects
-
-
-def _require_hashable(values: Sequence[Any], column: Column) -> None:
-    """Raise TypeError if a value is not hashable and so cannot be a category."""
-    for row, value in enumerate(values):
-        if not isinstance(value, Hashable):
-            raise TypeError(
-                f"column {column!r} holds {a_type(value)} ({value!r} in row {row}), which cannot be a "
-                "category: convert it, or leave the column out of the model"
-            )
-
-
-def _to_numbers(values: np.ndarray, column: Column, rows: slice) -> np.ndarray:
-    """Cells of a column of Python objects as float64, missing cells NaN.
-
-    Raises
-    ------
-    TypeError
-        If a cell is not a number. The error names the column, the row and the value.
-    """
-    values = unmask(values)
-    if values.dtype.kind in "biuf":
-        return values.astype(np.float64)
-    numbers = np.empty(len(values))
-    # In a list, NumPy's dates of nanoseconds would be whole numbers.
-    listed = list(values) if values.dtype.kind in "mM" else values.tolist()
-    for i, value in enumerate(listed):
-        if is_missing(value):
-            numbers[i] = np.nan
-        elif isinstance(value, str | bytes):
-            raise TypeError(
-                f"column {column!r} holds text ({shortened(value)} in row {(rows.start or 0) + i}) where its family "
-                "needs numbers: use nb.Categorical() for categories, count words first (scikit-learn's "
-                "CountVectorizer), or convert it"
-            )
-        elif (number := _as_float(value)) is not None:
-            numbers[i] = number
-        else:
-            raise TypeError(
-                f"column {column!r} holds {a_type(value)} ({value!r} in row {(rows.start or 0) + i}) where "
-                "its family needs numbers: convert it, a date for example to days since a first day, or leave the "
-                "column out"
-            )
-    return numbers
-
-
-def _as_float(value: Any) -> float | None:
-    """A value as a number; None for anything else, also for dates, which NumPy would convert."""
-    if isinstance(value, np.datetime64 | np.timedelta64):
-        return None
-    try:
-        return float(value)
-    except OverflowError:
-        return np.inf if value > 0 else -np.inf
-    except (TypeError, ValueError):
-        return None
-
-
-def shortened(value: Any) -> str:
-    """A value as errors show it, at most 40 characters."""
-    text = repr(value)
-    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 # --------------------------------------------------------------------------------------------------
@@ -187,7 +100,7 @@ def distinct_objects(values: np.ndarray, column: Column) -> tuple[list, np.ndarr
     try:
         positions, found = pd.factorize(values.astype(object, copy=False))
     except TypeError:
-        _require_hashable(values.tolist(), column)
+        require_hashable(values.tolist(), column)
         raise
     return found.tolist(), positions
 
@@ -252,14 +165,14 @@ class Table(ABC):
             Give an array of bool if all cells are booleans.
         """
         # All columns at once if they share a type of numbers; else one by one, so that an error can name the column.
-        together = self.stored(columns, rows)
+        together = self.stored(columns, rows) if booleans or len(columns) > 1 else None
         if together is not None:
             return together if booleans and together.dtype == bool else together.astype(np.float64, copy=False)
         return np.column_stack([self.number_column(column, rows) for column in columns])
 
     def number_column(self, column: int, rows: slice) -> np.ndarray:
         """Cells of one column as float64, shape (rows,)."""
-        return _to_numbers(self.stored_values(column, rows), self.names[column], rows)
+        return to_numbers(self.stored_values(column, rows), self.names[column], rows)
 
     @abstractmethod
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
@@ -273,6 +186,10 @@ class Table(ABC):
         shown = values.astype(object)
         shown[~counted] = None
         return shown
+
+    def remembering(self) -> "Table":
+        """The table for some rows at a time, in which columns that occur several times are read once."""
+        return self
 
     def counting(self, weights: np.ndarray) -> Self:
         """The table in which the categorical cells of rows of weight zero are missing.
@@ -321,7 +238,7 @@ class Table(ABC):
         if _are_times(values):
             raise self._neither(column, "dates or times")
         if values.dtype.kind in "USO":
-            _require_hashable(present, self.names[column])
+            require_hashable(present, self.names[column])
             return "category"
         raise self._neither(column, values.dtype)
 
@@ -384,7 +301,7 @@ class FrameTable(Table):
         series = self._series(column, rows)
         if series.dtype.is_numeric() or series.dtype == nw.Boolean:
             return series.cast(nw.Float64).to_numpy().astype(np.float64, copy=False)
-        return _to_numbers(self._as_objects(series), self.names[column], rows)
+        return to_numbers(self._as_objects(series), self.names[column], rows)
 
     def stored_values(self, column: int, rows: slice) -> np.ndarray:
         series = self._series(column, rows)
@@ -498,6 +415,43 @@ class SparseTable(Table):
         entries = self.cells.nnz
         number = 2 * -(-entries // (10 * self.chunk_cells)) if 8 * entries > self.chunk_cells else 1
         return csr_pieces(self.cells, max(1, -(-entries // number)))
+
+
+# --------------------------------------------------------------------------------------------------
+# Columns that several features read
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RememberedTable(Table):
+    """Another table, which is `cells`, each column of which is read once for the same rows."""
+
+    memory: dict[Any, np.ndarray] = field(default_factory=dict)
+
+    @property
+    def num_rows(self) -> int:
+        return int(self.cells.num_rows)
+
+    def stored(self, columns: Sequence[int], rows: slice) -> np.ndarray | None:
+        found: np.ndarray | None = self.cells.stored(columns, rows)
+        return found
+
+    def numbers(self, columns: Sequence[int], rows: slice, **options: Any) -> Any:
+        if any(options.values()):
+            return self.cells.numbers(columns, rows, **options)
+        return np.column_stack([self.number_column(column, rows) for column in columns])
+
+    def number_column(self, column: int, rows: slice) -> np.ndarray:
+        return self._once(self.cells.number_column, column, rows)
+
+    def stored_values(self, column: int, rows: slice) -> np.ndarray:
+        return self._once(self.cells.stored_values, column, rows)
+
+    def _once(self, read: Callable[[int, slice], np.ndarray], column: int, rows: slice) -> np.ndarray:
+        key = read.__name__, column, rows.start, rows.stop
+        if key not in self.memory:
+            self.memory[key] = read(column, rows)
+        return self.memory[key]
 
 
 def as_csr(X: Any) -> Any:

@@ -3,31 +3,16 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from bayesnb.core.checking import first_few, warn
-from bayesnb.data.tables import Column, Table, distinct_objects, is_missing, is_number, shortened
+from bayesnb.core.cells import Column
+from bayesnb.core.number_form import CELL, NumberForm, parts_of_number, warn_of_no_numbers
+from bayesnb.data.tables import Table, distinct_objects
 
 NEARLY_ALL = 0.9
 """A column holds numbers, or dates, if at least this share of its distinct values are."""
-
-UNIT = r"[%‰$€£¥₩₹₽₺₴¢]?"
-BLANKS = "' \u2019\u00a0\u202f"
-GROUPED = r"[1-9]\d{0,2}(?:([%s])\d{3})(?:\3\d{3})*"
-CELL = {
-    decimal: re.compile(
-        rf"([+-]?\s*{UNIT}|{UNIT}\s*[+-])\s*((?:{GROUPED % marks}|\d+)(?:[{decimal}]\d*)?(?:[eE][+-]?\d\d?)?"
-        rf"|[{decimal}]\d+)\s*({UNIT})"
-    )
-    for decimal, marks in {".": "," + BLANKS, ",": "." + BLANKS}.items()
-}
-"""A number by decimal sign: sign, unit, digits (perhaps in groups of three), unit."""
-
-PLAIN = {decimal: re.compile(rf"[+-]?(\d+[{decimal}]?\d*)") for decimal in CELL}
-"""The same for digits alone, as in most numbers; `CELL` takes ten times as long."""
 
 MONTH, DAY = "(0[1-9]|1[0-2])", r"(0[1-9]|[12]\d|3[01])"
 NAMED = "(?i:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[A-Za-z]*"
@@ -36,47 +21,6 @@ DATE = re.compile(
     rf"|\d\d?:\d\d(:\d\d.*)?|(19|20)\d\d\.?{MONTH}|(19|20)\d\d{MONTH}{DAY}|{MONTH}\.(19|20)\d\d"
     rf"|\d\d?(?P<mark>[- ]){NAMED}(?P=mark)(\d{{4}}|\d\d)( .*)?|{NAMED} \d\d?, \d{{4}}( .*)?"
 )
-
-
-@dataclass(frozen=True)
-class NumberForm:
-    """How the numbers of a column of text are written.
-
-    Attributes
-    ----------
-    decimal : str
-        The decimal sign, ``"."`` or ``","``. Other marks between groups of three digits separate thousands.
-    unit : str
-        A sign of a currency or per cent that each number has; "12.5%" is 12.5.
-    marks : tuple of str
-        Texts of the first rows that are no numbers: they mark missing cells.
-    """
-
-    decimal: str
-    unit: str = ""
-    marks: tuple[str, ...] = ()
-
-    def read(self, values: np.ndarray, column: Column) -> tuple[np.ndarray, list[Any]]:
-        """Cells as float64, missing ones NaN, and the distinct values that are neither numbers nor marks."""
-        distinct, positions = distinct_objects(values, column)
-        parts, known = [_parts(value, self.decimal) for value in distinct], {*self.marks}
-        read = [np.nan if found is None or found[1] not in (None, self.unit) else found[0] for found in parts]
-        strange = [v for v, x in zip(distinct, read, strict=True) if x != x and not is_missing(v) and v not in known]
-        # The position of a missing cell is -1: the last number.
-        return np.array([*read, np.nan])[positions], strange
-
-
-def _parts(value: Any, decimal: str) -> tuple[float, str | None, str] | None:
-    """A text as a number, its unit and its digits; None if it is no number. A number has no unit and no digits."""
-    if not isinstance(value, str):
-        return (float(value), None, "") if is_number(value) else None
-    if found := PLAIN[decimal].fullmatch(value):
-        return float(value.replace(decimal, ".")), "", found[1]
-    if not (found := CELL[decimal].fullmatch(value.strip().replace("\u2212", "-"))):
-        return None
-    before, digits, mark, after = found.groups()
-    number = float((digits.replace(mark, "") if mark else digits).replace(decimal, "."))
-    return -number if "-" in before else number, before.strip("+- \u00a0\u202f") + after, digits
 
 
 def number_forms(values: Sequence[Any], decimals: Iterable[str] = CELL) -> list[NumberForm]:
@@ -97,7 +41,7 @@ def number_forms(values: Sequence[Any], decimals: Iterable[str] = CELL) -> list[
 
 
 def _form(values: Sequence[Any], decimal: str) -> NumberForm | None:
-    found = {value: parts for value in values if (parts := _parts(value, decimal)) is not None}
+    found = {value: parts for value in values if (parts := parts_of_number(value, decimal)) is not None}
     # Codes, such as those of the post, begin with a zero.
     if not found or any(digits[:1] == "0" and digits[1:2].isdecimal() for _, _, digits in found.values()):
         return None
@@ -129,11 +73,12 @@ def with_numbers(table: Table, forms: Mapping[Column, NumberForm], columns: Any 
     UserWarning
         If cells are neither numbers nor marks of missing cells.
     """
-    numbers, told = {}, []
+    numbers, strange = {}, {}
     for place, name in dict(enumerate(table.names) if columns is None else columns).items():
         if name in forms and (values := table.stored_values(place, slice(None))).dtype.kind not in "biuf":
-            numbers[place], strange = forms[name].read(values, name)
-            told += [f"column {name!r}: {first_few([*map(shortened, strange)], 3)}"] * bool(strange)
-    if told:
-        warn(f"cells that are no numbers count as missing: {first_few(told, between='; ')}", UserWarning)
+            distinct, positions = distinct_objects(values, name)
+            read, strange[name] = forms[name].read(distinct)
+            # The position of a missing cell is -1: the last number.
+            numbers[place] = np.array([*read, np.nan])[positions]
+    warn_of_no_numbers(strange)
     return table.with_columns(numbers) if numbers else table

@@ -3,13 +3,13 @@
 Every estimator describes a `NaiveBayes` model and fits it. The fitted estimator holds the posterior in `posterior_`.
 """
 
-import lazy_loader as _lazy
+from bayesnb.core.exports import exports as _exports
 
-__getattr__, __dir__, __all__ = _lazy.attach(
+__getattr__, __dir__, __all__ = _exports(
     __name__,
-    submod_attrs={
-        "generic": ["NaiveBayesClassifier", "mutual_information_score"],
-        "one_family": [
+    {
+        "estimators.generic": ["NaiveBayesClassifier", "mutual_information_score"],
+        "estimators.one_family": [
             "BernoulliNB",
             "CategoricalNB",
             "DirichletMultinomialNB",

@@ -2,10 +2,10 @@
 
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import narwhals as nw
 import numpy as np
@@ -16,21 +16,27 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, check_non_negative, validate_data
 
 from bayesnb.core.arrays import PIECE_CELLS
-from bayesnb.core.checking import Params, listed, near_matches, proportion, require_readable, warn, with_params
+from bayesnb.core.cells import LARGEST_NUMBER, is_missing, lacks_columns, unmask
+from bayesnb.core.checking import Params, listed, proportion, require_readable, warn, warns_once, with_params
+from bayesnb.core.deferred import pd
+from bayesnb.core.label_scores import NO_SCORES, LabelScores
+from bayesnb.core.number_form import is_number
 from bayesnb.core.panels import yes_or_no
 from bayesnb.core.running import num_threads, results_in_order
 from bayesnb.data.labels import as_labels, warn_of_classes
-from bayesnb.data.read import as_frame, as_table, check_weights, is_dask, one_row, with_names, with_one_row
-from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct, is_missing, is_number, unmask
+from bayesnb.data.read import as_frame, as_table, check_weights, is_dask, one_row, read_rows, with_names, with_one_row
+from bayesnb.data.tables import ArrayTable, SparseTable, Table, as_csr, distinct
 from bayesnb.families.conjugate import number_of_values
 from bayesnb.inference.exact import Inference
 from bayesnb.inference.fit import as_inference, read_table
 from bayesnb.model.naive_bayes import Model
 from bayesnb.model.problem import Problem, count_more
-from bayesnb.model.reading import LARGEST_NUMBER, not_negative_up_to
-from bayesnb.posterior.belief import offers
-from bayesnb.posterior.files import save
+from bayesnb.model.reading import not_negative_up_to
+from bayesnb.posterior.belief import offers, require
+from bayesnb.posterior.files import save, scorer_bytes
+from bayesnb.posterior.left_out import DensityError
 from bayesnb.posterior.posterior import Posterior
+from bayesnb.posterior.prediction_sets import INSTEAD, scores_of_some
 
 # --------------------------------------------------------------------------------------------------
 # Labels, checked with scikit-learn's error messages
@@ -132,6 +138,8 @@ def read_numbers(estimator: BaseEstimator, X: Any, *, reset: bool) -> Any:
     TypeError, ValueError
         If a cell is no number; scikit-learn's error follows the column, the row and the value.
     """
+    if isinstance(X, Table):
+        return _all_numbers(X)
     checked = _validated(estimator, X, reset=reset, numbers=True)
     # scikit-learn leaves dates, and lists that hold any object, as they are; before 1.9 also the texts of pandas 3.
     return _all_numbers(X) if checked.dtype.kind in "mMO" else checked
@@ -193,6 +201,8 @@ def read_counts(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
 
 def read_mixed(estimator: BaseEstimator, X: Any, *, reset: bool) -> Table:
     """Check a table whose columns may have any type. A frame keeps its columns; an array is checked by scikit-learn."""
+    if isinstance(X, Table):
+        return X
     frame = as_frame(X)
     if isinstance(frame, nw.DataFrame):
         validate_data(estimator, X, skip_check_array=True, reset=reset)
@@ -288,6 +298,9 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
     decay: float = 1.0
     random_state: Any = None
 
+    _label_scores = cast("LabelScores | None", None)
+    """Leave-one-out probabilities of labels; not a field, so that it is no parameter."""
+
     _input_tags: ClassVar[dict[str, bool]] = {}
     """Tags of scikit-learn that differ from those of other estimators."""
 
@@ -333,6 +346,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """The problem with the categories that another table adds."""
         return problem
 
+    @warns_once
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, feature_names: Any = None) -> Self:
         """Fit the model.
 
@@ -360,6 +374,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             self._start(table, labels if labels.mask.any() else labels.data, sample_weight)
         return self
 
+    @warns_once
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, *, feature_names: Any = None
     ) -> Self:
@@ -425,6 +440,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         """Fit a later batch, too."""
         problem, counted = count_more(self._extend(self._problem, table), table, labels, weight)
         self._settle(problem.add(counted, decay=self.decay))
+        self._label_scores = None
 
     def forget(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Remove rows that were fitted. The result equals that of one fit to the remaining rows.
@@ -456,7 +472,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         check_is_fitted(self)
         with self._all_or_nothing():
             self._require_y(y)
-            table = self._check_table(X)
+            table = self.checked_table(X)
             labels = self._every_label(y, table, "forget")
             self._take_away(table, labels, sample_weight)
         return self
@@ -465,6 +481,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         # A new category gets a count of zero, so that a row that has it is an error of `take_away`.
         problem, counted = count_more(self._extend(self._problem, table), table, labels, weight)
         self._settle(problem.take_away(counted))
+        self._label_scores = None
 
     def predict(self, X: Any) -> np.ndarray:
         """The most probable label of each row, shape (n_samples,)."""
@@ -473,18 +490,55 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Predictive class probabilities, shape (n_samples, n_classes), columns in the order of `classes_`."""
-        return self._predictor().predict_proba(self._check_table(X))
+        return self._predictor().predict_proba(self.checked_table(X))
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Log of the predictive class probabilities, shape (n_samples, n_classes)."""
-        return self._predictor().predict_log_proba(self._check_table(X))
+        return self._predictor().predict_log_proba(self.checked_table(X))
 
     def predict_joint_log_proba(self, X: Any) -> np.ndarray:
         """Log density log p(x, y) of each row with each class, shape (n_samples, n_classes).
 
         It includes factors that all classes share, such as the multinomial coefficient, which scikit-learn leaves out.
         """
-        return self._predictor().log_joint(self._check_table(X))
+        return self._predictor().log_joint(self.checked_table(X))
+
+    def predict_set(self, X: Any, coverage: float = 0.9, *, by_class: bool = False, empty: bool = False) -> np.ndarray:
+        """A set of labels for each row that holds the true one with a given probability, on average over rows.
+
+        The thresholds are those of the rows that weights of features were learned from, or of at most 2,000 rows of a
+        fit without such weights, each predicted from the others. `partial_fit` and `forget` compute them from the rows
+        that are kept, each time that the estimator learns anew.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+        coverage, by_class, empty
+            As for `Posterior.predict_set`.
+
+        Returns
+        -------
+        array of bool, shape (n_samples, n_classes)
+            Columns in the order of `classes_`.
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError, ValueError
+            If there is no exact leave-one-out (draws, point estimates, ``predictive="plugin"``, `var_smoothing`); after
+            `partial_fit` or `forget` without kept rows; and after `with_class_probs`.
+
+        Warns
+        -----
+        UserWarning
+            If classes are in every set because there are too few rows.
+        """
+        predictor = require(self._predictor(), "a closed form", "predict_set", INSTEAD)
+        if self._label_scores is None:
+            raise ValueError(NO_SCORES)
+        proba = predictor.predict_proba(self.checked_table(X))
+        return self._label_scores.sets(proba, self.classes_, coverage, by_class=by_class, empty=empty)
 
     def predict_interval(self, X: Any, *, prob: float = 0.89, num_draws: int | None = None) -> np.ndarray:
         """Credible interval of each class probability. With weights of features it reaches at least to the prediction.
@@ -501,7 +555,7 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         array of shape (n_samples, n_classes, 2)
             Lower and upper end.
         """
-        return self._posterior().proba_interval(self._check_table(X), prob=prob, num_draws=num_draws, key=self._key())
+        return self._posterior().proba_interval(self.checked_table(X), prob=prob, num_draws=num_draws, key=self._key())
 
     def explain(self, X_row: Any, class_: Any = None, against: Any = None, **options: Any) -> Any:
         """The log odds of two classes in a row, and what each feature contributes to them.
@@ -520,14 +574,14 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             `predict_log_proba`.
         """
         return self._predictor().explain(
-            self._check_table(one_row(self._by_name(_in_memory(X_row)))), class_, against, **options
+            self.checked_table(one_row(self._by_name(_in_memory(X_row)))), class_, against, **options
         )
 
     def to_datatree(self, X: Any = None, y: Any = None, **options: Any) -> Any:
         """The posterior as an ``xarray.DataTree`` for ArviZ; see `Posterior.to_datatree`."""
-        return self._posterior().to_datatree(None if X is None else self._check_table(X), y, **options)
+        return self._posterior().to_datatree(None if X is None else self.checked_table(X), y, **options)
 
-    def save(self, path: Any, *, rows: bool = True) -> None:
+    def save(self, path: Any, *, rows: bool = True, scorer: bool | None = None) -> None:
         """Write the fitted estimator to a file, which `bayesnb.load` reads.
 
         The file holds the posterior as `Posterior.save` writes it, the parameters and the fitted attributes, and no
@@ -538,7 +592,10 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         path : path-like
         rows : bool, default True
             Whether to write the rows with their labels that `NaiveBayesClassifier.partial_fit` keeps. Without them the
-            file holds sums only, and weights of features learn on from later batches alone.
+            file holds sums and the sorted probabilities of labels that `predict_set` needs, and weights of features
+            learn on from later batches alone.
+        scorer : bool, optional
+            As for `Posterior.save`. That of `BernoulliNB` takes cells of zero and one.
 
         Raises
         ------
@@ -556,11 +613,15 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             raise TypeError(f"{name} is a class of your own, which load would not find: save posterior_, or pickle it")
         state = {key: value for key, value in vars(self).items() if key != "_kept" or yes_or_no("rows", rows)}
         try:
-            save(path, {"estimator": name} | state, name)
+            save(path, {"estimator": name} | state, name, self._scorer_bytes(scorer))
         except TypeError as error:
             if state.get("_kept") is None or "KeptRows" not in str(error):
                 raise
             raise TypeError(f"{error}; or leave out the rows that partial_fit keeps, save(path, rows=False)") from error
+
+    def _scorer_bytes(self, asked: bool | None) -> bytes:
+        """The flat form of what predicts, for a file."""
+        return scorer_bytes(self._predictor(), asked, self._label_scores)
 
     def _start(self, table: Table, labels: np.ndarray, sample_weight: Any) -> None:
         proportion("decay", self.decay, or_one=True)
@@ -568,6 +629,17 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             raise ValueError("every sample_weight is zero, so that no row counts: give a row a weight above zero")
         model = self._model(table, labels, sample_weight)
         self._settle(read_table(model, table, labels, sample_weight, self.classes_))
+        self._learn_from_rows(table, labels, sample_weight)
+
+    def _learn_from_rows(self, table: Table, labels: Any, weight: Any) -> None:
+        """Learn what statistics do not hold: leave-one-out probabilities of labels, for `predict_set`."""
+        scores, predictor = None, self._predictor()
+        # Without a row, smoothed statistics are not those of the other rows.
+        if offers(predictor, "a closed form") and self.posterior_.problem.statistics is self._problem.statistics:
+            rows = read_rows(table, labels, weight).counting().of_classes(self.classes_)
+            with suppress(DensityError):
+                scores = scores_of_some(predictor, rows, self._key())
+        self._label_scores = scores
 
     def _settle(self, problem: Problem) -> None:
         """Fit the problem and set the fitted attributes."""
@@ -610,7 +682,24 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
             return posterior  # it predicts as its mean does, but its mean might round to 0 or 1
         return posterior.plugin()
 
-    def _check_table(self, X: Any) -> Table:
+    def checked_table(self, X: Any) -> Table:
+        """A table as the fitted estimator reads it, for its posterior.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+
+        Returns
+        -------
+        Table
+
+        Raises
+        ------
+        NotFittedError
+            If the estimator is not fitted.
+        TypeError, ValueError
+            If it is not a table of the columns of the fit.
+        """
         check_is_fitted(self)
         return self._read(self._by_name(_in_memory(X)), reset=False)
 
@@ -622,15 +711,15 @@ class Estimator(ClassifierMixin, BaseEstimator, Params, metaclass=ABCMeta):
         ValueError
             If it lacks a column. A name that is written wrongly would else be a missing cell.
         """
-        row, fitted = with_one_row(X), list(getattr(self, "feature_names_in_", ()))
-        if row is X or not fitted or not hasattr(row, "columns"):
+        row, fitted = with_one_row(X), getattr(self, "feature_names_in_", None)
+        if row is X or not isinstance(row, ArrayTable):
             return row
-        if missing := [name for name in fitted if name not in row]:
-            raise ValueError(
-                f"the row has no {listed(missing)}{near_matches(missing[0], set(row) - set(fitted))}: give every "
-                "column of the fit, None for a missing cell"
-            )
-        return row[fitted]
+        if fitted is None:  # scikit-learn warns of names
+            return pd.DataFrame(row.cells, columns=row.names).infer_objects()
+        names = tuple(fitted.tolist())
+        if missing := [name for name in names if name not in row.names]:
+            raise lacks_columns(missing, {*row.names}.difference(names))
+        return ArrayTable(row.cells[:, [row.names.index(name) for name in names]], names, named=True)
 
     def _require_y(self, y: Any) -> None:
         if y is None:

@@ -1,15 +1,16 @@
 """Any naive Bayes model as an estimator."""
 
+from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from bayesnb.core.cells import OutsideSupport, warn_unseen
 from bayesnb.core.checking import whole_number
 from bayesnb.data.labels import warn_of_absent_classes, warn_of_classes
 from bayesnb.data.read import as_table, check_weights, is_dask, read_rows, split_labels, with_names
-from bayesnb.data.schema import OutsideSupport, warn_unseen
 from bayesnb.data.tables import SparseTable, Table, distinct
 from bayesnb.estimators.estimator import Estimator, check_classes, check_labels, read_mixed, with_fitted_columns
 from bayesnb.estimators.kept_rows import KeptRows, with_all_rows
@@ -183,8 +184,44 @@ class NaiveBayesClassifier(Estimator):
             self.classes_ = check_classes(problem.model.schema.classes, self.unlabelled)
             warn_of_classes(self.classes_)
             self._settle(problem)
-            self._learn_weights(table, labels, weight)
+            self._learn_from_rows(table, labels, weight)
         return self
+
+    def with_class_probs(self, class_probs: Any) -> Self:
+        """The fitted classifier for another population, in which the classes have known probabilities.
+
+        Parameters
+        ----------
+        class_probs : mapping from label to probability, or array-like of shape (n_classes,)
+            As for `Posterior.with_class_probs`.
+
+        Returns
+        -------
+        NaiveBayesClassifier
+            A fitted classifier of the same rows with this parameter `class_probs`, which `partial_fit` and `forget`
+            keep. This one is unchanged.
+
+        Raises
+        ------
+        NotFittedError
+            If the classifier is not fitted.
+        TypeError, ValueError
+            As for `Posterior.with_class_probs`.
+
+        Examples
+        --------
+        >>> from bayesnb.estimators import NaiveBayesClassifier
+        >>> classifier = NaiveBayesClassifier().fit([[1], [1], [0], [0]], ["ill", "ill", "well", "well"])
+        >>> classifier.with_class_probs({"ill": 0.05, "well": 0.95}).predict([[1]]).tolist()
+        ['well']
+        """
+        check_is_fitted(self)
+        posterior = self.posterior_.with_class_probs(class_probs)
+        problem = self._problem.with_class_probs(posterior.class_probs())
+        other = copy(self)
+        fitted = {"posterior_": posterior, "_problem": problem, "model_": problem.resolved, "_label_scores": None}
+        other.__dict__.update(class_probs=class_probs, **fitted)
+        return other
 
     def _begin(self, table: Table, labels: np.ndarray, weight: Any) -> None:
         self._start(table, labels, weight)
@@ -218,6 +255,7 @@ class NaiveBayesClassifier(Estimator):
         if kept is None and before.feature_weights is not None:
             before = before.learned(table, labels, sample_weight=weight, key=self._key())
         self.posterior_ = with_weights_of(before, self.posterior_)
+        self._label_scores = None if kept is None else self._label_scores
         self._kept = kept
 
     def _take_away(self, table: Table, labels: np.ndarray, weight: Any) -> None:
@@ -231,6 +269,7 @@ class NaiveBayesClassifier(Estimator):
             problem = self._problem.described_once
             problem, kept = with_all_rows(problem, problem, kept, rows)
             self._settle(problem)
+            self._label_scores = None
             self._kept = replace(kept, learned=0.0 * self.class_count_)
             return
         super()._take_away(table, labels, weight)
@@ -253,9 +292,8 @@ class NaiveBayesClassifier(Estimator):
         self._check_weighing()
         self._kept = None
         super()._start(table, labels, sample_weight)
-        self._learn_weights(table, labels, sample_weight)
 
-    def _learn_weights(self, table: Table, labels: np.ndarray, weight: Any) -> None:
+    def _learn_from_rows(self, table: Table, labels: np.ndarray, weight: Any) -> None:
         options = {"sample_weight": weight, "key": self._key()}
         if self.feature_weights in ("each", "shared"):
             shared = self.feature_weights == "shared"
@@ -270,6 +308,9 @@ class NaiveBayesClassifier(Estimator):
                 self._problem.model.require_one_description("an estimator without feature_weights")
             elif self._problem.model.schema.derived:
                 self._settle(self._problem.described_once)
+            super()._learn_from_rows(table, labels, weight)
+        else:
+            self._label_scores = self.posterior_.label_scores
 
     def _may_weigh(self, labels: Any) -> bool:
         """Whether weights are learned, where they can be."""

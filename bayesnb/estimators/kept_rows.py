@@ -10,10 +10,11 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import dense, stacked
+from bayesnb.core.cells import Column, is_missing
 from bayesnb.core.deferred import pd
-from bayesnb.data.derived import moments_of
+from bayesnb.core.recipes import moments_of
 from bayesnb.data.read import as_table, read_rows
-from bayesnb.data.tables import Column, SparseTable, Table, is_missing
+from bayesnb.data.tables import SparseTable, Table
 from bayesnb.model.blocks import ModelStatistics, side_by_side, statistics_of_features
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem, count_and_grow, with_categories

@@ -5,38 +5,38 @@ from typing import Any
 
 from bayesnb import estimators
 from bayesnb.core.checking import a_type
-from bayesnb.crowd.annotation_table import AnnotationTable
-from bayesnb.crowd.result import AnnotationFit
-from bayesnb.data.derived import DerivedColumn
-from bayesnb.data.schema import Schema
-from bayesnb.data.written_numbers import NumberForm
-from bayesnb.estimators.kept_rows import KeptRows
 from bayesnb.families.family import Family
-from bayesnb.inference.exact import EmpiricalBayes
-from bayesnb.inference.fit import INFERENCES
-from bayesnb.model.blocks import ModelStatistics
-from bayesnb.model.bound import BoundModel
-from bayesnb.model.feature_weights import FeatureWeights, NormalWeights
-from bayesnb.model.naive_bayes import NaiveBayes
-from bayesnb.model.prior import ModelParameters
-from bayesnb.model.problem import Problem, Unlabelled
 from bayesnb.posterior.files import read
-from bayesnb.posterior.kinds import (
-    AveragedPosterior,
-    CollapsedPosterior,
-    ExactPosterior,
-    PointPosterior,
-    SampledPosterior,
-)
 from bayesnb.posterior.posterior import Posterior
-from bayesnb.posterior.weighted_posterior import WeightedPosterior
 
-MODELS = (BoundModel, DerivedColumn, ModelParameters, NaiveBayes, NumberForm, Schema)
-DATA = (AnnotationTable, KeptRows, ModelStatistics, Problem, Unlabelled)
-POSTERIORS = (AveragedPosterior, CollapsedPosterior, ExactPosterior, PointPosterior, SampledPosterior)
-RESULTS = (AnnotationFit, FeatureWeights, NormalWeights, WeightedPosterior)
-RECORDS: tuple[type, ...] = (*MODELS, *DATA, *map(type, INFERENCES.values()), EmpiricalBayes, *POSTERIORS, *RESULTS)
-"""What a file may name, beside families, statistics and estimators."""
+RECORDS = {
+    "core.label_scores": ["LabelScores"],
+    "crowd.annotation_table": ["AnnotationTable"],
+    "crowd.result": ["AnnotationFit"],
+    "data.derived": ["DerivedColumn"],
+    "data.schema": ["Schema"],
+    "data.written_numbers": ["NumberForm"],
+    "estimators.kept_rows": ["KeptRows"],
+    "inference.em": ["EM", "MAP", "MLE"],
+    "inference.exact": ["EmpiricalBayes", "Exact"],
+    "inference.gibbs": ["Gibbs"],
+    "inference.nuts": ["NUTS"],
+    "model.blocks": ["ModelStatistics"],
+    "model.bound": ["BoundModel"],
+    "model.feature_weights": ["FeatureWeights", "NormalWeights"],
+    "model.naive_bayes": ["NaiveBayes"],
+    "model.prior": ["ModelParameters"],
+    "model.problem": ["Problem", "Unlabelled"],
+    "posterior.kinds": [
+        "AveragedPosterior",
+        "CollapsedPosterior",
+        "ExactPosterior",
+        "PointPosterior",
+        "SampledPosterior",
+    ],
+    "posterior.weighted_posterior": ["WeightedPosterior"],
+}
+"""What a file may name, beside families, statistics and estimators, by module."""
 
 
 def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Any:
@@ -85,12 +85,17 @@ def load(path: Any, *, families: Sequence[type[Family]] = ()) -> Any:
     True
     """
     made = read(path, RECORDS, families)
-    if isinstance(made, Posterior | AnnotationFit):
+    if isinstance(made, Posterior):
         return made
-    name = made.pop("estimator", None) if isinstance(made, dict) else None
-    kind = getattr(estimators, name) if isinstance(name, str) and name in estimators.__all__ else None
-    if not isinstance(kind, type) or not isinstance(made.get("posterior_"), Posterior):
-        raise ValueError(f"{str(path)!r} holds {a_type(made)}, and no posterior, estimator or fit of annotations")
-    estimator = kind()
-    estimator.__dict__.update(made)
-    return estimator
+    if isinstance(made, dict):
+        name = made.pop("estimator", None)
+        kind = getattr(estimators, name) if isinstance(name, str) and name in estimators.__all__ else None
+        if isinstance(kind, type) and isinstance(made.get("posterior_"), Posterior):
+            estimator = kind()
+            estimator.__dict__.update(made)
+            return estimator
+    from bayesnb.crowd.result import AnnotationFit
+
+    if isinstance(made, AnnotationFit):
+        return made
+    raise ValueError(f"{str(path)!r} holds {a_type(made)}, and no posterior, estimator or fit of annotations")

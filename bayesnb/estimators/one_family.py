@@ -11,8 +11,9 @@ from sklearn.utils import assert_all_finite
 from sklearn.utils.validation import check_is_fitted, check_non_negative
 
 from bayesnb.core.arrays import any_missing, log
+from bayesnb.core.cells import is_missing
 from bayesnb.core.checking import warn
-from bayesnb.data.tables import ArrayTable, SparseTable, Table, is_missing
+from bayesnb.data.tables import ArrayTable, SparseTable, Table
 from bayesnb.estimators.estimator import Estimator, named, read_counts, read_mixed, read_numbers, whole_numbers
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.counts_and_waits import Poisson
@@ -172,6 +173,16 @@ class BernoulliNB(_Counting, _Discrete):
 
     def _read(self, X: Any, *, reset: bool) -> Table:
         return named(self, self._binarized(read_numbers(self, X, reset=reset)))
+
+    def _scorer_bytes(self, asked: bool | None) -> bytes:
+        # The flat form takes zeros and ones, which only thresholds between them leave as they are.
+        if self.binarize is None or 0 <= self.binarize < 1:
+            return super()._scorer_bytes(asked)
+        if asked:
+            raise ValueError(
+                f"binarize={self.binarize:g} has no flat form: give X > {self.binarize:g} and binarize=None"
+            )
+        return b""
 
     def _binarized(self, X: Any) -> Any:
         """Cells as 0 and 1, missing ones as NaN."""

@@ -1,10 +1,26 @@
 """Feature distributions, those of one kin in a file; here is what authors of families need."""
 
-import lazy_loader as _lazy
+from bayesnb.core.exports import exports as _exports
 
-__getattr__, __dir__, __all__ = _lazy.attach(
-    "bayesnb",
-    submod_attrs={
+FAMILIES = {
+    "families.all_trees": ["AllTrees"],
+    "families.binned": ["Histogram", "PolyaTree"],
+    "families.categories": ["Bernoulli", "Categorical"],
+    "families.counts_and_waits": ["Binomial", "Exponential", "Geometric", "NegativeBinomial", "Poisson"],
+    "families.dirichlet_multinomial": ["DirichletMultinomial"],
+    "families.gaussian": ["Gaussian", "LogNormal"],
+    "families.given": ["Given"],
+    "families.hurdle": ["Hurdle"],
+    "families.joint_categorical": ["JointCategorical"],
+    "families.multivariate_gaussian": ["MultivariateGaussian"],
+    "families.two_parameters": ["Beta", "Gamma", "VonMises"],
+    "families.words": ["Multinomial"],
+}
+"""What `bayesnb` itself exports, by module."""
+
+__getattr__, __dir__, __all__ = _exports(
+    __name__,
+    {
         "core.deferred": ["namespace"],
         "core.logarithms": ["log_beta", "log_rising"],
         "families.categories": ["TableFamily"],
@@ -15,5 +31,6 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "families.moments": ["Moments", "Scatter"],
         "families.statistics": ["ClassCounts", "Counts", "Levels", "Statistics", "class_sums", "observed_weight"],
         "families.words": ["Annotations"],
+        "serve.scorer": ["MultivariateT", "RisingFactorials", "StudentT"],
     },
 )

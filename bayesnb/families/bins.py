@@ -27,6 +27,9 @@ TAIL_SHAPE = 3.0
 BELOW_ZERO = 1e-6
 """Share of the first part that is below zero where the column has no negative number."""
 
+QUANTILES = 1000
+"""Even quantiles of a part that give its mean and its variance."""
+
 
 @dataclass(frozen=True)
 class Bins:
@@ -127,6 +130,19 @@ class Bins:
         if self.step:
             x = self.edges[0] + self.step * (xp.floor((x - self.edges[0]) / self.step) + 0.5)
         return xp.maximum(x, 0.0) if self.from_zero else x
+
+    @cached_property
+    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+        """Mean and variance within each part, shape (size,) each.
+
+        Those of an open tail are in closed form, and the others the moments of even quantiles.
+        """
+        x = self.draws(np.arange(self.size)[:, None], (np.arange(QUANTILES) + 0.5) / QUANTILES)
+        mean, variance = x.mean(axis=1), x.var(axis=1)
+        for tail, sign in ((-1, 1), (0, -1))[: 1 if self.from_zero else 2]:
+            mean[tail] = self.edges[tail] + sign * self.widths[tail] / (TAIL_SHAPE - 1)
+            variance[tail] = TAIL_SHAPE * (self.widths[tail] / (TAIL_SHAPE - 1)) ** 2 / (TAIL_SHAPE - 2)
+        return mean, variance
 
 
 def names_of_bins(edges: tuple[float, ...]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import scipy.sparse
 
 from bayesnb.core.arrays import csr_rows
 from bayesnb.core.deferred import dist, namespace, pytree
-from bayesnb.core.logarithms import beta_mode, log_and_log_rest, log_of, log_rising
+from bayesnb.core.logarithms import SampledParameters, beta_mode, log_and_log_rest, log_of, log_rising
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Hyperparameter, Parameters, Sample, distributions
 from bayesnb.families.hyperparameters import BOOLEAN, NONNEGATIVE_INTEGER
@@ -376,6 +376,16 @@ class Categorical(DirichletFamily, TableFamily):
         total = np.ascontiguousarray(np.moveaxis(weights.reshape(x.shape[1], self._size, -1), -1, 0))
         n = total.sum(axis=-1)
         return Counts(n, total, 0.0 * n)
+
+    def density_kernel(self, parameters: Parameters, x: Any, *, ratio: bool = False) -> Callable[[slice], Any]:
+        prob = np.asarray(parameters["prob"])
+        if x.shape[1] > 1 or len(x) >= prob.shape[-1] or isinstance(parameters, SampledParameters):
+            return super().density_kernel(parameters, x, ratio=ratio)
+        # Of fewer cells than categories, only their probabilities are needed.
+        missing = np.isnan(x[:, 0])
+        shown = log_of({"prob": prob[..., 0, np.where(missing, 0, x[:, 0]).astype(np.intp)]}, "prob")
+        found = np.swapaxes(np.where(missing, 0.0, shown), -1, -2)
+        return lambda rows: found[..., rows, :]
 
     @property
     def _size(self) -> int:

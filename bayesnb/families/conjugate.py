@@ -298,6 +298,20 @@ def cells_log_predictive(family: ConjugateFamily, x: Any) -> Any:
     return np.concatenate(list(_log_predictive_in_pieces(family, x)))
 
 
+DENSITIES = ("cell_log_predictive", "predictive", "row_log_predictive", "predictive_formula", "predictive_kernel")
+"""Methods that state the density of new cells."""
+
+
+def stated_scorer(family: Any) -> Any:
+    """What the family's `scorer` gives; None if a subclass of the class that defines it has another density."""
+    kinds = type(family).__mro__
+    first = {
+        name: next((place for place, kind in enumerate(kinds) if name in vars(kind)), len(kinds))
+        for name in ("scorer", *DENSITIES)
+    }
+    return family.scorer() if first["scorer"] <= min(first[name] for name in DENSITIES) else None
+
+
 def couples_classes(family: Family) -> bool:
     """Whether the prior couples the parameters of the classes: the family defines `given_dependence`.
 

@@ -23,6 +23,7 @@ from bayesnb.families.family import LIKELIEST, Family, Hyperparameter, Parameter
 from bayesnb.families.hyperparameters import NONNEGATIVE, NONNEGATIVE_INTEGER, Support, with_defaults
 from bayesnb.families.statistics import Counts, safe_ratio
 from bayesnb.families.two_parameters import LearnedNegativeBinomial
+from bayesnb.serve.scorer import RisingFactorials, StudentT
 
 # --------------------------------------------------------------------------------------------------
 # What families of a rate share: a gamma prior on it
@@ -156,6 +157,10 @@ class Poisson(_RateFamily):
     def cell_log_predictive(self, x: Any) -> Any:
         return log_negative_binomial(x, self.concentration, self.rate)
 
+    def scorer(self) -> RisingFactorials:
+        constant = -self.concentration * np.log1p(1 / self.rate)
+        return RisingFactorials.of(np.nan, self.concentration, np.log1p(self.rate), constant)
+
 
 # --------------------------------------------------------------------------------------------------
 # Waiting times with a gamma prior on their rate
@@ -227,6 +232,11 @@ class Exponential(_RateFamily):
     def cell_log_predictive(self, x: Any) -> Any:
         xp, _ = namespace(x, self.rate)
         return xp.log(self.concentration) - xp.log(self.rate) - (self.concentration + 1) * xp.log1p(x / self.rate)
+
+    def scorer(self) -> StudentT:
+        constant = np.log(self.concentration) - np.log(self.rate)
+        found = StudentT.of(0.0 * self.rate, self.rate, -(self.concentration + 1), constant)
+        return replace(found, is_linear=np.ones_like(found.is_linear))
 
 
 # --------------------------------------------------------------------------------------------------
@@ -332,6 +342,11 @@ class _FailuresFamily(_SuccessFamily):
 
     def cell_log_predictive(self, x: Any) -> Any:
         return self.log_base(x) + log_beta_ratio(self.total_count, x, self.concentration1, self.concentration0)
+
+    def scorer(self) -> RisingFactorials:
+        of_successes = log_rising(self.concentration1, self.total_count)
+        both = self.concentration1 + self.concentration0
+        return RisingFactorials.of(self.total_count, self.concentration0, both, of_successes)
 
 
 @pytree

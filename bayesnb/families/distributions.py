@@ -224,6 +224,16 @@ class ZeroOr(dist.Distribution):
         values = self.other.expand(self.batch_shape).sample(key, sample_shape)
         return jnp.where(is_nonzero, values, 0)
 
+    @property
+    def mean(self) -> Any:
+        """Mean of each number."""
+        return self.nonzero_prob * self.other.mean
+
+    @property
+    def variance(self) -> Any:
+        """Variance of each number."""
+        return self.nonzero_prob * (self.other.variance + (1.0 - self.nonzero_prob) * self.other.mean**2)
+
 
 # --------------------------------------------------------------------------------------------------
 # A beta distribution whose density costs a sampler a third of NumPyro's
@@ -510,6 +520,17 @@ class Binned(dist.Distribution):
         shape = (*sample_shape, *self.batch_shape)
         codes = jax.random.categorical(own, jnp.log(self.prob), shape=shape)
         return self.bins.draws(codes, jax.random.uniform(key, shape))
+
+    @property
+    def mean(self) -> Any:
+        """Mean of each number."""
+        return (self.prob * self.bins.moments[0]).sum(axis=-1)
+
+    @property
+    def variance(self) -> Any:
+        """Variance of each number."""
+        means, within = self.bins.moments
+        return (self.prob * (within + (means - self.mean[..., None]) ** 2)).sum(axis=-1)
 
 
 class CombinationOfCategories(dist.Distribution):

@@ -302,6 +302,20 @@ class Family(Params, ABC):
             return tables_by_chance(np.stack([statistics.n - statistics.total, statistics.total], axis=-1))
         return chance_information(weight, len(parameter_names(self)))
 
+    def scorer(self) -> Any:
+        """The constants of the density of new cells, for a `Scorer`, which predicts without the family's formulas.
+
+        Of a family of measurements or counts with the parameters integrated out, called on the posterior; it leaves out
+        factors that all classes share. Families of categories, of few whole numbers and of bins need none.
+
+        Returns
+        -------
+        StudentT, RisingFactorials, MultivariateT or None
+            A record of `bayesnb.serve.scorer`, its numbers the positions of the columns. None, the default, if the
+            density has no such form: the posterior then predicts by `ConjugateFamily.row_log_predictive`.
+        """
+        return None
+
     def axes(self, parameter: str, columns: tuple[Any, ...], categories: tuple[tuple[Any, ...], ...]) -> Axes:
         """Name and labels of each axis after the class, of a parameter of a block.
 

@@ -16,6 +16,7 @@ from bayesnb.families.hyperparameters import POSITIVE, with_defaults
 from bayesnb.families.moments import Moments, moments
 from bayesnb.families.mutual_information import gaussian_information, gaussians_by_chance
 from bayesnb.families.statistics import ROUNDING
+from bayesnb.serve.scorer import StudentT
 
 # --------------------------------------------------------------------------------------------------
 # Log Student-t densities summed over columns, and the same with a cell left out
@@ -478,6 +479,9 @@ class Gaussian(ExponentialFamily, ConjugateFamily):
     def cell_log_predictive(self, x: Any) -> Any:
         return _log_density_of_cells(x, *student_t(self))
 
+    def scorer(self) -> StudentT:
+        return StudentT.of(*student_t(self))
+
     def marginals(self) -> "dict[str, dist.Distribution]":
         scale = sqrt(self.rate / (self.concentration * self.kappa))
         # No validation: the hyperparameters were checked before.
@@ -614,6 +618,10 @@ class LogNormal(Gaussian):
     def cell_log_predictive(self, x: Any) -> Any:
         logs = _logs_of_cells(x)
         return super().cell_log_predictive(logs) - logs
+
+    def scorer(self) -> StudentT:
+        found = super().scorer()
+        return replace(found, is_log=np.ones_like(found.is_log))
 
     def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
         # Logarithms in float32 would lose digits of the cells.

@@ -11,7 +11,7 @@ import numpy as np
 from bayesnb.core.deferred import dist, namespace, pytree
 from bayesnb.core.logarithms import SampledParameters
 from bayesnb.families.categories import Bernoulli
-from bayesnb.families.conjugate import ConjugateFamily, couples_classes
+from bayesnb.families.conjugate import ConjugateFamily, couples_classes, stated_scorer
 from bayesnb.families.family import (
     LIKELIEST,
     Axes,
@@ -26,6 +26,7 @@ from bayesnb.families.family import (
 from bayesnb.families.gaussian import Gaussian
 from bayesnb.families.hyperparameters import Support, broadcast_hyperparameter, filled_cells, given, support_of
 from bayesnb.families.statistics import Counts, Statistics
+from bayesnb.serve.scorer import StudentT
 
 # --------------------------------------------------------------------------------------------------
 # Statistics of cells that may be zero: the number of other cells, and the statistics of their values
@@ -244,6 +245,14 @@ class Hurdle(ConjugateFamily):
         nonzero, values = _zeros_apart(x)
         of_zeros = self._of_zeros.row_log_predictive(nonzero, ratio=ratio)
         return of_zeros + self.family.row_log_predictive(values, ratio=ratio)
+
+    def scorer(self) -> StudentT | None:
+        found = stated_scorer(self.family)
+        if not isinstance(found, StudentT):
+            return None
+        of_zero, of_others = np.moveaxis(self._of_zeros.log_predictive_table(), -1, 0)
+        has_zero = np.ones_like(found.has_zero)
+        return replace(found, constant=of_others + found.constant, at_zero=of_zero, has_zero=has_zero)
 
     def marginals(self) -> "dict[str, dist.Distribution]":
         return {"nonzero_prob": self._of_zeros.marginals()["prob"]} | self.family.marginals()

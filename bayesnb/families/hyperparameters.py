@@ -244,6 +244,17 @@ def support_of(family: Any) -> Any:
     return next((known for known in KNOWN if known.constraint is found), found)
 
 
+def limits_of(family: Any) -> tuple[float, float, bool] | None:
+    """The smallest and the largest number that a cell may hold, and whether it is whole; None for another support."""
+    support = NONNEGATIVE if accepts_fractions(family) else support_of(family)
+    if (other := getattr(support, "other", None)) is not None:  # or zero
+        support = NONNEGATIVE if other is POSITIVE else other
+    if support in KNOWN:
+        lowest = {REAL: -np.inf, POSITIVE: float(np.nextafter(0.0, 1.0))}.get(support, 0.0)
+        return lowest, 1.0 if support is BOOLEAN else np.inf, support.is_discrete
+    return (*support.ends, True) if getattr(support, "name", "") == "integer_interval" else None
+
+
 def accepts_fractions(family: Any) -> bool:
     """Whether cells may be fractions, though the support has whole numbers only: the field ``fractional``."""
     return getattr(family, "fractional", False)

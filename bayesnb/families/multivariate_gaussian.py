@@ -24,6 +24,7 @@ from bayesnb.families.family import (
 from bayesnb.families.gaussian import Gaussian, default_rate, too_far, too_narrow
 from bayesnb.families.hyperparameters import broadcast_hyperparameter, filled_cells, format_number
 from bayesnb.families.moments import Moments, Scatter, scatter
+from bayesnb.serve.scorer import MultivariateT
 
 # --------------------------------------------------------------------------------------------------
 # Squared distances of rows from the centre of each class, measured by a matrix, over the observed cells.
@@ -531,6 +532,9 @@ class MultivariateGaussian(JointFamily, ConjugateFamily):
 
     def predictive_kernel(self, x: Any, *, ratio: bool = False) -> Any:
         return _log_student_t(self._predictive_df, *distances(x, self.loc, _predictive_matrix(self)))
+
+    def scorer(self) -> MultivariateT:
+        return MultivariateT(np.arange(self.loc.shape[-1]), self.loc, _predictive_matrix(self), self._predictive_df)
 
     @property
     def _predictive_df(self) -> Any:

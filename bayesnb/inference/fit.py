@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,7 @@ from bayesnb.data.labels import read_classes, warn_of_classes
 from bayesnb.data.read import Rows, is_dask
 from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family, JointFamily, parameter_names
-from bayesnb.inference.em import EM, MAP, MLE
 from bayesnb.inference.exact import Exact, Inference
-from bayesnb.inference.gibbs import Gibbs
-from bayesnb.inference.nuts import NUTS
-from bayesnb.inference.sources import empty_problem, read_dask
 from bayesnb.model.blocks import EVERY_COLUMN, categorical_columns
 from bayesnb.model.bound import BoundModel, bound_to
 from bayesnb.model.naive_bayes import Model, NaiveBayes, as_model, read_for
@@ -29,10 +26,12 @@ from bayesnb.posterior.posterior import Posterior
 # The inference that a user gives, by name or with settings, or the default
 # --------------------------------------------------------------------------------------------------
 
-INFERENCES: Mapping[str, Inference] = {
-    type(each).__name__.lower(): each for each in (Exact(), NUTS(), Gibbs(), MAP(), MLE(), EM())
+INFERENCES = {
+    name.lower(): (f"bayesnb.inference.{module}", name)
+    for module, names in {"exact": ["Exact"], "nuts": ["NUTS"], "gibbs": ["Gibbs"], "em": ["MAP", "MLE", "EM"]}.items()
+    for name in names
 }
-"""The inferences that have a name."""
+"""The module and the class of each inference that has a name; the modules are imported at their use."""
 
 
 def as_inference(inference: Any) -> Inference:
@@ -61,7 +60,7 @@ def as_inference(inference: Any) -> Inference:
     Exact()
     """
     if inference is None:
-        return INFERENCES["exact"]
+        return Exact()
     if isinstance(inference, Inference):
         return inference
     if isinstance(inference, type) and issubclass(inference, Inference):
@@ -69,7 +68,8 @@ def as_inference(inference: Any) -> Inference:
     if not isinstance(inference, str) or inference not in INFERENCES:
         error = ValueError if isinstance(inference, str) else TypeError
         raise error(f"inference is {inference!r}: give one of {[*INFERENCES]}, or such as nb.NUTS(num_samples=500)")
-    return INFERENCES[inference]
+    module, name = INFERENCES[inference]
+    return getattr(import_module(module), name)()
 
 
 # --------------------------------------------------------------------------------------------------
@@ -350,6 +350,8 @@ def read_for_inference(
 ) -> Problem:
     """The problem of a table in memory or of Dask, if an inference can solve it; parameters and errors as for `fit`."""
     if is_dask(X) or is_dask(y):
+        from bayesnb.inference.sources import read_dask
+
         problem = read_dask(model, X, y, sample_weight, classes, inference.check, feature_names)
     else:
         problem = read_table(model, X, y, sample_weight, classes, feature_names)
@@ -428,6 +430,8 @@ def from_parameters(
         raise ValueError("class_probs is missing: give the probability of each class")
     if isinstance(probs, str):
         raise ValueError(f"class_probs={probs!r} needs data: give the probability of each class")
+    from bayesnb.inference.sources import empty_problem
+
     # There are no data, so that defaults that follow a scale use the scale one. These priors are not used.
     resolved = empty_problem(bound.with_every_value(), growing=False).resolved
     alone = len(model.features) == 1 and EVERY_COLUMN in model.features

@@ -562,7 +562,7 @@ def sample_weights(
     found = []
     for size in np.unique(parts).tolist():  # a part may lack the weights of readings
         of_size = Mixture([part for part in around.parts if part.prior.num_weights == size])
-        target = _SampledWeights(likelihood.first(size), of_size)
+        target = _SampledWeights(likelihood.of_features(slice(size)), of_size)
         sites, stats = settings.sample(target, start_key, chain_key)
         draws = np.concatenate([sites["weight"], sites["offset"]], axis=-1)
         own = [*names[:size], *names[around.num_weights :]]

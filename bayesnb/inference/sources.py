@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.arrays import stacked
+from bayesnb.core.cells import warn_unseen
 from bayesnb.core.checking import a_type
 from bayesnb.core.deferred import pd
 from bayesnb.core.running import random_generator
@@ -25,7 +26,6 @@ from bayesnb.data.read import (
     split_labels,
     without_rows,
 )
-from bayesnb.data.schema import warn_unseen
 from bayesnb.model.bound import BoundModel, OpenSchema
 from bayesnb.model.naive_bayes import Model, read_for
 from bayesnb.model.problem import Problem, count_and_grow

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.cells import is_missing
 from bayesnb.core.checking import a_type, first_few, listed
 from bayesnb.core.deferred import leaves, map_tree, pytree, structure
 from bayesnb.data.schema import Schema
-from bayesnb.data.tables import as_range, is_missing, items_at
+from bayesnb.data.tables import as_range, items_at
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, JointFamily, column_family, listed_categories
 from bayesnb.families.feature_inclusion import FeatureInclusion
@@ -262,6 +263,19 @@ def block_name(name: Any) -> str:
 def features_of(block: Block) -> tuple[Any, ...]:
     """Names of a block's features: its columns, or the block itself where a row of it is one vector."""
     return (block.name,) if block.is_joint else block.labels
+
+
+def labels_alone(block: Block) -> tuple[Any, ...]:
+    """Names of a block's columns on their own; a joint block of categories is one column."""
+    return (block.name,) if block.is_joint and block.has_categories else block.labels
+
+
+def family_alone(block: Block, statistics: Any = None) -> tuple[Family | None, Any]:
+    """The family of a block's columns on their own, of a word in a count vector whether a token is it; statistics."""
+    family = block.family
+    if not isinstance(family, JointFamily):
+        return family, statistics
+    return family.of_each_column(), None if statistics is None else family.statistics_of_each_column(statistics)
 
 
 def subjects_of(block: Block, schema: Schema) -> list[tuple[Any, Any]]:

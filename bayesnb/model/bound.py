@@ -9,13 +9,14 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from bayesnb.core.arrays import dense, log
+from bayesnb.core.cells import warn_unseen
 from bayesnb.core.checking import whole_number
 from bayesnb.core.deferred import in_float64, leaves, map_tree
 from bayesnb.core.printing import Piece, Printed
 from bayesnb.core.running import random_generator, results_in_order
 from bayesnb.data.labels import Found, Numbers, read_classes, read_labels
 from bayesnb.data.read import Rows, read_rows
-from bayesnb.data.schema import Schema, shown_categories, warn_unseen, with_other
+from bayesnb.data.schema import Schema, shown_categories, with_other
 from bayesnb.data.tables import Table
 from bayesnb.families.bins import names_of_bins, quantile_edges
 from bayesnb.families.conjugate import ConjugateFamily

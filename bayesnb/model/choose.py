@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.arrays import weighted_values
+from bayesnb.core.cells import Column, shortened
 from bayesnb.core.checking import first_few, listed, near_matches, one_of, warn
 from bayesnb.core.deferred import in_float64
 from bayesnb.core.logarithms import HALF_LOG_2_PI
+from bayesnb.core.number_form import CELL, NumberForm
 from bayesnb.core.running import results_in_order
 from bayesnb.data.read import Rows
-from bayesnb.data.tables import Column, SparseTable, Table, distinct_objects, shortened
-from bayesnb.data.written_numbers import CELL, NumberForm, are_dates, number_forms, with_numbers
+from bayesnb.data.tables import SparseTable, Table, distinct_objects
+from bayesnb.data.written_numbers import are_dates, number_forms, with_numbers
 from bayesnb.families.binned import PolyaTree
 from bayesnb.families.bins import resolution
 from bayesnb.families.categories import Bernoulli, Categorical

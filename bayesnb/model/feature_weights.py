@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import log_ndtr, logsumexp
 
 from bayesnb.core.arrays import PIECE_CELLS, row_pieces
-from bayesnb.core.deferred import namespace
+from bayesnb.core.plain_formulas import mixed
 from bayesnb.core.running import added, results_in_order
 from bayesnb.model.truncated_normal import TruncatedNormal
 
@@ -19,9 +19,6 @@ from bayesnb.model.truncated_normal import TruncatedNormal
 
 SPREAD = 0.5
 """Standard deviation of each weight around one, under the prior of weights that learn on from batch to batch."""
-
-HIGHEST = 700.0
-"""Logarithm of nearly the largest float64."""
 
 
 def share_without_information(num_rows: float, class_probs: np.ndarray) -> float:
@@ -40,40 +37,6 @@ def share_without_information(num_rows: float, class_probs: np.ndarray) -> float
     class_probs : array, shape (classes,)
     """
     return float(1.0 / (2.0 + num_rows * (1.0 - class_probs @ class_probs)))
-
-
-def mixed(log_density: Any, log_prior: Any, share: Any) -> Any:
-    r"""Log densities given the class, if with probability `share` they are the same given every class.
-
-    .. math:: p'(x \mid c) = (1 - s) \, p(x \mid c) + s \sum_k \pi_k \, p(x \mid k)
-
-    Parameters
-    ----------
-    log_density : array, shape (..., classes)
-        Of NumPy or JAX. A number that all classes share changes the result by this number.
-    log_prior : array, shape (..., classes)
-        Log class probabilities, which add up to one.
-    share : float or None
-        None means zero, where JAX must know it before it has the number.
-
-    Returns
-    -------
-    array, shape (..., classes)
-        The log ratio of class c to another is at most the logarithm of :math:`1 + (1 - s) / (s \pi_c)`.
-    """
-    if isinstance(share, float | int | None) and not share:
-        return log_density
-    xp, _ = namespace(log_density)
-    # Class by class, because short rows cost NumPy more than their numbers do.
-    classes = range(log_density.shape[-1])
-    highest = reduce(xp.maximum, (log_density[..., c] + log_prior[..., c] for c in classes))
-    highest = xp.where(xp.isneginf(highest), 0.0, highest)[..., None]
-    # Relative to the highest joint density. A class without probability may be far above, and must not be infinite.
-    density = xp.exp(xp.minimum(log_density - highest, HIGHEST))
-    prior = xp.exp(log_prior)
-    pooled = sum(density[..., c] * prior[..., c] for c in classes)
-    with np.errstate(divide="ignore"):
-        return highest + xp.log((1.0 - share) * density + share * pooled[..., None])
 
 
 def mixed_features(log_density: np.ndarray, log_class_prob: np.ndarray, share: float) -> np.ndarray:
@@ -239,9 +202,9 @@ class ConditionalLikelihood:
         """The likelihood of some rows."""
         return type(self)(self.log_ratio[:, rows], self.log_prior[:, rows], self.codes[rows], self.row_weights[rows])
 
-    def first(self, number: int) -> Self:
-        """The likelihood of the first weights, the others zero."""
-        return replace(self, log_ratio=np.ascontiguousarray(self.log_ratio[..., :number]))
+    def of_features(self, which: Any) -> Self:
+        """The likelihood of the weights at some positions, the others zero."""
+        return replace(self, log_ratio=np.ascontiguousarray(self.log_ratio[..., which]))
 
     def _sum(self, part: Callable[[Self, np.ndarray], Parts], point: np.ndarray) -> Parts:
         """The sum of the parts of all rows, computed in pieces by several threads."""

@@ -7,11 +7,12 @@ from typing import Self
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve, cholesky
-from scipy.special import logsumexp, softmax
+from scipy.special import log_ndtr, logsumexp, softmax
 
 from bayesnb.core.running import one_blas_thread
 from bayesnb.model.feature_weights import (
     RATIOS,
+    SPREAD,
     SPREADS,
     ConditionalLikelihood,
     FeatureWeights,
@@ -94,8 +95,11 @@ class Mixture:
 
     @property
     def log_evidence(self) -> float:
-        """Log density of the labels given the features, the spread integrated out."""
-        return float(logsumexp([part.log_evidence for part in self.parts]) - np.log(len(self.parts)))
+        """Log density of the labels given the features, the spread, and the ratio of readings, integrated out."""
+        # Those that are not tried are as probable a priori, and explain the labels far worse.
+        spreads, ratios = ({getattr(part.prior, name) for part in self.parts} for name in ("spread", "ratio"))
+        number = len(ratios) * max(len(spreads - {0.0}), 1)
+        return float(logsumexp([part.log_evidence for part in self.parts]) - np.log(number))
 
     @property
     def mode(self) -> np.ndarray:
@@ -175,7 +179,7 @@ def approximate_with_readings(
     """
     size, others = (likelihood.num_features, likelihood.num_classes), likelihood.num_features - num_readings
     of_others = priors(others, size[1], shared=False, num_again=num_again - num_readings)
-    without = approximate(likelihood.first(others), of_others, rng)
+    without = approximate(likelihood.of_features(slice(others)), of_others, rng)
     # Readings move the spread of the other weights by little. The weight of one feature alone has no spread.
     likely = SPREADS if others == 1 else [part.prior.spread for part in without.parts_near(NEGLIGIBLE)]
     given = [
@@ -188,6 +192,44 @@ def approximate_with_readings(
     ratios = np.array([part.prior.ratio for part in found.parts])
     of_ratio = {ratio: found.probabilities[ratios == ratio].sum() for ratio in (0.0, *RATIOS)}
     return without if max(of_ratio, key=lambda ratio: of_ratio[ratio]) == 0.0 else found
+
+
+def log_factors_of_again(likelihood: ConditionalLikelihood, num_again: int, rng: np.random.Generator) -> np.ndarray:
+    r"""Log Bayes factors for each further description alone, beside the features that describe columns first.
+
+    With the gradient g and the curvature h of the log likelihood in the weight w, the other weights integrated out, at
+    w = 0 and the mode of the others,
+
+    .. math:: \log \int_0^\infty e^{g w - h w^2 / 2} \, N^+(w \mid 0, \tau^2) \, dw
+              = \log \frac{2}{\tau \sqrt{p}} + \frac{g^2}{2 p} + \log \Phi \Bigl(\frac{g}{\sqrt{p}}\Bigr), \qquad
+              p = h + \tau^{-2}.
+
+    Parameters
+    ----------
+    likelihood : ConditionalLikelihood
+        Further descriptions come last.
+    num_again : int
+    rng : numpy.random.Generator
+
+    Returns
+    -------
+    array, shape (num_again,)
+        Given the spread of highest evidence without these descriptions.
+    """
+    first = likelihood.num_features - num_again
+    own = priors(first, likelihood.num_classes, shared=False)
+    parts = approximate(likelihood.of_features(slice(first)), own, rng).parts
+    best = max(parts, key=lambda part: part.log_evidence)
+    free = (best.mode > 0) | (np.arange(len(best.mode)) >= first)
+    point = np.insert(best.mode, [first] * num_again, 0.0)
+    (_, slope), information = likelihood.value_and_gradient(point), likelihood.information(point)
+    again = slice(first, first + num_again)
+    crossed = np.delete(information[again], again, axis=1)[:, free].T
+    explained = crossed * cho_solve(cho_factor(best.gaussian.precision[np.ix_(free, free)]), crossed)
+    spread = best.prior.spread or SPREAD
+    precision = np.maximum(np.diag(information)[again] - explained.sum(axis=0), 0.0) + spread**-2
+    scaled = slope[again] / np.sqrt(precision)
+    return np.log(2 / spread) - np.log(precision) / 2 + scaled**2 / 2 + log_ndtr(scaled)
 
 
 def learn_on(weights: FeatureWeights, likelihood: ConditionalLikelihood, rng: np.random.Generator) -> FeatureWeights:

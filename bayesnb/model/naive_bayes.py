@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from bayesnb.core.checking import Params, a_type, require_readable, with_params
+from bayesnb.core.cells import shortened
+from bayesnb.core.checking import Params, a_type, array_of_numbers, known_probabilities, with_params
 from bayesnb.core.deferred import dist, is_distribution, structure
+from bayesnb.core.number_form import NumberForm
 from bayesnb.core.printing import Code, Heading, Piece, Printed
 from bayesnb.data.derived import DerivedColumn
 from bayesnb.data.read import Rows, read_rows
-from bayesnb.data.tables import shortened
-from bayesnb.data.written_numbers import NumberForm
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.families.family import Family, parameter_names, with_hyperparameters
 from bayesnb.families.hyperparameters import format_number, require_hyperprior
@@ -98,7 +98,7 @@ def _read_class_concentration(value: Any) -> Any:
     if is_distribution(value):
         require_hyperprior("class_concentration", value, positive=True)
         return value
-    concentration = _array_of_numbers("class_concentration", value)
+    concentration = array_of_numbers("class_concentration", value)
     if concentration.ndim > 1 or not (np.isfinite(concentration) & (concentration > 0)).all():
         raise ValueError(f"class_concentration is {value!r}: give a positive number, or one per class")
     return float(concentration) if concentration.ndim == 0 else concentration
@@ -114,20 +114,7 @@ def _read_class_probs(value: Any) -> Any:
                 f'class_probs is {value!r}: give the probabilities, or "empirical" for the data\'s frequencies'
             )
         return value
-    probs = _array_of_numbers("class_probs", list(value.values()) if isinstance(value, Mapping) else value)
-    if probs.ndim != 1 or not (np.isfinite(probs) & (probs >= 0)).all():
-        raise ValueError(f"class_probs is {value!r}: give a probability, zero or more, for each class")
-    if not np.isclose(probs.sum(), 1.0, rtol=0, atol=1e-8):
-        raise ValueError(f"class_probs sum to {probs.sum():.10g}, not to one: divide them by their sum")
-    return dict(value) if isinstance(value, Mapping) else probs
-
-
-def _array_of_numbers(name: str, value: Any) -> np.ndarray:
-    require_readable(name, value)
-    try:
-        return np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise TypeError(f"{name} is {value!r}: give numbers") from None
+    return known_probabilities(value)
 
 
 STORIES = 24

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.checking import of_labels
 from bayesnb.core.deferred import (
     dist,
     float64,
@@ -108,13 +109,7 @@ def spread_class_prior(description: Any, classes: np.ndarray, counts: ClassCount
             raise ValueError('class_probs="empirical" needs data: fit the model')
         weight = counts.n.sum()
         return ClassPrior(None, counts.n / weight if weight > 0 else np.full(len(labels), 1 / len(labels)))
-    if isinstance(probs, Mapping):
-        if set(probs) != set(labels):
-            raise ValueError(f"class_probs names {list(probs)}, the classes are {labels}")
-        return ClassPrior(None, np.array([probs[label] for label in labels], dtype=np.float64))
-    if probs.shape != classes.shape:
-        raise ValueError(f"class_probs has {len(probs)} entries, there are {len(labels)} classes {labels}")
-    return ClassPrior(None, probs)
+    return ClassPrior(None, of_labels(probs, labels))
 
 
 PIECE = 250
@@ -138,6 +133,12 @@ class ModelParameters:
     class_prob: Any
     blocks: tuple[dict[str, Any], ...]
     hyperparameters: dict[str, Any] = field(default_factory=dict)
+
+    def with_class_probs(self, class_probs: np.ndarray) -> "ModelParameters":
+        """The same values with known class probabilities, whose concentration is then none of them."""
+        others = {name: value for name, value in self.hyperparameters.items() if name != "class_concentration"}
+        known = np.broadcast_to(class_probs, np.shape(self.class_prob)).copy()
+        return replace(self, class_prob=known, hyperparameters=others)
 
     def weights(self) -> dict[str, Any]:
         """Weights of features and offsets of classes by the names that results use, in a model that has some."""

@@ -1,6 +1,6 @@
 """A model with the statistics of its data, rows without a label, categories that later rows bring."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 from operator import add
@@ -10,17 +10,25 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import csr_rows, distinct_rows, stacked
+from bayesnb.core.cells import warn_unseen
 from bayesnb.core.checking import listed, proportion, sort_categories, warn
 from bayesnb.core.deferred import in_float64, leaves, map_tree, structure, to_numpy
 from bayesnb.core.running import results_in_order
 from bayesnb.data.read import Rows, read_rows
-from bayesnb.data.schema import warn_of_twins, warn_unseen
-from bayesnb.data.tables import Table
+from bayesnb.data.schema import warn_of_twins
+from bayesnb.data.tables import Table, items_at
 from bayesnb.families.conjugate import ConjugateFamily, abilities, couples_classes
 from bayesnb.families.family import Family, JointFamily
 from bayesnb.families.hyperparameters import format_number
 from bayesnb.families.statistics import Statistics
-from bayesnb.model.blocks import Block, ModelStatistics, side_by_side, statistics_of_features
+from bayesnb.model.blocks import (
+    Block,
+    ModelStatistics,
+    feature_names,
+    features_of,
+    side_by_side,
+    statistics_of_features,
+)
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ClassPrior, Prior, refuse_beyond_float64
 from bayesnb.model.reading import Counted, Unseen
@@ -193,6 +201,8 @@ class Problem:
         as a fit to all rows would. A model that was bound before the fit keeps its own categories.
     weighted : bool, default False
         Whether rows have weights other than one, which no function that takes these rows again knows.
+    rows_concentration : array of shape (classes,), or None
+        Concentration of the class prior of the rows, where `with_class_probs` has replaced it.
 
     Raises
     ------
@@ -227,6 +237,7 @@ class Problem:
     unlabelled: Unlabelled | None = None
     growing: bool = False
     weighted: bool = False
+    rows_concentration: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         self.model.require_blocks("statistics", self.statistics.blocks)
@@ -268,12 +279,28 @@ class Problem:
     def rows_class_prior(self) -> ClassPrior | None:
         """The class prior of the rows, where numbers give the class probabilities of another population; None if not.
 
-        Given probabilities say nothing of how often each class is among the rows, whose prior is Dirichlet(1).
+        Given probabilities say nothing of how often each class is among the rows, whose prior is Dirichlet(1), or that
+        of the fit whose probabilities `with_class_probs` has replaced.
         """
         given = self.model.description.class_probs
         if given is None or self.model.description.follows_labels:
             return None
-        return ClassPrior(np.ones(len(given)), None)
+        return ClassPrior(np.ones(len(given)) if self.rows_concentration is None else self.rows_concentration, None)
+
+    def with_class_probs(self, class_probs: Any) -> "Problem":
+        """The problem with the class probabilities of another population, shape (classes,)."""
+        description, source = self.model.description, self.learned_from
+        concentration = self.rows_concentration
+        if description.follows_labels:
+            concentration = np.zeros(len(class_probs))  # the mean is then the frequencies
+        elif description.class_probs is None:
+            concentration = np.array(self.model.class_prior.concentration)
+        return replace(
+            self,
+            model=self.model.with_class_probs(class_probs),
+            learned_from=None if source is None else source.with_class_probs(class_probs),
+            rows_concentration=concentration,
+        )
 
     @property
     def left_out_rows(self) -> tuple[float, ...]:
@@ -297,34 +324,47 @@ class Problem:
     @property
     def described_once(self) -> "Problem":
         """The problem without the features of derived columns; itself if there are none."""
-        return self._of_first_columns(len(self.model.schema.source_columns))
+        return self._without_last(self.model.num_again)
 
     @property
     def without_readings(self) -> "Problem":
         """The problem without the readings of columns; itself if there are none."""
-        return self._of_first_columns(self.model.schema.first_reading)
+        return self._without_last(self.model.schema.num_readings)
 
-    def _of_first_columns(self, number: int) -> "Problem":
-        model, schema = self.model, self.model.schema
-        own = range(number)
-        if len(own) == len(schema.columns):
-            return self
+    def _without_last(self, number: int) -> "Problem":
+        return self.of_features(feature_names(self.model.blocks)[:-number]) if number else self
+
+    def of_features(self, names: Iterable[Any]) -> "Problem":
+        """The problem with some of its features, and no other derived columns.
+
+        Parameters
+        ----------
+        names : iterable
+            Those of `feature_names`. Features that one entry of the description has stay together.
+        """
+        model, schema, wanted = self.model, self.model.schema, {*names}
+        label = {p: name for block in model.blocks for p, name in zip(block.columns, features_of(block), strict=False)}
         positions = schema.positions_of(model.features)
-        features = {name: feature for name, feature in model.features.items() if positions[name][0] in own}
-        blocks = [i for i, columns in enumerate(model.layout) if columns[0] in own]
-        once = BoundModel.of(
-            replace(model.description, features=features),
-            replace(
-                schema,
-                columns=schema.columns[:number],
-                derived=schema.derived[: number - len(schema.source_columns)],
-                categories={place: found for place, found in schema.categories.items() if place < number},
-                edges={place: found for place, found in schema.edges.items() if place < number},
-            ),
-            [model.layout[i] for i in blocks],
+        features = {name: own for name, own in model.features.items() if {*map(label.get, positions[name])} & wanted}
+        described = {position for name in features for position in positions[name]}
+        columns = [p for p in range(len(schema.columns)) if p in described or p < len(schema.source_columns)]
+        place = {position: new for new, position in enumerate(columns)}
+        layout, counted = [], []
+        for block, statistics in zip(model.blocks, self.statistics.blocks, strict=True):
+            own = [j for j, position in enumerate(block.columns) if position in described]
+            if own:
+                layout.append([place[block.columns[j]] for j in own])
+                parts = [] if len(own) == len(block.columns) else statistics_of_features(block, statistics)
+                counted.append(side_by_side(items_at(parts, own)) if parts else statistics)
+        own_columns = replace(
+            schema,
+            columns=items_at(schema.columns, columns),
+            derived=tuple(filter(None, map(schema.derivation, columns))),
+            categories={place[p]: found for p, found in schema.categories.items() if p in place},
+            edges={place[p]: found for p, found in schema.edges.items() if p in place},
         )
-        counted = ModelStatistics(self.statistics.classes, tuple(self.statistics.blocks[i] for i in blocks))
-        return replace(self, model=once, statistics=counted)
+        bound = BoundModel.of(replace(model.description, features=features), own_columns, layout)
+        return replace(self, model=bound, statistics=ModelStatistics(self.statistics.classes, tuple(counted)))
 
     @cached_property
     @in_float64

@@ -12,10 +12,18 @@ import numpy as np
 import scipy.sparse
 
 from bayesnb.core.arrays import all_whole, log, row_pieces, stacked
-from bayesnb.core.checking import warn
+from bayesnb.core.cells import (
+    ACCURATE_COUNT,
+    LARGEST_COUNT,
+    LARGEST_NUMBER,
+    OutsideSupport,
+    refusal,
+    warn_of_large_counts,
+    warn_unseen,
+)
 from bayesnb.core.deferred import in_float64
 from bayesnb.core.running import one_blas_thread, results_in_order
-from bayesnb.data.schema import OutsideSupport, Schema, are_codes, encode_categories, warn_unseen
+from bayesnb.data.schema import Schema, are_codes, encode_categories
 from bayesnb.data.tables import Table
 from bayesnb.families.family import Family
 from bayesnb.families.hyperparameters import (
@@ -64,34 +72,6 @@ def _highest(by_class: np.ndarray) -> np.ndarray:
     return highest
 
 
-def with_fallback(found: np.ndarray, nothing: float, instead: np.ndarray) -> np.ndarray:
-    """The probabilities found, with `instead` for rows that are `nothing` in every class, and a warning of them."""
-    lost = is_lost(found, nothing)
-    if lost.any():
-        # A row is reported if it is impossible under any draw.
-        rows = np.flatnonzero(lost.reshape(-1, lost.shape[-1]).any(axis=0))
-        warn_lost(len(rows), int(rows[0]))
-        return np.where(lost[..., None], np.broadcast_to(instead, found.shape), found)
-    return found
-
-
-def is_lost(found: np.ndarray, nothing: float) -> np.ndarray:
-    """Which rows are `nothing` in every class, the shape without the classes."""
-    lost = found[..., 0] == nothing
-    lost[lost] = (found[lost] == nothing).all(axis=-1)
-    return lost
-
-
-def warn_lost(number: int, first: int) -> None:
-    """Warn of rows that no class can have, given how many and the position of one."""
-    warn(
-        f"{number} row(s), the first of them row {first}, have probability zero "
-        "under every class, because an estimate is exactly 0 or 1; they get the class probabilities. Use "
-        "nb.NUTS(), or nb.Exact() for conjugate families, which give every row a probability",
-        UserWarning,
-    )
-
-
 # --------------------------------------------------------------------------------------------------
 # Statistics of rows, with the values that are not among the categories
 # --------------------------------------------------------------------------------------------------
@@ -130,17 +110,8 @@ Cells = tuple[Any, ...]
 """For each block its cells, shape (rows, columns): float64 with missing cells NaN and categories as codes, or CSR."""
 
 
-LARGEST_COUNT = 2.0**53
-"""The largest count: float64 holds every whole number up to here."""
-
-ACCURATE_COUNT = 1e9
-"""Counts up to this have log densities with an error of about 1e-6; larger ones lose more digits."""
-
 LONG = 10_000
 """Cells of vectors above which OpenBLAS multiplies them in threads."""
-
-LARGEST_NUMBER = 1e150
-"""The largest cell: float64 holds the sum of the squares of a hundred million such cells."""
 
 
 def _checked_cells(
@@ -170,12 +141,7 @@ def _checked_cells(
         _refuse_first(x, wrong, block, rows)
     if support_of(family) is NONNEGATIVE_INTEGER and (cells > ACCURATE_COUNT).any():
         largest = x.max(axis=0).toarray() if sparse else np.fmax.reduce(x, axis=0)
-        warn(
-            f"column {block.labels[int(np.argmax(largest > ACCURATE_COUNT))]!r} has counts above {ACCURATE_COUNT:g}, "
-            "up to which log densities have an error of about 1e-6; it grows with the counts: divide the column by a "
-            "common factor, or use nb.Gaussian()",
-            UserWarning,
-        )
+        warn_of_large_counts(block.labels[int(np.argmax(largest > ACCURATE_COUNT))])
     return x
 
 
@@ -195,17 +161,8 @@ def _refuse_first(x: Any, wrong: np.ndarray | np.bool_, block: Block, rows: slic
             f"{where}: the cell is missing, but {name} reads a row as one vector of counts; fill in the count (0 if "
             "the word does not occur) or drop the row"
         )
-    if value < np.inf and value > LARGEST_COUNT and support_of(family) is NONNEGATIVE_INTEGER:
-        raise ValueError(
-            f"{where}: {value:g} is above 2**53, about 9e15, up to which float64 holds every whole number, as {name} "
-            "needs; divide the column by a common factor, or use nb.Gaussian()"
-        )
-    if LARGEST_NUMBER < abs(value) < np.inf:
-        raise ValueError(
-            f"{where}: {value:g} is farther from zero than {LARGEST_NUMBER:g}, up to which float64 holds sums of "
-            "squares; divide the column by a common factor, or mark the cell as missing (NaN)"
-        )
-    raise ValueError(f"{where}: {value:g} is not {family.holds}, as {name} needs; {family.hint}")
+    whole = support_of(family) is NONNEGATIVE_INTEGER
+    raise refusal(where, value, name, family.holds, family.hint, whole=whole)
 
 
 def outside(cells: np.ndarray, family: Family) -> np.ndarray | np.bool_:
@@ -400,12 +357,13 @@ class Chunks:
             If a cell is not in the family's support. The error names the column, the row and the value.
         """
         unseen: dict[Any, dict[Any, int]] = {}
+        table = self.table.remembering()
 
         def of_block(block: Block) -> Any:
             family, as_stored = block.family, compact and "small types" in block.family.takes
             if block.has_categories:
-                return self._codes(block.columns, rows, unseen, as_stored=as_stored)
-            x = self.table.numbers(block.columns, rows, sparse="sparse" in family.takes, booleans=as_stored)
+                return self._codes(table, block.columns, rows, unseen, as_stored=as_stored)
+            x = table.numbers(block.columns, rows, sparse="sparse" in family.takes, booleans=as_stored)
             if self.table.non_negative and accepts_fractions(family):
                 return x
             return _checked_cells(x, block, rows, self.tolerant, unseen)
@@ -413,22 +371,24 @@ class Chunks:
         cells = tuple(map(of_block, self.blocks))
         return cells, {column: values for column, values in unseen.items() if values}
 
-    def _codes(self, columns: Sequence[int], rows: slice, unseen: dict[Any, Any], *, as_stored: bool) -> np.ndarray:
+    def _codes(
+        self, table: Table, columns: Sequence[int], rows: slice, unseen: dict[Any, Any], *, as_stored: bool
+    ) -> np.ndarray:
         """Cells as positions among their categories: float64 with NaN for missing cells, or integers that are codes."""
         schema = self.schema
         if as_stored and all(schema.counts_from_zero[column] for column in columns):
-            stored = self.table.stored(columns, rows)
+            stored = table.stored(columns, rows)
             size = min(len(schema.categories[column]) for column in columns)
             if stored is not None and stored.dtype.kind in "iu" and are_codes(stored, size):
                 return stored
         codes = []
         for column in columns:
             if column in schema.edges:
-                cells = self.table.number_column(column, rows)
+                cells = table.number_column(column, rows)
                 code = np.searchsorted(schema.edges[column], cells, side="right")
                 codes.append(np.where(np.isnan(cells), np.nan, code))
                 continue
-            (name,), cells = schema.names([column]), self.table.values(column, rows)
+            (name,), cells = schema.names([column]), table.values(column, rows)
             found: dict[Any, int] = {}
             codes.append(encode_categories(cells, schema.categories[column], name, found))
             # Features that describe a column twice meet the same values.

@@ -12,12 +12,8 @@ from bayesnb.core.checking import one_of, whole_number
 from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import highest_places, how_many
 from bayesnb.core.panels import (
-    HATCHES,
     LINES,
-    MARKERS,
     SMALL,
-    TINY,
-    Panels,
     background,
     chosen,
     grid_of_panels,
@@ -27,13 +23,13 @@ from bayesnb.core.panels import (
     wrap_to,
     yes_or_no,
 )
-from bayesnb.core.printing import counted, short_name
+from bayesnb.core.printing import counted
 from bayesnb.data.read import labelled_rows
 from bayesnb.families.formulas import mean_of
 from bayesnb.posterior.column_densities import (
     ColumnDensities,
     column_densities,
-    draw_numbers,
+    draw_columns,
     legend_entries,
     simulated_cells,
 )
@@ -43,12 +39,6 @@ from bayesnb.posterior.posterior import Posterior
 # --------------------------------------------------------------------------------------------------
 # The figure of predictive densities: the distribution of each column in each class
 # --------------------------------------------------------------------------------------------------
-
-MOST_MARKS = 40
-"""Largest number of bars in a panel, over all classes; beyond it rare categories share one."""
-
-LONGEST_NAME = 18
-"""A category's name with more letters loses its middle."""
 
 
 @posterior_of_features
@@ -152,12 +142,7 @@ def plot_densities(
     columns, shown = _most_telling(columns, posterior.class_probs(), wanted, max_panels, sort=sort)
 
     panels = grid_of_panels(len(columns), axes=axes, figsize=figsize, panels_across=panels_across, most_across=3)
-    for axis, column in zip(panels.axes, columns, strict=True):
-        if column.kind == "category":
-            _draw_categories(panels, axis, column, shown)
-        else:
-            draw_numbers(axis, column, shown)
-    panels.heads([_head(column, shown, labels) for column in columns])
+    draw_columns(panels, columns, shown, labels)
     story = "Predictive densities" + " (lines, points) and data (bars)" * (X is not None)
     left_out = []
     if len(columns) < len(at):
@@ -165,7 +150,7 @@ def plot_densities(
     if len(shown) < len(labels):
         left_out.append(how_many(len(shown), len(labels), "class", "most telling" if classes is None else ""))
     panels.title(", ".join([f"{story} by class", *left_out]))
-    panels.legend(legend_entries(columns, [labels[c] for c in shown]))
+    panels.legend(legend_entries(columns, [f"y = {labels[c]}" for c in shown]))
     return panels.drawn()
 
 
@@ -199,50 +184,6 @@ def _most_telling(
     total = information.sum(axis=1)
     order = np.argsort(-total, kind="stable")[:max_panels].tolist() if sort else highest_places(total, max_panels)
     return [columns[k] for k in order], wanted or highest_places(information[order].sum(axis=0), len(LINES))
-
-
-def _draw_categories(panels: Panels, axis: Any, column: ColumnDensities, shown: list[int]) -> None:
-    """A point for the probability of each category, over bars of its share of the data."""
-    places, names = _places_of_categories(column, shown)
-    at = np.arange(len(names))
-    for i, c in enumerate(shown):
-        beside = at + 0.8 * ((i + 0.5) / len(shown) - 0.5)
-        cells, weights = column.observed(c)
-        if cells.size:
-            shares = np.bincount(places[cells.astype(int)], weights, minlength=len(names))
-            style = {"facecolor": f"C{i}", "edgecolor": f"C{i}", "linewidth": 0.4, "hatch": HATCHES[i]}
-            axis.bar(beside, shares, 0.8 / len(shown), alpha=0.3, zorder=1, **style)
-        probs = np.bincount(places, column.density[:, c])
-        if not column.cells.size:
-            axis.vlines(beside, 0.0, probs, color=f"C{i}", linestyle=LINES[i], linewidth=0.7, zorder=2)
-        axis.plot(beside, probs, color=f"C{i}", marker=MARKERS[i], markersize=4, linestyle="none", zorder=3)
-    highest = np.nanmax([line.get_ydata().max() for line in axis.lines] + [bar.get_height() for bar in axis.patches])
-    upright = max(text_width(name, TINY) for name in names) > 0.9 * panels.panel_width / len(names)
-    axis.set_xticks(at, names, rotation=90 if upright else 0, fontsize=TINY)
-    axis.set_xlim(-0.5, len(at) - 0.5)
-    axis.set_ylim(0.0, 1.08 * highest)
-    axis.spines["left"].set_visible(True)
-    axis.yaxis.get_major_locator().set_params(nbins=3)
-
-
-def _places_of_categories(column: ColumnDensities, shown: list[int]) -> tuple[np.ndarray, list[str]]:
-    """The place of each category, and the names of the places; where there are many, the rarest share the last one."""
-    names = [short_name(str(name), LONGEST_NAME).replace("$", r"\$") for name in column.names]
-    most = MOST_MARKS // len(shown)
-    if len(names) <= most:
-        return np.arange(len(names)), names
-    own = highest_places(column.density[:, shown].sum(axis=1), most - 1)
-    places = np.full(len(names), most - 1)
-    places[own] = np.arange(most - 1)
-    return places, [*(names[k] for k in own), f"{len(names) - len(own)} others"]
-
-
-def _head(column: ColumnDensities, shown: list[int], labels: list[Any]) -> str:
-    """The name of the column, and the probabilities of its values that have no density."""
-    told = [str(column.label)]
-    for atom, probs in column.atoms.items():
-        told.append(f"P({atom:g}) = " + ", ".join(f"{probs[c]:.2g} ({labels[c]})" for c in shown))
-    return "\n".join(told)
 
 
 # --------------------------------------------------------------------------------------------------

@@ -23,7 +23,15 @@ from bayesnb.model.feature_weights import RATIOS, FeatureWeights, priors
 from bayesnb.model.prior import CLASS_SITE, ModelParameters, Prior
 from bayesnb.model.problem import has_closed_form, ways_to_posterior
 from bayesnb.model.program import Site
-from bayesnb.posterior.density import Integrated, MeanOverDraws, RowDensity, WeightedDensity, WithParameters
+from bayesnb.posterior.compile import FlatDensity, flat_density
+from bayesnb.posterior.density import (
+    Integrated,
+    LabelDensity,
+    MeanOverDraws,
+    RowDensity,
+    WeightedDensity,
+    WithParameters,
+)
 from bayesnb.posterior.diagnostics import Diagnostics, diagnose
 from bayesnb.posterior.under_draws import flatten, independent_draws
 
@@ -162,6 +170,7 @@ type Need = Literal[
     "a closed form",
     "the closed form of one model",
     "draws of a sampler",
+    "a flat form",
 ]
 """Properties of a posterior that a function may need."""
 
@@ -169,6 +178,8 @@ type Need = Literal[
 def offers(posterior: Any, need: Need) -> bool:
     """Whether a posterior has what a function needs, without weights of features."""
     found = {"data": posterior.problem is not None, "a sampler to run again": posterior.inference is not None}
+    if need == "a flat form":
+        return posterior.belief.flat is not None
     return found.get(need, need in posterior.belief.plain.offers)
 
 
@@ -248,6 +259,16 @@ class Belief(ABC):
     @abstractmethod
     def density(self) -> RowDensity:
         """The density of encoded rows together with each class, the parameters integrated out."""
+
+    @cached_property
+    def flat(self) -> FlatDensity | None:
+        """The same density in flat form, which is made once; None where it has none."""
+        return flat_density(self.model, self.density)
+
+    @property
+    def predicting(self) -> LabelDensity:
+        """What predicts labels: the flat form where the density is computed feature by feature, if it has one."""
+        return (self.density.feature_by_feature and self.flat) or self.density
 
     @abstractmethod
     def class_probs(self) -> np.ndarray:
@@ -624,7 +645,7 @@ class WithWeights(Belief):
         return f"{kind}; {nothing} about the label with probability {self.weights.no_information:.2g}"
 
     @cached_property
-    def density(self) -> RowDensity:
+    def density(self) -> WeightedDensity:
         plain, positions = self.unweighted.density, self.model.positions
         return WeightedDensity(self.log_rows_prob, plain.blocks, plain, self.weights, positions, self.log_given)
 

@@ -9,7 +9,9 @@ import numpy as np
 
 from bayesnb.core.arrays import dense
 from bayesnb.core.deferred import in_float64, picture
-from bayesnb.core.panels import HATCHES, LINES, MARKERS, number_x_axis
+from bayesnb.core.forest import highest_places
+from bayesnb.core.panels import HATCHES, LINES, MARKERS, TINY, Panels, number_x_axis, text_width
+from bayesnb.core.printing import short_name
 from bayesnb.data.labels import read_labels
 from bayesnb.data.read import as_table
 from bayesnb.families.bins import averages_between, lattice, steps
@@ -23,6 +25,12 @@ SIMULATED = 2000
 
 TAIL = 0.01
 """Share of a class's drawn cells in each tail, outside the range."""
+
+MOST_MARKS = 40
+"""Largest number of bars in a panel, over all classes; beyond it rare categories share one."""
+
+LONGEST_NAME = 18
+"""A category's name with more letters loses its middle."""
 
 
 @dataclass(frozen=True)
@@ -179,6 +187,16 @@ def _edges(low: float, high: float, bins: int, step: float, value: float) -> np.
     return np.arange(first - step / 2, last + step / 2 + width * (1 - 1e-9), width)
 
 
+def draw_columns(panels: Panels, columns: Sequence[ColumnDensities], shown: list[int], labels: Sequence[Any]) -> None:
+    """Draw each column in its panel, for the classes at some positions, below its name."""
+    for axis, column in zip(panels.axes, columns, strict=True):
+        if column.kind == "category":
+            _draw_categories(panels, axis, column, shown)
+        else:
+            draw_numbers(axis, column, shown)
+    panels.heads([_head(column, shown, labels) for column in columns])
+
+
 def draw_numbers(axis: Any, column: ColumnDensities, shown: Sequence[int]) -> float:
     """Lines, or points of counts, over histograms; the height of the highest bar."""
     counts, highest = column.kind == "count", 0.0
@@ -198,15 +216,59 @@ def draw_numbers(axis: Any, column: ColumnDensities, shown: Sequence[int]) -> fl
     return highest
 
 
-def legend_entries(columns: Sequence[ColumnDensities], labels: Sequence[Any]) -> list[tuple[Any, str]]:
-    """The legend entry of each class."""
+def _draw_categories(panels: Panels, axis: Any, column: ColumnDensities, shown: list[int]) -> None:
+    """A point for the probability of each category, over bars of its share of the data."""
+    places, names = _places_of_categories(column, shown)
+    at = np.arange(len(names))
+    for i, c in enumerate(shown):
+        beside = at + 0.8 * ((i + 0.5) / len(shown) - 0.5)
+        cells, weights = column.observed(c)
+        if cells.size:
+            shares = np.bincount(places[cells.astype(int)], weights, minlength=len(names))
+            style = {"facecolor": f"C{i}", "edgecolor": f"C{i}", "linewidth": 0.4, "hatch": HATCHES[i]}
+            axis.bar(beside, shares, 0.8 / len(shown), alpha=0.3, zorder=1, **style)
+        probs = np.bincount(places, column.density[:, c])
+        if not column.cells.size:
+            axis.vlines(beside, 0.0, probs, color=f"C{i}", linestyle=LINES[i], linewidth=0.7, zorder=2)
+        axis.plot(beside, probs, color=f"C{i}", marker=MARKERS[i], markersize=4, linestyle="none", zorder=3)
+    highest = np.nanmax([line.get_ydata().max() for line in axis.lines] + [bar.get_height() for bar in axis.patches])
+    upright = max(text_width(name, TINY) for name in names) > 0.9 * panels.panel_width / len(names)
+    axis.set_xticks(at, names, rotation=90 if upright else 0, fontsize=TINY)
+    axis.set_xlim(-0.5, len(at) - 0.5)
+    axis.set_ylim(0.0, 1.08 * highest)
+    axis.spines["left"].set_visible(True)
+    axis.yaxis.get_major_locator().set_params(nbins=3)
+
+
+def _places_of_categories(column: ColumnDensities, shown: list[int]) -> tuple[np.ndarray, list[str]]:
+    """The place of each category, and the names of the places; where there are many, the rarest share the last one."""
+    names = [short_name(str(name), LONGEST_NAME).replace("$", r"\$") for name in column.names]
+    most = MOST_MARKS // len(shown)
+    if len(names) <= most:
+        return np.arange(len(names)), names
+    own = highest_places(column.density[:, shown].sum(axis=1), most - 1)
+    places = np.full(len(names), most - 1)
+    places[own] = np.arange(most - 1)
+    return places, [*(names[k] for k in own), f"{len(names) - len(own)} others"]
+
+
+def _head(column: ColumnDensities, shown: list[int], labels: Sequence[Any]) -> str:
+    """The name of the column, and the probabilities of its values that have no density."""
+    told = [str(column.label)]
+    for atom, probs in column.atoms.items():
+        told.append(f"P({atom:g}) = " + ", ".join(f"{probs[c]:.2g} ({labels[c]})" for c in shown))
+    return "\n".join(told)
+
+
+def legend_entries(columns: Sequence[ColumnDensities], texts: Sequence[str]) -> list[tuple[Any, str]]:
+    """The legend entry of each class, given its text."""
     kinds, data = {column.kind for column in columns}, any(column.cells.size for column in columns)
     entries: list[tuple[Any, str]] = []
-    for i, label in enumerate(labels):
+    for i, text in enumerate(texts):
         style: Any = "none" if kinds == {"category"} else LINES[i]
         mark = picture.Line2D([], [], color=f"C{i}", linestyle=style, linewidth=1.7)
         if kinds != {"number"}:
             mark.set(marker=MARKERS[i], markersize=4)
         bar = picture.Patch(facecolor=f"C{i}", edgecolor=f"C{i}", alpha=0.3, hatch=HATCHES[i], linewidth=0.4)
-        entries.append(((bar, mark) if data else mark, f"y = {label}"))
+        entries.append(((bar, mark) if data else mark, text))
     return entries

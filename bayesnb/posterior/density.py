@@ -4,9 +4,9 @@ A density is a sum over blocks of columns. Posteriors differ in what a block is 
 whether the mean over draws is taken, and in whether features have weights.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,15 +14,16 @@ from scipy.special import log_softmax, logsumexp
 
 from bayesnb.core.arrays import log
 from bayesnb.core.deferred import in_float64, jax, jnp, map_tree, pytree
+from bayesnb.core.plain_formulas import log_correction, mixed
 from bayesnb.core.running import results_in_order
-from bayesnb.families.conjugate import cells_log_predictive
+from bayesnb.families.conjugate import cells_log_predictive, stated_scorer
 from bayesnb.families.family import Family, JointFamily, column_family, parameters_of_column
 from bayesnb.families.kernels import times
 from bayesnb.model.blocks import summed
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.feature_weights import FeatureWeights, mixed
+from bayesnb.model.feature_weights import FeatureWeights
 from bayesnb.model.prior import ModelParameters
-from bayesnb.model.reading import Cells, log_normalised, normalise_into
+from bayesnb.model.reading import Cells, Chunks, log_normalised, normalise_into
 from bayesnb.posterior.under_draws import flatten, log_sum, pieces_of_rows
 
 # --------------------------------------------------------------------------------------------------
@@ -39,6 +40,10 @@ class Integrated:
 
     varies: ClassVar[str] = "family"
     """The field that gets an axis of draws in a mean over draws."""
+
+    def scorer(self) -> Any:
+        """What the family states for a `Scorer`; None if it states nothing."""
+        return stated_scorer(self.family)
 
     def of_rows(self, x: Any, *, ratio: bool = False) -> Any:
         """Log density of each row under each class, NumPy or JAX, shape (rows, classes).
@@ -76,6 +81,9 @@ class WithParameters:
 
     varies: ClassVar[str] = "parameters"
 
+    def scorer(self) -> None:
+        """Nothing: families state constants of densities with the parameters integrated out."""
+
     def of_rows(self, x: Any, *, ratio: bool = False) -> Any:
         return self.family.row_log_likelihood(self.parameters, x, ratio=ratio)
 
@@ -107,8 +115,43 @@ class WithParameters:
 # --------------------------------------------------------------------------------------------------
 
 
+class LabelDensity(ABC):
+    """A density of encoded rows and classes that gives class probabilities."""
+
+    def chunks(self, chunks: Chunks) -> Chunks:
+        """Chunks of a table as the density reads them, given those of the model's blocks."""
+        return chunks
+
+    @abstractmethod
+    def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        """Two terms that sum to log joint densities plus a number for each row, which cancels in class probabilities.
+
+        Returns
+        -------
+        tuple of array, shapes (classes,) and (rows, classes)
+        """
+
+    @abstractmethod
+    def features(self, cells: Cells) -> Callable[[int, int, Any], np.ndarray]:
+        """Log densities of single features under each class, as `RowDensity.feature`, in rows whose cells are given.
+
+        Returns
+        -------
+        callable
+            Of block, feature and cells of the block; these may be others where they are counts of words.
+        """
+
+    def put_log_proba(self, cells: Cells, out: np.ndarray) -> None:
+        """Put log class probabilities into an array; -inf in every class for rows without density under any."""
+        out[...] = log_normalised(np.add(*self.log_ratio(cells)))
+
+    def put_proba(self, cells: Cells, out: np.ndarray) -> None:
+        """Put class probabilities into an array; zero in every class for rows without density under any."""
+        normalise_into(out, *self.log_ratio(cells))
+
+
 @dataclass(frozen=True)
-class RowDensity:
+class RowDensity(LabelDensity):
     """Densities of encoded rows together with each class: the sum over blocks.
 
     Attributes
@@ -123,6 +166,16 @@ class RowDensity:
     rest: ClassVar[str] = ""
     """Why features contribute more together than alone; empty if their log densities add up."""
 
+    is_sum: ClassVar[bool] = True
+    """Whether the density of a row is a function of the sum of what `feature` gives."""
+
+    feature_by_feature: ClassVar[Any] = False
+    """Whether the density of a row is computed so. Blocks of columns together are faster than a flat form."""
+
+    def weight(self, i: int, j: int) -> float:
+        """The weight of feature `j` of block `i`."""
+        return 1.0
+
     @in_float64
     def log_joint(self, cells: Cells) -> np.ndarray:
         """Log p(x, y=c | data) of encoded rows, shape (rows, classes)."""
@@ -131,26 +184,15 @@ class RowDensity:
 
     @in_float64
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        """Two terms that sum to `log_joint` plus a number for each row, which cancels in class probabilities.
-
-        Returns
-        -------
-        tuple of array, shapes (classes,) and (rows, classes)
-        """
         blocks = zip(self.blocks, cells, strict=True)
         return self.log_class_prob, summed(block.of_rows(x, ratio=True) for block, x in blocks)
+
+    def features(self, cells: Cells) -> Callable[[int, int, Any], np.ndarray]:
+        return self.feature
 
     def put_log_joint(self, cells: Cells, out: np.ndarray) -> None:
         """Put `log_joint` into an array, shape (rows, classes)."""
         out[...] = self.log_joint(cells)
-
-    def put_log_proba(self, cells: Cells, out: np.ndarray) -> None:
-        """Put log class probabilities into an array; -inf in every class for rows without density under any."""
-        out[...] = log_normalised(np.add(*self.log_ratio(cells)))
-
-    def put_proba(self, cells: Cells, out: np.ndarray) -> None:
-        """Put class probabilities into an array; zero in every class for rows without density under any."""
-        normalise_into(out, *self.log_ratio(cells))
 
     @in_float64
     def feature(self, i: int, j: int, x: Any) -> np.ndarray:
@@ -177,14 +219,7 @@ class RowDensity:
         block = self.blocks[i]
         if isinstance(block.family, JointFamily):
             return block, x
-        if (i, j) not in self._columns:
-            self._columns[i, j] = block.column(j)
-        return self._columns[i, j], x[:, j : j + 1]
-
-    @cached_property
-    def _columns(self) -> dict[tuple[int, int], Any]:
-        """A cache of single-column blocks: to make one takes as long as the densities of a few rows."""
-        return {}
+        return block.column(j), x[:, j : j + 1]
 
     @property
     def num_at_a_time(self) -> int:
@@ -231,6 +266,7 @@ class MeanOverDraws(RowDensity):
 
     # The density of the whole row is averaged over the draws.
     rest: ClassVar[str] = "the features depend on each other through the uncertain parameters"
+    is_sum: ClassVar[bool] = False
 
     @classmethod
     def of(cls, model: BoundModel, parameters: ModelParameters) -> "MeanOverDraws":
@@ -347,34 +383,42 @@ class WeightedDensity(RowDensity):
         "with a small probability the cells of a row say nothing about its label, which bounds the log odds"
     )
 
+    @property
+    def feature_by_feature(self) -> bool:
+        """Whether features have weights of their own, or the mean over draws of each is taken."""
+        return not self.weights.shared or bool(self.unweighted.rest)
+
     @in_float64
     def log_joint(self, cells: Cells) -> np.ndarray:
         features = ((i, j, x) for i, x in enumerate(cells) for j, _ in enumerate(self.positions[i]))
         return self.joined(self.log_class_prob, summed(self.feature(*feature) for feature in features))
 
     def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
-        if not self.weights.shared or self.unweighted.rest:
+        if self.feature_by_feature:
             density = self.log_joint(cells)
         else:
             _, of_features = self.unweighted.log_ratio(cells)
             density = self.joined(self.log_class_prob, times(self.weights.weight[0], of_features))
         return np.zeros(len(self.log_class_prob)), density
 
+    def weight(self, i: int, j: int) -> float:
+        return float(self.weights.weight[self.positions[i][j]])
+
     def feature(self, i: int, j: int, x: Any) -> np.ndarray:
-        if self.weights.weight[self.positions[i][j]] == 0:
+        if self.weight(i, j) == 0:
             return np.zeros((x.shape[0], len(self.log_class_prob)))
         return self.weighed(i, j, self.unweighted.feature(i, j, x), self.log_class_prob)
 
     def weighed(self, i: int, j: int, log_density: np.ndarray, log_class_prob: np.ndarray) -> np.ndarray:
         """What log densities (rows, classes) of feature `j` of block `i` add to the log joint density of their rows."""
         density = mixed(log_density, log_class_prob, self.weights.no_information_in_feature)
-        return times(self.weights.weight[self.positions[i][j]], density)
+        return times(self.weight(i, j), density)
 
     def joined(self, log_class_prob: np.ndarray, of_features: np.ndarray) -> np.ndarray:
         """Log joint densities of rows from log class probabilities and the sum of what `weighed` gives."""
         log_prior = log_softmax(log_class_prob + self.weights.offset, axis=-1)
         joint = log_prior + mixed(of_features, log_prior, self.weights.no_information)
-        return joint if self.log_given is None else joint + (self.log_given - log_class_prob)
+        return joint + log_correction(self.log_given, log_class_prob)
 
     @property
     def num_at_a_time(self) -> int:
@@ -385,7 +429,7 @@ class WeightedDensity(RowDensity):
         log_prior = log_softmax(self.log_class_prob + weights.offset)
         shares = (share or None for share in (weights.no_information_in_feature, weights.no_information))
         of_blocks = [weights.weight[positions] for positions in self.positions]
-        correction = 0.0 if self.log_given is None else self.log_given - self.log_class_prob
+        correction = log_correction(self.log_given, self.log_class_prob)
         blocks = list(self.unweighted.blocks)
         return _weighted_sum, (self.log_class_prob, log_prior, correction, *shares, of_blocks, blocks)
 
@@ -395,5 +439,5 @@ def _weighted_sum(arrays: tuple[Any, ...], cells: Sequence[Any]) -> Any:
     total = jnp.zeros_like(log_prior)
     for weight, block, x in zip(weights, blocks, cells, strict=True):
         by_feature = jnp.moveaxis(block.features_in_jax(x), 1, -1)
-        total += (weight[:, None] * mixed(by_feature, log_class_prob, in_feature)).sum(axis=1)
-    return log_prior + correction + mixed(total, log_prior, in_row)
+        total += (weight[:, None] * mixed(by_feature, log_class_prob, in_feature, jnp)).sum(axis=1)
+    return log_prior + correction + mixed(total, log_prior, in_row, jnp)

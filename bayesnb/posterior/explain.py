@@ -8,22 +8,16 @@ import pandas as pd
 import scipy.sparse
 
 from bayesnb.core.arrays import dense, log
-from bayesnb.core.checking import is_one_of, near_matches, proportion, whole_number
+from bayesnb.core.checking import proportion, whole_number
 from bayesnb.core.deferred import in_float64
 from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import panel_of_rows, percent, text_color, yes_or_no
+from bayesnb.core.plain_formulas import BEFORE, TOGETHER, two_classes
 from bayesnb.data.read import as_row
-from bayesnb.data.tables import shortened
 from bayesnb.model.blocks import Block, columns_alone, features_of, subjects_of
 from bayesnb.model.bound import BoundModel
 from bayesnb.posterior.belief import offers
-from bayesnb.posterior.predictions import FEW, NATS, nats_of
-
-BEFORE = "before any cell"
-"""Name of the part without features: the log odds of the class probabilities."""
-
-TOGETHER = "features together"
-"""Name of the joint part of the features, for a sampled posterior."""
+from bayesnb.posterior.predictions import NATS, nats_of
 
 OFFSETS = "; it holds the offsets of the classes, because the class probabilities are given"
 """What the features contribute together under given class probabilities, if they have weights."""
@@ -191,10 +185,11 @@ def evidence_of_row(
     """The log odds of two classes in a row of a `Posterior`; `Posterior.explain` describes arguments and errors."""
     proportion("prob", prob)
     scale = nats_of(unit, UNITS)
-    model = posterior.model
-    cells = model.read(as_row(X_row)).whole()
-    log_joint = np.add(*posterior.belief.density.log_ratio(cells))[0]
-    pair = _pair_of_row(posterior.classes.tolist(), log_joint, class_, against)
+    model, density = posterior.model, posterior.belief.predicting
+    chunks = model.read(as_row(X_row))
+    cells, read = chunks.whole(), density.chunks(chunks).whole(warn=False)
+    log_joint = np.add(*density.log_ratio(read))[0]
+    pair = two_classes(posterior.classes.tolist(), log_joint, class_, against)
     class_, against = (posterior.classes.tolist()[c] for c in pair)
     total = _odds(log_joint, pair)
     if np.isnan(total):
@@ -224,10 +219,11 @@ def evidence_of_row(
         of_columns = np.add.reduceat(np.concatenate(by_block, axis=-1)[..., order], starts, axis=-1)
         return np.concatenate([_odds(log_class_prob, pair)[..., None], of_columns], axis=-1)
 
-    found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(posterior.belief.density.feature(i, j, x), pair))
+    of_feature = density.features(read)
+    found = parts(log(posterior.class_probs()), lambda i, j, x: _odds(of_feature(i, j, x), pair))
     belief, draws = posterior.belief, None
     if offers(posterior, "a distribution of the parameters"):
-        drawn, parameters = belief.model, belief.draw(None, num_draws, key, FEW)
+        drawn, parameters = belief.model, posterior.few_draws(None, num_draws, key)
         draws = parts(
             drawn.log_class_prob(parameters),
             lambda i, j, x: _odds(drawn.feature_log_likelihood(parameters, i, j, x), pair),
@@ -244,25 +240,6 @@ def evidence_of_row(
                 draws[:, -1], draws[:, 0] = draws[:, 0] - found[0], found[0]
     told = {"class": class_, "against": against, "unit": unit, "prob": prob}
     return Explanation(names, texts, found / scale, None if draws is None else draws / scale, told, rest)
-
-
-def _pair_of_row(labels: list[Any], log_joint: np.ndarray, class_: Any, against: Any) -> tuple[int, int]:
-    """Positions of the two classes; the most probable ones take the places that are free."""
-    if len(labels) < 2:
-        raise ValueError(f"there is one class, {labels[0]!r}: log odds need two, so fit with the labels of another")
-    for name, label in (("class_", class_), ("against", against)):
-        if label is not None and not is_one_of(label, labels):
-            raise ValueError(
-                f"{name} is {shortened(label)}, which is no class{near_matches(label, labels)}: give one of {labels}"
-            )
-    if class_ is not None and class_ == against:
-        raise ValueError(f"class_ and against are both {class_!r}: give two different classes of {labels}")
-    by_probability = [labels[c] for c in np.argsort(-log_joint, kind="stable")]
-    if class_ is None:
-        class_ = next(label for label in by_probability if against is None or label != against)
-    if against is None:
-        against = next(label for label in by_probability if label != class_)
-    return labels.index(class_), labels.index(against)
 
 
 def _odds(log_density: np.ndarray, pair: tuple[int, int]) -> np.ndarray:

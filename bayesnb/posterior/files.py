@@ -4,17 +4,12 @@ A record is an object that its arguments make again: it has each argument of its
 name. A file holds its class by name and the arguments, which are records themselves, arrays, text and numbers.
 """
 
-import hashlib
 import json
-import os
-import shutil
-import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import is_dataclass
+from dataclasses import is_dataclass, replace
 from datetime import date, datetime, time
 from importlib import import_module
 from inspect import signature
-from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 from uuid import uuid4
@@ -24,15 +19,19 @@ import pandas as pd
 import scipy.sparse
 
 import bayesnb.families as package
-from bayesnb.core.checking import as_path
+from bayesnb.core.checking import as_path, one_of
 from bayesnb.core.deferred import dist, is_distribution, is_jax
+from bayesnb.core.exports import places_of
+from bayesnb.core.label_scores import LabelScores
 from bayesnb.core.printing import Printed
+from bayesnb.core.sealed_files import replace_file, seal, sealed_image
 from bayesnb.data.derived import DerivedColumn
 from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family
 from bayesnb.families.statistics import Statistics
 from bayesnb.model.blocks import EVERY_COLUMN
 from bayesnb.model.bound import BoundModel
+from bayesnb.posterior.belief import offers
 
 # --------------------------------------------------------------------------------------------------
 # Values as JSON and arrays, and back
@@ -48,23 +47,63 @@ TEXTS: dict[str, tuple[type, Callable[[Any], str], Callable[[str], Any]]] = {
 """Types that a file holds as text, with functions to text and back."""
 
 
-def save(path: Any, value: Any, name: str = "value") -> None:
-    """Write a record or a dictionary, which errors call `name`, to a netCDF file; errors as for `Posterior.save`."""
+def save(path: Any, value: Any, name: str = "value", scorer: bytes = b"") -> None:
+    """Write a record or a dictionary, which errors call `name`, to a netCDF file; errors as for `Posterior.save`.
+
+    `scorer`, the bytes of the flat form, lies in the file as it is.
+    """
     path, writer = as_path(path), _Writer()
     # Python's JSON has words for infinite numbers, which may be labels.
     text = json.dumps(writer.apart(value, name))
-    content = _netcdf({"bayesnb_format": FORMAT, "bayesnb": text}, writer.arrays)
-    replace_file(path, [content, _seal(content)])
+    content = _netcdf({"bayesnb_format": FORMAT, "bayesnb": text}, writer.arrays, scorer)
+    replace_file(path, [content, seal(content)])
 
 
-def read(path: Any, records: Sequence[type], families: Sequence[type[Family]]) -> Any:
+MOST_BYTES = 2**24
+"""A larger flat form is in a file only if it is asked for."""
+
+
+def scorer_bytes(posterior: Any, asked: bool | None, label_scores: LabelScores | None = None) -> bytes:
+    """The flat form of a posterior for `save`, empty if the file is to have none.
+
+    Parameters
+    ----------
+    posterior : Posterior
+    asked : bool or None
+        What the user gives as `scorer`.
+    label_scores : LabelScores, optional
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is asked for and there is none; or if `asked` is none of the three.
+    """
+    one_of("scorer", asked, (None, True, False))
+    there = asked is not False and offers(posterior, "a flat form")
+    if asked and not there:
+        raise ValueError(
+            "scorer=True, but the posterior has no flat form: draws, counts of words, point estimates of numbers and "
+            "families of your own without a `scorer` have none; save without it, and predict with nb.load"
+        )
+    if not there:
+        return b""
+    try:
+        found: bytes = replace(posterior.belief.flat.scorer, label_scores=label_scores).to_bytes()
+    except TypeError:  # a label that JSON does not hold, such as a date
+        if asked:
+            raise
+        return b""
+    return found if asked or len(found) <= MOST_BYTES else b""
+
+
+def read(path: Any, records: Mapping[str, Sequence[str]], families: Sequence[type[Family]]) -> Any:
     """What `save` wrote.
 
     Parameters
     ----------
     path : path-like
-    records : sequence of type
-        The records that a file may name, beside families and statistics.
+    records : mapping from str to sequence of str
+        The records that a file may name, beside families and statistics, by module below `bayesnb`.
     families : sequence of Family subclasses
         Families that are looked up first.
 
@@ -73,17 +112,14 @@ def read(path: Any, records: Sequence[type], families: Sequence[type[Family]]) -
     OSError, ValueError
         As for `bayesnb.load`.
     """
-    path, (h5netcdf, h5py) = as_path(path), _backend("load")
-    image = _sealed_image(path)
+    path, h5py = as_path(path), _backend("load")
+    image = sealed_image(path)
     try:
-        with h5py.File(h5py.h5f.open_file_image(image)) as file, h5netcdf.File(file, "r") as opened:
-            attributes = dict(opened.attrs)
-            arrays = {name: found[...] for name, found in opened.groups[GROUP].variables.items()}
-        if (written := int(attributes["bayesnb_format"])) != FORMAT:
-            what_next = "upgrade bayesnb" if written > FORMAT else "fit and save again"
-            raise ValueError(f"it has format {written}, this version of bayesnb reads {FORMAT}: {what_next}")
-        numbered = [arrays[f"v{i}"] for i in range(len(arrays))]
-        return _Reader(numbered, records, families).together(json.loads(attributes["bayesnb"]))
+        with h5py.File(h5py.h5f.open_file_image(image)) as file:
+            if (written := int(np.asarray(file.attrs["bayesnb_format"]).item())) != FORMAT:
+                what_next = "upgrade bayesnb" if written > FORMAT else "fit and save again"
+                raise ValueError(f"it has format {written}, this version of bayesnb reads {FORMAT}: {what_next}")
+            return _Reader(file[GROUP], records, families).together(json.loads(file.attrs["bayesnb"]))
     # A forged file may end in an error of any kind, a deep one in RecursionError.
     except Exception as error:
         raise ValueError(
@@ -194,10 +230,11 @@ def _narrow(data: np.ndarray) -> np.ndarray:
 class _Reader:
     """Rebuilds the values that `_Writer` converted."""
 
-    def __init__(self, arrays: Sequence[np.ndarray], records: Sequence[type], families: Sequence[type[Family]]) -> None:
-        self._arrays = arrays
-        self._given = records, families
-        self._classes = _classes_by_name(records, families)
+    def __init__(self, arrays: Any, records: Mapping[str, Sequence[str]], families: Sequence[type[Family]]) -> None:
+        self._arrays = arrays  # a group of HDF5
+        self._places = places_of({**records, **package.FAMILIES})
+        self._families = families
+        self._classes = _classes_by_name(families)
         self._records: list[Any] = []
 
     def together(self, text: Any) -> Any:
@@ -221,7 +258,7 @@ class _Reader:
         return TOGETHER[kind](*parts)
 
     def _array(self, dtype: str, shape: list[int], place: int) -> np.ndarray:
-        stored = self._arrays[place]
+        stored = self._arrays[f"v{place}"][...]
         if np.dtype(dtype).kind not in "biufmM":
             values = self.together(json.loads(stored.tobytes()))
             stored = np.fromiter(values, dtype=object, count=len(values))
@@ -234,11 +271,15 @@ class _Reader:
         would run code that the file chooses. ValueError if there is no such class.
         """
         module, _, alone = name.rpartition(".")
-        if name not in self._classes:
+        if name in self._places:
+            return getattr(import_module(self._places[name]), name)
+        if name not in self._classes:  # statistics come with their family
+            self._classes = _classes_by_name(self._families)
+        if name not in self._classes and not module:
             for file in iter_modules(package.__path__, f"{package.__name__}."):
                 import_module(file.name)
-            self._classes = _classes_by_name(*self._given)
-        by_short_name = {kind.__name__: kind for kind in [*_defined([Statistics]), *self._given[1]]}
+            self._classes = _classes_by_name(self._families)
+        by_short_name = {kind.__name__: kind for kind in [*_defined([Statistics]), *self._families]}
         found = self._classes.get(name) or by_short_name.get(alone if module else "")
         if found is None:
             raise ValueError(
@@ -248,9 +289,9 @@ class _Reader:
         return found
 
 
-def _classes_by_name(records: Sequence[type], families: Sequence[type[Family]]) -> dict[str, type]:
-    """Classes that a file may name, by name; of two families with one name, the given one or the last defined."""
-    return {_name_of(kind): kind for kind in [*_defined([Family, Statistics]), *records, *families]}
+def _classes_by_name(families: Sequence[type[Family]]) -> dict[str, type]:
+    """Families and statistics that are defined; of two families with one name, the given one or the last defined."""
+    return {_name_of(kind): kind for kind in [*_defined([Family, Statistics]), *families]}
 
 
 def _defined(kinds: Sequence[type]) -> Iterator[type]:
@@ -293,149 +334,53 @@ TOGETHER: dict[str, Callable[..., Any]] = {
 
 
 # --------------------------------------------------------------------------------------------------
-# Write a file whole or not at all
-# --------------------------------------------------------------------------------------------------
-
-
-def replace_file(path: Path, parts: Sequence[bytes | memoryview], what: str = "the posterior") -> None:
-    """Write a file to a temporary path in the same folder, then give it the final path in one step.
-
-    At each moment the path names the old file or the new one, whole, whatever interrupts the writer and however many
-    processes write to it. Who has the old file open goes on reading it. A process that is killed while it writes may
-    leave a file ``.bayesnb-*.tmp`` in the folder; nothing reads it.
-
-    Parameters
-    ----------
-    path : Path
-        A symbolic link stays, and the file that it names is replaced. The permissions of a file that is replaced stay.
-    parts : sequence of bytes
-        The content, one part after the other.
-    what : str
-        Name of the content in errors.
-
-    Raises
-    ------
-    OSError
-        If the folder does not exist or may not be written to, the disk is full, or the path names something other than
-        a file. The error has the class of its cause, such as PermissionError, and names the path.
-    """
-    # Unlike those of pathlib, these functions raise no error for a name that is too long or may not be looked up.
-    target = Path(os.path.realpath(path))
-    if os.path.exists(target) and not os.path.isfile(target):
-        raise OSError(f"{str(path)!r} is not a file that can be replaced: give the path of a file")
-    if not os.path.isdir(target.parent):
-        raise FileNotFoundError(f"there is no folder {str(path.parent)!r} to save into: make it first")
-    temporary = target.with_name(f".bayesnb-{uuid4().hex}.tmp")
-    try:
-        with open(temporary, "xb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            os.fsync(file.fileno())
-        if os.path.exists(target):
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            reason = error.strerror or error
-            # Python chooses the error's class by its number.
-            raise OSError(
-                error.errno,
-                f"{what} is not saved ({reason}), and what was at the path is unchanged: free space or permit "
-                "writing in the folder, or save elsewhere",
-                str(path),
-            ) from error
-        raise
-
-
-# --------------------------------------------------------------------------------------------------
 # The file itself: JSON text and numbered arrays in netCDF, followed by a checksum
 # --------------------------------------------------------------------------------------------------
 
 FORMAT = 4
 """Version of the file's layout; any other is an error."""
 
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
-"""The first bytes of an HDF5 file."""
 
 GROUP = "arrays"
 """Name of the group of arrays, which are numbered."""
 
 
-def _netcdf(attributes: Mapping[str, Any], arrays: Sequence[np.ndarray]) -> bytes:
+def _netcdf(attributes: Mapping[str, Any], arrays: Sequence[np.ndarray], scorer: bytes) -> bytes:
     """The bytes of a netCDF file, made in HDF5's own memory.
 
     HDF5 can also write to a Python file object, and so does xarray. HDF5 then calls Python whenever the garbage
     collector closes what is left of the file, which has crashed.
     """
-    h5netcdf, h5py = _backend("save")
+    h5py = _backend("save")
     # HDF5 refuses two open files of one name, also of files in memory and in several threads.
     with h5py.File(f"posterior-{uuid4().hex}", "w", driver="core", backing_store=False) as file:
-        with h5netcdf.File(file, "r+") as netcdf:
-            netcdf.attrs.update(attributes)
-            group = netcdf.create_group(GROUP)
-            for i, array in enumerate(arrays):
-                value = np.asarray(array, np.int8 if array.dtype == bool else None, order="C")
-                axes = [f"v{i}_{axis}" for axis in range(value.ndim)]
-                group.dimensions.update(dict(zip(axes, value.shape, strict=True)))
-                group.create_variable(f"v{i}", axes, value.dtype, data=value)
+        file.attrs.update(attributes)
+        group = file.create_group(GROUP)
+        for i, array in enumerate(arrays):
+            _put_array(group, f"v{i}", np.asarray(array, np.int8 if array.dtype == bool else None, order="C"))
+        if scorer:
+            _put_array(file, "scorer", np.frombuffer(scorer, np.uint8))
         file.flush()
         image: bytes = file.id.get_file_image()
     return image
 
 
-def _sealed_image(path: Path) -> bytes:
-    """The netCDF of a file that ends with its seal.
+def _put_array(group: Any, name: str, value: np.ndarray) -> None:
+    """Write an array, whole in one place, and its axes as netCDF has them.
 
-    The file is read once: another process may put a new one in its place. HDF5 takes apart only bytes that `save`
-    wrote: it keeps text of any length in a heap without a checksum, and some damage to the heap makes it read forever.
-    xarray would read the file too, but leaves a filter of warnings behind.
-
-    Raises
-    ------
-    OSError
-        If the file cannot be read: FileNotFoundError, IsADirectoryError and so on, by its cause.
-    ValueError
-        If the file is not one of `save`'s, or is cut short or changed.
+    h5netcdf writes them too, but compares each array with the axes of all others.
     """
+    written = group.create_dataset(name, data=value)
+    for axis, length in enumerate(value.shape):
+        scale = group.create_dataset(f"{name}_{axis}", (length,), ">f4")
+        scale.make_scale(f"This is a netCDF dimension but not a netCDF variable. {length:10}")
+        written.dims[axis].attach_scale(scale)
+
+
+def _backend(verb: str) -> Any:
+    """The library that reads and writes HDF5, which an extra installs."""
     try:
-        mode = path.stat().st_mode
-        content = path.read_bytes() if stat.S_ISREG(mode) else b""
-    except OSError as error:
-        if isinstance(error, FileNotFoundError):
-            raise FileNotFoundError(f"there is no file {str(path)!r}") from None
-        raise OSError(error.errno, f"the file cannot be read ({error.strerror})", str(path)) from error
-    if not stat.S_ISREG(mode):
-        kind, what = (IsADirectoryError, "folder") if stat.S_ISDIR(mode) else (ValueError, "device or a pipe")
-        raise kind(f"{str(path)!r} is a {what}: give the path of a file")
-    # The superblock states HDF5's length (HDF5 File Format Specification, section II.A).
-    place = 40 if content[8:9] < b"\x02" else 28
-    end = int.from_bytes(content[place : place + 8], "little")
-    if not content.startswith(SIGNATURE) or len(content) < end:
-        raise ValueError(f"{str(path)!r} cannot be read as netCDF: it is cut short, or was not written by save")
-    image, seal = content[:end], content[end:]
-    if not seal and b"modeling_interface" in image:
-        raise ValueError(
-            f"{str(path)!r} holds draws from to_datatree, not a posterior from save: read it with arviz.from_netcdf"
-        )
-    if seal != _seal(image):
-        why = "its checksum does not match" if seal else "it has no checksum, or it is not a posterior that save wrote"
-        raise ValueError(
-            f"{str(path)!r} was changed after it was saved: {why}; take another copy of the file, or fit and save again"
-        )
-    return image
-
-
-def _seal(image: bytes) -> bytes:
-    return b"\nbayesnb sha256 " + hashlib.sha256(image).hexdigest().encode() + b"\n"
-
-
-def _backend(verb: str) -> tuple[Any, Any]:
-    """The libraries that read and write netCDF, which an extra installs."""
-    try:
-        import h5netcdf
         import h5py
     except ImportError as error:
-        raise ImportError(f"{verb} needs h5netcdf and h5py: pip install 'bayesnb[io]'") from error
-    return h5netcdf, h5py
+        raise ImportError(f"{verb} needs h5py: pip install 'bayesnb[io]'") from error
+    return h5py

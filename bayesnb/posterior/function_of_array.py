@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from bayesnb.core.cells import LARGEST_COUNT, LARGEST_NUMBER
 from bayesnb.core.checking import a_type, require_readable
 from bayesnb.core.deferred import constraints, jax, jit, jnp, map_tree, with_derivative
 from bayesnb.data.schema import Schema
 from bayesnb.families.family import Family
 from bayesnb.families.hyperparameters import accepts_fractions
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.reading import LARGEST_COUNT, LARGEST_NUMBER
 from bayesnb.posterior.density import RowDensity
 
 NUMBERS = 2**19, 2**24

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from functools import wraps
-from typing import Any, ClassVar, Concatenate, Protocol
+from typing import Any, ClassVar, Concatenate, Protocol, Self
 
 import numpy as np
 
@@ -64,6 +64,16 @@ class PointPosterior(Posterior):
         """The values, no leading axes."""
         return self.belief.values
 
+    def _with_class_probs(self, class_probs: np.ndarray) -> "PointPosterior":
+        model, problem = _model_and_problem_with(self, class_probs)
+        return PointPosterior(model, self.parameters.with_class_probs(class_probs), problem, self.inference)
+
+
+def _model_and_problem_with(posterior: Posterior, class_probs: np.ndarray) -> tuple[BoundModel, Problem | None]:
+    """Model and problem of a posterior with known class probabilities."""
+    problem = posterior.problem
+    return posterior.model.with_class_probs(class_probs), problem and problem.with_class_probs(class_probs)
+
 
 class _SpreadPosterior(Posterior):
     """A posterior under which the parameters are uncertain."""
@@ -102,6 +112,9 @@ class _ClosedFormPosterior(_SpreadPosterior):
 
     def __init__(self, problem: Problem, inference: Any) -> None:
         super().__init__(problem, ClosedForm(problem.resolved, problem.posterior), inference)
+
+    def _with_class_probs(self, class_probs: np.ndarray) -> Self:
+        return type(self)(self.problem.with_class_probs(class_probs), self.inference)
 
     @property
     def closed_form(self) -> Any:
@@ -300,6 +313,13 @@ class SampledPosterior(_SpreadPosterior):
         belief = self._kind(model, parameters, sample_stats, statistics, own=inference is not None)
         super().__init__(problem, belief, inference)
 
+    def _with_class_probs(self, class_probs: np.ndarray) -> "SampledPosterior":
+        model, problem = _model_and_problem_with(self, class_probs)
+        # Without a learned hyperparameter there are no closed forms to average.
+        kind = type(self) if model.description.hyperpriors else SampledPosterior
+        values = self.parameters.with_class_probs(class_probs)
+        return kind(problem, model, values, self.sample_stats, self.inference)
+
     @property
     def parameters(self) -> ModelParameters:
         """The draws, leading axes (chain, draw)."""
@@ -373,6 +393,9 @@ class Fitted(Protocol):
 
     posterior_: Any
 
+    def checked_table(self, X: Any) -> Any:
+        """A table as the estimator reads it, for its posterior."""
+
 
 def posterior_of(given: Any, name: str = "posterior") -> Posterior:
     """The posterior itself, or that of a fitted estimator.
@@ -418,6 +441,11 @@ def posterior_of(given: Any, name: str = "posterior") -> Posterior:
     raise TypeError(
         f"{name} is {a_type(given)}: give what nb.fit(model, X, y) returns, or a fitted estimator of bayesnb.estimators"
     )
+
+
+def table_for(given: Any, X: Any) -> Any:
+    """A table as a fitted estimator reads it for its posterior; as it is for a posterior."""
+    return X if isinstance(given, Posterior) else given.checked_table(X)
 
 
 def posterior_of_features[**P, R](

@@ -20,7 +20,6 @@ from bayesnb.model.blocks import Block, feature_names, features_of, positions_of
 from bayesnb.model.prior import ClassPrior
 from bayesnb.model.reading import Cells, log_normalised
 from bayesnb.posterior.belief import offers, require
-from bayesnb.posterior.posterior import Posterior
 from bayesnb.posterior.under_draws import log_mean_without, pieces_of_rows
 
 # --------------------------------------------------------------------------------------------------
@@ -259,7 +258,7 @@ def _fitted_blocks(posterior: Any, rows: Rows) -> list[_FittedBlock]:
     return found
 
 
-def log_class_probs_without(posterior: Posterior, rows: Rows, prior: ClassPrior | None = None) -> np.ndarray:
+def log_class_probs_without(posterior: Any, rows: Rows, prior: ClassPrior | None = None) -> np.ndarray:
     """Log p(y=c | D without i), shape (rows, classes), under the prior of the model or another one."""
     problem = require(posterior, "data", "leave-one-out").problem
     prior, n = prior or posterior.model.class_prior, problem.statistics.classes.n
@@ -341,7 +340,7 @@ class LeftOut:
 
 
 @in_float64
-def leave_one_out(posterior: Posterior, rows: Rows) -> LeftOut:
+def leave_one_out(posterior: Any, rows: Rows) -> LeftOut:
     """Every row predicted from the others; weights of features are kept. Errors as for `require_rows_of_fit`."""
     require_rows_of_fit(posterior, rows)
     log_proba, (of_label, joint, in_sample) = np.empty((len(rows), len(rows.classes))), np.empty((3, len(rows)))
@@ -425,7 +424,7 @@ def refuse_weights(rows: Rows, kind: str) -> None:
         )
 
 
-def require_rows_of_fit(posterior: Posterior, rows: Rows) -> None:
+def require_rows_of_fit(posterior: Any, rows: Rows) -> None:
     """Raise ValueError if a class has more weight here than in the fitted data."""
     fitted = np.asarray(require(posterior, "data", "leave-one-out").problem.statistics.classes.n)
     given = np.bincount(rows.codes, rows.weights, minlength=len(fitted))
@@ -526,7 +525,7 @@ class FeaturesLeftOut:
 
 
 @in_float64
-def features_left_out(posterior: Posterior, rows: Rows, places: np.ndarray | None = None) -> FeaturesLeftOut:
+def features_left_out(posterior: Any, rows: Rows, places: np.ndarray | None = None) -> FeaturesLeftOut:
     """The log density of each feature of each row, given the other rows.
 
     Parameters
@@ -568,7 +567,7 @@ def features_left_out(posterior: Posterior, rows: Rows, places: np.ndarray | Non
     return FeaturesLeftOut(names, log_density, log_class_prob, rows.take(places))
 
 
-def all_features_left_out(posterior: Posterior, rows: Rows) -> FeaturesLeftOut:
+def all_features_left_out(posterior: Any, rows: Rows) -> FeaturesLeftOut:
     """As `features_left_out`, with all features as one: the sum of their log densities, up to a term of each row."""
     left_out = leave_one_out(posterior, rows)
     log_class_prob = log_class_probs_without(posterior, rows)

@@ -8,16 +8,16 @@ from typing import Any, Self
 import numpy as np
 
 from bayesnb.core.arrays import dense
-from bayesnb.core.checking import warn, warns_once, whole_number
+from bayesnb.core.checking import a_type, in_order_of_classes, warn, warns_once, whole_number
 from bayesnb.core.deferred import pd
 from bayesnb.core.printing import Code, DataTable, Heading, Paragraph, Piece, Printed, four_digits, plus_minus
 from bayesnb.core.running import random_generator
-from bayesnb.data.read import as_table
+from bayesnb.data.read import as_table, labelled_rows
 from bayesnb.families.bins import Resolution, as_written
 from bayesnb.families.conjugate import ConjugateFamily
 from bayesnb.model.blocks import ModelStatistics, parameter_notes
 from bayesnb.model.bound import BoundModel
-from bayesnb.model.prior import CLASS_SITE
+from bayesnb.model.prior import CLASS_SITE, spread_class_prior
 from bayesnb.model.problem import Problem, count_more
 from bayesnb.model.program import draw_cells, draw_codes, to_table
 from bayesnb.posterior.belief import Belief, offers, require
@@ -213,6 +213,66 @@ class Posterior(Printed, Predictions):
         """The distribution of a row: without weights, which act on the labels only, and with each column once."""
         return self
 
+    def with_class_probs(self, class_probs: Any) -> Any:
+        r"""The posterior for another population, in which the classes have known probabilities.
+
+        The distribution of the features given the class stays as it is. Predictions, draws, intervals, `explain` and
+        `simulate` have the new probabilities, and `update` keeps them. A second call replaces the first.
+
+        Parameters
+        ----------
+        class_probs : mapping from label to probability, or array of shape (classes,)
+            A probability for each class; they sum to one. An array has the order of `classes`.
+
+        Returns
+        -------
+        Posterior
+            Of the same kind; this one is unchanged. A closed form is that of a fit with the same ``class_probs``. Draws
+            get the probabilities one by one. If the concentration of the classes is all that was learned of the
+            hyperparameters, the result is a `SampledPosterior`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If a class has no probability, a label is no class, or the numbers are no probabilities that sum to one. If
+            weights of features were learned, also if the fit gives a class the probability zero and it is to have more.
+
+        See Also
+        --------
+        estimate_class_probs : The class probabilities of rows without labels.
+
+        Notes
+        -----
+        Odds are multiplied by new / old (Saerens, Latinne and Decaestecker 2002, *Neural Computation* 14, 21-41):
+
+        .. math:: p'(y=c \mid x) \propto p(y=c \mid x) \, \frac{p'(c)}{p(c)}
+
+        With weights of features, old are the class probabilities of the fit without weights, and the offsets of the
+        classes stay.
+
+        Examples
+        --------
+        Half of the rows of a study are ill, and one in twenty of those who come:
+
+        >>> import bayesnb as nb
+        >>> posterior = nb.fit(nb.Bernoulli(), [[1], [1], [0], [0]], ["ill", "ill", "well", "well"])
+        >>> posterior.predict_proba([[1]])
+        array([[0.75, 0.25]])
+        >>> posterior.with_class_probs({"ill": 0.05, "well": 0.95}).predict_proba([[1]]).round(3)
+        array([[0.136, 0.864]])
+        """
+        labels = self.classes.tolist()
+        if isinstance(class_probs, Mapping):
+            class_probs = in_order_of_classes(class_probs, labels)
+        given = self.model.description.with_class_probs(class_probs)
+        if given.class_probs is None or given.follows_labels:
+            raise ValueError(f"class_probs is {class_probs!r}: give a probability for each class, which are {labels}")
+        return self._with_class_probs(np.array(spread_class_prior(given, self.classes).probs))
+
+    def _with_class_probs(self, class_probs: np.ndarray) -> Any:
+        """As `with_class_probs`, given an array of shape (classes,)."""
+        raise NotImplementedError
+
     def explain(
         self,
         X_row: Any,
@@ -319,6 +379,73 @@ class Posterior(Printed, Predictions):
             self, X_row, class_, against, unit=unit, prob=prob, words=words, num_draws=num_draws, key=key
         )
 
+    def predict_set(
+        self, X: Any, coverage: float = 0.9, *, fitted: Any, by_class: bool = False, empty: bool = False
+    ) -> np.ndarray:
+        r"""A set of labels for each row that holds the true one with a given probability, on average over rows.
+
+        A set holds every class with a probability of at least a threshold, a quantile of the probabilities of the
+        labels of the fitted rows, each given the other rows exactly. No rows are held out. With other class
+        probabilities than those of the rows, a fitted row of class c counts given / rows times.
+
+        Parameters
+        ----------
+        X : table, shape (rows, columns)
+        coverage : float, default 0.9
+            Probability with which a set holds the true label.
+        fitted : tuple of table and labels
+            The rows that the posterior was fitted to, or some of them; a third element has their weights. Estimators
+            need none: `NaiveBayesClassifier.predict_set`.
+        by_class : bool, default False
+            Whether the sets of the rows of each class hold that class with this probability; otherwise those of all
+            rows together do.
+        empty : bool, default False
+            Whether sets may be empty, where no class is as probable as those of the fitted rows. If not, an empty set
+            gets the most probable class.
+
+        Returns
+        -------
+        array of bool, shape (rows, classes)
+            Which classes are in the set, in the order of `classes`.
+
+        Raises
+        ------
+        TypeError, ValueError
+            As `loo_scores`, and if the coverage is not between 0 and 1.
+
+        Warns
+        -----
+        UserWarning
+            If classes are in every set because there are too few rows: .9 needs nine, with `by_class` nine of a class.
+
+        Notes
+        -----
+        The threshold is the k-th smallest of n probabilities, :math:`k = \lfloor (1 - \text{coverage}) (n + 1)
+        \rfloor` (Sadinle, Lei and Wasserman 2019, *JASA* 114, 223-234). This is the jackknife, with exact
+        leave-one-out, and approximates full conformal prediction without its guarantee (Vovk, Gammerman and Shafer
+        2005, *Algorithmic Learning in a Random World*; Barber, Candès, Ramdas and Tibshirani 2021, *Annals of
+        Statistics* 49, 486-507). New rows must come from where the fitted ones came from.
+
+        Examples
+        --------
+        >>> import bayesnb as nb
+        >>> X, y = nb.datasets.penguins()
+        >>> beaks = X[["bill_depth_mm"]]
+        >>> posterior = nb.fit(nb.Gaussian(), beaks, y)
+        >>> posterior.predict_set(beaks[:2], fitted=(beaks, y))
+        array([[ True,  True, False],
+               [ True, False, False]])
+        """
+        from bayesnb.posterior.prediction_sets import INSTEAD, scores_of_rows
+
+        if not (isinstance(fitted, tuple) and len(fitted) in (2, 3)):
+            raise TypeError(f"fitted is {a_type(fitted)}: give the rows of the fit, (X, y) or (X, y, sample_weight)")
+        exact = require(self, "a closed form", "predict_set", INSTEAD)
+        rows = labelled_rows(*fitted, classes=self.classes)
+        warn_of_lost_weights(self, fitted[2:] or None, len(rows))
+        scores = scores_of_rows(exact, rows, rows.weights)
+        return scores.sets(self.predict_proba(X), self.classes, coverage, by_class=by_class, empty=empty)
+
     def simulate(
         self, num_rows: int = 100, *, like: Any = None, key: Any = 0, total_count: Any = None
     ) -> tuple[Any, np.ndarray]:
@@ -410,7 +537,7 @@ class Posterior(Printed, Predictions):
             raise ValueError("X and y come together: log p(y | x, theta) needs both")
         return tree_of_draws(self, X, y, predictions, num_chains, num_draws, key)
 
-    def save(self, path: Any) -> None:
+    def save(self, path: Any, *, scorer: bool | None = None) -> None:
         """Write the posterior to a netCDF file, which `bayesnb.load` and ``xarray.open_datatree`` read.
 
         The file holds the model as JSON text and its numbers as float64 arrays, so that the posterior that `load`
@@ -424,21 +551,25 @@ class Posterior(Printed, Predictions):
         ----------
         path : path-like
             A file of this name is replaced.
+        scorer : bool, optional
+            Whether the file has the posterior's flat form too, with which `bayesnb.serve.load` predicts; by default if
+            there is one of at most 16 MB. Draws have none, nor point estimates of numbers, nor counts of words.
 
         Raises
         ------
         ImportError
-            Without h5netcdf and h5py, the extra ``bayesnb[io]``.
+            Without h5py, the extra ``bayesnb[io]``.
         OSError
             If the folder does not exist (FileNotFoundError) or may not be written to (PermissionError), the disk is
             full, or the path names a folder or a device. What was at the path is unchanged.
         TypeError
             If a label or the name of a column is neither text, number, boolean, date, time nor a tuple of these, or the
-            inference is a class of your own: save the posterior of its draws that `from_samples` gives.
+            inference is a class of your own: save the posterior of its draws that `from_samples` gives. Also if a flat
+            form is asked for, and there is none.
         """
-        from bayesnb.posterior.files import save
+        from bayesnb.posterior.files import save, scorer_bytes
 
-        save(path, self)
+        save(path, self, scorer=scorer_bytes(self, scorer))
 
     @property
     def log_evidence(self) -> float:

@@ -9,8 +9,9 @@ import numpy as np
 
 from bayesnb.core.arrays import log
 from bayesnb.core.checking import one_of, proportion
-from bayesnb.core.deferred import pd
+from bayesnb.core.deferred import leaves, pd
 from bayesnb.core.panels import percent
+from bayesnb.core.plain_formulas import with_fallback
 from bayesnb.data.labels import as_labels
 from bayesnb.data.read import as_rows, is_dask, map_partitions
 from bayesnb.model.blocks import parameter_notes
@@ -18,8 +19,9 @@ from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters
 from bayesnb.model.problem import Problem
 from bayesnb.model.program import Sites
-from bayesnb.model.reading import Cells, with_fallback
+from bayesnb.model.reading import Cells
 from bayesnb.posterior.belief import Belief
+from bayesnb.posterior.density import LabelDensity
 from bayesnb.posterior.function_of_array import function_of_array
 from bayesnb.posterior.under_draws import log_joint_under, proba_quantiles_under, proba_under, uncertainty_under
 
@@ -191,6 +193,10 @@ FEW = 250
 """Draws from each chain of a closed form, by default, for what passes over the rows once for each draw."""
 
 
+KEPT_BYTES = 2**26
+"""Most bytes of draws that a posterior keeps."""
+
+
 class Predictions:
     """Predictions of rows with the parameters integrated out and under draws, and summaries of the parameters.
 
@@ -229,10 +235,11 @@ class Predictions:
         ValueError, TypeError
             If X does not have the columns of the fit, or a cell is outside its family's support.
         """
-        return self._filled(self.belief.density.put_log_joint, X)
+        density = self.belief.density
+        return self._filled(density, density.put_log_joint, X)
 
-    def _filled(self, put: Callable[[Cells, np.ndarray], None], X: Any) -> np.ndarray:
-        return self.model.read(as_rows(X)).fill(put, len(self.model.schema.classes))
+    def _filled(self, density: LabelDensity, put: Callable[[Cells, np.ndarray], None], X: Any) -> np.ndarray:
+        return density.chunks(self.model.read(as_rows(X))).fill(put, len(self.model.schema.classes))
 
     @_partition_by_partition
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -242,7 +249,8 @@ class Predictions:
         -------
         array, shape (rows, classes)
         """
-        return with_fallback(self._filled(self.belief.density.put_log_proba, X), -np.inf, log(self.class_probs()))
+        density = self.belief.predicting
+        return with_fallback(self._filled(density, density.put_log_proba, X), -np.inf, log(self.class_probs()))
 
     @_partition_by_partition
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -264,7 +272,8 @@ class Predictions:
             If a row has probability zero under every class (only point estimates can do that): it gets the class
             probabilities, as if no feature had been seen.
         """
-        return with_fallback(self._filled(self.belief.density.put_proba, X), 0.0, self.class_probs())
+        density = self.belief.predicting
+        return with_fallback(self._filled(density, density.put_proba, X), 0.0, self.class_probs())
 
     @_partition_by_partition
     def predict(self, X: Any, *, loss: Any = None, confidence: float | None = None, abstain: Any = None) -> np.ndarray:
@@ -466,7 +475,21 @@ class Predictions:
     ) -> tuple[BoundModel, Any, ModelParameters]:
         """Model, rows and draws of the parameters; unreadable rows raise before anything is drawn."""
         X = as_rows(X)
-        return self.belief.model, X, self.belief.draw(num_chains, num_draws, key, FEW)
+        return self.belief.model, X, self.few_draws(num_chains, num_draws, key)
+
+    def few_draws(self, num_chains: int | None, num_draws: int | None, key: Any) -> ModelParameters:
+        """Draws of all parameters for what passes over rows, leading axes (chain, draw): `FEW` in each of four chains.
+
+        The last ones of the default number are kept, up to `KEPT_BYTES`, for further calls with the same key.
+        """
+        if num_chains is not None or num_draws is not None or not isinstance(key, int):
+            return self.belief.draw(num_chains, num_draws, key, FEW)
+        kept, drawn = vars(self).get("_kept_draws", (None, None))
+        if drawn is None or kept != key:
+            drawn = self.belief.draw(None, None, key, FEW)
+            if sum(np.size(leaf) for leaf in leaves(drawn)) * 8 <= KEPT_BYTES:
+                self._kept_draws = key, drawn
+        return drawn
 
     def log_joint_draws(
         self, X: Any, *, num_draws: int | None = None, num_chains: int | None = None, key: Any = 0

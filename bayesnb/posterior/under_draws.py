@@ -9,11 +9,11 @@ from scipy.special import entr, logsumexp
 
 from bayesnb.core.arrays import log
 from bayesnb.core.deferred import in_float64, leaves, map_tree
+from bayesnb.core.plain_formulas import warn_lost
 from bayesnb.core.running import results_in_order
 from bayesnb.data.tables import Table
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.prior import ModelParameters, Prior
-from bayesnb.model.reading import warn_lost
 
 # --------------------------------------------------------------------------------------------------
 # Densities of rows under draws of the parameters

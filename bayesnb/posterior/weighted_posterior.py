@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 
 from bayesnb.core.arrays import log
+from bayesnb.core.checking import require_no_new_class
 from bayesnb.core.deferred import in_float64
 from bayesnb.core.forest import ForestPanel, Points, forest, top_rows
+from bayesnb.core.label_scores import LabelScores
 from bayesnb.core.panels import chosen
 from bayesnb.core.printing import DataTable, Paragraph, Piece
 from bayesnb.core.running import random_generator
@@ -184,6 +186,9 @@ class WeightedPosterior(Posterior):
     belief: WithWeights
     feature_weights: FeatureWeights
 
+    label_scores: LabelScores | None = None
+    """Of the rows that the weights were learned from; other rows, and files, have none."""
+
     def __init__(self, unweighted: Posterior, feature_weights: FeatureWeights) -> None:
         self.unweighted = unweighted
         self.feature_weights = feature_weights
@@ -196,6 +201,10 @@ class WeightedPosterior(Posterior):
             None if problem is None or problem.rows_class_prior is None else log(class_probs),
         )
         super().__init__(problem, belief, unweighted.inference)
+
+    def _with_class_probs(self, class_probs: np.ndarray) -> "WeightedPosterior":
+        require_no_new_class(_rows_class_probs(self.unweighted), class_probs, self.classes.tolist())
+        return WeightedPosterior(self.unweighted.with_class_probs(class_probs), self.feature_weights)
 
     @property
     def plain(self) -> Any:

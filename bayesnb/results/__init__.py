@@ -16,6 +16,8 @@ from bayesnb.inference.fit import as_inference
 from bayesnb.model.blocks import ModelStatistics
 from bayesnb.model.bound import BoundModel
 from bayesnb.model.problem import Problem, Unlabelled
+from bayesnb.population.class_probs import ClassProbsEstimate
+from bayesnb.population.moved_columns import Drift
 from bayesnb.posterior.explain import Explanation
 from bayesnb.posterior.kinds import (
     AveragedPosterior,
@@ -41,10 +43,12 @@ __all__ = [
     "BoundModel",
     "Calibration",
     "Check",
+    "ClassProbsEstimate",
     "CollapsedPosterior",
     "ColumnForest",
     "ColumnGrouping",
     "Comparison",
+    "Drift",
     "ExactPosterior",
     "Explanation",
     "FamilyChoice",

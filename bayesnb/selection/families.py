@@ -276,7 +276,7 @@ class FamilyChoice(Printed):
         panels.title(
             f"Densities (lines) and data (bars) under the family chosen (left) and the next one (right): {number}"
         )
-        panels.legend(legend_entries(drawn, [labels[code] for code in codes]))
+        panels.legend(legend_entries(drawn, [f"y = {labels[code]}" for code in codes]))
         return panels.drawn()
 
     def _parts(self) -> list[Piece]:

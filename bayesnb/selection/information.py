@@ -15,8 +15,17 @@ from bayesnb.core.frames import PrintedFrame
 from bayesnb.core.panels import chosen, percent
 from bayesnb.core.running import random_generator
 from bayesnb.families.categories import Bernoulli
-from bayesnb.families.family import Family, JointFamily, Parameters
-from bayesnb.model.blocks import Block, feature_names, in_column_order, inclusions, read_inclusion, spread_inclusion
+from bayesnb.families.family import JointFamily, Parameters
+from bayesnb.model.blocks import (
+    Block,
+    family_alone,
+    feature_names,
+    in_column_order,
+    inclusions,
+    labels_alone,
+    read_inclusion,
+    spread_inclusion,
+)
 from bayesnb.model.prior import ModelParameters
 from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.kinds import posterior_of_features
@@ -32,11 +41,6 @@ CHAINS, DRAWS = 4, 50
 """Default number of draws from a closed form."""
 
 
-def _information_rows(block: Block) -> tuple[Any, ...]:
-    """Names of the rows of `mutual_information`: a block's columns, or the name of a joint block of categories."""
-    return (block.name,) if block.is_joint and block.has_categories else block.labels
-
-
 def _information_at_mean(posterior: Posterior) -> list[np.ndarray]:
     """Mutual information at the posterior mean, in nats, for each block an array of shape (columns,).
 
@@ -46,7 +50,7 @@ def _information_at_mean(posterior: Posterior) -> list[np.ndarray]:
         with np.errstate(divide="ignore"):  # an infinite mean
             mean = posterior.belief.mean()
     except NotImplementedError:
-        return [np.full(len(_information_rows(block)), np.nan) for block in posterior.model.blocks]
+        return [np.full(len(labels_alone(block)), np.nan) for block in posterior.model.blocks]
     return [found[0] for found in _under_draws(posterior, map_tree(lambda value: np.asarray(value)[None], mean))]
 
 
@@ -56,7 +60,7 @@ def _averaged(posterior: Posterior, num_draws: int | None, key: Any) -> list[np.
     NaN for a point estimate, which has no distribution.
     """
     if not offers(posterior, "a distribution of the parameters"):
-        return [np.full(len(_information_rows(block)), np.nan) for block in posterior.model.blocks]
+        return [np.full(len(labels_alone(block)), np.nan) for block in posterior.model.blocks]
     if offers(posterior, "draws of a sampler"):
         pieces = draws_in_pieces(posterior.belief.draw(None, num_draws, key))
     else:
@@ -86,17 +90,17 @@ def _of_block(block: Block, class_prob: np.ndarray, parameters: Parameters) -> n
     It is NaN, with a warning, if the family cannot compute it. `class_prob` has shape (draws, classes, 1) or (draws,
     classes, columns), and the parameters (draws, classes, columns, ...).
     """
-    shape = *class_prob.shape[:2], len(_information_rows(block)), -1
+    shape = *class_prob.shape[:2], len(labels_alone(block)), -1
     known = np.logical_and.reduce([np.isfinite(value).reshape(shape).all(axis=(1, 3)) for value in parameters.values()])
     reason = "the integral of the likelihood is not accurate"
     try:
-        found = (_apart(block)[0] or Bernoulli()).mutual_information(class_prob, parameters)
+        found = (family_alone(block)[0] or Bernoulli()).mutual_information(class_prob, parameters)
     except NotImplementedError as error:
         reason = str(error) or "the family does not compute it"
         found = np.full(known.shape, np.nan)
     lost = (np.isnan(found) & known).any(axis=0)
     if lost.any():
-        names = [label for label, without in zip(_information_rows(block), lost, strict=True) if without]
+        names = [label for label, without in zip(labels_alone(block), lost, strict=True) if without]
         shown = first_few(list(map(repr, names)), 3)
         warn(
             f"column {shown}: the mutual information of {block.family.family_name} is NaN, because {reason}: define "
@@ -104,14 +108,6 @@ def _of_block(block: Block, class_prob: np.ndarray, parameters: Parameters) -> n
             UserWarning,
         )
     return found
-
-
-def _apart(block: Block, statistics: Any = None) -> tuple[Family | None, Any]:
-    """The family of a block's columns on their own, of a word in a count vector whether a token is it; statistics."""
-    family = block.family
-    if not isinstance(family, JointFamily):
-        return family, statistics
-    return family.of_each_column(), None if statistics is None else family.statistics_of_each_column(statistics)
 
 
 # --------------------------------------------------------------------------------------------------
@@ -141,11 +137,11 @@ def information_in_data(block: Block, statistics: Any, prob: float) -> dict[str,
         Those of `OF_DATA`, as `mutual_information` says; NaN without data, or if the family defines no maximum of its
         likelihood.
     """
-    own, counted = _apart(block, statistics)
+    own, counted = family_alone(block, statistics)
     family = own or Bernoulli()
     parameters = None if statistics is None else family.maximum_likelihood(counted)
     if parameters is None:
-        return dict.fromkeys(OF_DATA, np.full(len(_information_rows(block)), np.nan))
+        return dict.fromkeys(OF_DATA, np.full(len(labels_alone(block)), np.nan))
     weight, parameters = _where_known(np.asarray(counted.n), parameters)
     total = weight.sum(axis=0)
     share = weight / np.where(total > 0, total, 1.0)
@@ -375,8 +371,8 @@ def _column_inclusion(posterior: Posterior) -> list[np.ndarray]:
     if problem is not None and (problem.unlabelled is not None or problem.model.description.hyperpriors):
         problem = None
     for i, block in enumerate(posterior.model.blocks):
-        log_bayes_factor = np.full(len(_information_rows(block)), np.nan)
-        family, counted = _apart(block, None if problem is None else problem.statistics.blocks[i])
+        log_bayes_factor = np.full(len(labels_alone(block)), np.nan)
+        family, counted = family_alone(block, None if problem is None else problem.statistics.blocks[i])
         if problem is not None and family is not None:
             half = np.full(len(log_bayes_factor), 0.5)
             try:
@@ -606,7 +602,7 @@ def mutual_information(
         name: np.array(in_column_order(blocks, of_blocks)) / (1.0 if name in PROBABILITIES else nats)
         for name, of_blocks in values.items()
     }
-    labels = in_column_order(blocks, [_information_rows(block) for block in blocks])
+    labels = in_column_order(blocks, [labels_alone(block) for block in blocks])
     found = pd.DataFrame(columns, index=pd.Index(labels, name="feature", tupleize_cols=False))
     found.attrs |= {"unit": unit, "prob": prob}
     heading = f"Mutual information with the class in {unit}, lower and upper: {percent(prob)} interval"

@@ -6,9 +6,11 @@ from typing import Any
 import numpy as np
 
 from bayesnb.core.checking import first_few, warn
-from bayesnb.data.derived import PARTS, DerivedColumn, date_form, date_part, gap_indicator, moments_of
+from bayesnb.core.number_form import is_number
+from bayesnb.core.recipes import PARTS, date_form, date_part, gap_indicator, moments_of
+from bayesnb.data.derived import DerivedColumn
 from bayesnb.data.read import Rows
-from bayesnb.data.tables import ArrayTable, SparseTable, Table, distinct_objects, is_number
+from bayesnb.data.tables import ArrayTable, SparseTable, Table, distinct_objects
 from bayesnb.data.written_numbers import NEARLY_ALL, are_dates
 from bayesnb.families.categories import Bernoulli, Categorical
 from bayesnb.families.family import Family
@@ -26,8 +28,8 @@ FEW_NAMES = 20
 CELLS_OF_NAME = 3
 """A column has so many observed cells for each of its values, or no reading as categories."""
 
-type Reading = tuple[str, DerivedColumn, Family | None]
-"""Which of `READINGS` it is, its column, and its family; None for one that the evidence chooses."""
+type Reading = tuple[str, DerivedColumn, Family]
+"""Which of `READINGS` it is, its column, and its family."""
 
 
 def readings_of(model: NaiveBayes, rows: Rows, exclude: Iterable[str] = ()) -> dict[Any, tuple[Family, list[Any]]]:
@@ -51,11 +53,13 @@ def readings_of(model: NaiveBayes, rows: Rows, exclude: Iterable[str] = ()) -> d
         return {}
     described = {column for name, (_, columns) in model.features.items() for column in _names(table, name, columns)}
     places = [place for place, name in enumerate(table.names) if name in described]
-    every = [*_of_gaps(rows, places), *_of_names(rows, places), *_of_dates(table, described, excluded)]
+    every = [*_of_gaps(rows, places), *_of_names(rows, places), *_of_dates(rows, described, excluded)]
     taken = {*table.names, *model.features}
-    found = [reading for reading in every if reading[0] not in excluded and reading[1].name not in taken]
-    chosen = _chosen_families(rows, [column for _, column, family in found if family is None])
-    return {column.name: (family or chosen[column.name], [column]) for _, column, family in found}
+    return {
+        column.name: (family, [column])
+        for kind, column, family in every
+        if kind not in excluded and column.name not in taken
+    }
 
 
 def require_readings(exclude: Iterable[str]) -> list[str]:
@@ -126,9 +130,9 @@ def dates_to_read(table: Table, exclude: Iterable[str] = ()) -> list[Any]:
     return dates if len(dates) < len(table.names) else []
 
 
-def _of_dates(table: Table, described: set[Any], exclude: Iterable[str]) -> Iterator[Reading]:
+def _of_dates(rows: Rows, described: set[Any], exclude: Iterable[str]) -> Iterator[Reading]:
     """Day, month, weekday and hour of dates that no feature describes, as far as they vary."""
-    told = []
+    told, table = [], rows.table
     for place, form in _date_columns(table, exclude, described).items():
         name, moments = table.names[place], moments_of(table.stored_values(place, slice(None)), form)
         parts = {part: date_part(moments, part) for part in PARTS}
@@ -136,26 +140,19 @@ def _of_dates(table: Table, described: set[Any], exclude: Iterable[str]) -> Iter
         if form is not None and varying:
             told.append(f"{name!r} ({form})")
         for part in varying:
-            settings = (("form", form), ("part", part))
-            family = None if part == "day" else Categorical(categories=tuple(map(float, CATEGORIES[part])))
-            yield f"x {part}", DerivedColumn(f"{name} {part}", name, "date", settings), family
+            column = DerivedColumn(f"{name} {part}", name, "date", (("form", form), ("part", part)))
+            yield f"x {part}", column, _family_of_part(part, parts[part], rows)
     if told:
-        warn(
-            f"text that is read as dates, here and in later rows: {first_few(told)}; a cell of another form is missing",
-            UserWarning,
-        )
+        warn(f"text that is read as dates, here and in later rows: {first_few(told)}", UserWarning, same=told)
 
 
 CATEGORIES = {"month": range(1, 13), "weekday": range(1, 8), "hour": range(24)}
 
 
-def _chosen_families(rows: Rows, columns: list[DerivedColumn]) -> dict[Any, Family]:
-    """For derived columns of numbers, the families that the evidence chooses."""
-    if not columns:
-        return {}
-    table = rows.table
-    cells = [date_part(table.stored_values(table.names.index(c.of), slice(None)), **dict(c.settings)) for c in columns]
-    numbers = ArrayTable(np.column_stack(cells), tuple(column.name for column in columns), True)
+def _family_of_part(part: str, numbers: np.ndarray, rows: Rows) -> Family:
+    """Categories, or for days the family that the evidence chooses."""
+    if part in CATEGORIES:
+        return Categorical(categories=tuple(map(float, CATEGORIES[part])))
     labels = None if rows.labels is None else rows.labels.values
-    found = NaiveBayes.from_frame(numbers, labels, sample_weight=rows.weights)
-    return {name: family for name, (family, _) in found.features.items()}
+    days = ArrayTable(numbers[:, None], (part,), True)
+    return NaiveBayes.from_frame(days, labels, sample_weight=rows.weights).features[part][0]

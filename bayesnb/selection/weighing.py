@@ -1,5 +1,6 @@
 """Weights of features, so that dependent columns do not count as if each were new evidence."""
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import replace
 from operator import itemgetter
@@ -27,8 +28,10 @@ from bayesnb.model.feature_weights import (
     priors,
     some_rows,
 )
-from bayesnb.model.laplace import approximate, approximate_with_readings
+from bayesnb.model.laplace import approximate, approximate_with_readings, log_factors_of_again
 from bayesnb.model.naive_bayes import Model, as_model
+from bayesnb.model.problem import Problem
+from bayesnb.model.reading import log_normalised
 from bayesnb.posterior.belief import offers, require
 from bayesnb.posterior.kinds import Fitted, posterior_of
 from bayesnb.posterior.left_out import (
@@ -39,6 +42,7 @@ from bayesnb.posterior.left_out import (
     log_class_probs_without,
 )
 from bayesnb.posterior.posterior import Posterior, warn_of_lost_weights
+from bayesnb.posterior.prediction_sets import label_scores
 from bayesnb.posterior.weighted_posterior import WeightedPosterior, no_information
 
 NUM_CHAINS, NUM_DRAWS = 4, 1000
@@ -135,7 +139,9 @@ def weight_features(
     .. math::
         w_j \mid r, \tau \sim N(0, r^2 \tau^2), \quad r \sim \mathrm{Uniform}\{0, 1/4, 1/2, 1, 2\}.
 
-    If r = 0 is most probable, readings leave the model: the result describes columns without them.
+    What tells nothing leaves the model, and the result is that of a model without it. A further description that is no
+    reading stays only if the Bayes factor for its weight, alone beside the features that describe columns first, is
+    above one. All readings leave if r = 0 is most probable.
 
     Few rows cannot show that a cell, or a row, is impossible in a class. With a probability s a cell says nothing about
     the class, and with the same probability a row says nothing about its label:
@@ -303,17 +309,25 @@ def _learn(
         left_out = replace(left_out, log_density=mixed_features(left_out.log_density, left_out.log_class_prob, share))
     left_out.require_finite("no weights can be learned")
     left_out, of_labels = left_out.rows_of_possible_labels("the weights")
-    likelihood = _likelihood(left_out, shared=shared)
-    num_again, num_readings = (0, 0) if shared else (unweighted.model.num_again, unweighted.model.schema.num_readings)
+    likelihood, problem = _likelihood(left_out, shared=shared), unweighted.problem
+    num_again, num_readings = (0, 0) if shared else (problem.model.num_again, problem.model.schema.num_readings)
+    if further := num_again - num_readings:
+        last = len(names) - num_readings
+        # With a generator of its own, all draws are those of a model that has only what stays.
+        factors = log_factors_of_again(likelihood.of_features(slice(last)), further, *rng.spawn(1))
+        kept = np.delete(np.arange(len(names)), last - further + np.flatnonzero(factors <= 0.0))
+        problem, likelihood = _of_features(problem, likelihood, kept)
+        num_again = problem.model.num_again
     if num_readings:
         found = approximate_with_readings(likelihood, num_again, num_readings, rng)
         if found.num_weights < likelihood.num_features:
-            unweighted = _with_fewer_features(unweighted, unweighted.problem.without_readings)
-            names, likelihood = names[:-num_readings], likelihood.first(found.num_weights)
-            num_again, num_readings = num_again - num_readings, 0
+            problem, likelihood = _of_features(problem, likelihood, range(found.num_weights))
+            num_again, num_readings = problem.model.num_again, 0
     else:
         given = priors(likelihood.num_features, len(labels), shared=shared, num_again=num_again)
         found = approximate(likelihood, given, rng)
+    unweighted = _with_fewer_features(unweighted, problem)
+    names = feature_names(unweighted.model.blocks)
     if inference is None:
         draws, which = found.draw(NUM_CHAINS * NUM_DRAWS, rng)
         draws, which = draws.reshape(NUM_CHAINS, NUM_DRAWS, -1), which.reshape(NUM_CHAINS, NUM_DRAWS)
@@ -333,7 +347,22 @@ def _learn(
         gaussian=one.gaussian,
         no_information=share,
     )
-    return WeightedPosterior(unweighted, weights), remarks + of_labels, found.log_evidence
+    weighted = WeightedPosterior(unweighted, weights)
+    if not offers(unweighted, "draws of a sampler"):
+        of_features = np.pad((likelihood.log_ratio @ found.mode[: found.num_weights]).T, ((0, 0), (1, 0)))
+        log_proba = log_normalised(weighted.belief.density.joined(left_out.log_class_prob, of_features))
+        of_label = log_proba[np.arange(len(log_proba)), left_out.rows.codes]
+        weighted.label_scores = label_scores(weighted, of_label, left_out.rows, left_out.rows.weights)
+    return weighted, remarks + of_labels, found.log_evidence
+
+
+def _of_features(
+    problem: Problem, likelihood: ConditionalLikelihood, kept: Iterable[int]
+) -> tuple[Problem, ConditionalLikelihood]:
+    """Problem and likelihood with the features at some positions."""
+    names = feature_names(problem.model.blocks)
+    fewer = problem.of_features([names[position] for position in kept])
+    return fewer, likelihood.of_features([names.index(name) for name in feature_names(fewer.model.blocks)])
 
 
 def _with_fewer_features(posterior: Any, problem: Any) -> Any:

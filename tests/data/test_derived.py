@@ -12,12 +12,12 @@ import pytest
 import scipy.sparse
 
 import bayesnb as nb
+from bayesnb.core.cells import is_missing
+from bayesnb.core.sealed_files import seal
 from bayesnb.data import derived
 from bayesnb.data.derived import DerivedColumn
 from bayesnb.data.read import as_table
 from bayesnb.data.schema import Schema
-from bayesnb.data.tables import is_missing
-from bayesnb.posterior.files import _seal
 
 LIMIT = (("limit", 1.5),)
 
@@ -125,7 +125,7 @@ def test_files_of_before_name_the_features_that_have_copies(rng, tmp_path):
         text = json.loads(file.attrs["bayesnb"])
         assert json.dumps(text).count('"DerivedColumn"') == 3
         file.attrs.update(bayesnb=json.dumps(older(text)))
-    path.write_bytes(path.read_bytes() + _seal(path.read_bytes()))
+    path.write_bytes(path.read_bytes() + seal(path.read_bytes()))
     again = nb.load(path)
     assert again.model.schema.derived == weighted.model.schema.derived
     np.testing.assert_array_equal(again.predict_proba(X), weighted.predict_proba(X))

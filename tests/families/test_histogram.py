@@ -1,15 +1,19 @@
 """The histogram family beside a column of categories, SciPy's histogram, integrals and edges worked out by hand."""
 
+import itertools
+
 import jax.numpy as jnp
 import numpy as np
 import numpyro.distributions as dist
 import pandas as pd
 import pytest
+import scipy.integrate
 from cases import steps, with_zero
 
 import bayesnb as nb
 from bayesnb.families import bins
 from bayesnb.families.bins import NUMBERS_OF_BINS, Bins, chosen_edges, log_evidence_of_bins, resolution
+from bayesnb.families.distributions import Binned
 
 EDGES = (-1.0, 0.0, 0.5, 2.0, 4.0)
 
@@ -392,3 +396,24 @@ def test_the_median_size_of_sorted_numbers_takes_no_sort(rng):
         for shift in (-5.0, -0.3, 0.0, 5.0):
             values = np.sort(rng.normal(size=size) + shift)
             assert bins._median_size(values) == pytest.approx(np.median(np.abs(values)), rel=1e-15)
+
+
+@pytest.mark.parametrize("from_zero", [False, True])
+def test_moments_are_those_of_the_density(from_zero):
+    parts = Bins((1.0, 1.5, 3.0, 7.0), from_zero=from_zero)
+    prob = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
+    ends = (*parts.edges, *((0.0,) if from_zero else (-np.inf,)), np.inf)
+
+    def integral(of):
+        def density(x):
+            x = np.array([x])
+            return of(x[0]) * (prob[parts.codes(x).astype(int)] * np.exp(parts.log_density(x)))[0]
+
+        return sum(scipy.integrate.quad(density, *part)[0] for part in itertools.pairwise(sorted(ends)))
+
+    mean = integral(lambda x: x)
+    found = Binned(prob, parts)
+    # A column that starts at zero has a millionth of its first part below.
+    assert integral(lambda x: 1.0) == pytest.approx(1.0, abs=2e-6)
+    assert found.mean == pytest.approx(mean, rel=1e-5)
+    assert found.variance == pytest.approx(integral(lambda x: (x - mean) ** 2), rel=1e-5)

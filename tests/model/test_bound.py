@@ -4,6 +4,7 @@ import copy
 import dataclasses
 import pickle
 import warnings
+from itertools import combinations
 
 import jax
 import numpy as np
@@ -334,3 +335,32 @@ def test_labels_of_an_axis_are_numbers_or_text(labels, expected):
     found = coordinate(labels)
     assert found.tolist() == expected
     assert found.dtype == np.array(expected).dtype
+
+
+FURTHER = {
+    "a bins": (nb.Histogram(), "a"),
+    "b bins": (nb.Histogram(), "b"),
+    "pair": (nb.Gaussian(), ["a", "c"]),
+    "a given k": (nb.Given(), ["a", "k"]),
+    "a & b": (nb.MultivariateGaussian(), ["a", "b"]),
+    "k again": (nb.Categorical(), "k"),
+}
+
+
+@pytest.mark.parametrize("kept", [*combinations(FURTHER, 2), (), (*FURTHER,)], ids=" ".join)
+def test_a_problem_of_some_features_is_that_of_a_model_with_these(rng, kept):
+    """Features of one block, and one that describes two columns one by one, among them."""
+    X = pd.DataFrame(rng.normal(size=(60, 3)), columns=[*"abc"]).assign(k=rng.choice(["x", "y", "z"], 60))
+    y = rng.choice(["left", "right"], 60)
+    once = {**dict.fromkeys("abc", nb.Gaussian()), "k": nb.Categorical()}
+
+    def problem(further):
+        bound = nb.NaiveBayes({**once, **{name: FURTHER[name] for name in further}}).bind(X, y)
+        return nb.results.Problem(bound, bound.statistics(X, y))
+
+    names = [name if name != "pair" else "a (pair)" for name in kept]
+    found, expected = problem(FURTHER).of_features([*once, *names]), problem(kept)
+    assert found.model.schema.columns == expected.model.schema.columns
+    of_found, of_expected = (nb.Exact().fit(each) for each in (found, expected))
+    np.testing.assert_allclose(of_found.log_joint(X), of_expected.log_joint(X), rtol=1e-12)
+    np.testing.assert_allclose(of_found.log_evidence, of_expected.log_evidence, rtol=1e-12)

@@ -66,7 +66,7 @@ def test_categories_that_were_not_seen_are_told_once(verb, fitted):
     assert found[0].startswith(f"{told_by_a_fit}7 columns hold categories not seen in training, which count as missing")
     assert "'c4' in " in found[0]
     assert "'c5'" not in found[0]
-    assert " and 2 more; a family with other=True" in found[0]
+    assert " and 2 more; families with other=True" in found[0]
     assert told(lambda: VERBS[verb](fitted)) == found  # a second call warns again
 
 
@@ -84,12 +84,12 @@ def test_columns_and_values_of_the_warning():
     posterior = nb.fit(nb.NaiveBayes(nb.Categorical()), TABLE, LABELS)
     (one,) = told(lambda: posterior.predict(TABLE.assign(c2="z")))
     assert one.startswith(
-        "column 'c2': 30 cell(s) hold categories not seen in training ('z') and count as missing; a family with other="
+        "column 'c2': 30 cell(s) hold categories not seen in training ('z') and count as missing; families with other="
     )
     (two,) = told(lambda: posterior.predict(TABLE.assign(c2="z", c5=[f"n{row}" for row in range(ROWS)])))
     assert two.startswith(
         "2 columns hold categories not seen in training, which count as missing: 'c2' in 30 cell(s) ('z'), 'c5' in 30 "
-        "cell(s) ('n0', 'n1', 'n2', 'n3', 'n4' and 25 more); a family with other=True"
+        "cell(s) ('n0', 'n1', 'n2', 'n3', 'n4' and 25 more); families with other=True"
     )
 
 

@@ -4,12 +4,20 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.optimize import minimize
 from scipy.special import log_softmax, logsumexp, softmax
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, norm
 
 from bayesnb.model.feature_weights import ConditionalLikelihood, FeatureWeights, NormalWeights, priors
-from bayesnb.model.laplace import Approximation, Mixture, ModeSearch, approximate, find_mode
+from bayesnb.model.laplace import (
+    Approximation,
+    Mixture,
+    ModeSearch,
+    approximate,
+    find_mode,
+    log_factors_of_again,
+)
 from bayesnb.model.truncated_normal import TruncatedNormal
 
 ROWS, CLASSES, FEATURES = 12, 3, 4
@@ -399,3 +407,41 @@ def test_a_shared_weight_has_no_spread(weights, rng):
     assert not weights.shared
     assert list(shared.summary(0.89)) == ["feature_weight", "class_offset"]
     assert shared.take(1, 3, rng)["spread"] is None
+
+
+@pytest.mark.parametrize("first", [1, 2, 4])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_factors_of_further_descriptions_are_integrals_over_their_weights(rng, first, classes):
+    """With the other weights at their modes, by another optimiser: gradient and curvature by differences."""
+    log_density, log_prior, codes, row_weights = numbers(rng, 60, classes, first + 2)
+    log_density[np.arange(60), codes, 0] += 0.5
+    log_density[np.arange(60), codes, -1] += 1.5
+    log_density[..., 1:first] *= 0.3
+    likelihood = ConditionalLikelihood.of(log_density, log_prior, codes, row_weights)
+    without = approximate(likelihood.of_features(slice(first)), priors(first, classes, shared=False), rng)
+    prior = max(without.parts, key=lambda part: part.log_evidence).prior
+    tau = prior.spread or 0.5
+    found = log_factors_of_again(likelihood, 2, rng)
+    bounds = [(0.0, None)] * first + [(None, None)] * classes
+    for j, factor in enumerate(found):
+        own = likelihood.of_features([*range(first), first + j])
+
+        def profile(weight, own=own):
+            def minus_log_density(point):
+                value, gradient = own.value_and_gradient(np.insert(point, first, weight))
+                away = point - prior.mean
+                slope = np.delete(gradient, first) - prior.precision @ away
+                return -value + away @ prior.precision @ away / 2, -slope
+
+            options = {"ftol": 1e-15, "gtol": 1e-10, "maxiter": 1000}
+            best = minimize(minus_log_density, prior.mean, jac=True, bounds=bounds, method="L-BFGS-B", options=options)
+            return -best.fun
+
+        step = 1e-3
+        below, at, above = map(profile, (-step, 0.0, step))
+        slope, curvature = (above - below) / (2 * step), -(above - 2 * at + below) / step**2
+
+        def integrand(w, slope=slope, curvature=curvature):
+            return np.exp(slope * w - curvature * w**2 / 2) * 2 * norm.pdf(w, scale=tau)
+
+        assert factor == pytest.approx(np.log(quad(integrand, 0, np.inf)[0]), abs=2e-3)

@@ -91,6 +91,7 @@ def result(name: str) -> Any:
             few, nb.from_samples(few.model, few.draws(num_draws=100, num_chains=2, key=1), X=bill, y=y)
         ),
         "families": lambda: nb.choose_families(bill, y),
+        "class probabilities": lambda: nb.estimate_class_probs(few, bill[:9]),
     }
     return computed[name]()
 
@@ -110,6 +111,7 @@ PLOTS: dict[str, Plot] = {
     "comparison": Plot(lambda **options: result("comparison").plot(max_panels=2, **options), panels=2),
     "models": Plot(lambda **options: models([0.9, 0.1]).plot(**options), panels=2),
     "sbc": Plot(lambda **options: uniformity(2).plot(**options), panels=2),
+    "class probabilities": Plot(lambda **options: result("class probabilities").plot(**options)),
     "families": Plot(lambda **options: result("families").plot(**options), panels=2, classes=True, features=True),
     "merges": Plot(lambda **options: merges().plot(**options)),
     "forest": Plot(lambda **options: forest().plot(**options)),

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import IO, Any
 
-import h5netcdf
+import h5py
 import pytest
 from savers import ROWS, needs_fork, posterior, run
 
@@ -161,14 +161,13 @@ def test_links_and_permissions_stay(saved: Path) -> None:
 
 def test_a_file_that_is_replaced_while_it_is_read(saved: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is read is the file whose seal was compared."""
-    opened = h5netcdf.File
+    opened = h5py.h5f.open_file_image
 
-    def replacing(file: Any, mode: str) -> Any:
-        if mode == "r":
-            posterior(2).save(saved)
-        return opened(file, mode)
+    def replacing(image: bytes) -> Any:
+        posterior(2).save(saved)
+        return opened(image)
 
     with monkeypatch.context() as patched:
-        patched.setattr(h5netcdf, "File", replacing)
+        patched.setattr(h5py.h5f, "open_file_image", replacing)
         assert predictions(saved) == posterior().log_joint(ROWS).tobytes()
     assert predictions(saved) == posterior(2).log_joint(ROWS).tobytes()

@@ -176,12 +176,33 @@ def test_the_checks_of_a_classifier_are_those_of_the_columns_described_once(tabl
     pd.testing.assert_frame_equal(*checks)
 
 
+@pytest.mark.parametrize("readings", [False, True])
+def test_further_descriptions_that_tell_nothing_leave(table, readings):
+    """As if the model never had them, wherever they are among the others."""
+    X, y = table
+    if readings:
+        X = X.assign(alone=X["alone"].mask(np.random.default_rng(1).random(len(X)) < 0.2 + 0.3 * (y == "left")))
+    model = proposed(X, y)
+    noise = {"coin given alone": (nb.Given(), ["coin", "alone"]), "a again": (nb.Histogram(), "a")}
+    telling = {name: feature for name, feature in model.features.items() if name not in X}
+    features = {**{name: model.features[name] for name in X}, **noise, **telling, "c again": (nb.Gaussian(), "c")}
+    found = nb.weight_features(nb.NaiveBayes(features), X, y)
+    kept = [*found.weights.index]
+    assert {*X, "a & b & c"} <= {*kept} <= {*model.features}
+    assert ("alone is missing" in kept) == readings
+    assert [*found.model.features] == kept
+    expected = nb.weight_features(nb.NaiveBayes({name: features[name] for name in kept}), X, y)
+    np.testing.assert_allclose(found.weights, expected.weights, rtol=1e-9)
+    np.testing.assert_allclose(found.predict_proba(X), expected.predict_proba(X), rtol=1e-9)
+    np.testing.assert_allclose(found.plain.log_joint(X), expected.plain.log_joint(X), rtol=1e-12)
+
+
 def test_bad_arguments_of_the_classifier(table):
     X, y = table
     with pytest.raises(ValueError, match='descriptions=\'many\': give "auto", "columns" or None'):
         NaiveBayesClassifier(descriptions="many").fit(X, y)
     model = nb.NaiveBayes({"a": nb.Gaussian(), "a again": (nb.Histogram(), "a")})
     given = clone(NaiveBayesClassifier(model))
-    assert len(given.fit(X, y).weights_) == 2
+    assert [*given.fit(X, y).weights_.index] == ["a"]
     with pytest.raises(ValueError, match="an estimator without feature_weights needs a distribution of the rows"):
         given.set_params(feature_weights=None).fit(X, y)

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 import bayesnb as nb
 from bayesnb.cli import app
-from bayesnb.data.derived import date_part
+from bayesnb.core.recipes import date_part
 from bayesnb.data.read import as_table
 from bayesnb.model.blocks import feature_names
 from bayesnb.model.feature_weights import ConditionalLikelihood
@@ -159,14 +159,29 @@ def test_one_unambiguous_date_tells_the_form():
 def test_one_warning_says_how_text_is_read(table):
     X, y = table
     when = X["when"].dt.strftime("%d/%m/%Y")
+    seen = np.arange(ROWS) % 9 > 0
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         found = nb.NaiveBayesClassifier().fit(X.assign(when=when), y)
-        odd = X.assign(when=when.where(np.arange(ROWS) % 9 > 0, "soon"))
-        expected = found.predict_proba(X.assign(when=when.where(np.arange(ROWS) % 9 > 0, None)))
-        np.testing.assert_array_equal(found.predict_proba(odd), expected)
-    assert len(caught) == 1
-    assert "'when' (%d/%m/%Y)" in str(caught[0].message)
+        expected = found.predict_proba(X.assign(when=when.where(seen, None)))
+        np.testing.assert_array_equal(found.predict_proba(X.assign(when=when.where(seen, "2020-01-31"))), expected)
+        nb.NaiveBayesClassifier().fit(X.assign(when=when.where(seen, "soon")), y)
+    of_fit = "text that is read as dates, here and in later rows: 'when' (%d/%m/%Y)"
+    of_cells = "column 'when': cells in another form than the dates of the fit (%d/%m/%Y) count as missing: "
+    told = [of_fit, of_cells + "'2020-01-31'", of_fit, of_cells + "'soon'"]
+    assert [str(warning.message) for warning in caught] == told
+
+
+def test_a_stream_says_once_how_text_is_read(table):
+    """Python's filter, which libraries reset, and each later batch that is learned from anew."""
+    X, y = table[0].assign(when=table[0]["when"].dt.strftime("%d/%m/%Y")), table[1]
+    found = nb.NaiveBayesClassifier()
+    with warnings.catch_warnings(record=True) as caught:
+        for rows in np.split(np.arange(ROWS), 4):
+            warnings.resetwarnings()
+            found.partial_fit(X.iloc[rows], y[rows], classes=["a", "b", "c"])
+    assert len(readings_in(found.posterior_.model)) > 3
+    assert len([one for one in caught if "read as dates" in str(one.message)]) == 1
 
 
 WITH_GAPS = {
@@ -293,7 +308,7 @@ def test_the_evidence_of_each_ratio_is_that_of_draws(others):
     log_evidence, means = [], []
     for part in found.parts:
         own = part.prior.num_weights
-        draws, given = part.distribution.draw(4000, rng), likelihood.first(own)
+        draws, given = part.distribution.draw(4000, rng), likelihood.of_features(slice(own))
         log_ratio = np.array([given.value_and_gradient(draw)[0] for draw in draws]) + part.prior.log_density(draws)
         away = draws - part.gaussian.mean
         log_ratio += np.einsum("np,pq,nq->n", away, part.gaussian.precision, away) / 2
@@ -302,6 +317,8 @@ def test_the_evidence_of_each_ratio_is_that_of_draws(others):
         means.append(found.padded(softmax(log_ratio) @ draws))
     expected = softmax(log_evidence)
     np.testing.assert_allclose(found.probabilities, expected, atol=0.03)
+    # Six spreads and five ratios are equally probable before; those that are not tried explain nothing.
+    assert found.log_evidence == pytest.approx(logsumexp(log_evidence) - np.log(30), abs=0.1)
     drawn = found.draw(4000, rng)[0]
     np.testing.assert_allclose(drawn.mean(axis=0), expected @ np.array(means), atol=0.05)
     ratios = [part.prior.ratio for part in found.parts]

@@ -236,6 +236,46 @@ def in_fresh_process(script: str, our_script: str = "") -> Callable[[float], Wor
     return prepare
 
 
+def saved_classifier() -> tuple[pd.DataFrame, Any, Path, dict[str, Any]]:
+    """A table of mixed columns, its classifier and its file, and a row."""
+    X, y = mixed(0.02)
+    path = Path(tempfile.gettempdir()) / "mixed.nc"
+    classifier = nb.NaiveBayesClassifier().fit(X, y)
+    classifier.save(path)
+    return X, classifier, path, X.dropna().iloc[0].to_dict()
+
+
+SERVE = "import bayesnb.serve as serve; serve.load({!r}).predict_proba({!r})"
+
+
+def serve_in_fresh_process(_: float) -> Work:
+    """NumPy's import in a fresh process, and the first row that a saved classifier predicts there."""
+    X, _, path, row = saved_classifier()
+    cells = {name: cell if isinstance(cell, str) else float(cell) for name, cell in row.items()}
+
+    def run(commands: str) -> None:
+        subprocess.run([sys.executable, "-c", commands], check=True, cwd=path.parent)
+
+    return Work(partial(run, "import numpy"), partial(run, SERVE.format(str(path), cells)), X)
+
+
+def serve_rows(number: int) -> Callable[[float], Work]:
+    """A dict, a hundred times, or many dicts at once, by the estimator and as its file is served."""
+
+    def prepare(_: float) -> Work:
+        X, classifier, path, row = saved_classifier()
+        served, rows = nb.serve.load(path), [row] * number
+        if number > 1:
+            return Work(lambda: classifier.predict_proba(pd.DataFrame(rows)), lambda: served.predict_proba(rows), X)
+        return Work(
+            lambda: [classifier.predict_proba(row) for _ in range(100)],
+            lambda: [served.predict_proba(row) for _ in range(100)],
+            X,
+        )
+
+    return prepare
+
+
 def beside_gaussian(
     make: Callable[[float], tuple[Any, np.ndarray]], verb: Callable[..., Any]
 ) -> Callable[[float], Work]:
@@ -301,6 +341,7 @@ REALS = "500,000 x 100 float64, 5 classes"
 MILLION = "1,000,000 x 100 float64, 5 classes"
 TENTH = "100,000 x 100 float64, 5 classes"
 MIXED = "100,000 x 20 numbers, integers and text, 5 classes"
+FEW_MIXED = "2,000 x 20 numbers, integers and text, 5 classes"
 CODES = "1,000,000 x 20 int64, 10 categories, 5 classes"
 WORDS = "100,000 x 50,000 CSR, 8 % of the counts above one, 20 classes"
 ZIPF = "100,000 x 50,000 CSR, 22 % of the counts above one, 20 classes"
@@ -345,6 +386,9 @@ def cases() -> list[Case]:
         Case("a hundred predictions of one row", FLOWERS, 0.95, one_row(*iris)),
         Case("fit and predict in a fresh process", FLOWERS, 0.8, in_fresh_process(FIT)),
         Case("load and predict in a fresh process", FLOWERS, 0.8, in_fresh_process(FIT, LOAD), "fit and predict"),
+        Case("serve in a fresh process, first row", FEW_MIXED, 2 / 3, serve_in_fresh_process, "import numpy"),
+        Case("a hundred dicts served", FEW_MIXED, "0.025 s", serve_rows(1), "the estimator"),
+        Case("a thousand dicts served", FEW_MIXED, 1, serve_rows(1000), "the estimator"),
         Case("cross_val_score with two processes", FLOWERS, 0.5, in_fresh_process(VALIDATE)),
         Case("predict_proba Poisson, exact", COUNTS, 1 / 4, beside_gaussian(small_counts, predict), "Gaussian columns"),
         Case(

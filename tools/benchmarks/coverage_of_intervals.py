@@ -41,7 +41,7 @@ def of_table(name: str, num_rows: int, repeats: int) -> Iterator[list[float]]:
         train = np.r_[first, rest[: num_rows - len(first)]]
         new = X.iloc[rest[num_rows - len(first) :][:NEW_ROWS]]
         classifier = NaiveBayesClassifier().fit(X.iloc[train], y[train])
-        truth, cells = of_all.predict_proba(new), classifier._check_table(new)
+        truth, cells = of_all.predict_proba(new), classifier.checked_table(new)
         inside, width = held(classifier.posterior_, cells, truth)
         plain, _ = held(classifier.posterior_.generative, cells, truth)
         point, _ = held(classifier.posterior_, cells, classifier.predict_proba(new))

@@ -1,0 +1,313 @@
+"""Posteriors in flat form: how the density of a posterior becomes a `Scorer`, and how it reads tables."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from bayesnb.core.arrays import dense, row_pieces
+from bayesnb.core.cells import LARGEST_COUNT, LARGEST_NUMBER, OTHER
+from bayesnb.core.deferred import in_float64
+from bayesnb.families.bins import steps
+from bayesnb.families.hyperparameters import limits_of, support_of
+from bayesnb.model.blocks import Block, features_of, subjects_of
+from bayesnb.model.bound import BoundModel
+from bayesnb.model.reading import Cells, Chunks
+from bayesnb.posterior.density import LabelDensity, RowDensity
+from bayesnb.serve.scorer import (
+    MultivariateT,
+    NumberBins,
+    Reading,
+    RisingFactorials,
+    Scorer,
+    StudentT,
+    Tables,
+    joined_features,
+)
+
+MOST_CODES = 2**16
+"""Most codes of a feature, over all its columns together."""
+
+NO_LIMITS = (-np.inf, np.inf, False)
+
+MOST_ENTRIES = 2**22
+"""Most log densities of all tables, 32 MiB."""
+
+
+# --------------------------------------------------------------------------------------------------
+# What is read of a table: each column once for all features that read it in the same way
+# --------------------------------------------------------------------------------------------------
+
+
+class _Readings:
+    """The readings of a model's columns, and the blocks that read a table so.
+
+    Attributes
+    ----------
+    blocks : list of Block
+        Those of the model with the columns whose reading no block before them has.
+    codes, numbers : dict
+        Each reading with its place among the codes, or the numbers.
+    at : list of dict
+        For each block of the model, by position of a column, the place of its reading.
+    """
+
+    def __init__(self, model: BoundModel) -> None:
+        self.blocks: list[Block] = []
+        self.codes: dict[Reading, int] = {}
+        self.numbers: dict[Reading, int] = {}
+        self.at = [self._read(model, block) for block in model.blocks]
+
+    def _read(self, model: BoundModel, block: Block) -> dict[int, int]:
+        known = self.codes if block.has_categories else self.numbers
+        at, new = {}, []
+        for j, position in enumerate(block.columns):
+            if (reading := _reading(model, block, j)) not in known:
+                known[reading] = len(known)
+                new.append(j)
+            at[position] = known[reading]
+        if new:
+            columns, labels = (tuple(each[j] for j in new) for each in (block.columns, block.labels))
+            self.blocks.append(replace(block, columns=columns, labels=labels))
+        return at
+
+
+def _reading(model: BoundModel, block: Block, j: int) -> Reading:
+    """How a block reads one of its columns."""
+    schema, position, family = model.schema, block.columns[j], block.family
+    made = schema.derivation(position)
+    given: dict[str, Any] = {"recipe": made.recipe, "settings": made.settings} if made else {}
+    if position in schema.edges:
+        given["edges"] = schema.edges[position]
+    elif block.has_categories:
+        given["categories"] = schema.categories[position]
+        given["others"] = schema.categories[position][-1] == OTHER
+    else:
+        lowest, highest, whole = limits_of(family) or NO_LIMITS
+        most = LARGEST_COUNT if whole else LARGEST_NUMBER
+        given |= {"lowest": max(lowest, -most), "highest": min(highest, most), "whole": whole}
+        given |= {"family": family.family_name, "holds": family.holds, "hint": family.hint}
+        given["tolerant"] = block.labels[j] in model.description.outside_is_missing
+    return Reading(schema.sources[position], **given)
+
+
+# --------------------------------------------------------------------------------------------------
+# The density of a posterior in flat form
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class FlatDensity(LabelDensity):
+    """A `Scorer` that reads tables; it leaves out factors that all classes share.
+
+    Attributes
+    ----------
+    scorer : Scorer
+    blocks : tuple of Block
+        What a table is read for.
+    places : dict
+        For each block and feature the place among the scorer's features; those of weight zero are not there.
+    """
+
+    scorer: Scorer
+    blocks: tuple[Block, ...]
+    places: dict[tuple[int, int], int]
+
+    @cached_property
+    def _num_categories(self) -> np.ndarray:
+        return np.array([reading.num_codes for reading in self.scorer.code_readings], dtype=np.intp)[:, None]
+
+    def chunks(self, chunks: Chunks) -> Chunks:
+        return replace(chunks, blocks=self.blocks)
+
+    def read(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        """Codes (code readings, rows) and numbers (number readings, rows) from the cells of the blocks."""
+        pairs = [(block.has_categories, dense(x).T) for block, x in zip(self.blocks, cells, strict=True)]
+        codes, numbers = ([x for is_coded, x in pairs if is_coded == wanted] for wanted in (True, False))
+        nothing = np.empty((0, cells[0].shape[0]))
+        of_codes = np.concatenate([nothing, *codes])
+        missing = np.isnan(of_codes)
+        of_codes[missing] = np.broadcast_to(self._num_categories, of_codes.shape)[missing]
+        return of_codes.astype(np.intp), np.concatenate([nothing, *numbers])
+
+    @in_float64
+    def log_ratio(self, cells: Cells) -> tuple[np.ndarray, np.ndarray]:
+        num_rows, num_classes = cells[0].shape[0], len(self.scorer.classes)
+        found = np.empty((num_rows, num_classes))
+        for rows in row_pieces(num_rows, num_classes * len(self.scorer.subject)):
+            found[rows] = self.scorer.log_joint(*self.read(tuple(x[rows] for x in cells)))
+        return np.zeros(num_classes), found
+
+    @in_float64
+    def features(self, cells: Cells) -> Callable[[int, int, Any], np.ndarray]:
+        added = np.moveaxis(self.scorer.contributions(*self.read(cells)), 0, -1)
+        nothing = np.zeros(added.shape[1:])
+        return lambda i, j, _: added[self.places[i, j]] if (i, j) in self.places else nothing
+
+
+@in_float64
+def flat_density(model: BoundModel, density: RowDensity) -> FlatDensity | None:
+    """The density of a posterior in flat form.
+
+    A feature of finitely many values is evaluated at each of them. Others state their constants by `Family.scorer`.
+
+    Returns
+    -------
+    FlatDensity or None
+        None if the density of a row is no sum of those of its features, or one of these is in no flat form.
+    """
+    if not density.is_sum or any(limits_of(block.family) is None for block in model.blocks if not block.has_categories):
+        return None
+    parts = _Parts(model, density)
+    features = [(i, j) for i, block in enumerate(model.blocks) for j, _ in enumerate(features_of(block))]
+    if not all(parts.add(i, j) for i, j in features if density.weight(i, j) != 0):
+        return None
+    return parts.flat()
+
+
+class _Parts:
+    """The features of a scorer, one after the other."""
+
+    def __init__(self, model: BoundModel, density: RowDensity) -> None:
+        self.model, self.density, self.readings = model, density, _Readings(model)
+        self.sizes = [reading.num_codes for reading in self.readings.codes]
+        self.bins: dict[tuple[int, tuple[float, ...]], int] = {}
+        self.entries: list[np.ndarray] = []
+        self.num_entries = 0
+        self.codes: list[tuple[list[int], list[int]]] = []
+        self.records: dict[type, list[Any]] = {StudentT: [], RisingFactorials: [], MultivariateT: []}
+        self.features: dict[type, list[tuple[int, int]]] = {
+            Tables: [],
+            StudentT: [],
+            RisingFactorials: [],
+            MultivariateT: [],
+        }
+        self.stated: dict[int, Any] = {}
+        """For each block what its family states."""
+
+    def add(self, i: int, j: int) -> bool:
+        """Add a feature; False if it is in no flat form."""
+        block = self.model.blocks[i]
+        edges = _edges_of_parts(block.family)
+        if block.has_categories or edges:
+            return self._add_table(i, j, edges)
+        if i not in self.stated:
+            self.stated[i] = self.density.blocks[i].scorer()
+        record = self.stated[i]
+        if record is None:
+            return False
+        at = [self.readings.at[i][position] for position in block.columns]
+        kind = type(record)
+        self.records[kind].append(
+            replace(record, numbers=np.array(at)) if kind is MultivariateT else record.take(j, at[j])
+        )
+        self.features[kind].append((i, j))
+        return True
+
+    def _add_table(self, i: int, j: int, edges: tuple[float, ...]) -> bool:
+        block, at = self.model.blocks[i], self.readings.at[i]
+        columns = block.columns if block.is_joint else block.columns[j : j + 1]
+        if edges:
+            place = self.bins.setdefault((at[columns[0]], edges), len(self.bins))
+            codings = [len(self.readings.codes) + place]
+            values = [np.array([*_below_parts(block.family, edges), *edges, np.nan])]
+        else:
+            codings = [at[column] for column in columns]
+            sizes = [self.sizes[coding] for coding in codings]
+            if prod(size + 1 for size in sizes) > MOST_CODES:
+                return False
+            values = [np.array([*range(size), np.nan]) for size in sizes]
+        shape = [len(each) for each in values]
+        cells = np.stack([each.ravel() for each in np.meshgrid(*values, indexing="ij")], axis=1)
+        if not block.is_joint:
+            whole = np.full((len(cells), len(block.columns)), np.nan)
+            whole[:, j : j + 1] = cells
+            cells = whole
+        self.entries.append(self.density.feature(i, j, cells).T)
+        self.codes.append((codings, [prod(shape[k + 1 :]) for k, _ in enumerate(shape)]))
+        self.features[Tables].append((i, j))
+        self.num_entries += self.entries[-1].size
+        return self.num_entries <= MOST_ENTRIES
+
+    def flat(self) -> FlatDensity:
+        model, readings = self.model, self.readings
+        density: Any = self.density
+        order = [feature for of_kind in self.features.values() for feature in of_kind]
+        subjects, subject = _subjects(model, order)
+        weights = getattr(density, "weights", None)
+        with_weights = (
+            {}
+            if weights is None
+            else {
+                "offset": weights.offset,
+                "share": weights.no_information,
+                "share_of_feature": weights.no_information_in_feature,
+                "log_given": density.log_given,
+            }
+        )
+        kinds = {
+            "tables": self._tables() if self.entries else None,
+            "students": joined_features(self.records[StudentT]),
+            "counts": joined_features(self.records[RisingFactorials]),
+        }
+        forms = model.description.number_forms
+        scorer = Scorer.of(
+            classes=tuple(model.schema.classes.tolist()),
+            columns=model.schema.source_columns,
+            code_readings=tuple(readings.codes),
+            number_readings=tuple(readings.numbers),
+            bins=tuple(NumberBins(number, np.array(edges)) for number, edges in self.bins),
+            vectors=tuple(self.records[MultivariateT]),
+            weight=np.array([density.weight(*feature) for feature in order[len(self.features[Tables]) :]]),
+            subjects=subjects,
+            subject=subject,
+            log_class_prob=density.log_class_prob,
+            forms=tuple(
+                (position, form.decimal, form.unit, form.marks)
+                for position, name in enumerate(model.schema.source_columns)
+                if (form := forms.get(name))
+            ),
+            **{name: kind for name, kind in kinds.items() if kind is not None},
+            **with_weights,
+        )
+        return FlatDensity(scorer, tuple(readings.blocks), {feature: place for place, feature in enumerate(order)})
+
+    def _tables(self) -> Tables:
+        most = max(len(codings) for codings, _ in self.codes)
+        coding, stride = (
+            np.array([[*own[k], *[0] * (most - len(own[k]))] for own in self.codes], dtype=np.intp) for k in range(2)
+        )
+        sizes = [entries.shape[1] for entries in self.entries]
+        return Tables(np.concatenate(self.entries, axis=1), np.cumsum([0, *sizes[:-1]]), coding, stride)
+
+
+def _edges_of_parts(family: Any) -> tuple[float, ...]:
+    """Ascending numbers between which the ratios of a density are constant, each in the part above it; none if smooth.
+
+    A part is represented by its lower end.
+    """
+    support, inner = support_of(family), steps(family)
+    lowest, highest, whole = limits_of(family) or NO_LIMITS
+    if whole and highest - lowest < MOST_CODES:
+        return tuple(np.arange(lowest + 1, highest + 1).tolist())
+    if not inner:
+        return ()
+    zero = (0.0, float(np.nextafter(0.0, 1.0))) if getattr(support, "other", None) is not None else ()
+    # The last bin holds its upper edge.
+    return tuple(sorted({*inner[:-1], float(np.nextafter(inner[-1], np.inf)), *zero}))
+
+
+def _below_parts(family: Any, edges: tuple[float, ...]) -> tuple[float, ...]:
+    """A number below all edges."""
+    return (float(np.nextafter(edges[0], -np.inf)),) if steps(family) else (edges[0] - 1.0,)
+
+
+def _subjects(model: BoundModel, order: Sequence[tuple[int, int]]) -> tuple[tuple[Any, ...], np.ndarray]:
+    """Names of what the features describe, as an explanation names it, and for each feature in an order its place."""
+    of = {(i, j): own for i, block in enumerate(model.blocks) for j, own in enumerate(subjects_of(block, model.schema))}
+    names = dict(sorted(of.values(), key=lambda own: own[0]))
+    places = {key: place for place, key in enumerate(names)}
+    return tuple(names.values()), np.array([places[of[feature][0]] for feature in order], dtype=np.intp)

@@ -1,0 +1,601 @@
+"""A fitted posterior in flat form: arrays from which the log densities of rows follow, with NumPy alone."""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, ClassVar, Self
+from zlib import crc32
+
+import numpy as np
+
+from bayesnb.core.label_scores import LabelScores
+from bayesnb.core.plain_formulas import log_correction, mixed, rising_in_numpy
+
+# --------------------------------------------------------------------------------------------------
+# How cells become codes and numbers
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How the cells of a column become codes, or numbers, of which missing ones are NaN.
+
+    Attributes
+    ----------
+    column : int
+        Position among `Scorer.columns`.
+    recipe : str, default "copy"
+        What is made of the cells first, with `settings`, pairs of name and value.
+    categories : tuple, optional
+        The values whose positions are the codes.
+    others : bool
+        Whether the last category stands for all values that are none of the others.
+    edges : tuple of float, optional
+        Ascending numbers that divide codes: the code of a number is how many of them are not above it.
+    lowest, highest : float
+        A number is in the support if it is between these.
+    whole : bool
+        And, if so, a whole number.
+    family, holds, hint : str
+        For errors: who needs the number, what numbers it needs, and what to do about others.
+    tolerant : bool
+        Whether a number outside the support is a missing one, with a warning.
+    """
+
+    column: int
+    recipe: str = "copy"
+    settings: tuple[tuple[str, Any], ...] = ()
+    categories: tuple[Any, ...] | None = None
+    others: bool = False
+    edges: tuple[float, ...] | None = None
+    lowest: float = -np.inf
+    highest: float = np.inf
+    whole: bool = False
+    family: str = field(default="", compare=False)
+    holds: str = field(default="", compare=False)
+    hint: str = field(default="", compare=False)
+    tolerant: bool = False
+
+    @property
+    def num_codes(self) -> int:
+        """Number of codes without that of a missing cell, which is the next one; zero for numbers."""
+        return len(self.categories) if self.categories is not None else len(self.edges or ()) + (self.edges is not None)
+
+
+@dataclass(frozen=True)
+class NumberBins:
+    """Codes of numbers: the position among intervals that hold their lower ends; of a missing one the last code.
+
+    Attributes
+    ----------
+    number : int
+        Which number.
+    edges : array, shape (edges,)
+        Ascending.
+    """
+
+    number: int
+    edges: np.ndarray
+
+    axes: ClassVar[dict[str, str]] = {"edges": "E"}
+
+    def codes(self, numbers: np.ndarray) -> np.ndarray:
+        """Codes, shape (rows,), from numbers (numbers, rows)."""
+        x = numbers[self.number]
+        return np.where(np.isnan(x), len(self.edges) + 1, np.searchsorted(self.edges, x, side="right"))
+
+
+# --------------------------------------------------------------------------------------------------
+# Features of one kind, all of them evaluated at once.
+#
+# Arrays have the axes (classes, features, rows): NumPy is fast along the last axis. A missing cell has the log density
+# zero. Terms that all classes share are left out.
+# --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Features whose log density is looked up by their codes.
+
+    Attributes
+    ----------
+    entries : array, shape (classes, entries)
+        What each feature adds, feature after feature, with its weight.
+    start : array of int, shape (features,)
+        The entry of a feature whose codes are all zero.
+    coding, stride : array of int, shape (features, codes)
+        Which codes a feature has, and how many entries further a code is by one.
+    """
+
+    entries: np.ndarray
+    start: np.ndarray
+    coding: np.ndarray
+    stride: np.ndarray
+
+    axes: ClassVar[dict[str, str]] = {"entries": "CE", "start": "F", "coding": "FK", "stride": "FK"}
+
+    def log_density(self, codes: np.ndarray) -> np.ndarray:
+        """What the features add, from codes (codes, rows)."""
+        places = self.start[:, None] + codes[self.coding[:, 0]] * self.stride[:, :1]
+        for k in range(1, self.coding.shape[1]):
+            places += codes[self.coding[:, k]] * self.stride[:, k : k + 1]
+        return self.entries.take(places, axis=1)
+
+
+class Features:
+    """Features of one kind that are numbers. Arrays have the axes of `axes`: F features, C classes."""
+
+    axes: ClassVar[dict[str, str]]
+
+    def take(self, feature: int, number: int) -> Self:
+        """One of the features, of another number."""
+        which = [feature]
+        arrays = {name: getattr(self, name)[..., which] for name in self.axes}
+        return type(self)(**arrays | {"number": np.array([number])})
+
+
+def joined_features[F: Features](parts: Sequence[F]) -> F | None:
+    """Features of one kind as one record; None if there are none."""
+    if not parts:
+        return None
+    names = parts[0].axes
+    return type(parts[0])(**{name: np.concatenate([getattr(one, name) for one in parts], axis=-1) for name in names})
+
+
+@dataclass(frozen=True)
+class StudentT(Features):
+    r"""Features whose log density is :math:`c + e \log(1 + q)`: Student-t and Lomax densities, perhaps beside a zero.
+
+    Attributes
+    ----------
+    number : array of int, shape (features,)
+        Which number each feature describes.
+    is_log : array of int, shape (features,)
+        Whether it describes the logarithm.
+    is_linear : array of int, shape (features,)
+        Whether q is the number over `scale` (Lomax). Else it is the square of the number less `loc`, times `scale`
+        (Student-t).
+    has_zero : array of int, shape (features,)
+        Whether a zero has the log density `at_zero`.
+    loc, scale, exponent, constant, at_zero : array, shape (classes, features)
+    """
+
+    number: np.ndarray
+    is_log: np.ndarray
+    is_linear: np.ndarray
+    has_zero: np.ndarray
+    loc: np.ndarray
+    scale: np.ndarray
+    exponent: np.ndarray
+    constant: np.ndarray
+    at_zero: np.ndarray
+
+    axes: ClassVar[dict[str, str]] = dict.fromkeys(("number", "is_log", "is_linear", "has_zero"), "F") | dict.fromkeys(
+        ("loc", "scale", "exponent", "constant", "at_zero"), "CF"
+    )
+
+    @classmethod
+    def of(cls, loc: np.ndarray, scale: np.ndarray, exponent: np.ndarray, constant: np.ndarray) -> Self:
+        """Student-t densities of the numbers 0, 1, ..., given arrays that broadcast to (classes, features)."""
+        arrays = np.broadcast_arrays(loc, scale, exponent, constant)
+        no = np.zeros(arrays[0].shape[-1], dtype=np.intp)
+        of_numbers = dict(zip(("loc", "scale", "exponent", "constant"), arrays, strict=True))
+        return cls(np.arange(len(no)), no, no, no, **of_numbers, at_zero=np.zeros(arrays[0].shape))
+
+    def log_density(self, numbers: np.ndarray) -> np.ndarray:
+        """Log densities from numbers (numbers, rows)."""
+        x = numbers[self.number]
+        zero = (x == 0) & (self.has_zero[:, None] == 1)
+        nothing = np.isnan(x) | zero
+        if self.is_log.any():
+            logs = self.is_log[:, None] == 1
+            x = np.where(logs, np.log(np.where(logs & ~nothing, x, 1.0)), x)
+        away, scale = x - self.loc[..., None], self.scale[..., None]
+        excess = away**2 * scale
+        if self.is_linear.any():
+            excess = np.where(self.is_linear[:, None] == 1, away / scale, excess)
+        found = self.constant[..., None] + self.exponent[..., None] * np.log1p(np.where(nothing, 0.0, excess))
+        return np.where(nothing, np.where(zero, self.at_zero[..., None], 0.0), found)
+
+
+@dataclass(frozen=True)
+class RisingFactorials(Features):
+    r"""Features of counts, whose log density is a difference of logarithms of rising factorials.
+
+    It is :math:`c + r(a, x) - r(b, s + x)` with :math:`r(a, x) = \log\Gamma(a + x) - \log\Gamma(a)`, or
+    :math:`c + r(a, x) - b x` where s is NaN.
+
+    Attributes
+    ----------
+    number : array of int, shape (features,)
+        Which number each feature describes.
+    shift : array, shape (features,)
+        s.
+    up, down, constant : array, shape (classes, features)
+        a, b and c.
+    """
+
+    number: np.ndarray
+    shift: np.ndarray
+    up: np.ndarray
+    down: np.ndarray
+    constant: np.ndarray
+
+    axes: ClassVar[dict[str, str]] = {"number": "F", "shift": "F", "up": "CF", "down": "CF", "constant": "CF"}
+
+    @classmethod
+    def of(cls, shift: float, up: np.ndarray, down: np.ndarray, constant: np.ndarray) -> Self:
+        """Features of the numbers 0, 1, ..., given arrays that broadcast to (classes, features)."""
+        arrays = np.broadcast_arrays(up, down, constant)
+        number = np.arange(arrays[0].shape[-1])
+        return cls(number, np.full(len(number), shift), *arrays)
+
+    def log_density(self, numbers: np.ndarray) -> np.ndarray:
+        """Log densities from numbers (numbers, rows)."""
+        x, shift, down = numbers[self.number], self.shift[:, None], self.down[..., None]
+        missing = np.isnan(x)
+        x = np.where(missing, 0.0, x)
+        # The order of operations of the families: large terms cancel, and another order would round them differently.
+        rest = np.where(np.isnan(shift), x * down, rising_in_numpy(down, np.nan_to_num(shift) + x))
+        return np.where(missing, 0.0, self.constant[..., None] + rising_in_numpy(self.up[..., None], x) - rest)
+
+
+@dataclass(frozen=True)
+class MultivariateT:
+    """A feature of several numbers whose density is multivariate Student-t.
+
+    Attributes
+    ----------
+    numbers : array of int, shape (columns,)
+        Which numbers it describes.
+    loc : array, shape (classes, columns)
+    matrix : array, shape (classes, columns, columns)
+        It measures squared distances from `loc`.
+    df : array, shape (classes,)
+        Degrees of freedom.
+    """
+
+    numbers: np.ndarray
+    loc: np.ndarray
+    matrix: np.ndarray
+    df: np.ndarray
+
+    axes: ClassVar[dict[str, str]] = {"numbers": "K", "loc": "CK", "matrix": "CKK", "df": "C"}
+
+    @cached_property
+    def _roots(self) -> dict[tuple[int, ...], tuple[np.ndarray, ...]]:
+        """What `_root` gives, by the columns that are observed: few sets of them occur."""
+        return {}
+
+    def _root(self, columns: tuple[int, ...]) -> tuple[np.ndarray, ...]:
+        """A matrix root (classes, k, k) that makes distances lengths; constant, exponent (classes, 1) and location."""
+        if columns not in self._roots:
+            k, at = len(columns), list(columns)
+            part = self.matrix[:, at][:, :, at]
+            size = np.sqrt(np.diagonal(part, axis1=1, axis2=2))
+            factor = np.linalg.cholesky(part / size[:, :, None] / size[:, None, :])
+            half_log_det = (np.log(np.diagonal(factor, axis1=1, axis2=2)) + np.log(size)).sum(axis=1)
+            constant = rising_in_numpy(self.df / 2, np.array(k / 2)) - 0.5 * k * np.log(np.pi) - half_log_det
+            root = np.linalg.inv(factor) / size[:, None, :]
+            self._roots[columns] = root, constant[:, None], -0.5 * (self.df + k)[:, None], self.loc[:, at]
+        return self._roots[columns]
+
+    def log_density(self, numbers: np.ndarray) -> np.ndarray:
+        """Log density (classes, 1, rows) from numbers (numbers, rows)."""
+        x = numbers[self.numbers]
+        there = ~np.isnan(x)
+        found = np.zeros((len(self.loc), 1, x.shape[1]))
+        kinds = np.ones((1, len(x)), dtype=bool) if there.all() else np.unique(there.T, axis=0)
+        for kind in kinds[kinds.any(axis=1)]:
+            rows = np.flatnonzero((kind == there.T).all(axis=1)) if len(kinds) > 1 else slice(None)
+            root, constant, exponent, loc = self._root(tuple(np.flatnonzero(kind).tolist()))
+            lengths = root @ (x[kind][:, rows] - loc[..., None])
+            found[:, 0, rows] = constant + exponent * np.log1p((lengths**2).sum(axis=1))
+        return found
+
+
+# --------------------------------------------------------------------------------------------------
+# The flat form of a posterior
+# --------------------------------------------------------------------------------------------------
+
+PIECE = 2**17
+"""Log densities in memory at a time: one mebibyte, which stays in a core's own cache."""
+
+
+@dataclass(frozen=True)
+class Scorer:
+    r"""A fitted posterior in flat form.
+
+    With features j of weight w and the small probability s that a cell or a row says nothing (`mixed`), it is
+
+    .. math:: \log p(x, c) = \log \pi_c + m\Big(\sum_j w_j\, m(\log p(x_j \mid c))\Big) + \log g_c - \log p_c,
+        \qquad \pi_c \propto p_c\, e^{b_c},
+
+    up to a number that all classes share. It holds nothing else than text, numbers and arrays.
+
+    Attributes
+    ----------
+    classes, columns : tuple
+        Labels, and names of the columns that rows have.
+    code_readings, number_readings : tuple of Reading
+        How a row becomes codes and numbers, in the order in which the features count them.
+    bins : tuple of NumberBins
+        Further codes, made of numbers.
+    tables, students, counts, vectors
+        The features, kind by kind.
+    weight : array, shape (features,)
+        Of the features that are no tables.
+    subjects : tuple
+        Names of what the features describe, in the order of an explanation.
+    subject : array of int, shape (features,)
+        Which of them each feature describes, kind by kind; features of weight zero are left out.
+    log_class_prob, offset : array, shape (classes,)
+        p of the rows, and b.
+    log_given : array of shape (classes,), or None
+        g, class probabilities of another population. None if they are those of the rows.
+    share, share_of_feature : float
+        s of a row and of a cell.
+    forms : tuple of (int, str, str, tuple of str)
+        Columns whose numbers are written as text: position, decimal sign, unit, and texts that mark a missing cell.
+    label_scores : LabelScores, optional
+        Leave-one-out probabilities of labels, from which sets of labels follow.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bayesnb.serve.scorer import Reading, Scorer, Tables
+    >>> log_density = np.log([[0.2, 0.8, 1.0], [0.9, 0.1, 1.0]])  # of a missing cell zero
+    >>> start, coding, stride = np.zeros(1, int), np.zeros((1, 1), int), np.ones((1, 1), int)
+    >>> scorer = Scorer.of(
+    ...     classes=("ham", "spam"),
+    ...     columns=("subject",),
+    ...     code_readings=(Reading(0, categories=("free", "hello")),),
+    ...     tables=Tables(log_density, start, coding, stride),
+    ...     subjects=("subject",),
+    ...     subject=np.zeros(1, int),
+    ...     log_class_prob=np.log([0.5, 0.5]),
+    ... )
+    >>> scorer.proba(scorer.log_joint(np.array([[0, 1, 2]]), np.empty((0, 3)))).round(3)
+    array([[0.182, 0.818],
+           [0.889, 0.111],
+           [0.5  , 0.5  ]])
+    """
+
+    classes: tuple[Any, ...]
+    columns: tuple[Any, ...]
+    code_readings: tuple[Reading, ...]
+    number_readings: tuple[Reading, ...]
+    bins: tuple[NumberBins, ...]
+    tables: Tables
+    students: StudentT
+    counts: RisingFactorials
+    vectors: tuple[MultivariateT, ...]
+    weight: np.ndarray
+    subjects: tuple[Any, ...]
+    subject: np.ndarray
+    log_class_prob: np.ndarray
+    offset: np.ndarray
+    log_given: np.ndarray | None = None
+    share: float = 0.0
+    share_of_feature: float = 0.0
+    forms: tuple[tuple[int, str, str, tuple[str, ...]], ...] = ()
+    label_scores: LabelScores | None = None
+
+    axes: ClassVar[dict[str, str]] = dict.fromkeys(("log_class_prob", "offset", "log_given"), "C")
+
+    @classmethod
+    def of(cls, *, log_class_prob: np.ndarray, **given: Any) -> Self:
+        """A scorer with nothing in place of what is not given."""
+        number = len(log_class_prob)
+        nothing: dict[str, Any] = dict.fromkeys(("code_readings", "number_readings", "bins", "vectors"), ())
+        nothing |= {"tables": _nothing_of(Tables, number), "students": _nothing_of(StudentT, number)}
+        nothing |= {"counts": _nothing_of(RisingFactorials, number), "weight": np.ones(0), "offset": np.zeros(number)}
+        return cls(**nothing | given, log_class_prob=log_class_prob)
+
+    def with_class_probs(self, probs: np.ndarray) -> Self:
+        """The scorer for another population, with its class probabilities (classes,)."""
+        with np.errstate(divide="ignore"):
+            return replace(self, log_given=np.log(probs))
+
+    @cached_property
+    def _log_prior(self) -> np.ndarray:
+        joint = self.log_class_prob + self.offset
+        return joint - joint.max() - np.log(np.exp(joint - joint.max()).sum())
+
+    @property
+    def class_probs(self) -> np.ndarray:
+        """Class probabilities before any cell is seen, shape (classes,)."""
+        return np.exp(self._log_prior if self.log_given is None else self.log_given)
+
+    def contributions(self, codes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        """What each feature adds to the log joint density, shape (classes, features, rows).
+
+        Parameters
+        ----------
+        codes : array of int, shape (code readings, rows)
+        numbers : array, shape (number readings, rows)
+        """
+        codes = np.concatenate([codes, *(bins.codes(numbers)[None] for bins in self.bins)])
+        parts = [self.tables.log_density(codes)]
+        if len(self.weight):
+            kinds = (self.students, self.counts)
+            dense = [kind.log_density(numbers) for kind in kinds if len(kind.number)]
+            density = np.concatenate([*dense, *(vector.log_density(numbers) for vector in self.vectors)], axis=1)
+            by_class = mixed(np.moveaxis(density, 0, -1), self.log_class_prob, self.share_of_feature)
+            parts.append(self.weight[:, None] * np.moveaxis(by_class, -1, 0))
+        return np.concatenate(parts, axis=1) if len(parts) > 1 else parts[0]
+
+    def log_joint(self, codes: np.ndarray, numbers: np.ndarray) -> np.ndarray:
+        """Log joint density of rows and classes up to a number for each row, shape (rows, classes).
+
+        Parameters and the rest as for `contributions`; the rows are taken some at a time.
+        """
+        num_rows, num_features = codes.shape[1], len(self.subject)
+        found = np.empty((num_rows, len(self.classes)))
+        step = max(1, PIECE // max(1, len(self.classes) * num_features))
+        for start in range(0, num_rows, step):
+            rows = slice(start, start + step)
+            found[rows] = self.joined(self.contributions(codes[:, rows], numbers[:, rows]).sum(axis=1).T)
+        return found
+
+    def joined(self, of_features: np.ndarray) -> np.ndarray:
+        """`log_joint` from the sum of the contributions of all features, shape (rows, classes)."""
+        joint = self._log_prior + mixed(of_features, self._log_prior, self.share)
+        return joint + log_correction(self.log_given, self.log_class_prob)
+
+    @staticmethod
+    def log_proba(log_joint: np.ndarray) -> np.ndarray:
+        """Log class probabilities (rows, classes); -inf in every class of a row without density under any."""
+        highest = log_joint.max(axis=1, keepdims=True)
+        relative = log_joint - np.where(np.isneginf(highest), 0.0, highest)
+        total = np.exp(relative).sum(axis=1, keepdims=True)
+        return relative - np.log(np.where(total > 0, total, 1.0))
+
+    def proba(self, log_joint: np.ndarray) -> np.ndarray:
+        """Class probabilities (rows, classes); zero in every class of a row without density under any."""
+        return np.exp(self.log_proba(log_joint))
+
+    def to_bytes(self) -> bytes:
+        """The scorer as bytes, which `from_bytes` reads.
+
+        Raises
+        ------
+        TypeError
+            If a label, a name or a category is neither text, a number, a boolean nor a tuple of these.
+        """
+        arrays: list[np.ndarray] = []
+        told = json.dumps(_as_plain(self, arrays)).encode()
+        shapes = json.dumps([[array.dtype.str, array.shape] for array in arrays]).encode()
+        parts = [told, shapes, b"".join(array.tobytes() for array in arrays)]
+        lengths = b"".join(len(part).to_bytes(8, "little") for part in parts)
+        body = lengths + b"".join(parts)
+        return MARKER + crc32(body).to_bytes(4, "little") + body
+
+    @classmethod
+    def from_bytes(cls, raw: bytes | memoryview) -> Self:
+        """The scorer that `to_bytes` wrote. Bytes after it are left alone.
+
+        Raises
+        ------
+        ValueError
+            If the bytes are no scorer, are damaged or cut, or are those of a later version.
+        """
+        try:
+            return cls._read(memoryview(raw))
+        except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError, RecursionError) as error:
+            raise ValueError(f"the bytes are no scorer of this version of bayesnb, or are damaged ({error})") from error
+
+    @classmethod
+    def _read(cls, raw: memoryview) -> Self:
+        _insist(bytes(raw[: len(MARKER)]) == MARKER, "they do not begin as one")
+        body = raw[len(MARKER) + 4 :]
+        lengths = [int.from_bytes(body[8 * k : 8 * k + 8], "little") for k in range(3)]
+        ends = np.cumsum([24, *lengths], dtype=object).tolist()
+        _insist(len(body) >= ends[-1], "they end too early")
+        _insist(crc32(body[: ends[-1]]) == int.from_bytes(raw[len(MARKER) :][:4], "little"), "their sum is another")
+        told, shapes, numbers = (body[start:end] for start, end in pairwise(ends))
+        arrays, at = [], 0
+        for kind, shape in json.loads(bytes(shapes)):
+            _insist(kind in ("<f8", "<i8") and all(type(size) is int and size >= 0 for size in shape), "of an array")
+            number = int(np.prod(shape, dtype=object))
+            arrays.append(np.frombuffer(numbers, kind, number, at).reshape(shape).copy())  # aligned
+            at += 8 * number
+        found = _from_plain(json.loads(bytes(told)), arrays)
+        _insist(isinstance(found, cls), "they hold something else")
+        found.check()
+        return found
+
+    def check(self) -> None:
+        """Raise ValueError if parts do not fit each other, so that predictions could fail or read other memory."""
+        _insist(all(0 <= share < 1 for share in (self.share, self.share_of_feature)), "of a share")
+        num_codes, num_numbers, number = len(self.code_readings), len(self.number_readings), len(self.classes)
+        scores = [] if self.label_scores is None else [self.label_scores]
+        for record in (self, self.tables, self.students, self.counts, *self.vectors, *self.bins, *scores):
+            _check_axes(record, number)
+        for bins in self.bins:
+            _insist(0 <= bins.number < num_numbers, "of bins")
+        for reading in (*self.code_readings, *self.number_readings):
+            _insist(0 <= reading.column < len(self.columns), "of a reading")
+        described = [self.students.number, self.counts.number, *(vector.numbers for vector in self.vectors)]
+        for places, most in (
+            *((numbers, num_numbers) for numbers in described),
+            (self.tables.coding, num_codes + len(self.bins)),
+            (self.subject, len(self.subjects)),
+            *((one.code, number) for one in scores),
+        ):
+            _insist(places.dtype.kind == "i" and bool(((places >= 0) & (places < most)).all()), "of a feature")
+        sizes = [reading.num_codes for reading in self.code_readings]
+        sizes += [len(bins.edges) + 1 for bins in self.bins]  # the code of a missing cell is one more
+        last = self.tables.start + (np.array([*sizes, 0])[self.tables.coding] * self.tables.stride).sum(axis=1)
+        inside = (self.tables.start >= 0) & (self.tables.stride >= 0).all(axis=1)
+        _insist(bool((inside & (last < self.tables.entries.shape[1])).all()), "of a table")
+        of_kinds = len(self.students.number) + len(self.counts.number) + len(self.vectors)
+        _insist(len(self.weight) == of_kinds and len(self.subject) == of_kinds + len(self.tables.start), "of weights")
+
+
+# --------------------------------------------------------------------------------------------------
+# Records as text and arrays
+# --------------------------------------------------------------------------------------------------
+
+MARKER = b"\x93bayesnb scorer 1\x00"
+"""How the bytes of a scorer begin, with the version of their form."""
+
+RECORDS = {
+    kind.__name__: kind
+    for kind in (Scorer, Reading, NumberBins, Tables, StudentT, RisingFactorials, MultivariateT, LabelScores)
+}
+
+
+def _nothing_of(kind: Any, num_classes: int) -> Any:
+    """A record of features without a feature."""
+    sizes = {"C": num_classes, "K": 1}
+    return kind(
+        **{
+            name: np.zeros([sizes.get(axis, 0) for axis in axes], int if axes[0] == "F" and name != "shift" else float)
+            for name, axes in kind.axes.items()
+        }
+    )
+
+
+def _as_plain(value: Any, arrays: list[np.ndarray]) -> Any:
+    """A record as JSON writes it, with the places of its arrays, which go into a list."""
+    if isinstance(value, np.ndarray):
+        arrays.append(np.ascontiguousarray(value, dtype="<i8" if value.dtype.kind in "biu" else "<f8"))
+        return {"array": len(arrays) - 1}
+    if is_dataclass(value):
+        own = {one.name: _as_plain(getattr(value, one.name), arrays) for one in fields(value)}
+        return {"record": type(value).__name__} | own
+    if isinstance(value, tuple):
+        return [_as_plain(one, arrays) for one in value]
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise TypeError(f"a scorer in a file holds text, numbers, booleans and tuples of these, not {value!r}")
+
+
+def _from_plain(value: Any, arrays: Sequence[np.ndarray]) -> Any:
+    if isinstance(value, list):
+        return tuple(_from_plain(one, arrays) for one in value)
+    if not isinstance(value, dict):
+        return value
+    if "array" in value:
+        return arrays[value["array"]]
+    return RECORDS[value.pop("record")](**{name: _from_plain(one, arrays) for name, one in value.items()})
+
+
+def _insist(condition: bool, told: str) -> None:
+    if not condition:
+        raise ValueError(told)
+
+
+def _check_axes(record: Any, num_classes: int) -> None:
+    """Raise ValueError if the arrays of a record do not have its axes."""
+    sizes = {"C": num_classes}
+    for name, axes in record.axes.items():
+        array = getattr(record, name)
+        if array is None and name == "log_given":
+            continue
+        _insist(isinstance(array, np.ndarray) and array.ndim == len(axes), f"of {name}")
+        for axis, size in zip(axes, array.shape, strict=True):
+            _insist(sizes.setdefault(axis, size) == size, f"of {name}")
