@@ -172,7 +172,7 @@ def mode_of(ratios: np.ndarray, concentration: np.ndarray, weights: np.ndarray, 
         if gain < 1e-6:  # a thousandth of a standard deviation
             break
         step = min(1.0, 0.9 / max(-change.min(), 1e-9))
-        while (higher := log_density(probs * (1.0 + step * change))) < value + 0.1 * step * gain:
-            step /= 2.0
+        while (higher := log_density(probs * (1.0 + step * change))) < value + 0.1 * step * gain and step > 1e-6:
+            step /= 2.0  # at the rounding of the sum of very many rows no step raises it
         probs, value = probs * (1.0 + step * change), higher
     return probs / probs.sum()

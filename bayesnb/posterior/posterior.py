@@ -550,8 +550,8 @@ class Posterior(Printed, Predictions):
         path : path-like
             A file of this name is replaced.
         scorer : bool, optional
-            Whether the file has the posterior's flat form too, with which `bayesnb.serve.load` predicts; by default if
-            there is one of at most 16 MB. Draws have none, nor point estimates of numbers, nor counts of words.
+            Whether the file has the flat form too, with which `bayesnb.serve.load` predicts; by default if there is one
+            of at most 16 MB.
 
         Raises
         ------
@@ -562,8 +562,9 @@ class Posterior(Printed, Predictions):
             full, or the path names a folder or a device. What was at the path is unchanged.
         TypeError
             If a label or the name of a column is neither text, number, boolean, date, time nor a tuple of these, or the
-            inference is a class of your own: save the posterior of its draws that `from_samples` gives. Also if a flat
-            form is asked for, and there is none.
+            inference is a class of your own: save the posterior of its draws that `from_samples` gives.
+        ValueError
+            If a flat form is asked for and there is none, as of draws and counts of words.
         """
         from bayesnb.posterior.files import save, scorer_bytes
 

@@ -6,6 +6,7 @@ import textwrap
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,6 +14,8 @@ from typing import Any
 import h5py
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 import xarray as xr
 from cases import FAMILIES, Case
@@ -233,6 +236,13 @@ def test_each_family_predicts_as_its_posterior_or_has_no_flat_form(case: Case, t
     np.testing.assert_allclose(found, posterior.predict_proba(X), rtol=0, atol=1e-12)
 
 
+def test_frames_of_other_libraries_are_those_of_pandas(classifier):
+    columns = {name: [row[name] for row in records(classifier.X)] for name in classifier.X}
+    expected = classifier.served.predict_proba(records(classifier.X))
+    for frame in (pl.DataFrame(columns), pa.table(columns)):
+        np.testing.assert_allclose(classifier.served.predict_proba(frame), expected, rtol=0, atol=1e-12)
+
+
 def test_threads_predict_at_the_same_time(classifier):
     rows = records(strange(classifier.X))
     with warnings.catch_warnings():
@@ -305,6 +315,8 @@ def damages(path: Path) -> dict[str, bytes]:
     place = image.rfind(MARKER)
     other = bytearray(image)
     other[place + 200] ^= 1
+    recipe = replace(scorer := nb.serve.load(path)._scorer, code_readings=tuple(map(forged, scorer.code_readings)))
+    asked = image[:place] + recipe.to_bytes()
     later = image.replace(MARKER, MARKER.replace(b"1\x00", b"9\x00"))
     whole = path.read_bytes()
     return {
@@ -312,11 +324,18 @@ def damages(path: Path) -> dict[str, bytes]:
         "cut": whole[: place + 100],
         "sealed again": bytes(other) + seal(bytes(other)),
         "of a later version": later + seal(later),
+        "forged": asked + seal(asked),
         "nothing": b"",
     }
 
 
-@pytest.mark.parametrize("what", ["flipped", "cut", "sealed again", "of a later version", "nothing"])
+def forged(reading: Any) -> Any:
+    return replace(reading, recipe="date", settings=(("part", "century"),))
+
+
+@pytest.mark.parametrize(
+    "what", ["flipped", "cut", "sealed again", "of a later version", "asking for what there is not", "nothing"]
+)
 def test_a_damaged_cut_or_forged_file_is_one_error(classifier, tmp_path, what):
     (tmp_path / "model.nc").write_bytes(damages(classifier.path)[what])
     with pytest.raises(ValueError, match=r"model\.nc'"):
