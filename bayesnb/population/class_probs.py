@@ -67,10 +67,10 @@ def draw_class_probs(posterior: Posterior, X: Any, *, concentration: Any = 1.0, 
     array, shape (chain, draw, classes)
         Independent draws.
     """
-    return _draw(likelihood_ratios(posterior, X), concentration, key)
+    return _draw_given_ratios(likelihood_ratios(posterior, X), concentration, key)
 
 
-def _draw(ratios: np.ndarray, concentration: Any, key: Any) -> np.ndarray:
+def _draw_given_ratios(ratios: np.ndarray, concentration: Any, key: Any) -> np.ndarray:
     prior = np.broadcast_to(np.asarray(concentration, dtype=np.float64), ratios.shape[1:])
     drawn = ClassProbsDensity.of(ratios, prior).draw(NUM_CHAINS * NUM_DRAWS, random_generator(key))
     return drawn.reshape(NUM_CHAINS, NUM_DRAWS, -1)
@@ -326,7 +326,7 @@ def estimate_class_probs(
     own = rows.table if missing.all() else rows.take(np.flatnonzero(missing)).alone().table
     prior = _concentration(given, class_concentration) + np.bincount(rows.codes[~missing], minlength=len(given.classes))
     ratios = likelihood_ratios(given, own)
-    known = _draw(ratios, prior, key)
+    known = _draw_given_ratios(ratios, prior, key)
     moved = _drift_or_none(given, rows, known, key)
     draws = _with_the_fit(known, _shifts_by_the_fit(given, own, ratios, prior, random_generator(key).spawn(2)[1]))
     mean = draws.mean(axis=(0, 1))

@@ -40,6 +40,9 @@ CLASS_PROB_DRAWS = 20
 SIZE_DRAWS, NUM_DRAWS = 5, 1000
 """Draws of the class probabilities for the intervals of sizes, and of the parameters under all of them."""
 
+FEWEST_DRAWS, DRAWN_NUMBERS = 100, 2 * 10**6
+"""Of many columns there are fewer draws of the parameters, at least so many: draws times columns is limited."""
+
 CERTAIN = 0.9
 """Probability above which a line has drifted."""
 
@@ -206,7 +209,8 @@ class _Column(NamedTuple):
 
 def _columns_of(group: OldAndNew, c: int, weights: Sequence[Weights], rng: Any) -> Iterator[_Column]:
     some = weights[:: -(-len(weights) // SIZE_DRAWS)]
-    log_factors, changes = group.log_factors(weights, c), group.changes(some, c, NUM_DRAWS // len(some), rng)
+    number = min(NUM_DRAWS, max(FEWEST_DRAWS, DRAWN_NUMBERS // len(group.names)))
+    log_factors, changes = group.log_factors(weights, c), group.changes(some, c, number // len(some), rng)
     for j in range(len(group.names)):
         yield _Column(group, j, log_factors[:, j], {moved: draws[:, j] for moved, draws in changes.items()})
 

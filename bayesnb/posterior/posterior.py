@@ -227,9 +227,8 @@ class Posterior(Printed, Predictions):
         Returns
         -------
         Posterior
-            Of the same kind; this one is unchanged. A closed form is that of a fit with the same ``class_probs``. Draws
-            get the probabilities one by one. If the concentration of the classes is all that was learned of the
-            hyperparameters, the result is a `SampledPosterior`.
+            Of the same kind; this one is unchanged. A closed form is that of a fit with the same ``class_probs``. A
+            `CollapsedPosterior` of no hyperparameter but `class_concentration` becomes a `SampledPosterior`.
 
         Raises
         ------
@@ -247,8 +246,7 @@ class Posterior(Printed, Predictions):
 
         .. math:: p'(y=c \mid x) \propto p(y=c \mid x) \, \frac{p'(c)}{p(c)}
 
-        With weights of features, old are the class probabilities of the fit without weights, and the offsets of the
-        classes stay.
+        With weights of features, old are the class probabilities without offsets, which stay.
 
         Examples
         --------

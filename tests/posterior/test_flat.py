@@ -6,7 +6,9 @@ import jax
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse
 from cases import FAMILIES, Exponential
+from scipy.special import softmax
 from trees import feature_weights
 
 import bayesnb as nb
@@ -108,6 +110,30 @@ def test_without_a_flat_form_the_error_says_so(posteriors):
     with pytest.raises(ValueError, match=r"to serve needs a flat form"):
         require(posteriors["sampled"], "a flat form", "to serve")
     assert posteriors["exact"].belief.flat is None  # count vectors
+
+
+def test_wide_blocks_and_counts_predict_as_they_are(posteriors):
+    X, y = CLOSED["gaussian"].table()
+    wide = nb.fit(nb.Gaussian(), np.tile(X, 3), y)
+    counts = nb.fit(nb.Poisson(), *CLOSED["poisson"].table())
+    narrow = nb.fit(nb.Gaussian(), X, y)
+    for posterior, is_flat in (
+        (wide, False),
+        (counts, False),
+        (narrow, True),
+        (weighted(wide), True),
+        (weighted(counts), True),
+    ):
+        assert (posterior.belief.predicting is posterior.belief.flat) == is_flat
+    assert posteriors["weighted sampled"].belief.predicting is posteriors["weighted sampled"].belief.density
+
+
+def test_sparse_rows_are_as_dense_ones():
+    rng = np.random.default_rng(3)
+    X, y = (rng.random((70, 9)) < 0.2).astype(float), rng.choice(["a", "b"], 70)
+    posterior = weighted(nb.fit(nb.Bernoulli(), scipy.sparse.csr_array(X), y))
+    found = posterior.predict_proba(scipy.sparse.csr_array(X))
+    np.testing.assert_allclose(found, softmax(posterior.log_joint(X), axis=1), rtol=1e-12)
 
 
 def mixed_table(rows=60, seed=0):
