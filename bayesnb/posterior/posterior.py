@@ -539,11 +539,9 @@ class Posterior(Printed, Predictions):
         """Write the posterior to a netCDF file, which `bayesnb.load` and ``xarray.open_datatree`` read.
 
         The file holds the model as JSON text and its numbers as float64 arrays, so that the posterior that `load`
-        returns predicts bit for bit the same. Rows without a label are in the file as they were given.
-
-        The file is written beside its place, and put there in one step when it is whole. An error, an interruption or
-        another process that saves to the same path never leaves a part of a file there. The file ends with a checksum
-        of all its bytes, which `load` compares.
+        returns predicts bit for bit the same. Rows without a label are in the file as they were given. The file is put
+        in its place in one step when it is whole: no error and no other process that saves there leaves a part of a
+        file. It ends with a checksum of all its bytes, which `load` compares.
 
         Parameters
         ----------
