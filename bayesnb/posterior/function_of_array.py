@@ -169,7 +169,8 @@ def _row_values_and_slopes(of_rows: "jax.tree_util.Partial", numbers: int, rows:
 
 def _by_pieces(function: Callable[[Any], Any], numbers: int, rows: Any) -> Any:
     """A function of rows by pieces of them; the size of a piece follows the platform that runs it."""
-    of_cpu, of_others = (partial(_in_pieces, jax.jit(function), max(1, most // numbers)) for most in NUMBERS)
+    once = jax.jit(function)  # which is traced once for the same size
+    of_cpu, of_others = (partial(_in_pieces, once, max(1, most // numbers)) for most in NUMBERS)
     return jax.lax.platform_dependent(rows, cpu=of_cpu, default=of_others)
 
 

@@ -378,16 +378,21 @@ class Predictions:
         Raises
         ------
         TypeError, ValueError
-            By the function: if its argument is not an array of real numbers or has another number of columns, or if a
-            density of the user's own does not run in JAX.
+            By the function: if its argument is not an array of real numbers, is sparse, is in a GPU's memory and of
+            another library, or has another number of columns, or if a density of the user's own does not run in JAX.
 
         Notes
         -----
         The computation is in float64. The argument and the result have JAX's precision, float32 by default: for the
         digits of `log_joint`, and for second derivatives, switch on ``jax.config.update("jax_enable_x64", True)``.
 
-        Derivatives take memory for rows times classes times columns, and a sampled posterior for draws times rows
-        times classes: give many rows in batches.
+        Rows are computed some at a time, so that beside argument and result the memory does not depend on their number.
+        This needs the rows in one call, ``log_joint(X)``: in ``jax.vmap(log_joint)(X)`` JAX asks for all of them at
+        once. A derivative keeps a number for each row, class and column.
+
+        Rows on several devices stay there, and so do their densities, if their number is a multiple of the number of
+        devices and the sharded axis comes first. A NumPy array is taken to JAX's default device, as by any function of
+        JAX.
 
         Examples
         --------

@@ -53,6 +53,14 @@ def test_memory_does_not_grow_with_the_rows(name):
     assert many < 1e8
 
 
+def test_pieces_are_larger_where_a_program_is_not_for_a_cpu():
+    log_joint = jax.jit(POSTERIORS["400 draws"]()[0].log_joint_function())
+    x = jax.ShapeDtypeStruct((10_000, 2), jnp.float32)
+    programs = {platform: log_joint.trace(x).lower(lowering_platforms=(platform,)) for platform in ("cpu", "cuda")}
+    loops = {platform: program.as_text().count("stablehlo.while") for platform, program in programs.items()}
+    assert loops["cpu"] == loops["cuda"] + 1  # both have the loop over draws
+
+
 @pytest.mark.parametrize("name", names_fast(POSTERIORS, {"gaussian"}))
 @pytest.mark.usefixtures("float64")
 def test_each_row_has_its_density_and_slopes_whatever_its_piece(name):
