@@ -111,6 +111,7 @@ class LabelScores:
                 f"every set holds {listed(always)}: coverage={coverage:g} needs at least {least:g} rows{of}",
                 UserWarning,
             )
+        proba = np.asarray(proba)  # of a Dask table its partitions
         inside = proba >= thresholds
         if empty:
             return inside

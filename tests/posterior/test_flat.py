@@ -186,14 +186,18 @@ def test_columns_that_several_features_read_are_read_once():
         "of colour": (nb.Given(), ["grade", "colour"]),
         "of size": (nb.Given(), ["colour", "size"]),
         "size again": (nb.Histogram(), ["size"]),
+        "grade again": (nb.Gaussian(), ["grade"]),
         "both": (nb.JointCategorical(), ["colour", "grade"]),
     }
     posterior = weighted(nb.Exact().fit(read_table(nb.NaiveBayes(features), X, y), key=0))
     flat = posterior.belief.flat
     assert [flat.scorer.columns[reading.column] for reading in flat.scorer.code_readings] == ["colour", "grade", "size"]
-    assert [flat.scorer.columns[reading.column] for reading in flat.scorer.number_readings] == ["size"]
+    assert [flat.scorer.columns[reading.column] for reading in flat.scorer.number_readings] == ["size", "grade"]
     assert posterior.explain(X.iloc[[0]], num_draws=2).index.tolist()[1:-1] == [*flat.scorer.subjects]
-    assert_flat(posterior, mixed_table(seed=3)[0])
+    new = mixed_table(seed=3)[0]
+    assert_flat(posterior, new)
+    rows = [posterior.predict_proba(row.where(row.notna(), None).to_dict()) for _, row in new.iterrows()]
+    np.testing.assert_allclose(np.concatenate(rows), posterior.predict_proba(new), rtol=1e-12)
 
 
 def test_a_table_keeps_its_errors_and_warnings():
